@@ -85,6 +85,17 @@ pub struct AdvisedOption {
     pub without_numalab: Option<String>,
 }
 
+impl MachineCosts {
+    /// The node of a thread if threads take cpus node by node in the order of their numbers, over
+    /// and over.
+    fn packed_node(&self, thread: u32) -> Option<u32> {
+        let seats = self.nodes.iter().zip(&self.cpus);
+        let seats = seats.flat_map(|(node, cpus)| std::iter::repeat_n(*node, *cpus));
+        let all: usize = self.cpus.iter().sum();
+        seats.clone().nth(usize::try_from(thread).ok()? % all.max(1))
+    }
+}
+
 impl AdvisedOption {
     /// Whether both bind, and are predicted to bring the same.
     fn is_bound_alike(&self, other: &Self) -> bool {

@@ -281,16 +281,24 @@ impl Program {
         let mut pages = lock(&self.pages);
         let used = pages.get(number).unwrap_or_else(|| {
             regions.touched(region, place, made.by.address, || stack::callers(MOST_CALLERS));
-            pages.add(number, region, page)
+            pages.add(number, region, page, place)
         });
         used.moved(page);
-        let elsewhere = self.elsewhere(number, page, block);
+        let packed = engine.packed_node(used.first_place());
+        let elsewhere = self.elsewhere(number, page, block, packed);
         Some(Remembered { number, page, region, used, elsewhere })
     }
 
     /// Where a page would be by the placements that are watched: nowhere else if the program itself
-    /// has said where. `block` is the node of what would be its huge page.
-    fn elsewhere(&self, number: u64, page: Page, block: Option<usize>) -> [There; MOST_BESIDE] {
+    /// has said where. `block` is the node of what would be its huge page, `packed` that of who touched it
+    /// first if threads are packed.
+    fn elsewhere(
+        &self,
+        number: u64,
+        page: Page,
+        block: Option<usize>,
+        packed: Option<usize>,
+    ) -> [There; MOST_BESIDE] {
         let mut all = [There { node: page.node, huge: false }; MOST_BESIDE];
         for (there, beside) in all.iter_mut().zip(&self.beside) {
             match beside {
@@ -303,7 +311,8 @@ impl Program {
                     let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
                     there.node = turns[turn];
                 }
-                Beside::Placed(_) => {}
+                Beside::Packed if !page.bound => there.node = packed.unwrap_or(page.node),
+                Beside::Placed(_) | Beside::Packed => {}
             }
         }
         all

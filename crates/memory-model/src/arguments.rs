@@ -85,6 +85,8 @@ pub enum Beside {
     Placed(Placement),
     /// Huge pages wherever there can be.
     Huge,
+    /// Threads take cpus node by node, and have the pages there that they touch first.
+    Packed,
 }
 
 /// Where a program's pages go that it says nothing of.
@@ -200,7 +202,7 @@ impl Arguments {
             _ => None,
         })?;
         let huge_always = thp.unwrap_or(false);
-        let others = "at most eight of bind with one node, interleave with nodes, and thp, such as \
+        let others = "at most eight of bind with one node, interleave with nodes, thp and pack, such as \
                       bind.0+interleave.0.1";
         let beside =
             given.choice("beside", others, |word| beside(word, nodes))?.unwrap_or_default();
@@ -251,10 +253,11 @@ fn policy(word: &str, nodes: usize) -> Option<Policy> {
     known.then_some(Policy::Stay(placement))
 }
 
-/// `bind.0+interleave.0.1+thp`: policies that say where each page goes, and huge pages.
+/// `bind.0+interleave.0.1+thp`: policies that say where each page goes, huge pages, and packed threads.
 fn beside(word: &str, nodes: usize) -> Option<Vec<Beside>> {
     let of = |word: &str| match policy(word, nodes) {
         None if word == "thp" => Some(Beside::Huge),
+        None if word == "pack" => Some(Beside::Packed),
         Some(Policy::Stay(Placement::Bind(of))) if of.len() != 1 => None,
         Some(Policy::Stay(known @ (Placement::Bind(_) | Placement::Interleave(_)))) => {
             Some(Beside::Placed(known))

@@ -17,12 +17,22 @@ use crate::tlb::{Tlbs, Translation, is_huge};
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
     pipeline: Pipeline,
-    /// The node that all cores are on, if pages are bound to one.
-    on: Option<usize>,
+    cores: Cores,
     /// If its pages are huge where they can be.
     tlbs: Option<Tlbs>,
     /// How much later than the core's own time it is there.
     later_ps: i64,
+}
+
+/// Where the cores are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cores {
+    /// Where they are.
+    Stay,
+    /// All on one node.
+    On(usize),
+    /// On one node after the other.
+    Packed,
 }
 
 /// Where a page would be.
@@ -65,12 +75,13 @@ impl Elsewhere {
     pub(crate) fn new(machine: &Machine, beside: &Beside) -> Option<Self> {
         let walkers = machine.tlb.as_ref().map_or(0, |tlb| tlb.walkers);
         let pipeline = Pipeline::new(machine.core?, walkers);
-        let on = match beside {
-            Beside::Placed(Placement::Bind(nodes)) => nodes.first().copied(),
-            _ => None,
+        let cores = match beside {
+            Beside::Placed(Placement::Bind(nodes)) => Cores::On(*nodes.first()?),
+            Beside::Packed => Cores::Packed,
+            Beside::Placed(_) | Beside::Huge => Cores::Stay,
         };
         let tlb = machine.tlb.as_ref().filter(|_| *beside == Beside::Huge);
-        Some(Self { pipeline, on, tlbs: tlb.map(Tlbs::new), later_ps: 0 })
+        Some(Self { pipeline, cores, tlbs: tlb.map(Tlbs::new), later_ps: 0 })
     }
 
     /// How it comes to a frame of a page that would be huge and is not; others cost it what they cost
@@ -85,9 +96,9 @@ impl Elsewhere {
         Some(tlbs.translate(page, page ^ (HUGE_PAGES * PAGE_BYTES)))
     }
 
-    /// The node that all cores are on, if there is one.
-    pub(crate) fn on(&self) -> Option<usize> {
-        self.on
+    /// Where it and the others are.
+    pub(crate) fn cores(&self) -> Cores {
+        self.cores
     }
 
     /// How much later it is there by now.

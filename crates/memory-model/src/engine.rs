@@ -19,11 +19,12 @@ use crate::gate::{Change, Gate};
 use crate::load::Load;
 use crate::machine::{CacheLevel, Scope};
 use crate::marker::Marker;
-use crate::one_node::OneNode;
 use crate::owners::Owners;
 use crate::phase_names::PhaseNames;
 use crate::pipeline::flow::Flow;
+use crate::regrouped::Regrouped;
 use crate::sample::Sampler;
+use crate::seats::Seats;
 use crate::tlb::Tlbs;
 use crate::turn::{Front, Turns};
 use crate::vcpu::Vcpu;
@@ -85,7 +86,9 @@ pub struct Engine {
     /// Shared caches by L3 group, nearest first.
     shared: Vec<Mutex<Vec<Cache>>>,
     /// What they would hold if all vCPUs were on one node, where that is asked for.
-    one_node: Option<OneNode>,
+    one_node: Option<Regrouped>,
+    /// The same if vCPUs filled node after node, and where they would be.
+    packed: Option<(Seats, Option<Regrouped>)>,
     /// Other placements that are watched, as the program's pages would lie by them.
     elsewhere: usize,
     groups: Vec<usize>,
@@ -137,6 +140,7 @@ impl Engine {
             vcpus: machine.cpus.iter().map(vcpu).collect(),
             shared: (0..group_count).map(|_| Mutex::new(caches(Scope::Group))).collect(),
             one_node: None,
+            packed: None,
             elsewhere: 0,
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
@@ -345,7 +349,8 @@ impl Engine {
         for group in &self.shared {
             group.lock().iter().for_each(Cache::clear);
         }
-        self.one_node.iter().for_each(OneNode::clear);
+        let packed = self.packed.iter().filter_map(|(_, shared)| shared.as_ref());
+        self.one_node.iter().chain(packed).for_each(Regrouped::clear);
         if let Some(bandwidth) = &self.bandwidth {
             bandwidth.lock().clear();
         }

@@ -42,6 +42,7 @@ pub(crate) struct LastAccess {
     source: Figure,
     own_cache: Figure,
     on_one_node: Figure,
+    packed: Figure,
 }
 
 impl LastAccess {
@@ -51,9 +52,16 @@ impl LastAccess {
     }
 
     #[inline]
-    pub(crate) fn found(&self, own_cache: bool, on_one_node: bool) {
+    pub(crate) fn found(&self, own_cache: bool, [on_one_node, packed]: [bool; 2]) {
         self.own_cache.set(u64::from(own_cache));
         self.on_one_node.set(u64::from(on_one_node));
+        self.packed.set(u64::from(packed));
+    }
+
+    /// Whether a shared cache would have had the line if vCPUs filled node after node.
+    #[inline]
+    pub(crate) fn packed(&self) -> bool {
+        self.packed.get() > 0
     }
 
     #[inline]

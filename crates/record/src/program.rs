@@ -47,6 +47,8 @@ pub enum Placed {
     Interleaved(Vec<usize>),
     /// Where they do, as huge pages wherever there can be.
     Huge,
+    /// Where they are touched first, by threads that take cpus node by node.
+    Packed,
 }
 
 /// What a thread would wait with pages elsewhere.

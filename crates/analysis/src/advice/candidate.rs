@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use numalab_record::{ContendedLine, Placed, ProgramMemory, Region, Sharing};
+use numalab_record::{ContendedLine, Placed, ProgramMemory, ProgramThread, Region, Sharing};
 use serde::{Deserialize, Serialize};
 
 use super::MachineCosts;
@@ -32,6 +32,8 @@ pub enum Candidate {
     },
     /// Huge pages wherever there can be.
     HugePages,
+    /// Threads on one node after the other in their order, with the pages that they touch first.
+    Pack,
     /// Pages are touched first by the threads that use them.
     FirstTouch {
         /// Where they are touched first now.
@@ -63,11 +65,12 @@ impl Candidate {
                 | Self::Interleave
                 | Self::WeightedInterleave { .. }
                 | Self::HugePages
+                | Self::Pack
         )
     }
 
-    /// Those that are a matter of the machine alone: pages on its nodes in turn, all on one, and huge
-    /// ones.
+    /// Those that are a matter of the machine alone: pages on its nodes in turn, threads on one after
+    /// the other or all on one, and huge pages.
     #[must_use]
     pub fn of_machine(machine: &MachineCosts) -> Vec<Self> {
         let huge = machine.walks.then_some(Self::HugePages);
@@ -76,7 +79,8 @@ impl Candidate {
         }
         let with_cpus = machine.nodes.iter().zip(&machine.cpus).filter(|(_, cpus)| **cpus > 0);
         let binds = with_cpus.map(|(node, _)| Self::Bind { node: *node });
-        [Self::Interleave].into_iter().chain(weighted(machine)).chain(binds).chain(huge).collect()
+        let of_all = [Self::Interleave, Self::Pack].into_iter().chain(weighted(machine));
+        of_all.chain(binds).chain(huge).collect()
     }
 
     /// Where it places pages of which the program says nothing, if that is the same for all.
@@ -87,6 +91,7 @@ impl Candidate {
                 machine.nodes.iter().position(|id| id == node).map(Placed::Bound)
             }
             Self::HugePages => Some(Placed::Huge),
+            Self::Pack => Some(Placed::Packed),
             _ => self.turns(machine.nodes.len()).map(Placed::Interleaved),
         }
     }
@@ -114,7 +119,19 @@ pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candid
         ..2 => [None, None, separate_lines(program)],
         _ => [first_touch(program), replicate(program), separate_lines(program)],
     };
-    Candidate::of_machine(machine).into_iter().chain(by_pages.into_iter().flatten()).collect()
+    let of_machine = Candidate::of_machine(machine).into_iter();
+    let of_machine = of_machine.filter(|of| *of != Candidate::Pack || can_pack(program, machine));
+    of_machine.chain(by_pages.into_iter().flatten()).collect()
+}
+
+/// Whether threads can be packed otherwise than by binding them all to one node: there are more of
+/// them than the first one has cpus. Only cores that were followed tell what that brings.
+fn can_pack(program: &ProgramMemory, machine: &MachineCosts) -> bool {
+    let first = machine.cpus.iter().find(|cpus| **cpus > 0);
+    let is_followed =
+        |of: &ProgramThread| of.elsewhere.iter().any(|of| of.placed == Placed::Packed);
+    first.is_some_and(|cpus| program.threads.len() > *cpus)
+        && program.threads.iter().any(is_followed)
 }
 
 /// Weights of interleaving by bandwidth, where nodes differ in it.

@@ -15,7 +15,7 @@ pub(super) struct Demand(Vec<f64>);
 impl Demand {
     /// As the program ran.
     pub(super) fn now(program: &ProgramMemory, machine: &MachineCosts) -> Self {
-        Self::by(program, machine, |_, _| 1.0, |_, memory| memory)
+        Self::by(program, machine, |_, _| 1.0, |by| by.memory_node)
     }
 
     /// As it would with a candidate.
@@ -25,9 +25,9 @@ impl Demand {
         machine: &MachineCosts,
     ) -> Self {
         let free = |region: &Region, by: &RegionAccesses| 1.0 - bound_part(region, by);
-        let stays = |_, memory| memory;
+        let stays = |by: &RegionAccesses| by.memory_node;
         let moved = match candidate {
-            Candidate::Bind { node } => Self::by(program, machine, free, |_, _| *node),
+            Candidate::Bind { node } => Self::by(program, machine, free, |_| *node),
             Candidate::Interleave | Candidate::WeightedInterleave { .. } => {
                 let all: f64 = Self::by(program, machine, free, stays).0.iter().sum();
                 let nodes = machine.nodes.len();
@@ -37,8 +37,13 @@ impl Demand {
                 Self((0..nodes).map(|at| each * part(at)).collect())
             }
             Candidate::FirstTouch { .. } | Candidate::Replicate { .. } => {
-                Self::by(program, machine, free, |cpu, _| cpu)
+                Self::by(program, machine, free, |by| by.cpu_node)
             }
+            // A thread takes along what it has on its own node, as if it had touched that first.
+            Candidate::Pack => Self::by(program, machine, free, |by| {
+                let packed = machine.packed_node(by.thread);
+                packed.filter(|_| by.memory_node == by.cpu_node).unwrap_or(by.memory_node)
+            }),
             Candidate::HugePages | Candidate::SeparateLines { .. } => {
                 Self::by(program, machine, free, stays)
             }
@@ -52,12 +57,12 @@ impl Demand {
         program: &ProgramMemory,
         machine: &MachineCosts,
         part: impl Fn(&Region, &RegionAccesses) -> f64,
-        node: impl Fn(u32, u32) -> u32,
+        node: impl Fn(&RegionAccesses) -> u32,
     ) -> Self {
         let mut lines = vec![0.0; machine.nodes.len()];
         for region in &program.regions {
             for by in &region.accesses {
-                let id = node(by.cpu_node, by.memory_node);
+                let id = node(by);
                 if let Some(at) = machine.nodes.iter().position(|of| *of == id) {
                     lines[at] += by.misses as f64 * part(region, by);
                 }

@@ -300,6 +300,28 @@ mod tests {
     }
 
     #[test]
+    fn threads_are_packed_where_one_node_has_no_cpus_for_all_and_cores_were_followed() {
+        let mut program = program(0, Sharing::Private, 0);
+        let pack = |program: &ProgramMemory| {
+            let advice = Advice::of(&[], program, machine());
+            advice.options.iter().find(|of| of.candidate == Candidate::Pack).cloned()
+        };
+        assert_eq!(pack(&program), None, "nobody followed them");
+        let packed = Elsewhere { placed: Placed::Packed, longer_ns: -300 };
+        program.threads.iter_mut().for_each(|of| of.elsewhere = vec![packed.clone()]);
+        let found = pack(&program).expect("four threads, two cpus a node").predicted;
+        assert!(found.change_percent < -25.0, "{found:?}");
+        let accesses = &mut program.regions[0].accesses;
+        accesses.iter_mut().for_each(|by| (by.misses, by.memory_node) = (100, 1));
+        // Threads 0 and 1 would be on node 0, 2 and 3 on node 1.
+        let narrow = MachineCosts { bandwidth_mb_s: vec![6400.0; 2], ..machine() };
+        let lines = Demand::then(&Candidate::Pack, &program, &narrow);
+        assert_eq!([0, 1].map(|node| lines.of(&narrow, node)), [100.0, 100.0]);
+        program.threads.truncate(2);
+        assert_eq!(pack(&program), None, "they are bound to a node instead");
+    }
+
+    #[test]
     fn memory_that_the_program_binds_stays_where_it_is() {
         let mut program = program(400, Sharing::Read, 0);
         assert!(change(&Candidate::Interleave, &program) < -5.0);

@@ -141,7 +141,7 @@ fn ratio(
                 _ => 1.0,
             })
         }
-        Candidate::HugePages | Candidate::SeparateLines { .. } => 1.0,
+        Candidate::HugePages | Candidate::Pack | Candidate::SeparateLines { .. } => 1.0,
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());
     for option in &mut advice.options {
         (option.command, option.without_numalab) =
-            placements::commands(&option.candidate, &args.command);
+            placements::commands(&option.candidate, &advice.machine, &args.command);
     }
     if !args.predict_only {
         let mut tried = tried(&advice, &asis, args.tries);

@@ -27,7 +27,7 @@ const BLOCKS: &str = "8";
 
 /// Programs of `answers.c`, as its words.
 const SHORT: [&str; 3] = ["table 1", "one-node 1", "compute 1"];
-const SYNTHETIC: [&str; 13] = [
+const SYNTHETIC: [&str; 14] = [
     "first-touch 8",
     "false-sharing 2",
     "one-node 8",
@@ -35,6 +35,7 @@ const SYNTHETIC: [&str; 13] = [
     "streams 8",
     "compute 4",
     "hand-over 8",
+    "neighbours 8",
     "hot-node 8",
     "migrating 8 1",
     "pages 16",

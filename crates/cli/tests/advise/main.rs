@@ -81,6 +81,35 @@ fn what_huge_pages_would_save_is_predicted_and_they_do() {
 }
 
 #[test]
+fn neighbours_that_share_memory_are_packed_on_a_node() {
+    let Some(lab) = lab() else { return };
+    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    run.env("NUMALAB_EMULATOR", &lab.plugin).args(["advise", "--emulate", "2", "--cpus", "6"]);
+    run.args([
+        "--emulate-cache",
+        "32K,256K",
+        "--emulate-stages",
+        "core,owners",
+        "--format",
+        "json",
+    ]);
+    run.args(["--try", "1", "--blocks", "6", "--", &lab.program("answers"), "neighbours"]);
+    let output = run.output().expect("it starts");
+    let advice: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let options = advice["options"].as_array().expect("options");
+    let pack = options.iter().find(|option| option["candidate"] == "pack").expect("an option");
+    assert_eq!(pack["measured"]["verdict"], "better", "{options:#?}");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let interval = &pack["predicted"]["interval_percent"];
+    let measured = number(&pack["measured"]["change_percent"]);
+    assert!((number(&interval[0])..number(&interval[1])).contains(&measured), "{pack:#}");
+    let command = pack["command"].as_str().expect("a command");
+    assert!(command.starts_with("OMP_PLACES=cores OMP_PROC_BIND=close "), "{command}");
+    let pinned = pack["without_numalab"].as_str().expect("a command");
+    assert!(pinned.starts_with("likwid-pin -c M0:0-2@M1:0-2 "), "{pinned}");
+}
+
+#[test]
 fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
     let Some(lab) = lab() else { return };
     let (code, text) = advise(lab, &[], &["sh", "-c", "echo no licence >&2; exit 3"]);

@@ -8,6 +8,7 @@
  *   compute       four threads compute in registers
  *   hand-over     one thread writes what another one reads
  *   hot-node      the program binds the block to node 1, and four threads of all nodes chase in it
+ *   neighbours    threads 1 and 2, and 3 and 4, read what each of the two touched
  *   migrating     one thread fills the block, goes to another cpu (third word, 3), and works there
  *   pages         four threads load from a page of their own part after another, in no order
  *   scattered     one thread loads from all over the block, each load after the one before
@@ -102,6 +103,10 @@ static void *work(void *number) {
         read_lines(block, bytes / 8, 1);
       pthread_barrier_wait(&together);
     }
+  } else if (!strcmp(how, "neighbours")) {
+    memset((char *)block + own * part, 1, part);
+    pthread_barrier_wait(&together);
+    read_lines(block + own / 2 * 2 * part, 2 * part, 4);
   } else if (!strcmp(how, "hot-node")) {
     return (void *)chase(block, bytes, bytes / 80, own);
   } else if (!strcmp(how, "migrating")) {

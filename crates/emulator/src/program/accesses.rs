@@ -234,7 +234,7 @@ mod tests {
 
     fn touch(slot: usize, kind: Kind) -> Touch {
         let used: &PageUse =
-            Box::leak(Box::new(PageUse::new(0, Page { frame: 0, node: 0, bound: false })));
+            Box::leak(Box::new(PageUse::new(0, Page { frame: 0, node: 0, bound: false }, 0)));
         Touch { slot, kind, used, home: 1 }
     }
 

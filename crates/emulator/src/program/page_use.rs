@@ -25,6 +25,8 @@ pub struct PageUse {
     region: AtomicUsize,
     node: AtomicUsize,
     bound: AtomicBool,
+    /// The place of the thread that touched it first.
+    first_place: AtomicUsize,
     places: [AtomicU64; PLACE_WORDS],
     nodes: AtomicU32,
     /// Accesses by the node of the cpu.
@@ -68,12 +70,13 @@ pub struct Seen {
 }
 
 impl PageUse {
-    /// A page of a region that nobody has used.
-    pub fn new(region: usize, page: Page) -> Self {
+    /// A page of a region that nobody has used, and the thread at a place is about to.
+    pub fn new(region: usize, page: Page, place: usize) -> Self {
         Self {
             region: AtomicUsize::new(region),
             node: AtomicUsize::new(page.node),
             bound: AtomicBool::new(page.bound),
+            first_place: AtomicUsize::new(place),
             places: Default::default(),
             nodes: AtomicU32::new(0),
             accesses: Default::default(),
@@ -84,14 +87,20 @@ impl PageUse {
     }
 
     /// Begins anew, as another page.
-    pub fn renew(&self, region: usize, page: Page) {
+    pub fn renew(&self, region: usize, page: Page, place: usize) {
         self.region.store(region, Relaxed);
+        self.first_place.store(place, Relaxed);
         self.moved(page);
         self.nodes.store(0, Relaxed);
         self.shared_stores.store(0, Relaxed);
         let counts = self.accesses.iter().chain(&self.memory_ps).chain(&self.places);
         counts.for_each(|count| count.store(0, Relaxed));
         self.lines.iter().for_each(|line| line.store(0, Relaxed));
+    }
+
+    /// The place of the thread that touched it first.
+    pub fn first_place(&self) -> usize {
+        self.first_place.load(Relaxed)
     }
 
     /// The page lies there now.
@@ -174,7 +183,7 @@ mod tests {
 
     /// Accesses to the first line by turns of (place, kind).
     fn changes(turns: &[(usize, Kind)], rounds: usize) -> usize {
-        let page = PageUse::new(0, on(0));
+        let page = PageUse::new(0, on(0), 0);
         let all = turns.iter().cycle().take(rounds * turns.len());
         all.filter(|(place, kind)| page.access(*place, 0, 8, *kind) == Line::Contended(true))
             .count()
@@ -191,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_written_once_and_read_by_all_is_quiet() {
-        let page = PageUse::new(0, on(0));
+        let page = PageUse::new(0, on(0), 0);
         page.access(0, 0, 0, Kind::Store);
         for turn in 0..1000 {
             assert_eq!(page.access(turn % 5, turn % 2, 0, Kind::Load), Line::Quiet);
@@ -200,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_page_knows_its_users_and_what_they_wait_for() {
-        let page = PageUse::new(3, on(1));
+        let page = PageUse::new(3, on(1), 0);
         page.access(0, 0, 0, Kind::Store);
         page.access(200, 1, 64, Kind::Load);
         page.access(200, 1, 64, Kind::Store);
@@ -209,7 +218,7 @@ mod tests {
         assert_eq!((seen.region, seen.node, seen.threads, seen.nodes), (3, 1, 2, 2));
         assert_eq!((seen.accesses[..2].to_vec(), seen.shared_stores), (vec![1, 2], 1));
         assert_eq!(seen.memory_ps[..2], [0, 500]);
-        page.renew(4, on(0));
-        assert_eq!(page.seen(), PageUse::new(4, on(0)).seen());
+        page.renew(4, on(0), 0);
+        assert_eq!(page.seen(), PageUse::new(4, on(0), 0).seen());
     }
 }

@@ -56,10 +56,17 @@ impl Pages {
 
     /// A page that is touched for the first time. Its record lives for good, since threads
     /// remember it; it serves another page when this one is gone.
-    pub fn add(&mut self, number: u64, region: usize, page: Page) -> &'static PageUse {
+    pub fn add(
+        &mut self,
+        number: u64,
+        region: usize,
+        page: Page,
+        place: usize,
+    ) -> &'static PageUse {
         let record = self.free.pop();
-        let record = record.inspect(|record| record.renew(region, page));
-        let record = record.unwrap_or_else(|| Box::leak(Box::new(PageUse::new(region, page))));
+        let record = record.inspect(|record| record.renew(region, page, place));
+        let record =
+            record.unwrap_or_else(|| Box::leak(Box::new(PageUse::new(region, page, place))));
         self.living.insert(number, record);
         record
     }
@@ -133,14 +140,14 @@ mod tests {
     #[test]
     fn pages_are_told_apart_by_who_uses_them() {
         let mut pages = Pages::default();
-        let own = pages.add(1, 0, HOME);
+        let own = pages.add(1, 0, HOME, 0);
         own.access(0, 0, 0, Store);
-        let table = pages.add(2, 0, HOME);
+        let table = pages.add(2, 0, HOME, 0);
         table.access(0, 0, 0, Store);
         for turn in 0..200 {
             table.access(turn % 4, turn % 2, 0, Load);
         }
-        let shared = pages.add(3, 0, HOME);
+        let shared = pages.add(3, 0, HOME, 0);
         for turn in 0..200 {
             shared.access(turn % 4, turn % 2, 0, Store);
         }
@@ -155,12 +162,12 @@ mod tests {
     fn pages_that_are_gone_are_counted_and_their_records_used_again() {
         let mut pages = Pages::default();
         for round in 0..5 {
-            pages.add(9, 7, HOME).access(0, round % 2, 0, Load);
+            pages.add(9, 7, HOME, 0).access(0, round % 2, 0, Load);
             pages.remove(0..1 << 40);
         }
         assert_eq!(pages.free.len(), 1);
         assert_eq!(pages.alike().values().map(|sum| sum.pages).sum::<u64>(), 5);
-        pages.add(9, 7, HOME);
+        pages.add(9, 7, HOME, 0);
         pages.rename(8..12, 108);
         assert!(pages.get(9).is_none() && pages.get(109).is_some());
     }

@@ -61,6 +61,7 @@ fn elsewhere(beside: &[Beside], later_ps: &[i64]) -> Vec<Elsewhere> {
             Beside::Placed(Placement::Interleave(turns)) => Placed::Interleaved(turns.clone()),
             Beside::Placed(Placement::Local | Placement::Preferred(_)) => return None,
             Beside::Huge => Placed::Huge,
+            Beside::Packed => Placed::Packed,
         };
         Some(Elsewhere { placed, longer_ns: ps / 1000 })
     });

@@ -157,9 +157,12 @@ impl Engine {
     pub(super) fn hit(&self, state: &Vcpu, access: Access) -> Option<usize> {
         let own = state.caches.len();
         let found = state.caches.iter().position(|cache| cache.access(access.address));
-        let one_node = self.one_node.as_ref().filter(|_| found.is_none());
-        let on_one_node = one_node.is_some_and(|of| of.access(access.vcpu, access.address));
-        state.last.found(found.is_some(), on_one_node);
+        let packed = self.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
+        let elsewhere = [self.one_node.as_ref(), packed].map(|shared| {
+            let shared = shared.filter(|_| found.is_none());
+            shared.is_some_and(|of| of.access(access.vcpu, access.address))
+        });
+        state.last.found(found.is_some(), elsewhere);
         if found.is_some() || own == self.hit_ps.len() {
             return found;
         }

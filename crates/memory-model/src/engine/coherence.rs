@@ -4,6 +4,7 @@ use super::{Access, Engine};
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::owners::Found;
+use crate::seats::Seat;
 
 /// A vCPU that is further ahead is so because of turns, and not because it has just written
 /// what another one takes from it.
@@ -18,6 +19,8 @@ pub(super) struct Transfer {
     pub cost_ps: u64,
     /// Whether it comes from another node.
     pub far: bool,
+    /// Which vCPU had it.
+    pub from: usize,
 }
 
 impl Engine {
@@ -62,7 +65,7 @@ impl Engine {
             owners.stored(line, begin_ps + cost_ps);
         }
         let cpus = &self.arguments.machine.cpus;
-        Some(Transfer { begin_ps, cost_ps, far: cpus[who] != cpus[access.vcpu] })
+        Some(Transfer { begin_ps, cost_ps, far: cpus[who] != cpus[access.vcpu], from: who })
     }
 
     /// A store takes its line away from a vCPU.
@@ -80,15 +83,21 @@ impl Engine {
         if access.kind == Kind::Store {
             self.take_away(access, who);
         }
-        let transfers = self.arguments.machine.transfers.as_ref()?;
         let cpus = &self.arguments.machine.cpus;
-        let ns = if self.groups[access.vcpu] == self.groups[who] {
-            transfers.group_ns
-        } else {
-            transfers.node_ns[cpus[access.vcpu]][cpus[who]]
+        let seat = |vcpu: usize| Seat { node: cpus[vcpu], group: self.groups[vcpu] };
+        let takes_ps = self.between_ps(seat(access.vcpu), seat(who))?;
+        has.then_some(takes_ps)
+    }
+
+    /// What a line takes from one cpu to another.
+    pub(super) fn between_ps(&self, to: Seat, from: Seat) -> Option<u64> {
+        let transfers = self.arguments.machine.transfers.as_ref()?;
+        let ns = match to.group == from.group {
+            true => transfers.group_ns,
+            false => transfers.node_ns[to.node][from.node],
         };
         // Half a round trip has a hit in it: the last load that still finds the old value.
         let hit_ps = self.hit_ps.first().copied().unwrap_or(0);
-        has.then(|| ps(ns).saturating_sub(hit_ps))
+        Some(ps(ns).saturating_sub(hit_ps))
     }
 }

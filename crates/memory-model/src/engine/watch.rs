@@ -5,16 +5,17 @@ use alloc::vec::Vec;
 use super::coherence::Transfer;
 use super::{Access, Engine, Reached};
 use crate::arguments::Beside;
-use crate::elsewhere::{Elsewhere, Line, There, Went};
-use crate::one_node::OneNode;
+use crate::elsewhere::{Cores, Elsewhere, Line, There, Went};
 use crate::outcome::Outcome;
+use crate::regrouped::Regrouped;
+use crate::seats::Seats;
 use crate::tlb::Translation;
 
 impl Engine {
     /// The same, which watches too what shared caches would hold if all vCPUs were on one node.
     #[must_use]
     pub fn watching_one_node(mut self) -> Self {
-        self.one_node = OneNode::new(&self.arguments.machine);
+        self.one_node = Regrouped::on_one_node(&self.arguments.machine);
         self
     }
 
@@ -23,6 +24,11 @@ impl Engine {
     pub fn watching_elsewhere(mut self, beside: &[Beside]) -> Self {
         self.elsewhere = beside.len();
         let machine = &self.arguments.machine;
+        if beside.contains(&Beside::Packed) {
+            let seats = Seats::packed(machine, self.arguments.threads.len());
+            let shared = Regrouped::new(machine, seats.groups());
+            self.packed = Some((seats, shared));
+        }
         let cores = || beside.iter().filter_map(|of| Elsewhere::new(machine, of)).collect();
         self.vcpus.iter().for_each(|vcpu| *vcpu.elsewhere.lock() = cores());
         self
@@ -44,23 +50,26 @@ impl Engine {
         let state = &self.vcpus[access.vcpu];
         let home = self.arguments.machine.cpus[access.vcpu];
         let on_one_node = state.last.get().on_one_node;
+        let seats = self.packed.as_ref().map(|(seats, _)| seats);
         let mut cores = state.elsewhere.lock();
         for (core, there) in cores.iter_mut().zip(elsewhere) {
-            let initiator = core.on().unwrap_or(home);
+            let (initiator, has) = match (core.cores(), seats) {
+                (Cores::On(node), _) => (node, Some(on_one_node)),
+                (Cores::Packed, Some(of)) => (of.of(access.vcpu).node, Some(state.last.packed())),
+                _ => (home, None),
+            };
             // Caches of its own have what they have, on whatever node it is.
-            let level = match (core.on(), found) {
-                (Some(_), level) if level.is_none_or(|level| level >= state.caches.len()) => {
-                    on_one_node.then(|| self.hit_ps.len() - 1)
+            let level = match (has, found) {
+                (Some(has), level) if level.is_none_or(|level| level >= state.caches.len()) => {
+                    has.then(|| self.hit_ps.len() - 1)
                 }
                 (_, level) => level,
             };
             let line = match (transfer, level) {
-                (Some(transfer), _) => Line::Core {
-                    after_ps,
-                    takes_ps: core
-                        .on()
-                        .map_or(transfer.cost_ps, |on| self.transfer_on(on, transfer)),
-                },
+                (Some(transfer), _) => {
+                    let takes_ps = self.transfer_elsewhere(access.vcpu, core.cores(), transfer);
+                    Line::Core { after_ps, takes_ps }
+                }
                 (None, Some(0)) => Line::Nearest,
                 (None, Some(level)) => Line::Farther { takes_ps: self.hit_ps[level] },
                 (None, None) => {
@@ -72,6 +81,24 @@ impl Engine {
             let walk_ps = walk_ps.map_or(went.walk_ps, |of| self.translated_ps(access.vcpu, of));
             core.access(Went { walk_ps, ..went }, line, nearest_ps);
         }
+    }
+
+    /// What a line takes from another vCPU to this one if they are elsewhere.
+    fn transfer_elsewhere(&self, vcpu: usize, cores: Cores, transfer: Transfer) -> u64 {
+        let packed = || {
+            let (seats, _) = self.packed.as_ref()?;
+            self.between_ps(seats.of(vcpu), seats.of(transfer.from))
+        };
+        match cores {
+            Cores::Stay => transfer.cost_ps,
+            Cores::On(node) => self.transfer_on(node, transfer),
+            Cores::Packed => packed().unwrap_or(transfer.cost_ps),
+        }
+    }
+
+    /// The node of a vCPU if they fill node after node, where that is watched.
+    pub fn packed_node(&self, vcpu: usize) -> Option<usize> {
+        self.packed.as_ref().map(|(seats, _)| seats.of(vcpu).node)
     }
 
     /// What a translation takes whose page tables nobody reads: their entries are taken to be in the

@@ -183,6 +183,7 @@ fn what(candidate: &Candidate) -> String {
             let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
             format!("Interleave by bandwidth ({})", weights.join(":"))
         }
+        Candidate::Pack => "Pack threads node by node (close)".to_owned(),
         Candidate::HugePages => "Huge pages (THP)".to_owned(),
         Candidate::FirstTouch { line, .. } => format!("First touch by the users{}", at(line)),
         Candidate::Replicate { line, .. } => format!("Copies of read-only data{}", at(line)),

@@ -32,6 +32,7 @@ pub(super) fn placement(
     let mut program = asis.clone();
     match placed {
         Placed::Huge => program.huge_always = true,
+        Placed::Packed => program.threads.sort_by_key(|cpu| machine.cpus[*cpu]),
         _ => program.policy = Some(word(&placed)),
     }
     if let Placed::Bound(at) = placed {
@@ -54,12 +55,14 @@ fn word(placed: &Placed) -> String {
             format!("interleave.{}", turns.join("."))
         }
         Placed::Huge => "thp".to_owned(),
+        Placed::Packed => "pack".to_owned(),
     }
 }
 
 /// The command line of a candidate by numalab and without it.
 pub(super) fn commands(
     candidate: &Candidate,
+    costs: &MachineCosts,
     command: &[String],
 ) -> (Option<String>, Option<String>) {
     let shell = output::shell_lines(command);
@@ -77,6 +80,10 @@ pub(super) fn commands(
             let bind = format!("--numa=auto --policy weighted --weights {weights}");
             (bind, "--weighted-interleave=all".to_owned())
         }
+        Candidate::Pack => {
+            let close = format!("OMP_PLACES=cores OMP_PROC_BIND=close {shell}");
+            return (Some(close), Some(format!("likwid-pin -c {} {shell}", all_cpus(costs))));
+        }
         Candidate::HugePages => {
             let knob = format!("numalab knobs run thp_enabled=always -- {shell}");
             let tunable = format!("GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {shell}");
@@ -85,4 +92,15 @@ pub(super) fn commands(
         _ => return (None, None),
     };
     (Some(format!("numalab bind {bind} -- {shell}")), Some(format!("numactl {numactl} {shell}")))
+}
+
+/// The cpus of one node after the other, as `likwid-pin` has them: `M0:0-3@M1:0-3`.
+fn all_cpus(costs: &MachineCosts) -> String {
+    let of_node = |(node, cpus): (&u32, &usize)| match cpus {
+        0 => None,
+        1 => Some(format!("M{node}:0")),
+        cpus => Some(format!("M{node}:0-{}", cpus - 1)),
+    };
+    let all: Vec<String> = costs.nodes.iter().zip(&costs.cpus).filter_map(of_node).collect();
+    all.join("@")
 }

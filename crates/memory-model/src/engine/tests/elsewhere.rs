@@ -79,6 +79,38 @@ fn a_core_that_is_bound_with_all_finds_its_memory_and_what_others_wrote_near() {
     assert!((shorter - (197_000 - 23_000)).abs() <= 1_000, "cores of one group: {shorter}");
 }
 
+#[test]
+fn neighbours_that_are_packed_find_near_what_the_other_wrote_or_read() {
+    let engine = engine_of(
+        "cpus=0.1.0.1,memory=64M.64M,latency=100.250/250.100,mode=count,stages=core+owners,\
+         caches=1:4K:4:64:cpu:1+2:64K:4:64:group:10",
+    );
+    let engine = engine.watching_elsewhere(&[Beside::Packed]);
+    assert_eq!(
+        (0..4).filter_map(|vcpu| engine.packed_node(vcpu)).collect::<Vec<_>>(),
+        [0, 0, 1, 1]
+    );
+    let shorter = |vcpu: usize, address: u64| {
+        let before = engine.later_ps(vcpu)[0];
+        engine.block_of(vcpu, block_of(&[FOLLOW]));
+        engine.access_beside(load(vcpu, address, 0), &[there(0)]);
+        // The load is waited for by the next one.
+        engine.block_of(vcpu, block_of(&[FOLLOW]));
+        engine.access_beside(load(vcpu, address, 0), &[there(0)]);
+        before - engine.later_ps(vcpu)[0]
+    };
+    engine.block_of(0, block_of(&[STORE]));
+    engine.access_beside(store(0, 2 * MIB), &[there(0)]);
+    assert!(
+        (shorter(1, 2 * MIB) - 174_000).abs() <= 1_000,
+        "from the other node, and in its group"
+    );
+    shorter(0, 3 * MIB);
+    assert!((shorter(1, 3 * MIB) - 240_000).abs() <= 1_000, "250 from memory, 10 from their cache");
+    let longer = -shorter(3, 3 * MIB);
+    assert!((longer - 240_000).abs() <= 1_000, "vCPU 1, which has it, is on the other node then");
+}
+
 /// What vCPU 0 waits for a load of each of 32 MiB's pages, from frames that leave room for huge pages
 /// or do not, and what longer if all that could be were huge pages, in ps.
 fn waits_for_pages(frames: u64) -> (u64, i64) {
