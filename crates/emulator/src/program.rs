@@ -125,7 +125,7 @@ impl Program {
             target: target.to_owned(),
             instructions: Instructions::default(),
             numbers: Numbers::of(target)?,
-            threads: Threads::new(machine.cpus.len(), order.to_vec()),
+            threads: Threads::new(machine, order),
             clock: Clock::new(machine.cpus.len()),
             pace: Pace::new(machine.cpus.len()),
             cpus: Cpus::new(machine.cpus.len(), machine.cpus.len()),
@@ -206,8 +206,8 @@ impl Program {
     fn take_time(&self, engine: &Engine, place: usize) {
         let busy_ps = engine.busy_ps(place);
         let now_ps = self.clock.now_ps(place, busy_ps);
-        let seat = (place, self.threads.cpu(place));
-        self.clock.waits_for_cpu(place, self.cpus.book(seat, busy_ps, now_ps));
+        let cpus = self.threads.cpus(place);
+        self.clock.waits_for_cpu(place, self.cpus.book(place, &cpus, busy_ps, now_ps));
     }
 
     /// A thread has ended, by QEMU's index.

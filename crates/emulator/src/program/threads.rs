@@ -3,6 +3,7 @@
 //! A place is a seat of the model for one thread at a time; every cpu has several, so that more
 //! threads than cpus can be told apart.
 
+use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -32,20 +33,24 @@ pub struct Threads {
     /// The place of each of QEMU's indices.
     places: Vec<AtomicUsize>,
     seats: Mutex<Vec<Seat>>,
-    /// The cpu of each of the first places.
-    order: Vec<usize>,
+    /// The cpu of each of the first places, and its node.
+    order: Vec<(usize, usize)>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Seat {
     taken: bool,
+    /// The cpus that the thread asked for, where it did.
+    allowed: Option<Vec<usize>>,
     /// What the thread said of its pages.
     placement: Option<Placement>,
 }
 
 impl Threads {
     /// Nobody, on a machine made by [`with_places`] with this order.
-    pub fn new(places: usize, order: Vec<usize>) -> Self {
+    pub fn new(machine: &Machine, order: &[usize]) -> Self {
+        let places = machine.cpus.len();
+        let order = order.iter().copied().zip(machine.cpus.iter().copied()).collect();
         Self {
             places: (0..MOST_INDICES).map(|_| AtomicUsize::new(NONE)).collect(),
             seats: Mutex::new(vec![Seat::default(); places]),
@@ -81,7 +86,18 @@ impl Threads {
 
     /// The machine's cpu of a place.
     pub fn cpu(&self, place: usize) -> usize {
-        self.order[place % self.order.len()]
+        self.order[place % self.order.len()].0
+    }
+
+    /// The cpus of its node on which the thread at a place may run, that of the place first.
+    pub fn cpus(&self, place: usize) -> Vec<usize> {
+        let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        let allowed = seats[place].allowed.as_ref();
+        let (own, node) = self.order[place % self.order.len()];
+        let others = self.order.iter().filter(|(cpu, of)| *cpu != own && *of == node);
+        let others = others.map(|(cpu, _)| *cpu);
+        let others = others.filter(|cpu| allowed.is_none_or(|allowed| allowed.contains(cpu)));
+        iter::once(own).chain(others).collect()
     }
 
     /// The thread has ended.
@@ -97,15 +113,19 @@ impl Threads {
     /// to another; a set with none of the machine's cpus says nothing.
     pub fn allow(&self, index: usize, cpus: &[usize]) -> Option<[usize; 2]> {
         let now = self.place(index);
-        let known = cpus.iter().any(|cpu| self.order.contains(cpu));
-        if !known || cpus.contains(&self.cpu(now)) {
+        if !cpus.iter().any(|cpu| self.order.iter().any(|(of, _)| of == cpu)) {
             return None;
         }
-        let placement = self.placement(now);
-        self.leave(index);
-        let place = self.sit(index % MOST_INDICES, |cpu| cpus.contains(&cpu));
-        self.keep_placement(place, placement);
-        Some([now, place])
+        let mut place = now;
+        if !cpus.contains(&self.cpu(now)) {
+            let placement = self.placement(now);
+            self.leave(index);
+            place = self.sit(index % MOST_INDICES, |cpu| cpus.contains(&cpu));
+            self.keep_placement(place, placement);
+        }
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        seats[place].allowed = Some(cpus.to_vec());
+        (place != now).then_some([now, place])
     }
 
     /// Where the pages go that the thread at this place touches first, if it has said that.
@@ -137,7 +157,7 @@ mod tests {
 
     fn threads(order: &[usize]) -> Threads {
         let machine = with_places(machine(), order);
-        Threads::new(machine.cpus.len(), order.to_vec())
+        Threads::new(&machine, order)
     }
 
     #[test]
@@ -162,6 +182,17 @@ mod tests {
         assert_eq!(threads.placement(threads.place(0)), Some(Placement::Bind(vec![0])));
         threads.allow(0, &[64]);
         assert_eq!(threads.cpu(threads.place(0)), 2);
+    }
+
+    #[test]
+    fn a_thread_runs_on_any_cpu_of_its_node_that_it_did_not_exclude() {
+        let threads = threads(&[0, 2, 1, 3]);
+        let place = threads.place(0);
+        assert_eq!((threads.cpus(place), threads.cpus(threads.place(1))), (vec![0, 1], vec![2, 3]));
+        assert_eq!(threads.allow(0, &[0, 2]), None);
+        assert_eq!(threads.cpus(place), [0]);
+        threads.allow(0, &[3]);
+        assert_eq!(threads.cpus(threads.place(0)), [3]);
     }
 
     #[test]
