@@ -29,7 +29,8 @@ pub type AtExit = extern "C" fn(PluginId, *mut c_void);
 
 /// `QEMU_PLUGIN_CB_NO_REGS`.
 pub const NO_REGISTERS: c_int = 0;
-/// `QEMU_PLUGIN_MEM_RW`.
+/// `QEMU_PLUGIN_MEM_RW`. QEMU 7.2 tells who asks for reads alone of writes, and who asks for writes
+/// alone of both.
 pub const READS_AND_WRITES: c_int = 3;
 /// Before this version QEMU (up to 7.2) may call what it has forgotten: a helper that faulted
 /// leaves a pointer to its callbacks behind, and with the next translation freed them it ends

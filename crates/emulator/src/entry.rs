@@ -11,7 +11,7 @@ use crate::follow;
 use crate::instrument::register;
 use crate::plugin::Plugin;
 use crate::pmu::Pmu;
-use crate::program::{Program, with_places};
+use crate::program::Program;
 use crate::qemu::{Clock, Running, complain, text};
 use crate::report::Host;
 use crate::self_test::{self, Check};
@@ -100,26 +100,23 @@ fn install_for_program(
     id: PluginId,
     info: &Info,
     api: Api,
-    mut arguments: Arguments,
+    arguments: Arguments,
     target: String,
 ) -> Result<(), String> {
     if arguments.mode != Mode::Count {
         return Err("a program has no clock of its own to charge: expected mode=count".into());
     }
-    let order = arguments.threads.clone();
-    arguments.machine = with_places(arguments.machine, &order);
-    let program = Program::new(&arguments, &order, &target)
+    let program = Program::new(&arguments.machine.cpus, &arguments.threads, &target)
         .ok_or_else(|| format!("programs of {target} are not known: expected x86_64 or aarch64"))?;
     follow::register(id).map_err(|error| error.to_string())?;
-    let (vcpus, beside) = (arguments.machine.cpus.len(), arguments.beside.clone());
+    let vcpus = arguments.machine.cpus.len();
     install_plugin(Plugin {
         api,
         id,
         flows: Flows::of(arguments.machine.core.is_some(), &target),
         // The model's frames are ours, whatever QEMU does.
         engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now)
-            .watching_one_node()
-            .watching_elsewhere(&beside),
+            .for_threads(),
         program: Some(program),
         clock: None,
         pmu: None,

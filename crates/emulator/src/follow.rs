@@ -6,7 +6,7 @@ use numalab_memory_model::counters::Kind;
 
 use crate::api::{MemoryInfo, MissingFunction, PluginId, ProgramCalls};
 use crate::plugin::Plugin;
-use crate::program::{Flow, Instruction, Made, Program, called, returned};
+use crate::program::{Block, Instruction, Made, Program};
 
 /// Tells QEMU what we want to be told of the program's threads and system calls.
 ///
@@ -28,31 +28,33 @@ fn program() -> Option<(&'static Plugin, &'static Program)> {
     Some((plugin, plugin.program.as_ref()?))
 }
 
+/// A thread of the program begins a block, which lives for good.
+pub extern "C" fn block(index: c_uint, block: *mut c_void) {
+    let Some((plugin, program)) = program() else { return };
+    if plugin.engine.gate.is_open() {
+        // SAFETY: `translate` passed a block that lives for good.
+        let block: &'static Block = unsafe { &*block.cast_const().cast() };
+        program.block(&plugin.engine, index, block);
+    }
+}
+
 /// A thread of the program accesses memory, by an instruction that lives for good.
 pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut c_void) {
     let Some((plugin, program)) = program() else { return };
     // SAFETY: `translate` passed an instruction that lives for good.
     let by: &'static Instruction = unsafe { &*by.cast_const().cast() };
-    // SAFETY: the access is being made by this thread, as the functions ask.
-    let (store, bytes) =
-        unsafe { ((plugin.api.is_store)(info), 1_u64 << (plugin.api.size_shift)(info)) };
-    match (by.flow, store) {
-        (Flow::Call(returns_to), true) => called(address, returns_to),
-        (Flow::Return, false) => returned(address),
-        _ => {}
+    // SAFETY: the access is being made by this thread, as the function asks.
+    let kind = if unsafe { (plugin.api.is_store)(info) } { Kind::Store } else { Kind::Load };
+    // SAFETY: as above.
+    let bytes = || 1 << unsafe { (plugin.api.size_shift)(info) };
+    if !program.access(index, address, kind, by, bytes) {
+        program.access_farther(index, &Made { address, kind, by, bytes: &bytes });
     }
-    let place = program.place(&plugin.engine, index);
-    if plugin.engine.skips(place) {
-        return;
-    }
-    let kind = if store { Kind::Store } else { Kind::Load };
-    let made = Made { address, bytes, kind, by };
-    plugin.apply(place, program.access(&plugin.engine, place, made));
 }
 
 extern "C" fn thread_ends(_: PluginId, index: c_uint) {
-    if let Some((plugin, program)) = program() {
-        program.thread_ends(&plugin.engine, index);
+    if let Some((_, program)) = program() {
+        program.thread_ends(index);
     }
 }
 
@@ -78,7 +80,7 @@ extern "C" fn begins_call(
 }
 
 extern "C" fn returns_from_call(_: PluginId, index: c_uint, _: i64, value: i64) {
-    if let Some((plugin, program)) = program() {
-        program.returns_from_call(&plugin.engine, index, value);
+    if let Some((_, program)) = program() {
+        program.returns_from_call(index, value);
     }
 }

@@ -8,15 +8,15 @@
 use std::ffi::{c_uint, c_void};
 
 use crate::api::{
-    Api, FORGETS_SAFELY, Memory, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES,
+    Api, Execute, FORGETS_SAFELY, Memory, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES,
 };
 use crate::follow;
 use crate::marker;
 use crate::plugin::Plugin;
-use crate::program::{Flow, Instruction, Program, is_call, is_return};
+use crate::program::{Block, Calling, Instruction, Program, is_call, is_pause, is_return};
 use crate::waiting::{WAITED_NS, is_wait};
 use numalab_memory_model::counters::Kind;
-use numalab_memory_model::engine::Access;
+use numalab_memory_model::engine::{Access, By};
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
 use numalab_memory_model::pipeline::flow::Flow as BlockFlow;
@@ -53,20 +53,12 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
     // SAFETY: the block is valid during this call, and so are its instructions, whose
     // numbers are below its count. What is passed on is a number, not a pointer.
     unsafe {
-        let count = (api.block_instructions)(block);
-        match &plugin.flows {
-            Some(flows) if open => {
-                let code = |at| api.code((api.block_instruction)(block, at));
-                let code: Vec<([u8; 15], usize)> = (0..count).map(code).collect();
-                let flow = flows.through(code.iter().map(|(bytes, size)| &bytes[..*size]));
-                let flow = std::ptr::from_ref(flow).cast_mut().cast();
-                (api.register_block)(block, begin_block_of_flow, NO_REGISTERS, flow);
-            }
-            None if open => {
-                (api.register_block)(block, begin_block, NO_REGISTERS, number(count));
-            }
-            _ => {}
+        let flow = if open { flow_through(plugin, block) } else { None };
+        if open {
+            let (execute, data) = block_begins(plugin, block, flow);
+            (api.register_block)(block, execute, NO_REGISTERS, data);
         }
+        let count = (api.block_instructions)(block);
         for position in 0..count {
             let instruction = (api.block_instruction)(block, position);
             if let Some(marker) = marker_at(plugin, instruction) {
@@ -77,13 +69,70 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
             } else if open {
                 let (access, data): (Memory, _) = match &plugin.program {
                     Some(program) => {
-                        (follow::access, followed(api, program, instruction, position))
+                        let by = by(flow, position, count);
+                        (follow::access, followed(api, program, instruction, (position, by)))
                     }
                     None => (access, number(position)),
                 };
                 (api.register_memory)(instruction, access, NO_REGISTERS, READS_AND_WRITES, data);
             }
         }
+    }
+}
+
+/// The code of a block that is being translated.
+///
+/// # Safety
+/// `block` is that block.
+unsafe fn code_of(plugin: &Plugin, block: *mut c_void) -> Vec<([u8; 15], usize)> {
+    let api = &plugin.api;
+    // SAFETY: the caller vouches for the block; numbers of instructions are below its count.
+    unsafe {
+        let all = 0..(api.block_instructions)(block);
+        all.map(|at| api.code((api.block_instruction)(block, at))).collect()
+    }
+}
+
+/// How values flow through a block that is being translated, where that matters.
+///
+/// # Safety
+/// `block` is that block.
+unsafe fn flow_through(plugin: &Plugin, block: *mut c_void) -> Option<&'static BlockFlow> {
+    let flows = plugin.flows.as_ref()?;
+    // SAFETY: the caller vouches for it.
+    let code = unsafe { code_of(plugin, block) };
+    Some(flows.through(code.iter().map(|(bytes, size)| &bytes[..*size])))
+}
+
+/// What is to be called when a block begins that is being translated, and with what.
+///
+/// # Safety
+/// `block` is that block.
+unsafe fn block_begins(
+    plugin: &Plugin,
+    block: *mut c_void,
+    flow: Option<&'static BlockFlow>,
+) -> (Execute, *mut c_void) {
+    // SAFETY: the caller vouches for it.
+    let count = unsafe { (plugin.api.block_instructions)(block) };
+    match (&plugin.program, flow) {
+        (Some(program), flow) => {
+            // SAFETY: as above.
+            let code = unsafe { code_of(plugin, block) };
+            let pauses = code.iter().any(|(bytes, size)| is_pause(&bytes[..*size]));
+            let kept = program.blocks.keep(Block { instructions: count as u64, flow, pauses });
+            (follow::block, std::ptr::from_ref(kept).cast_mut().cast())
+        }
+        (None, Some(flow)) => (begin_block_of_flow, std::ptr::from_ref(flow).cast_mut().cast()),
+        (None, None) => (begin_block, number(count)),
+    }
+}
+
+/// What the model is to know of the instruction at a position of a block of so many.
+fn by(flow: Option<&BlockFlow>, position: usize, count: usize) -> By {
+    By {
+        accessor: flow.and_then(|flow| flow.accessors.get(position).copied()),
+        behind: u32::try_from(count - position - 1).unwrap_or(u32::MAX),
     }
 }
 
@@ -110,20 +159,21 @@ unsafe fn followed(
     api: &Api,
     program: &Program,
     instruction: *const c_void,
-    position: usize,
+    (position, by): (usize, By),
 ) -> *mut c_void {
     // SAFETY: the caller vouches for it.
     let (address, (code, size)) =
         unsafe { ((api.instruction_address)(instruction), api.code(instruction)) };
-    let flow = match (program.pushes_calls(), &code[..size]) {
-        (true, code) if is_call(code) => Flow::Call(address + size as u64),
-        (true, code) if is_return(code) => Flow::Return,
-        _ => Flow::On,
+    let calls = match (program.pushes_calls(), &code[..size]) {
+        (true, code) if is_call(code) => Calling::Call(address + size as u64),
+        (true, code) if is_return(code) => Calling::Return,
+        _ => Calling::Nothing,
     };
     let kept = program.instructions.keep(Instruction {
         position: u32::try_from(position).unwrap_or(0),
+        by,
         address,
-        flow,
+        calls,
     });
     std::ptr::from_ref(kept).cast_mut().cast()
 }
@@ -133,7 +183,6 @@ extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
     if plugin.engine.gate.is_open() {
         let vcpu = plugin.vcpu(vcpu);
         plugin.step(plugin.engine.block(vcpu, instructions as u64));
-        keep_pace(plugin, vcpu);
     }
 }
 
@@ -144,15 +193,6 @@ extern "C" fn begin_block_of_flow(vcpu: c_uint, flow: *mut c_void) {
         let flow: &'static BlockFlow = unsafe { &*flow.cast_const().cast() };
         let vcpu = plugin.vcpu(vcpu);
         plugin.step(plugin.engine.block_of(vcpu, flow));
-        keep_pace(plugin, vcpu);
-    }
-}
-
-/// Threads of a program go on side by side.
-#[inline]
-fn keep_pace(plugin: &Plugin, vcpu: usize) {
-    if let Some(program) = &plugin.program {
-        program.pace(&plugin.engine, vcpu);
     }
 }
 
@@ -183,8 +223,9 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
     plugin.watch_ranges(address);
     let kind = if store { Kind::Store } else { Kind::Load };
     let position = u32::try_from(position as usize).unwrap_or(0);
-    let effect = plugin.engine.access(Access { vcpu, address, virtual_address, kind, position });
-    plugin.apply(vcpu, effect);
+    let access = Access { address, virtual_address, kind, position };
+    let outcome = plugin.engine.enter(vcpu).access(access);
+    plugin.apply(vcpu, outcome.effect);
 }
 
 /// Whether an instruction of a block that is being translated is one by which a guest waits.
@@ -216,10 +257,8 @@ fn keeps_counting(plugin: &Plugin) -> bool {
 extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     let Some(marker) = marker::of_number(number as usize) else { return };
-    let vcpu = plugin.vcpu(vcpu);
     let keeps = keeps_counting(plugin);
-    let (change, clock_ns) = plugin.engine.mark(vcpu, marker);
-    plugin.move_clock(clock_ns);
+    let (vcpu, change) = plugin.mark(vcpu, marker);
     if matches!(change, Change::Opened | Change::Closed) {
         plugin.publish(None);
         if !keeps {

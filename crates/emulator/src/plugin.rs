@@ -12,7 +12,10 @@ use crate::program::{self, Program, program_memory};
 use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
-use numalab_memory_model::engine::{Effect, Engine, Step};
+use numalab_memory_model::engine::{Engine, Step};
+use numalab_memory_model::gate::Change;
+use numalab_memory_model::marker::Marker;
+use numalab_memory_model::outcome::Effect;
 
 /// Everything that QEMU's callbacks need.
 #[derive(Debug)]
@@ -62,13 +65,22 @@ impl Plugin {
     /// The vCPU that executes us, given what QEMU says.
     #[inline]
     pub fn vcpu(&self, said: c_uint) -> usize {
-        if let Some(program) = &self.program {
-            program.place(&self.engine, said)
-        } else if self.ask_running.get() == Some(&true) {
+        if self.ask_running.get() == Some(&true) {
             self.running.vcpu().unwrap_or_else(|| refuse("an unknown vCPU runs"))
         } else {
             said as usize
         }
+    }
+
+    /// A marker of the vCPU, given what QEMU says: the vCPU, and what changed.
+    pub fn mark(&'static self, said: c_uint, marker: Marker) -> (usize, Change) {
+        if let Some(program) = &self.program {
+            return (0, program.mark(&self.engine, said, marker));
+        }
+        let vcpu = self.vcpu(said);
+        let (change, clock_ns) = self.engine.mark(vcpu, marker);
+        self.move_clock(clock_ns);
+        (vcpu, change)
     }
 
     /// Does what an access asks for.
@@ -164,7 +176,7 @@ impl Plugin {
         if self.program.is_none() {
             checks.push(self.range_check());
         }
-        let program = self.program.as_ref().map(|program| program_memory(program, &self.engine));
+        let program = self.program.as_ref().and_then(program_memory);
         let report = Report::new(&self.engine, &self.host, &checks, program);
         let file = self.engine.arguments.report.as_deref().map(|file| match self.program {
             // Processes that a program starts have this plugin too.

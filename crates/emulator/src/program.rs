@@ -1,147 +1,100 @@
 //! A program instead of a machine: QEMU's user mode runs it on this host's kernel, and we keep
-//! its page tables, as Linux would on the machine that is emulated.
+//! its page tables, as Linux would on the machine that is emulated, and its time.
 
-mod accesses;
+mod account;
 mod calls;
-mod clock;
+mod clocks;
 mod code;
 mod contention;
-mod cpus;
 mod exec;
+mod futexes;
 mod guest_memory;
 mod huge;
-mod pace;
+mod memory;
 mod page_use;
 mod pages;
 mod regions;
+mod schedule;
 mod stack;
 mod summary;
 mod syscalls;
-mod threads;
+mod thread;
+mod turns;
+mod world;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{RefCell, UnsafeCell};
 use std::ffi::c_uint;
-use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use numalab_memory_model::arguments::{Arguments, Beside, MOST_BESIDE, Policy};
 use numalab_memory_model::counters::Kind;
-use numalab_memory_model::engine::{Access, Effect, Engine, There};
-use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
+use numalab_memory_model::engine::Engine;
+use numalab_memory_model::gate::Change;
+use numalab_memory_model::marker::Marker;
 
-use accesses::{Accesses, Touch, Waits};
-use clock::Clock;
-pub use code::{Flow, Instruction, Instructions};
-use contention::{Contention, Use};
-use cpus::Cpus;
-use pace::Pace;
-use page_use::{Line, PageUse};
-use pages::Pages;
-use regions::{MOST, Regions};
-pub use stack::{called, is_call, is_return, returned};
+use clocks::Clocks;
+pub use code::{Block, Calling, Instruction, Kept, is_pause};
+use schedule::Schedule;
+pub use stack::{is_call, is_return};
 pub use summary::program_memory;
-use syscalls::{Call, Numbers};
-use threads::Threads;
-pub use threads::with_places;
+use syscalls::Numbers;
+use thread::{Goes, Thread};
+use turns::{Leave, Patience, Turns};
+pub use world::Made;
+use world::World;
 
-/// Translations that a thread remembers; a power of two.
-const REMEMBERED: usize = 1024;
-/// A page goes to another node when that waits for it longer than its own by a quarter and by this,
-/// in ps: pages that all use stay.
-const SETTLES_PS: u64 = 500_000;
-/// Calls that are told of a place in the code.
-const MOST_CALLERS: usize = 12;
+/// Threads that QEMU has had at a time, at most.
+const MOST_INDICES: usize = 4096;
 
 /// What is known of the program that runs.
 #[derive(Debug)]
 pub struct Program {
     target: String,
     /// Its instructions that access memory.
-    pub instructions: Instructions,
+    pub instructions: Kept<Instruction>,
+    /// Its blocks.
+    pub blocks: Kept<Block>,
     numbers: Numbers,
-    threads: Threads,
-    clock: Clock,
-    pace: Pace,
-    cpus: Cpus,
-    space: Mutex<Space>,
-    pages: Mutex<Pages>,
-    contention: Mutex<Contention>,
-    /// Counted on when pages go or move: what threads remember is old then.
-    generation: AtomicU64,
-    regions: Mutex<Regions>,
-    /// Its first address, and the one behind it.
-    heap: Mutex<Option<(u64, u64)>>,
-    accesses: Vec<Accesses>,
-    nodes: usize,
-    /// What else might be.
-    beside: Vec<Beside>,
-    huge_always: bool,
-    follows_users: bool,
-    /// Pages for which the machine had no memory left.
-    unplaced: AtomicU64,
-    /// The program that this process is about to become, outside of the emulation.
-    becomes: Mutex<Option<String>>,
+    clocks: Clocks,
+    turns: Turns,
+    engine: OnceLock<&'static Engine>,
+    /// The seat of each of QEMU's indices, and 1; 0 for none.
+    seats: Box<[AtomicUsize; MOST_INDICES]>,
+    /// The thread of each of QEMU's indices, while it has its turn.
+    here: Box<[AtomicPtr<Thread>; MOST_INDICES]>,
+    world: UnsafeCell<Option<World>>,
 }
 
-/// An access of a thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Made {
-    /// The first address.
-    pub address: u64,
-    /// So many bytes.
-    pub bytes: u64,
-    /// Load or store.
-    pub kind: Kind,
-    /// By which instruction.
-    pub by: &'static Instruction,
-}
+// SAFETY: `world` is touched by the thread that has the turn alone (`in_turn`); all else may be used by
+// several threads.
+unsafe impl Sync for Program {}
 
+/// What a thread did without its turn.
 #[derive(Clone, Copy, Debug)]
-struct Remembered {
-    number: u64,
-    page: Page,
-    region: usize,
-    used: &'static PageUse,
-    /// Where it would be by the placements that are watched.
-    elsewhere: [There; MOST_BESIDE],
+enum Event {
+    Block(&'static Block),
+    Access { address: u64, kind: Kind, by: &'static Instruction, bytes: u64 },
 }
 
 thread_local! {
-    static REMEMBERS: RefCell<(u64, Vec<Option<Remembered>>)> = const { RefCell::new((0, Vec::new())) };
-    static PENDING: Cell<Option<(Call, [u64; 6])>> = const { Cell::new(None) };
+    static DEFERRED: RefCell<Vec<Event>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Program {
-    /// A program on a machine made by [`with_places`] with this order of cpus; `None` for an
+    /// A program on the cpus of these nodes, which threads take in this order; `None` for an
     /// architecture whose system calls we do not know.
-    pub fn new(arguments: &Arguments, order: &[usize], target: &str) -> Option<Self> {
-        let machine = &arguments.machine;
-        let first = match &arguments.policy {
-            Policy::Stay(placement) => placement.clone(),
-            Policy::Users => Placement::Local,
-        };
+    pub fn new(nodes: &[usize], order: &[usize], target: &str) -> Option<Self> {
         Some(Self {
             target: target.to_owned(),
-            instructions: Instructions::default(),
+            instructions: Kept::default(),
+            blocks: Kept::default(),
             numbers: Numbers::of(target)?,
-            threads: Threads::new(machine, order),
-            clock: Clock::new(machine.cpus.len()),
-            pace: Pace::new(machine.cpus.len()),
-            cpus: Cpus::new(machine.cpus.len(), machine.cpus.len()),
-            space: Mutex::new(Space::new(machine, first)),
-            beside: arguments.beside.clone(),
-            huge_always: arguments.huge_always,
-            pages: Mutex::default(),
-            contention: Mutex::default(),
-            generation: AtomicU64::new(1),
-            regions: Mutex::default(),
-            heap: Mutex::default(),
-            accesses: machine.cpus.iter().map(|_| Accesses::default()).collect(),
-            nodes: machine.nodes.len(),
-            follows_users: arguments.policy == Policy::Users,
-            unplaced: AtomicU64::new(0),
-            becomes: Mutex::default(),
+            clocks: Clocks::new(),
+            turns: Turns::new(Schedule::new(nodes, order)),
+            engine: OnceLock::new(),
+            seats: Box::new([const { AtomicUsize::new(0) }; MOST_INDICES]),
+            here: Box::new([const { AtomicPtr::new(std::ptr::null_mut()) }; MOST_INDICES]),
+            world: UnsafeCell::new(None),
         })
     }
 
@@ -150,183 +103,221 @@ impl Program {
         self.target == "x86_64"
     }
 
-    /// The place of a thread, by QEMU's index.
+    /// The thread of QEMU's index begins a block.
     #[inline]
-    pub fn place(&self, engine: &Engine, index: c_uint) -> usize {
-        self.threads.known(index as usize).unwrap_or_else(|| {
-            let place = self.threads.place(index as usize);
-            self.clock.begins(place, engine.busy_ps(place));
-            self.cpus.comes(place, engine.busy_ps(place));
-            place
-        })
-    }
-
-    /// A thread accesses memory: what must be done for it.
-    #[inline]
-    pub fn access(&self, engine: &Engine, place: usize, made: Made) -> Effect {
-        let Some(found) = self.locate(engine, place, made) else { return Effect::None };
-        let Made { address: virtual_address, kind, .. } = made;
-        let address = found.page.frame + virtual_address % PAGE_BYTES;
-        let home = engine.arguments.machine.cpus[place];
-        let line = found.used.access(place, home, virtual_address, kind);
-        let before = Waits::of(engine, place, found.page.node);
-        let came = engine.outcome(place);
-        let access =
-            Access { vcpu: place, address, virtual_address, kind, position: made.by.position };
-        let effect = engine.access_beside(access, &found.elsewhere[..self.beside.len()]);
-        let behind = Waits::of(engine, place, found.page.node);
-        let slot = found.region * self.nodes + found.page.node;
-        let touch = Touch { slot, kind, used: found.used, home };
-        let outcomes = [came, engine.outcome(place)];
-        self.accesses[place].add(touch, MOST * self.nodes, [before, behind], outcomes);
-        if let Line::Contended(changed) = line {
-            let waited_ps = behind.waited_ps.saturating_sub(before.waited_ps);
-            let Made { address, bytes, by, .. } = made;
-            let instruction = by.address;
-            let used = Use { place, address, bytes, kind, changed, waited_ps, instruction };
-            lock(&self.contention).add(used, found.region, || stack::callers(MOST_CALLERS));
-        }
-        if self.follows_users && behind.reached.misses > before.reached.misses {
-            self.settle(found, home);
-        }
-        effect
-    }
-
-    /// Holds a thread up that is ahead of the others.
-    #[inline]
-    pub fn pace(&self, engine: &Engine, place: usize) {
-        let phase_ps = engine.phase_ps(place);
-        if self.pace.is_due(place, phase_ps) {
-            self.take_time(engine, place);
-            self.pace.keep(place, self.clock.now_ps(place, engine.busy_ps(place)), phase_ps);
+    pub fn block(&'static self, engine: &'static Engine, index: c_uint, block: &'static Block) {
+        let Some(thread) = self.here(index) else { return self.begins(engine, index, block) };
+        match thread.block(block) {
+            Goes::On if !self.turns.has_news() => {}
+            goes => self.turn_over(index, goes),
         }
     }
 
-    /// The thread at a place has been busy until now: it waits for others of its cpu.
-    fn take_time(&self, engine: &Engine, place: usize) {
-        let busy_ps = engine.busy_ps(place);
-        let now_ps = self.clock.now_ps(place, busy_ps);
-        let cpus = self.threads.cpus(place);
-        self.clock.waits_for_cpu(place, self.cpus.book(place, &cpus, busy_ps, now_ps));
-    }
-
-    /// A thread has ended, by QEMU's index.
-    pub fn thread_ends(&self, engine: &Engine, index: c_uint) {
-        if let Some(place) = self.threads.known(index as usize) {
-            self.take_time(engine, place);
-            self.clock.ends(place, engine.busy_ps(place));
-            self.pace.stops(place);
-            self.threads.leave(index as usize);
-        }
-    }
-
-    /// Moves a page to the node of a thread that has waited for it, if that waits for it most.
-    fn settle(&self, found: Remembered, home: usize) {
-        let own = found.page.node;
-        if own == home || found.page.bound {
-            return;
-        }
-        let waits_ps = found.used.seen().memory_ps;
-        let longest = waits_ps[own] + waits_ps[own] / 4 + SETTLES_PS;
-        if waits_ps[home] <= longest {
-            return;
-        }
-        if let Some(page) = lock(&self.space).move_page(found.number, home) {
-            found.used.moved(page);
-            self.forget();
-        }
-    }
-
-    /// Where an address lies, for a thread on a node that touches it.
-    #[inline]
-    fn locate(&self, engine: &Engine, place: usize, made: Made) -> Option<Remembered> {
-        let number = made.address / PAGE_BYTES;
-        let generation = self.generation.load(Relaxed);
-        REMEMBERS.with_borrow_mut(|(known, entries)| {
-            if *known != generation || entries.is_empty() {
-                *known = generation;
-                entries.clear();
-                entries.resize(REMEMBERED, None);
-            }
-            let entry = &mut entries[(number % REMEMBERED as u64) as usize];
-            if entry.is_none_or(|entry| entry.number != number) {
-                *entry = self.look_up(engine, place, made);
-            }
-            *entry
-        })
-    }
-
+    /// The same for one that does not have its turn.
     #[cold]
-    fn look_up(&self, engine: &Engine, place: usize, made: Made) -> Option<Remembered> {
-        let number = made.address / PAGE_BYTES;
-        let home = engine.arguments.machine.cpus[place];
-        let store = made.kind == Kind::Store;
-        let mut regions = lock(&self.regions);
-        let region = regions.of(made.address, |known, path| match path {
-            // A thread begins with its arguments on its stack.
-            "" if store && known.iter().all(|region| region.name != STACK) => STACK.to_owned(),
-            "" => ANONYMOUS_NAME.to_owned(),
-            path => path.to_owned(),
-        });
-        let huge = regions.huge(made.address);
-        let placement = self.threads.placement(place);
-        let mut space = lock(&self.space);
-        let asked = huge.is_given(self.huge_always);
-        let Some(page) = space.touch(number, home, placement.as_ref(), asked) else {
-            self.unplaced.fetch_add(1, Relaxed);
-            return None;
-        };
-        let block = if huge.is_given(true) { space.node_of_block(number) } else { None };
-        drop(space);
-        let mut pages = lock(&self.pages);
-        let used = pages.get(number).unwrap_or_else(|| {
-            regions.touched(region, place, made.by.address, || stack::callers(MOST_CALLERS));
-            pages.add(number, region, page, place)
-        });
-        used.moved(page);
-        let packed = engine.packed_node(used.first_place());
-        let elsewhere = self.elsewhere(number, page, block, packed);
-        Some(Remembered { number, page, region, used, elsewhere })
+    fn begins(&'static self, engine: &'static Engine, index: c_uint, block: &'static Block) {
+        let seat = self.seat(index).unwrap_or_else(|| self.arrives(engine, index));
+        if self.takes_turn(seat, Patience::InCode) {
+            self.catch_up(engine, index);
+            self.block(engine, index, block);
+        } else {
+            DEFERRED.with_borrow_mut(|events| events.push(Event::Block(block)));
+        }
     }
 
-    /// Where a page would be by the placements that are watched: nowhere else if the program itself
-    /// has said where. `block` is the node of what would be its huge page, `packed` that of who touched it
-    /// first if threads are packed.
-    fn elsewhere(
-        &self,
-        number: u64,
-        page: Page,
-        block: Option<usize>,
-        packed: Option<usize>,
-    ) -> [There; MOST_BESIDE] {
-        let mut all = [There { node: page.node, huge: false }; MOST_BESIDE];
-        for (there, beside) in all.iter_mut().zip(&self.beside) {
-            match beside {
-                Beside::Huge => {
-                    *there = There { node: block.unwrap_or(page.node), huge: block.is_some() };
+    /// The thread of QEMU's index, which has its turn again, makes up for what it did without.
+    fn catch_up(&'static self, engine: &'static Engine, index: c_uint) {
+        for event in DEFERRED.take() {
+            match event {
+                Event::Block(block) => self.block(engine, index, block),
+                Event::Access { address, kind, by, bytes } => {
+                    if !self.access(index, address, kind, by, || bytes) {
+                        let made = Made { address, kind, by, bytes: &|| bytes };
+                        self.access_farther(index, &made);
+                    }
                 }
-                Beside::Placed(Placement::Bind(turns) | Placement::Interleave(turns))
-                    if !page.bound =>
-                {
-                    let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
-                    there.node = turns[turn];
-                }
-                Beside::Packed if !page.bound => there.node = packed.unwrap_or(page.node),
-                Beside::Placed(_) | Beside::Packed => {}
             }
         }
-        all
     }
 
-    /// What threads remember is old.
-    fn forget(&self) {
-        self.generation.fetch_add(1, Relaxed);
+    /// The turn of the thread of QEMU's index is over.
+    #[cold]
+    fn turn_over(&'static self, index: c_uint, goes: Goes) {
+        let Some(seat) = self.seat(index) else { return };
+        let Some(world) = self.in_turn(seat) else { return };
+        let now_ps = world.threads[seat].came_to_ps();
+        let spins = goes == Goes::Spins;
+        let until_ps = spins.then(|| self.turns.order().schedule.spins_until_ps(seat, now_ps));
+        self.lets_others(seat, until_ps.map_or(Leave::Yields, Leave::Spins));
+    }
+
+    /// The thread of QEMU's index accesses so many bytes of memory, if it did so of late and nothing has
+    /// happened since to what it accesses; whether that is done with.
+    #[inline]
+    pub fn access(
+        &self,
+        index: c_uint,
+        address: u64,
+        kind: Kind,
+        by: &'static Instruction,
+        bytes: impl Fn() -> u64,
+    ) -> bool {
+        let Some(thread) = self.here(index) else {
+            // It was let go to leave translated code.
+            let event = Event::Access { address, kind, by, bytes: bytes() };
+            DEFERRED.with_borrow_mut(|events| events.push(event));
+            return true;
+        };
+        if by.calls != Calling::Nothing {
+            thread.follow_calls(address, kind, by);
+        }
+        thread.access(address, kind, by)
+    }
+
+    /// The same for memory that it did not use of late, or others have: in the order of time with
+    /// them, if they contend for it.
+    #[inline(never)]
+    pub fn access_farther(&'static self, index: c_uint, made: &Made<'_>) {
+        let Some(seat) = self.seat(index) else { return };
+        let Some(world) = self.in_turn(seat) else { return };
+        if world.is_contended(seat, made) {
+            self.comes_in_order(seat);
+        }
+        if let Some(world) = self.in_turn(seat) {
+            world.access(seat, made);
+        }
+    }
+
+    /// A marker of the thread of QEMU's index: what it changed.
+    pub fn mark(&'static self, engine: &'static Engine, index: c_uint, marker: Marker) -> Change {
+        let seat = self.seat(index);
+        let Some((seat, world)) = seat.and_then(|seat| Some((seat, self.in_turn(seat)?))) else {
+            return Change::None;
+        };
+        self.leaves(world, seat);
+        world.settle_all();
+        let (change, _) = engine.mark(world.threads[seat].cpu, marker);
+        self.lets_others(seat, Leave::Yields);
+        change
+    }
+
+    /// The thread of QEMU's index has ended.
+    pub fn thread_ends(&self, index: c_uint) {
+        let Some(seat) = self.seat(index) else { return };
+        self.seats[index as usize % MOST_INDICES].store(0, Relaxed);
+        let mut tells_at = 0;
+        if let Some(world) = self.in_turn(seat) {
+            let now_ps = self.leaves(world, seat);
+            self.turns.order().schedule.comes_to(seat, now_ps);
+            tells_at = world.threads[seat].tells_at;
+        }
+        self.turns.ends(seat, tells_at);
+    }
+
+    /// The seat of QEMU's index, if its thread has one.
+    #[inline]
+    fn seat(&self, index: c_uint) -> Option<usize> {
+        self.seats[index as usize % MOST_INDICES].load(Relaxed).checked_sub(1)
+    }
+
+    /// The thread of QEMU's index begins: its seat.
+    #[cold]
+    fn arrives(&'static self, engine: &'static Engine, index: c_uint) -> usize {
+        self.turns.follow_forks();
+        self.engine.get_or_init(|| engine);
+        let index = index as usize % MOST_INDICES;
+        let seat = self.turns.arrives(index);
+        self.seats[index].store(seat + 1, Relaxed);
+        seat
+    }
+
+    /// The thread of QEMU's index, which is the calling one, if it has its turn.
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "the turn is the lock")]
+    fn here(&self, index: c_uint) -> Option<&mut Thread> {
+        let thread = self.here[index as usize % MOST_INDICES].load(Relaxed);
+        // SAFETY: 1. Threads are in boxes that stay, and this one's is known here from when it takes its
+        //    turn until it gives it away, both of which it does itself (`takes_turn`, `leaves`).
+        // 2. The callers use no reference behind a call that gives the turn away, nor beside one to the
+        //    world.
+        unsafe { thread.as_mut() }
+    }
+
+    /// What all threads share, if the thread of a seat, which is the calling one, has the turn. Whoever
+    /// lets others have their turn asks anew.
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "the turn is the lock")]
+    fn in_turn(&self, seat: usize) -> Option<&mut World> {
+        if !self.turns.is_holder(seat) {
+            return None;
+        }
+        // SAFETY: 1. One thread has the turn at a time, and the one before it gave it away after its last
+        //    use of the world (`Turns::give` and `is_holder` are a release and an acquire).
+        // 2. The callers are the functions of this file and of `calls`, none of which uses a reference
+        //    behind a call that asks anew.
+        unsafe { &mut *self.world.get() }.as_mut()
+    }
+
+    /// The world as it is, for who asks where none of the program's threads runs any more, or who has the
+    /// turn.
+    fn seen(&self) -> Option<&World> {
+        // SAFETY: QEMU has stopped all other threads when the program ends, and they count nothing from
+        // exit_group(2) on; execve(2) is begun by the thread that has the turn.
+        let world = unsafe { &mut *self.world.get() }.as_mut()?;
+        world.settle_all();
+        Some(world)
+    }
+
+    /// Waits for the turn of a seat; whether it has it.
+    fn takes_turn(&'static self, seat: usize, patience: Patience) -> bool {
+        let (Some(turn), Some(engine)) = (self.turns.take(seat, patience), self.engine.get()) else {
+            return false;
+        };
+        let born = self.turns.order().born(seat);
+        // SAFETY: this thread has the turn (see `in_turn`), and its callers use no reference to the world
+        // that they had before.
+        let world = unsafe { &mut *self.world.get() }.get_or_insert_with(|| World::new(engine));
+        if let Some(born) = born {
+            world.begins(seat, born);
+        }
+        let thread = &mut *world.threads[seat];
+        thread.takes(engine, seat, turn);
+        self.here[thread.index].store(thread, Relaxed);
+        true
+    }
+
+    /// The thread of a seat is about to give its turn away; how far it has come.
+    fn leaves(&self, world: &mut World, seat: usize) -> u64 {
+        let thread = &mut world.threads[seat];
+        self.here[thread.index].store(std::ptr::null_mut(), Relaxed);
+        let now_ps = thread.leaves();
+        world.comes_to(now_ps);
+        now_ps
+    }
+
+    /// The thread of a seat, which has the turn, gives it away and waits for its next one.
+    #[cold]
+    fn lets_others(&'static self, seat: usize, how: Leave) {
+        let Some(world) = self.in_turn(seat) else { return };
+        let now_ps = self.leaves(world, seat);
+        if let Leave::Spins(until_ps) = how {
+            world.threads[seat].spins(until_ps);
+        }
+        self.turns.leave(seat, now_ps, how);
+        self.takes_turn(seat, Patience::InCode);
+    }
+
+    /// The thread of a seat, which has the turn, goes on when all others that run have come to its
+    /// time.
+    #[cold]
+    fn comes_in_order(&'static self, seat: usize) {
+        let Some(world) = self.in_turn(seat) else { return };
+        let now_ps = world.threads[seat].came_to_ps();
+        if self.turns.order().schedule.is_ahead(seat, now_ps) {
+            self.lets_others(seat, Leave::Yields);
+        }
     }
 }
-
-const STACK: &str = "[stack]";
-const HEAP: &str = "[heap]";
-const ANONYMOUS_NAME: &str = "[anonymous]";
 
 /// Where this process reports: `FILE.PID`, or if it was another program before, which left its own
 /// report there, `FILE.1.PID` and so on.
@@ -341,11 +332,6 @@ pub fn report_file(file: &str) -> String {
     let mut names = std::iter::once(format!("{file}.{process}")).chain(later);
     let name = names.find(|name| !std::path::Path::new(name).exists()).unwrap_or_default();
     chosen.insert((process, name)).1.clone()
-}
-
-/// The numbers of the pages that a range of addresses touches.
-fn pages(start: u64, bytes: u64) -> Range<u64> {
-    start / PAGE_BYTES..start.saturating_add(bytes).div_ceil(PAGE_BYTES)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -10,8 +10,11 @@ use alloc::vec::Vec;
 /// One cache, which one thread uses at a time.
 #[derive(Debug)]
 pub struct Cache {
-    /// Ways of each set, most recently used first; a line's number plus one, 0 for none.
+    /// Ways of each set; a line's number plus one, 0 for none.
     lines: Vec<Figure>,
+    /// When each was used last, by a clock that goes on with each use; 0 for none.
+    used: Vec<Figure>,
+    clock: Figure,
     ways: usize,
     sets: u64,
     /// Of a number of sets that is a power of two.
@@ -31,8 +34,11 @@ impl Cache {
         let ways = u64::from(ways.max(1));
         let sets = (lines / ways).max(1);
         let lines = usize::try_from(sets * ways).unwrap_or(usize::MAX);
+        let figures = || (0..lines).map(|_| Figure::default()).collect();
         Self {
-            lines: (0..lines).map(|_| Figure::default()).collect(),
+            lines: figures(),
+            used: figures(),
+            clock: Figure::default(),
             ways: usize::try_from(ways).unwrap_or(usize::MAX),
             sets,
             set_mask: sets.is_power_of_two().then(|| sets - 1),
@@ -43,52 +49,77 @@ impl Cache {
     /// Looks an address up and makes its line the most recent one; whether it was there.
     #[inline]
     pub fn access(&self, address: u64) -> bool {
-        let (ways, tag) = (self.set_of(address), self.tag(address));
-        // Each line goes one place back, until the place that is free for it.
-        let mut moved = tag;
-        for way in ways {
-            let held = way.get();
-            way.set(moved);
-            if held == tag {
-                return true;
-            }
-            moved = held;
-        }
-        false
+        self.look_up(address).0
     }
 
-    /// Whether it has an address's line, which stays in its place.
+    /// The same, and the line's place among all.
+    #[inline]
+    pub(crate) fn look_up(&self, address: u64) -> (bool, u32) {
+        let (first, tag) = (self.first_of(address), self.tag(address));
+        let set = &self.lines[first..first + self.ways];
+        let found = set.iter().position(|line| line.get() == tag);
+        let at = first + found.unwrap_or_else(|| self.oldest(first));
+        self.lines[at].set(tag);
+        self.uses(at);
+        (found.is_some(), u32::try_from(at).unwrap_or(u32::MAX))
+    }
+
+    /// Looks an address up whose line had this place; whether it is there still.
+    #[inline]
+    pub(crate) fn access_at(&self, place: u32, address: u64) -> bool {
+        let at = place as usize;
+        let has = self.lines[at].get() == self.tag(address);
+        if has {
+            self.uses(at);
+        }
+        has
+    }
+
+    /// Whether it has an address's line, which stays as recent as it is.
     pub fn holds(&self, address: u64) -> bool {
-        self.set_of(address).iter().any(|way| way.get() == self.tag(address))
+        let first = self.first_of(address);
+        let tag = self.tag(address);
+        self.lines[first..first + self.ways].iter().any(|line| line.get() == tag)
     }
 
     /// Loses an address's line, if it has it.
     pub fn lose(&self, address: u64) {
-        let ways = self.set_of(address);
-        let Some(at) = ways.iter().position(|way| way.get() == self.tag(address)) else { return };
-        // Those behind it each go one place to the front.
-        for pair in ways[at..].windows(2) {
-            pair[0].set(pair[1].get());
-        }
-        if let Some(last) = ways.last() {
-            last.set(0);
+        let (first, tag) = (self.first_of(address), self.tag(address));
+        let set = &self.lines[first..first + self.ways];
+        if let Some(way) = set.iter().position(|line| line.get() == tag) {
+            self.lines[first + way].set(0);
+            self.used[first + way].set(0);
         }
     }
 
+    /// The least recent way of a set.
+    fn oldest(&self, first: usize) -> usize {
+        let used = self.used[first..first + self.ways].iter().map(Figure::get);
+        used.enumerate().min_by_key(|(_, used)| *used).map_or(0, |(way, _)| way)
+    }
+
+    #[inline]
+    fn uses(&self, at: usize) {
+        self.clock.add(1);
+        self.used[at].set(self.clock.get());
+    }
+
+    #[inline]
     fn tag(&self, address: u64) -> u64 {
         (address >> self.line_shift) + 1
     }
 
-    fn set_of(&self, address: u64) -> &[Figure] {
+    /// Place of the first way of an address's set.
+    #[inline]
+    fn first_of(&self, address: u64) -> usize {
         let line = address >> self.line_shift;
         let set = self.set_mask.map_or_else(|| line % self.sets, |mask| line & mask);
-        let set = usize::try_from(set).unwrap_or(0) * self.ways;
-        &self.lines[set..set + self.ways]
+        usize::try_from(set).unwrap_or(0) * self.ways
     }
 
     /// Forgets everything.
     pub fn clear(&self) {
-        self.lines.iter().for_each(|line| line.set(0));
+        self.lines.iter().chain(&self.used).for_each(|figure| figure.set(0));
     }
 }
 
@@ -138,11 +169,22 @@ mod tests {
             sets in 1_u64..20,
             ways in 1_u32..9,
             addresses in prop::collection::vec(0_u64..16_384, 1..600),
+            quickly in any::<bool>(),
         ) {
             let cache = Cache::new(&level(sets, ways));
+            let mut places = HashMap::new();
             let mut oracle = Oracle { sets: HashMap::new(), count: sets, ways: ways as usize };
             for address in addresses {
-                prop_assert_eq!(cache.access(address), oracle.access(address));
+                let hit = oracle.access(address);
+                prop_assert_eq!(cache.holds(address), hit);
+                let place = places.get(&(address / 64)).filter(|_| quickly);
+                if place.is_some_and(|place| cache.access_at(*place, address)) {
+                    prop_assert!(hit);
+                    continue;
+                }
+                let (found, place) = cache.look_up(address);
+                prop_assert_eq!(found, hit);
+                places.insert(address / 64, place);
             }
         }
     }

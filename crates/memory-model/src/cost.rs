@@ -1,7 +1,7 @@
 //! What an access takes.
 
 use crate::bandwidth::whole;
-use crate::counters::{Figure, Kind};
+use crate::counters::Kind;
 use crate::machine::Machine;
 use alloc::vec::Vec;
 
@@ -45,16 +45,21 @@ fn picoseconds(rows: &[Vec<f64>]) -> Vec<Vec<u64>> {
 /// before it, up to a limit.
 #[derive(Debug, Default)]
 pub struct Overlap {
-    last_miss: Figure,
+    last_miss: u64,
 }
 
 impl Overlap {
     /// Time that is not hidden of a miss by the vCPU's `instruction`th instruction.
     #[inline]
-    pub fn exposed_ps(&self, cost_ps: u64, instruction: u64, most: u32, ps_each: u64) -> u64 {
-        let last_miss = self.last_miss.get();
-        let since = instruction.saturating_sub(last_miss).min(u64::from(most));
-        self.last_miss.set(last_miss.max(instruction));
+    pub fn exposed_ps(
+        &mut self,
+        cost_ps: u64,
+        instruction: u64,
+        most: u32,
+        ps_each: u64,
+    ) -> u64 {
+        let since = instruction.saturating_sub(self.last_miss).min(u64::from(most));
+        self.last_miss = self.last_miss.max(instruction);
         cost_ps.saturating_sub(since * ps_each)
     }
 }
@@ -65,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_loop_with_one_miss_takes_what_the_miss_takes() {
-        let overlap = Overlap::default();
+        let mut overlap = Overlap::default();
         let mut time_ps = 0;
         for turn in 1..=1000 {
             time_ps += 3 * 1000 + overlap.exposed_ps(100_000, turn * 3, 8, 1000);
@@ -75,7 +80,7 @@ mod tests {
 
     #[test]
     fn work_beyond_the_limit_is_not_hidden() {
-        let overlap = Overlap::default();
+        let mut overlap = Overlap::default();
         assert_eq!(overlap.exposed_ps(100_000, 50, 8, 1000), 92_000);
         assert_eq!(overlap.exposed_ps(100_000, 50, 8, 1000), 100_000);
         assert_eq!(overlap.exposed_ps(3_000, 100, 8, 1000), 0);

@@ -5,6 +5,8 @@
 //! A core that is bound with all others to a node finds in shared caches what one node's would hold,
 //! and lines of far cores near. One with huge pages has TLBs of its own.
 
+use alloc::vec::Vec;
+
 use crate::arguments::Beside;
 use crate::counters::Kind;
 use crate::machine::Machine;
@@ -12,6 +14,35 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Placement};
 use crate::tlb::{Tlbs, Translation, is_huge};
+
+/// A thread of a program on cores elsewhere, beside the vCPU that runs it.
+#[derive(Debug)]
+pub struct Shadow {
+    /// Its number.
+    pub(crate) thread: usize,
+    /// By the placements that are watched.
+    pub(crate) cores: Vec<Elsewhere>,
+}
+
+impl Shadow {
+    /// How much longer the thread would have waited by each of the placements, in ps; none without a
+    /// model of cores.
+    pub fn later_ps(&self) -> Vec<i64> {
+        self.cores.iter().map(|core| core.later_ps).collect()
+    }
+
+    /// A block begins to which the core has come at `now_ps`, and for which it waited so long.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        flow: Option<&'static Flow>,
+        now_ps: u64,
+        instruction: u64,
+        waited_ps: u64,
+    ) {
+        self.cores.iter_mut().for_each(|core| core.begin(flow, now_ps, instruction, waited_ps));
+    }
+}
 
 /// A core as it would be.
 #[derive(Debug)]
@@ -39,9 +70,21 @@ pub(crate) enum Cores {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct There {
     /// Position of the node.
-    pub node: usize,
+    node: u8,
     /// Whether it would be part of a huge page.
-    pub huge: bool,
+    huge: bool,
+}
+
+impl There {
+    /// On the node at this position, as a small page or as part of a huge one.
+    pub fn on(node: usize, huge: bool) -> Self {
+        Self { node: u8::try_from(node).unwrap_or(u8::MAX), huge }
+    }
+
+    /// Position of the node.
+    pub(crate) fn node(self) -> usize {
+        usize::from(self.node)
+    }
 }
 
 /// An access as it went, apart from the latency of memory.
@@ -93,7 +136,7 @@ impl Elsewhere {
             return None;
         }
         // The same place in 2 MiB, and not in 1 GiB.
-        Some(tlbs.translate(page, page ^ (HUGE_PAGES * PAGE_BYTES)))
+        Some(tlbs.translate(page, page ^ (HUGE_PAGES * PAGE_BYTES)).0)
     }
 
     /// Where it and the others are.
@@ -101,13 +144,7 @@ impl Elsewhere {
         self.cores
     }
 
-    /// How much later it is there by now.
-    pub(crate) fn later_ps(&self) -> i64 {
-        self.later_ps
-    }
-
-    /// A block begins to which the core has come at `now_ps`, and for which it waited so long.
-    pub(crate) fn begin(
+    fn begin(
         &mut self,
         flow: Option<&'static Flow>,
         now_ps: u64,
@@ -145,7 +182,7 @@ impl Elsewhere {
         };
         let done_ps = begin_ps + cost_ps;
         if went.kind == Kind::Load {
-            pipeline.loaded(went.position, done_ps);
+            pipeline.loaded(went.position, issue_ps, done_ps);
         }
         let waits = matches!(line, Line::Core { .. }) || pipeline.waits(went.position);
         let goes_on_ps = if waits { done_ps } else { issue_ps };

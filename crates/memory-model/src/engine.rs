@@ -13,8 +13,8 @@ use crate::arguments::{Arguments, Mode};
 use crate::bandwidth::Bandwidth;
 use crate::cache::Cache;
 use crate::cost::{Costs, ps};
-use crate::counters::{Counters, Kind, VcpuFigures};
-pub use crate::elsewhere::There;
+use crate::counters::{Counters, Kind};
+pub use crate::elsewhere::{Shadow, There};
 use crate::gate::{Change, Gate};
 use crate::load::Load;
 use crate::machine::{CacheLevel, Scope};
@@ -29,14 +29,24 @@ use crate::tlb::Tlbs;
 use crate::turn::{Front, Turns};
 use crate::vcpu::Vcpu;
 
+mod active;
+mod charge;
+mod coherence;
+mod quick;
+mod translation;
+mod watch;
+
+pub use active::{Active, Begun, Step};
+pub use quick::{By, Hit, Known};
+
 /// Without QEMU's word for it, an instruction takes a nanosecond.
 pub const PS_PER_INSTRUCTION: u64 = 1000;
+/// What memory moves at a time, where no cache says it.
+const LINE_BYTES: u32 = 64;
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Who.
-    pub vcpu: usize,
     /// Where, as QEMU says it.
     pub address: u64,
     /// The address that the guest's program used.
@@ -45,28 +55,6 @@ pub struct Access {
     pub kind: Kind,
     /// Place of its instruction in the block, from 0.
     pub position: u32,
-}
-
-/// Accesses to a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reached {
-    /// Those that reached memory.
-    pub misses: u64,
-    /// What all took, in ps.
-    pub cost_ps: u64,
-    /// Of that, waiting for bandwidth.
-    pub queue_ps: u64,
-}
-
-/// What must be done for an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Nothing.
-    None,
-    /// The guest's clock goes on by so many nanoseconds.
-    Advance(u64),
-    /// The vCPU's thread sleeps.
-    Sleep(Duration),
 }
 
 /// The model of a machine.
@@ -85,12 +73,10 @@ pub struct Engine {
     vcpus: Vec<Vcpu>,
     /// Shared caches by L3 group, nearest first.
     shared: Vec<Mutex<Vec<Cache>>>,
-    /// What they would hold if all vCPUs were on one node, where that is asked for.
+    /// What they would hold if all threads were on one node, where that is asked for.
     one_node: Option<Regrouped>,
-    /// The same if vCPUs filled node after node, and where they would be.
+    /// The same if threads filled node after node, and where they would be.
     packed: Option<(Seats, Option<Regrouped>)>,
-    /// Other placements that are watched, as the program's pages would lie by them.
-    elsewhere: usize,
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
     /// A hit in each level of the TLBs.
@@ -98,12 +84,15 @@ pub struct Engine {
     bandwidth: Option<Mutex<Bandwidth>>,
     load: Option<Mutex<Load>>,
     owners: Option<Owners>,
-    front: Front,
+    /// None where who calls keeps vCPUs side by side.
+    front: Option<Front>,
     turns: Turns,
     /// An instruction's time by QEMU's clock, and by the machine.
     ps_each: u64,
     ps_own: u64,
     line_shift: u32,
+    /// Nothing but counting is asked for, which needs no state of a vCPU.
+    is_plain: bool,
     now: fn() -> Duration,
 }
 
@@ -130,6 +119,12 @@ impl Engine {
         let group_count = groups.iter().max().map_or(0, |most| most + 1);
         let vcpu = |_: &usize| Vcpu::new(caches(Scope::Cpu), machine.tlb.as_ref(), machine.core);
         let line = levels.first().map_or(LINE_BYTES, |level| level.line_bytes);
+        let (bandwidth, load) = (Bandwidth::new(machine), Load::new(machine));
+        let is_modelled = !levels.is_empty()
+            || bandwidth.is_some()
+            || load.is_some()
+            || machine.core.is_some()
+            || machine.tlb.is_some();
         Self {
             counters: Counters::new(machine.cpus.len(), machine.nodes.len()),
             gate: Gate::new(arguments.start),
@@ -141,18 +136,18 @@ impl Engine {
             shared: (0..group_count).map(|_| Mutex::new(caches(Scope::Group))).collect(),
             one_node: None,
             packed: None,
-            elsewhere: 0,
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             tlb_hit_ps: machine.tlb.as_ref().map_or_else(Vec::new, translation::hits_ps),
-            bandwidth: Bandwidth::new(machine).map(Mutex::new),
-            load: Load::new(machine).map(Mutex::new),
+            bandwidth: bandwidth.map(Mutex::new),
+            load: load.map(Mutex::new),
             owners: machine.transfers.as_ref().map(|_| Owners::new(own_lines)),
-            front: Front::default(),
+            front: Some(Front::default()),
             turns: Turns::new(machine.cpus.len()),
             ps_each: ps_per_instruction,
             ps_own: machine.core.map_or(ps_per_instruction, |core| ps(core.ns_per_instruction)),
             line_shift: line.trailing_zeros(),
+            is_plain: arguments.mode == Mode::Count && !is_modelled,
             now,
             arguments,
         }
@@ -161,55 +156,13 @@ impl Engine {
     /// A vCPU begins a block.
     #[inline]
     pub fn block(&self, vcpu: usize, instructions: u64) -> Step {
-        self.begin(vcpu, instructions, None)
+        self.enter(vcpu).block(instructions, None)
     }
 
     /// A vCPU begins a block whose flow is known.
     #[inline]
     pub fn block_of(&self, vcpu: usize, flow: &'static Flow) -> Step {
-        self.begin(vcpu, flow.instructions, Some(flow))
-    }
-
-    #[inline]
-    fn begin(&self, vcpu: usize, instructions: u64, flow: Option<&'static Flow>) -> Step {
-        let figures = self.figures(vcpu);
-        figures.instructions.add(instructions);
-        figures.time_ps.add(instructions * self.ps_own);
-        if self.is_plain() {
-            return Step::default();
-        }
-        let state = &self.vcpus[vcpu];
-        let time_ps = self.front.meet(state.time_ps.get());
-        state.time_ps.set(time_ps);
-        let mut step = match self.arguments.mode {
-            Mode::Virtual => self.take_turn(vcpu, time_ps),
-            Mode::Count | Mode::Sleep => Step::default(),
-        };
-        if self.arguments.mode == Mode::Virtual && state.spins() {
-            // Who waits for another one lets it run, and holds nobody up.
-            self.turns.wait(vcpu);
-            step.over = true;
-        }
-        if let Some(pipeline) = &state.pipeline {
-            let begin_ps = pipeline.lock().begin(flow, time_ps, state.instructions.get() + 1);
-            let waited_ps = begin_ps - time_ps;
-            if self.elsewhere > 0 {
-                let number = state.instructions.get() + 1;
-                let mut others = state.elsewhere.lock();
-                others.iter_mut().for_each(|core| core.begin(flow, time_ps, number, waited_ps));
-            }
-            if waited_ps > 0 {
-                state.last.resumes(begin_ps);
-            }
-            state.time_ps.set(begin_ps);
-            figures.time_ps.add(waited_ps);
-            // QEMU's clock counts the block's instructions at its own rate.
-            let (own_ps, told_ps) = (instructions * self.ps_own, instructions * self.ps_each);
-            step.clock_ns +=
-                state.clock_ns((waited_ps + own_ps).wrapping_sub(told_ps).cast_signed());
-        }
-        state.begin_block(instructions, self.ps_own);
-        step
+        self.enter(vcpu).block(flow.instructions, Some(flow))
     }
 
     /// Whether this access of the vCPU is not one of the sample.
@@ -225,41 +178,7 @@ impl Engine {
 
     /// A vCPU asks a device.
     pub fn io(&self, vcpu: usize) {
-        self.figures(vcpu).io.add(self.sampler.weight());
-    }
-
-    /// A vCPU accesses memory.
-    #[inline]
-    pub fn access(&self, access: Access) -> Effect {
-        self.access_beside(access, &[])
-    }
-
-    /// The same for a page that would be there by the placements that are watched.
-    #[inline]
-    pub fn access_beside(&self, access: Access, elsewhere: &[There]) -> Effect {
-        let figures = self.figures(access.vcpu);
-        let weight = self.sampler.weight();
-        let Some(target) = self.map.node(access.address) else {
-            figures.other.add(weight);
-            return Effect::None;
-        };
-        let node = &figures.nodes[target];
-        node.accesses[access.kind as usize].add(weight);
-        let initiator = self.arguments.machine.cpus[access.vcpu];
-        let latency_ps = self.costs.memory_ps(initiator, target, access.kind);
-        if self.is_plain() {
-            node.misses[access.kind as usize].add(weight);
-            node.cost_ps.add(weight * latency_ps);
-            figures.cost_ps.add(weight * latency_ps);
-            figures.time_ps.add(weight * latency_ps);
-            return Effect::None;
-        }
-        match &self.vcpus[access.vcpu].pipeline {
-            Some(pipeline) => {
-                self.piped(access, &mut pipeline.lock(), (target, latency_ps), elsewhere)
-            }
-            None => self.modelled(access, figures, target, latency_ps),
-        }
+        self.counters.of(self.gate.phase(), vcpu).io.add(self.sampler.weight());
     }
 
     /// Position of the node that an address lies on.
@@ -269,22 +188,24 @@ impl Engine {
 
     /// A vCPU's own time: on one scale with the others', as far as they run.
     pub fn time_ps(&self, vcpu: usize) -> u64 {
-        if self.is_plain() { self.busy_ps(vcpu) } else { self.vcpus[vcpu].time_ps.get() }
+        let busy_ps = || self.counters.phases().map(|(_, of)| of[vcpu].time_ps.get()).sum();
+        if self.is_plain { busy_ps() } else { self.vcpus[vcpu].time_ps.get() }
     }
 
     /// A vCPU's thread has slept.
     pub fn slept(&self, vcpu: usize, slept: Duration) {
-        self.vcpus[vcpu].debt.lock().slept(slept);
+        self.vcpus[vcpu].state.lock().debt.slept(slept);
     }
 
     /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
-    /// must go on.
+    /// must go on. Nobody else is [`Active`] on this thread.
     pub fn mark(&self, vcpu: usize, marker: Marker) -> (Change, i64) {
         let change = self.gate.mark(self.numbered(vcpu, marker));
         if change == Change::Opened {
             self.forget();
         }
-        let behind_ns = if change == Change::None { 0 } else { self.align() };
+        let aligns = change != Change::None && self.front.is_some();
+        let behind_ns = if aligns { self.align() } else { 0 };
         // Before counting began, nobody's own clock was anything but QEMU's.
         (change, if change == Change::Opened { 0 } else { behind_ns })
     }
@@ -325,26 +246,11 @@ impl Engine {
         Step { over, clock_ns }
     }
 
-    /// Whether nothing but counting is asked for, which needs no state of the vCPU.
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.arguments.mode == Mode::Count
-            && self.hit_ps.is_empty()
-            && self.bandwidth.is_none()
-            && self.load.is_none()
-            && self.arguments.machine.core.is_none()
-            && self.arguments.machine.tlb.is_none()
-    }
-
-    fn figures(&self, vcpu: usize) -> &VcpuFigures {
-        self.counters.of(self.gate.phase(), vcpu)
-    }
-
     /// Caches and queues saw nothing of what ran while nothing counted.
     fn forget(&self) {
         for vcpu in &self.vcpus {
             vcpu.caches.iter().for_each(Cache::clear);
-            vcpu.tlbs.iter().for_each(Tlbs::clear);
+            vcpu.state.lock().tlbs.iter().for_each(Tlbs::clear);
         }
         for group in &self.shared {
             group.lock().iter().for_each(Cache::clear);
@@ -373,27 +279,10 @@ impl Engine {
     }
 }
 
-/// What a block of a vCPU means for QEMU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// The vCPU has had its turn.
-    pub over: bool,
-    /// How far its own clock is from that of the vCPU before it.
-    pub clock_ns: i64,
-}
-
 /// How far it is from one time to another on a clock of whole nanoseconds.
 fn nanoseconds(from_ps: u64, to_ps: u64) -> i64 {
     (to_ps / 1000).wrapping_sub(from_ps / 1000).cast_signed()
 }
-
-/// What memory moves at a time, where no cache says it.
-const LINE_BYTES: u32 = 64;
-
-mod charge;
-mod coherence;
-mod translation;
-mod watch;
 
 #[cfg(test)]
 mod tests;

@@ -15,57 +15,73 @@ const MOST_PLACES: u64 = 1 << 22;
 const PAGE_LINES: u64 = 64;
 /// Of 2^64, for multiplicative hashing (D. E. Knuth, The Art of Computer Programming 3, 6.4).
 const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
-const STATE_SHIFT: u32 = 8;
-const LINE_SHIFT: u32 = 10;
+const STATE_SHIFT: u32 = 16;
+const LINE_SHIFT: u32 = 18;
 const READ: u64 = 1;
 const SHARED: u64 = 2;
 const WRITTEN: u64 = 3;
+
+/// Who has a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// The vCPU.
+    pub vcpu: u8,
+    /// The lowest bits of the number of the thread that ran there, where threads are followed.
+    pub thread: u8,
+}
+
+impl Who {
+    fn bits(self) -> u64 {
+        u64::from(u16::from_le_bytes([self.vcpu, self.thread]))
+    }
+
+    fn of(entry: u64) -> Self {
+        let [vcpu, thread, ..] = entry.to_le_bytes();
+        Self { vcpu, thread }
+    }
+}
 
 /// What an access finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nobody else stands in its way.
     Free,
-    /// This vCPU wrote the line last, and did so at this time.
-    WrittenBy(usize, u64),
+    /// Who wrote the line last, and when.
+    WrittenBy(Who, u64),
     /// Others have read the line, which is about to be written.
     Read,
 }
 
-#[derive(Debug, Default)]
-struct Place {
-    /// The line's number plus one, its state, the vCPU; 0 for none.
-    entry: AtomicU64,
-    /// When it was last written.
-    written_ps: AtomicU64,
-}
-
-/// The directory.
+/// The directory, by place.
 #[derive(Debug)]
 pub struct Owners {
-    places: Vec<Place>,
+    /// A line's number plus one, its state, the vCPU; 0 for none.
+    entries: Vec<AtomicU64>,
+    /// When it was last written.
+    written_ps: Vec<AtomicU64>,
 }
 
 impl Owners {
     /// A directory for caches of so many lines.
     pub fn new(lines: u64) -> Self {
         let places = (PLACES_PER_LINE * lines).clamp(1, MOST_PLACES).next_power_of_two();
-        Self { places: (0..places).map(|_| Place::default()).collect() }
+        let figures = || (0..places).map(|_| AtomicU64::new(0)).collect();
+        Self { entries: figures(), written_ps: figures() }
     }
 
     /// A vCPU loads a line that none of its own caches has.
-    pub fn load(&self, line: u64, vcpu: usize) -> Found {
+    pub fn load(&self, line: u64, by: Who) -> Found {
         let (place, known) = self.place(line);
         let tag = (line + 1) << LINE_SHIFT;
-        let (state, who) = known.unwrap_or((0, vcpu));
+        let (state, who) = known.unwrap_or((0, by));
         let next = match state {
-            0 => READ << STATE_SHIFT | vcpu as u64,
-            _ if who == vcpu && state != SHARED => return Found::Free,
+            0 => READ << STATE_SHIFT | by.bits(),
+            _ if who.vcpu == by.vcpu && state != SHARED => return Found::Free,
             _ => SHARED << STATE_SHIFT,
         };
-        place.entry.store(tag | next, Relaxed);
+        self.entries[place].store(tag | next, Relaxed);
         if state == WRITTEN {
-            Found::WrittenBy(who, place.written_ps.load(Relaxed))
+            Found::WrittenBy(who, self.written_ps[place].load(Relaxed))
         } else {
             Found::Free
         }
@@ -73,43 +89,67 @@ impl Owners {
 
     /// A vCPU stores to a line at a time of its own.
     #[inline]
-    pub fn store(&self, line: u64, vcpu: usize, time_ps: u64) -> Found {
+    pub fn store(&self, line: u64, by: Who, time_ps: u64) -> Found {
         let (place, known) = self.place(line);
-        let own = (line + 1) << LINE_SHIFT | WRITTEN << STATE_SHIFT | vcpu as u64;
+        let own = written(line, by);
         let found = match known {
             None => Found::Free,
-            Some((state, who)) if state != SHARED && who == vcpu => Found::Free,
+            Some((state, who)) if state != SHARED && who.vcpu == by.vcpu => Found::Free,
             Some((READ | SHARED, _)) => Found::Read,
-            Some((_, who)) => Found::WrittenBy(who, place.written_ps.load(Relaxed)),
+            Some((_, who)) => Found::WrittenBy(who, self.written_ps[place].load(Relaxed)),
         };
-        place.entry.store(own, Relaxed);
-        place.written_ps.store(time_ps, Relaxed);
+        self.entries[place].store(own, Relaxed);
+        self.written_ps[place].store(time_ps, Relaxed);
         found
+    }
+
+    /// A line's place among all.
+    pub(crate) fn place_number(&self, line: u64) -> u32 {
+        u32::try_from(self.place_of(line)).unwrap_or(u32::MAX)
+    }
+
+    /// A vCPU stores to a line again that had this place, if it still was the last one to do so;
+    /// whether it was.
+    #[inline]
+    pub(crate) fn store_at(&self, place: u32, line: u64, by: Who, time_ps: u64) -> bool {
+        let place = place as usize;
+        let is_own = self.entries[place].load(Relaxed) == written(line, by);
+        if is_own {
+            self.written_ps[place].store(time_ps, Relaxed);
+        }
+        is_own
     }
 
     /// The line's last store ended at this time.
     pub fn stored(&self, line: u64, time_ps: u64) {
-        self.place(line).0.written_ps.store(time_ps, Relaxed);
+        self.written_ps[self.place_of(line)].store(time_ps, Relaxed);
     }
 
     /// Forgets all lines.
     pub fn clear(&self) {
-        self.places.iter().for_each(|place| place.entry.store(0, Relaxed));
+        self.entries.iter().for_each(|entry| entry.store(0, Relaxed));
+    }
+
+    #[inline]
+    fn place_of(&self, line: u64) -> usize {
+        usize::try_from(scattered(line)).unwrap_or(0) & (self.entries.len() - 1)
     }
 
     /// A line's place, and its state and vCPU if it has it.
     #[inline]
-    fn place(&self, line: u64) -> (&Place, Option<(u64, usize)>) {
-        let at = scattered(line) & (self.places.len() as u64 - 1);
-        let at = usize::try_from(at).unwrap_or(0);
-        let place = &self.places[at];
-        let entry = place.entry.load(Relaxed);
-        let known = (entry >> LINE_SHIFT == line + 1).then(|| {
-            let vcpu = usize::try_from(entry & 0xff).unwrap_or(0);
-            (entry >> STATE_SHIFT & 3, vcpu)
-        });
+    fn place(&self, line: u64) -> (usize, Option<(u64, Who)>) {
+        let place = self.place_of(line);
+        let entry = self.entries[place].load(Relaxed);
+        let known = entry >> LINE_SHIFT == line + 1;
+        let known = known.then(|| (entry >> STATE_SHIFT & 3, Who::of(entry)));
         (place, known)
     }
+}
+
+/// The entry of a line that a vCPU was the last one to store to.
+#[inline]
+fn written(line: u64, by: Who) -> u64 {
+    (line + 1) << LINE_SHIFT | WRITTEN << STATE_SHIFT | by.bits()
 }
 
 /// Where to look for a line: those of a page side by side, and pages anywhere, so that the same
@@ -124,44 +164,62 @@ fn scattered(line: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn who(vcpu: u8) -> Who {
+        Who { vcpu, thread: 9 }
+    }
+
     #[test]
     fn a_line_goes_from_writer_to_writer_and_from_writer_to_readers() {
         let owners = Owners::new(64);
-        assert_eq!(owners.store(7, 0, 100), Found::Free);
-        assert_eq!(owners.store(7, 0, 110), Found::Free);
-        assert_eq!(owners.store(7, 1, 200), Found::WrittenBy(0, 110));
-        assert_eq!(owners.load(7, 2), Found::WrittenBy(1, 200));
-        assert_eq!(owners.load(7, 3), Found::Free, "memory has it now");
-        assert_eq!(owners.store(7, 1, 300), Found::Read);
+        assert_eq!(owners.store(7, who(0), 100), Found::Free);
+        let place = owners.place_number(7);
+        assert!(owners.store_at(place, 7, who(0), 110) && !owners.store_at(place, 7, who(1), 120));
+        assert_eq!(owners.store(7, who(1), 200), Found::WrittenBy(who(0), 110));
+        assert!(!owners.store_at(place, 7, who(0), 210), "it is another one's");
+        assert_eq!(owners.load(7, who(2)), Found::WrittenBy(who(1), 200));
+        assert_eq!(owners.load(7, who(3)), Found::Free, "memory has it now");
+        assert_eq!(owners.store(7, who(1), 300), Found::Read);
         owners.stored(7, 340);
-        assert_eq!(owners.load(7, 0), Found::WrittenBy(1, 340));
+        assert_eq!(owners.load(7, who(0)), Found::WrittenBy(who(1), 340));
+    }
+
+    #[test]
+    fn the_thread_that_wrote_a_line_is_told_whoever_runs_there_now() {
+        let owners = Owners::new(64);
+        let [wrote, runs] = [3, 255].map(|thread| Who { vcpu: 1, thread });
+        owners.store(7, wrote, 100);
+        assert_eq!(owners.load(7, who(0)), Found::WrittenBy(wrote, 100));
+        owners.store(7, wrote, 200);
+        assert!(!owners.store_at(owners.place_number(7), 7, runs, 300));
+        assert_eq!(owners.store(7, runs, 300), Found::Free, "it is in the vCPU's cache");
+        assert_eq!(owners.store(7, who(2), 400), Found::WrittenBy(runs, 300));
     }
 
     #[test]
     fn who_alone_has_read_a_line_writes_it_for_nothing() {
         let owners = Owners::new(64);
-        assert_eq!(owners.load(9, 5), Found::Free);
-        assert_eq!(owners.store(9, 5, 1), Found::Free);
-        assert_eq!(owners.load(10, 5), Found::Free);
-        assert_eq!(owners.store(10, 6, 1), Found::Read);
+        assert_eq!(owners.load(9, who(5)), Found::Free);
+        assert_eq!(owners.store(9, who(5), 1), Found::Free);
+        assert_eq!(owners.load(10, who(5)), Found::Free);
+        assert_eq!(owners.store(10, who(6), 1), Found::Read);
     }
 
     #[test]
     fn a_line_whose_place_is_taken_is_forgotten() {
         let owners = Owners::new(1);
-        assert_eq!(owners.store(1, 0, 1), Found::Free);
-        assert_eq!(owners.store(5, 0, 1), Found::Free);
-        assert_eq!(owners.store(1, 1, 1), Found::Free);
+        assert_eq!(owners.store(1, who(0), 1), Found::Free);
+        assert_eq!(owners.store(5, who(0), 1), Found::Free);
+        assert_eq!(owners.store(1, who(1), 1), Found::Free);
         owners.clear();
-        assert_eq!(owners.store(1, 0, 1), Found::Free);
+        assert_eq!(owners.store(1, who(0), 1), Found::Free);
     }
 
     #[test]
     fn pages_of_several_nodes_at_the_same_place_are_all_known() {
         let owners = Owners::new(4096);
         let lines = || (0..4_u64).flat_map(|node| (0..1024).map(move |line| (node << 24) + line));
-        lines().for_each(|line| assert_eq!(owners.store(line, 1, 0), Found::Free));
-        let known = lines().filter(|line| owners.load(*line, 0) == Found::WrittenBy(1, 0)).count();
+        lines().for_each(|line| assert_eq!(owners.store(line, who(1), 0), Found::Free));
+        let known = lines().filter(|line| owners.load(*line, who(0)) == Found::WrittenBy(who(1), 0)).count();
         assert!(known > 3500, "{known} of 4096 in four places for each");
     }
 }

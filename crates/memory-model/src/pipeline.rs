@@ -17,7 +17,7 @@ pub mod x86;
 
 use alloc::vec;
 use alloc::vec::Vec;
-use flow::{Accessor, Flow, LOADS, REGISTERS};
+use flow::{Accessor, Flow, LOADS, Late, REGISTERS, Sources};
 
 use crate::machine::Core;
 
@@ -36,12 +36,17 @@ struct Fill {
 pub struct Pipeline {
     core: Core,
     flow: Option<&'static Flow>,
-    /// When each register has its value.
-    registers: [u64; REGISTERS],
-    /// When each load of the block ends.
-    loads: [u64; LOADS],
-    /// When all that is under way ends.
+    /// When each register has its value, as far as that may be yet to come.
+    registers: Late<REGISTERS>,
+    /// When each load of the block ends, as far as that may be yet to come.
+    loads: Late<LOADS>,
+    /// Registers that a block has changed, until all of them are known.
+    results: Late<REGISTERS>,
+    /// When all that is under way ends, and all lines that are.
     latest_ps: u64,
+    latest_fill_ps: u64,
+    /// The first instruction that may have to wait for a line on its way.
+    stops_at: u64,
     fills: Vec<Fill>,
     /// When each walker of page tables is free.
     walkers: Vec<u64>,
@@ -53,9 +58,12 @@ impl Pipeline {
         Self {
             core,
             flow: None,
-            registers: [0; REGISTERS],
-            loads: [0; LOADS],
+            registers: Late::default(),
+            loads: Late::default(),
+            results: Late::default(),
             latest_ps: 0,
+            latest_fill_ps: 0,
+            stops_at: u64::MAX,
             fills: Vec::new(),
             walkers: vec![0; walkers as usize],
         }
@@ -63,37 +71,80 @@ impl Pipeline {
 
     /// A block begins, of which nothing is known without its flow; when it can, if it has come
     /// to this instruction at `now_ps`.
-    #[inline]
     pub fn begin(&mut self, flow: Option<&'static Flow>, now_ps: u64, instruction: u64) -> u64 {
-        let before = core::mem::replace(&mut self.flow, flow);
-        if self.latest_ps <= now_ps {
+        if self.begins_at_once(flow, now_ps, instruction) {
             return now_ps;
         }
-        if let Some(before) = before {
-            self.finish(before);
-        }
+        self.turns_to(flow);
         if flow.is_none_or(|flow| flow.fence) {
             return self.latest_ps;
         }
         self.looked_ahead(now_ps, instruction)
     }
 
+    /// The same if it waits for nothing that is under way; whether that is so.
+    #[inline]
+    pub fn begins_at_once(
+        &mut self,
+        flow: Option<&'static Flow>,
+        now_ps: u64,
+        instruction: u64,
+    ) -> bool {
+        if self.latest_ps <= now_ps {
+            self.flow = flow;
+            self.registers.clear();
+            self.loads.clear();
+            return true;
+        }
+        if flow.is_none_or(|flow| flow.fence) || instruction >= self.stops_at {
+            return false;
+        }
+        self.turns_to(flow);
+        true
+    }
+
+    /// Registers are as the block left them, and another one begins.
+    #[inline]
+    fn turns_to(&mut self, flow: Option<&'static Flow>) {
+        if let Some(before) = core::mem::replace(&mut self.flow, flow) {
+            let sources = before.sources;
+            if self.registers.any(sources.registers) || self.loads.any(sources.loads) {
+                self.finish(before);
+            } else {
+                self.registers.forget(before.changed);
+            }
+            self.loads.clear();
+        }
+    }
+
+    /// When an access can begin by an instruction that has come up at `now_ps`.
+    #[inline]
+    pub fn issues_ps(&self, accessor: &Accessor, now_ps: u64) -> u64 {
+        if self.latest_ps <= now_ps { now_ps } else { now_ps.max(self.known_ps(accessor.address)) }
+    }
+
     /// When an access can begin whose instruction is at this position of the block and has come
     /// up at `now_ps`.
     #[inline]
     pub fn issue_ps(&self, position: u32, now_ps: u64) -> u64 {
-        if self.latest_ps <= now_ps {
-            return now_ps;
-        }
         match self.accessor(position) {
-            Some(accessor) => now_ps.max(accessor.address.latest(&self.registers, &self.loads)),
-            None => self.latest_ps,
+            Some(accessor) => self.issues_ps(accessor, now_ps),
+            None => self.latest_ps.max(now_ps),
         }
+    }
+
+    /// Whether no line is on its way at this time.
+    #[inline]
+    pub fn is_idle(&self, now_ps: u64) -> bool {
+        self.latest_fill_ps <= now_ps
     }
 
     /// When a line is there that is on its way already.
     #[inline]
     pub fn under_way_ps(&self, line: u64, now_ps: u64) -> Option<u64> {
+        if self.is_idle(now_ps) {
+            return None;
+        }
         let mut fills = self.fills.iter().filter(|fill| fill.line == line && fill.done_ps > now_ps);
         fills.next().map(|fill| fill.done_ps)
     }
@@ -122,15 +173,26 @@ impl Pipeline {
     pub fn fill(&mut self, line: u64, done_ps: u64, instruction: u64) {
         self.fills.push(Fill { line, done_ps, instruction });
         self.latest_ps = self.latest_ps.max(done_ps);
+        self.latest_fill_ps = self.latest_fill_ps.max(done_ps);
+        self.stops_at = self.stops_at.min(instruction + u64::from(self.core.instructions));
     }
 
-    /// A load ends then.
+    /// A load ends then, which began at `now_ps`.
     #[inline]
-    pub fn loaded(&mut self, position: u32, done_ps: u64) {
+    pub fn loaded(&mut self, position: u32, now_ps: u64, done_ps: u64) {
         self.latest_ps = self.latest_ps.max(done_ps);
         if let Some(accessor) = self.accessor(position) {
+            self.loads(accessor, now_ps, done_ps);
+        }
+    }
+
+    /// The same for the load of an instruction.
+    #[inline]
+    pub fn loads(&mut self, accessor: &Accessor, now_ps: u64, done_ps: u64) {
+        if done_ps > now_ps {
+            self.latest_ps = self.latest_ps.max(done_ps);
             let load = usize::from(accessor.load);
-            self.loads[load] = self.loads[load].max(done_ps);
+            self.loads.set(load, done_ps.max(self.loads.get(load)));
         }
     }
 
@@ -144,24 +206,44 @@ impl Pipeline {
         self.flow?.accessors.get(position as usize)
     }
 
+    /// Nothing is under way any more; when that is.
+    pub fn drain(&mut self) -> u64 {
+        self.registers.clear();
+        self.loads.clear();
+        self.flow = None;
+        self.latest_ps
+    }
+
+    /// When a value is known that comes from there.
+    #[inline]
+    fn known_ps(&self, sources: Sources) -> u64 {
+        let registers = self.registers.latest(sources.registers);
+        registers.max(self.loads.latest(sources.loads))
+    }
+
     /// The registers are as the block left them.
     fn finish(&mut self, flow: &'static Flow) {
-        let mut results = [0; REGISTERS];
-        for (result, (_, sources)) in results.iter_mut().zip(&flow.results) {
-            *result = sources.latest(&self.registers, &self.loads);
+        self.results.clear();
+        for (register, sources) in &flow.results {
+            let known_ps = self.known_ps(*sources);
+            if known_ps > 0 {
+                self.results.set(usize::from(*register), known_ps);
+            }
         }
-        for ((register, _), result) in flow.results.iter().zip(results) {
-            self.registers[usize::from(*register)] = result;
-        }
-        self.loads[..flow.loads].fill(0);
+        self.registers.replace(flow.changed, &self.results);
     }
 
     /// When the oldest access under way lets this instruction into the reorder buffer.
-    fn looked_ahead(&self, now_ps: u64, instruction: u64) -> u64 {
-        let window = u64::from(self.core.instructions);
-        let stops = |fill: &&Fill| fill.instruction + window <= instruction;
-        let stop = self.fills.iter().filter(stops).map(|fill| fill.done_ps).max();
-        stop.map_or(now_ps, |done_ps| done_ps.max(now_ps))
+    fn looked_ahead(&mut self, now_ps: u64, instruction: u64) -> u64 {
+        if instruction < self.stops_at || self.is_idle(now_ps) {
+            return now_ps;
+        }
+        let stops_at = |fill: &Fill| fill.instruction + u64::from(self.core.instructions);
+        let stop = self.fills.iter().filter(|fill| stops_at(fill) <= instruction);
+        let then_ps = stop.map(|fill| fill.done_ps).max().map_or(now_ps, |ps| ps.max(now_ps));
+        let left = self.fills.iter().filter(|fill| fill.done_ps > then_ps);
+        self.stops_at = left.map(stops_at).min().unwrap_or(u64::MAX);
+        then_ps
     }
 }
 
@@ -184,7 +266,7 @@ mod tests {
         assert_eq!(pipeline.begin(block, 0, 0), 0);
         assert_eq!(pipeline.issue_ps(0, 0), 0);
         pipeline.fill(1, 100, 1);
-        pipeline.loaded(0, 100);
+        pipeline.loaded(0, 0, 100);
         assert_eq!(pipeline.issue_ps(2, 2), 2);
         assert_eq!(pipeline.issue_ps(1, 1), 100);
         // The value stays behind the block's end.

@@ -1,4 +1,4 @@
-//! The cpus that vCPUs would have if they filled node after node: neighbours are on one node.
+//! The cpus that threads would have elsewhere: node after node, or on one node alone.
 
 use alloc::vec::Vec;
 
@@ -13,23 +13,35 @@ pub(crate) struct Seat {
     pub group: usize,
 }
 
-/// The seat of each vCPU.
+/// The seats that threads take in turn, over and over.
 #[derive(Debug)]
 pub(crate) struct Seats(Vec<Seat>);
 
 impl Seats {
-    /// On a machine of so many cpus, which has vCPUs for them over and over.
-    pub(crate) fn packed(machine: &Machine, cpus: usize) -> Self {
-        let groups = machine.groups();
-        let of = machine.cpus.iter().zip(groups).map(|(&node, group)| Seat { node, group });
-        let mut seats: Vec<Seat> = of.take(cpus.max(1)).collect();
-        seats.sort_unstable();
-        Self((0..machine.cpus.len()).map(|vcpu| seats[vcpu % seats.len()]).collect())
+    /// Those of these cpus, node after node.
+    pub(crate) fn packed(machine: &Machine, cpus: &[usize]) -> Self {
+        let mut seats = Self::in_order(machine, cpus);
+        seats.0.sort_unstable();
+        seats
     }
 
-    /// That of one.
-    pub(crate) fn of(&self, vcpu: usize) -> Seat {
-        self.0[vcpu]
+    /// Those of the first cpu's node among these; none if that is all of them.
+    pub(crate) fn on_one_node(machine: &Machine, cpus: &[usize]) -> Option<Self> {
+        let seats = Self::in_order(machine, cpus).0;
+        let node = seats.first()?.node;
+        let of_node: Vec<Seat> = seats.iter().copied().filter(|seat| seat.node == node).collect();
+        (of_node.len() < seats.len()).then_some(Self(of_node))
+    }
+
+    fn in_order(machine: &Machine, cpus: &[usize]) -> Self {
+        let groups = machine.groups();
+        let seat = |&cpu: &usize| Seat { node: machine.cpus[cpu], group: groups[cpu] };
+        Self(cpus.iter().map(seat).collect())
+    }
+
+    /// That of the thread of this number.
+    pub(crate) fn of(&self, thread: usize) -> Seat {
+        self.0[thread % self.0.len()]
     }
 
     /// The group of each.
@@ -45,12 +57,14 @@ mod tests {
 
     #[test]
     fn neighbours_are_on_one_node_and_every_round_is_the_same() {
-        let machine = machine_of(
-            "cpus=0.1.0.1.0.1.0.1,memory=1G.1G,distances=10.20/20.10,l3-groups=0.2.1.3.0.2.1.3",
-        );
-        let seats = Seats::packed(&machine, 4);
-        let nodes: Vec<usize> = (0..8).map(|vcpu| seats.of(vcpu).node).collect();
+        let machine =
+            machine_of("cpus=0.0.1.1,memory=1G.1G,distances=10.20/20.10,l3-groups=0.1.2.3");
+        let seats = Seats::packed(&machine, &[0, 2, 1, 3]);
+        let nodes: Vec<usize> = (0..8).map(|thread| seats.of(thread).node).collect();
         assert_eq!(nodes, [0, 0, 1, 1, 0, 0, 1, 1]);
-        assert_eq!(seats.groups(), [0, 2, 1, 3, 0, 2, 1, 3]);
+        assert_eq!(seats.groups(), [0, 1, 2, 3]);
+        let one = Seats::on_one_node(&machine, &[2, 0, 3, 1]).unwrap();
+        assert_eq!(one.groups(), [2, 3]);
+        assert!(Seats::on_one_node(&machine, &[0, 1]).is_none());
     }
 }

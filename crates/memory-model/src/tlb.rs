@@ -53,6 +53,23 @@ struct Level {
     held: [Option<(usize, usize)>; 3],
 }
 
+/// Where the nearest level has a translation, as long as it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TlbPlace {
+    key: u64,
+    place: u32,
+    /// [`NOWHERE`] if it does not.
+    part: u8,
+}
+
+const NOWHERE: u8 = u8::MAX;
+
+impl Default for TlbPlace {
+    fn default() -> Self {
+        Self { key: 0, place: 0, part: NOWHERE }
+    }
+}
+
 /// The TLBs of one vCPU.
 #[derive(Debug)]
 pub(crate) struct Tlbs {
@@ -86,17 +103,31 @@ impl Tlbs {
         Self { levels: numbers.iter().map(level).collect(), upper }
     }
 
-    /// Translates an address; all levels have the translation then.
-    pub(crate) fn translate(&self, page: u64, frame: u64) -> Translation {
+    /// Asks for a translation that had this place; whether it is there still.
+    #[inline]
+    pub(crate) fn translate_at(&self, place: &TlbPlace) -> bool {
+        let part = self.levels[0].parts.get(usize::from(place.part));
+        part.is_some_and(|part| part.access_at(place.place, place.key))
+    }
+
+    /// Translates an address; all levels have the translation then. Where the nearest one has it, too.
+    pub(crate) fn translate(&self, page: u64, frame: u64) -> (Translation, TlbPlace) {
         let size = size_of(page, frame);
-        let has = |level: &Level| {
-            let held = level.held[size];
-            held.is_some_and(|(part, size)| level.parts[part].access(key(page, frame, size)))
+        let mut nearest = TlbPlace::default();
+        let has = |(at, level): (usize, &Level)| {
+            let Some((part, size)) = level.held[size] else { return false };
+            let key = key(page, frame, size);
+            let (found, place) = level.parts[part].look_up(key);
+            if at == 0 {
+                nearest = TlbPlace { key, place, part: u8::try_from(part).unwrap_or(NOWHERE) };
+            }
+            found
         };
-        match self.levels.iter().position(has) {
+        let translation = match self.levels.iter().enumerate().position(has) {
             Some(level) => Translation::Hit(level),
             None => self.walk(page, LEVELS - size),
-        }
+        };
+        (translation, nearest)
     }
 
     /// Forgets everything.
@@ -129,6 +160,7 @@ fn number(address: u64, level: usize) -> u64 {
 }
 
 /// The largest size of page that both addresses allow.
+#[inline]
 fn size_of(page: u64, frame: u64) -> usize {
     let differs = page ^ frame;
     let allowed = |bits: u32| differs & ((1 << bits) - 1) == 0;
@@ -141,6 +173,7 @@ pub(crate) fn is_huge(page: u64, frame: u64) -> bool {
 }
 
 /// What a TLB knows a translation by, the bits of the page's number lowest: they choose the set.
+#[inline]
 fn key(page: u64, frame: u64, size: usize) -> u64 {
     let bits = PAGE_BITS[size];
     let page = page >> bits & ((1 << KEY_PAGE_BITS) - 1);
@@ -174,7 +207,7 @@ mod tests {
     }
 
     fn small(tlbs: &Tlbs, page: u64) -> Translation {
-        tlbs.translate(page * 4 * KIB, page * 4 * KIB + FRAME)
+        tlbs.translate(page * 4 * KIB, page * 4 * KIB + FRAME).0
     }
 
     #[test]
@@ -208,7 +241,7 @@ mod tests {
     #[test]
     fn a_large_page_takes_one_entry_of_its_own_array() {
         let tlbs = tlbs(32);
-        let large = |offset: u64| tlbs.translate(8 * MIB + offset, 4 * MIB + offset);
+        let large = |offset: u64| tlbs.translate(8 * MIB + offset, 4 * MIB + offset).0;
         assert_eq!(large(0), Translation::Walk { first: 0, end: 3 });
         assert_eq!([64, 2 * MIB - 1].map(large), [Translation::Hit(0); 2]);
         (0..8).for_each(|page| assert_ne!(small(&tlbs, page), Translation::Hit(0)));
@@ -218,7 +251,7 @@ mod tests {
     #[test]
     fn a_level_without_pages_of_a_size_holds_pieces_of_them() {
         let tlbs = tlbs(32);
-        let huge = |offset: u64| tlbs.translate(4 * GIB + offset, 8 * GIB + offset);
+        let huge = |offset: u64| tlbs.translate(4 * GIB + offset, 8 * GIB + offset).0;
         assert_eq!(huge(0), Translation::Walk { first: 0, end: 2 });
         assert_eq!(huge(MIB), Translation::Hit(0));
         assert_eq!(huge(2 * MIB), Translation::Walk { first: 1, end: 2 });
@@ -249,7 +282,7 @@ mod tests {
     fn pages_of_two_processes_are_two_translations() {
         let tlbs = tlbs(32);
         tlbs.translate(0, FRAME);
-        assert!(matches!(tlbs.translate(0, 3 * FRAME), Translation::Walk { .. }));
-        assert_eq!(tlbs.translate(0, FRAME), Translation::Hit(0));
+        assert!(matches!(tlbs.translate(0, 3 * FRAME).0, Translation::Walk { .. }));
+        assert_eq!(tlbs.translate(0, FRAME).0, Translation::Hit(0));
     }
 }

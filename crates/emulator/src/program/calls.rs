@@ -1,15 +1,19 @@
-//! What a program's system calls do to its pages and threads.
+//! What a program's system calls do to its pages, its threads and its time.
 
+mod waits;
+
+use std::cell::Cell;
 use std::ffi::c_uint;
 
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::space::{PAGE_BYTES, Placement};
 
-use super::clock::Futex;
+use super::clocks::{self, Busy};
+use super::futexes::Futex;
 use super::syscalls::Call;
-use super::{
-    ANONYMOUS_NAME, HEAP, MOST_CALLERS, PENDING, Program, exec, guest_memory, lock, pages, stack,
-};
+use super::turns::{Leave, Patience};
+use super::world::{ANONYMOUS, HEAP, MOST_CALLERS, World};
+use super::{Program, exec, guest_memory};
 use guest_memory::mask;
 
 /// `MPOL_MF_MOVE`, `MPOL_MF_MOVE_ALL`.
@@ -19,37 +23,74 @@ const DISCARDS: [u64; 3] = [4, 8, 9];
 /// `MADV_HUGEPAGE`, `MADV_NOHUGEPAGE`.
 const HUGE: [u64; 2] = [14, 15];
 /// `MAP_ANONYMOUS`
-const ANONYMOUS: u64 = 0x20;
+const MAPS_NO_FILE: u64 = 0x20;
+/// `CLONE_THREAD`, and `CLONE_CHILD_CLEARTID`: the thread's end is told at an address.
+const THREAD: u64 = 0x1_0000;
+const TELLS_END: u64 = 0x20_0000;
+
+/// A call that a thread is in.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    call: Call,
+    arguments: [u64; 6],
+    /// When it ends at the latest, in ps of the program's time.
+    until_ps: Option<u64>,
+}
+
+thread_local! {
+    static PENDING: Cell<Option<Pending>> = const { Cell::new(None) };
+}
 
 impl Program {
     /// The thread that calls us, by QEMU's index, begins a system call; whether this process goes
     /// on as another program if it succeeds.
     pub fn begins_call(
-        &self,
-        engine: &Engine,
+        &'static self,
+        engine: &'static Engine,
         index: c_uint,
         number: i64,
         arguments: [u64; 6],
     ) -> bool {
+        let seat = self.seat(index).unwrap_or_else(|| self.arrives(engine, index));
+        while self.here(index).is_none() && self.takes_turn(seat, Patience::Endless) {
+            // What it makes up for may take its turn away again.
+            self.catch_up(engine, index);
+        }
         let call = self.numbers.call(number);
-        PENDING.set(call.map(|call| (call, arguments)));
-        let place = self.place(engine, index);
-        let busy_ps = engine.busy_ps(place);
-        self.take_time(engine, place);
-        self.pace.stops(place);
-        let [first, second, _, _, fifth, _] = arguments;
+        let Some(world) = self.in_turn(seat) else { return false };
+        let now_ps = self.leaves(world, seat);
+        let until_ps = call.and_then(|call| self.until_ps(call, &arguments, now_ps));
+        PENDING.set(call.map(|call| Pending { call, arguments, until_ps }));
+        let mut order = self.turns.order();
+        order.is_in_call(seat, true);
+        order.schedule.comes_to(seat, now_ps);
+        let [first, second, ..] = arguments;
         match call {
-            Some(Call::Execute) => *lock(&self.becomes) = Some(guest_memory::path(first)),
-            Some(Call::Clone) => {
+            Some(Call::Execute) => world.becomes = Some(guest_memory::path(first)),
+            Some(Call::Clone) if first & THREAD != 0 => {
                 let tells_at = self.numbers.tells_end_at(&arguments);
-                self.clock.makes(place, busy_ps, first, tells_at);
+                order.makes(now_ps, if first & TELLS_END != 0 { tells_at } else { 0 });
             }
-            Some(Call::Futex) if Futex::of(second) == Futex::Wake => {
-                self.clock.wakes(place, busy_ps, first);
-                self.clock.wakes(place, busy_ps, fifth);
+            Some(Call::Futex) if matches!(Futex::of(second), Futex::Wake | Futex::Requeue) => {
+                order.settle(first);
             }
-            Some(Call::Exit) => self.clock.ends(place, busy_ps),
+            Some(Call::Exit) => {
+                let tells_at = world.threads[seat].tells_at;
+                order.settle(tells_at);
+                order.wakes(tells_at, usize::MAX, now_ps);
+            }
             _ => {}
+        }
+        let waits = call.and_then(|call| waits::how(call, &arguments, until_ps));
+        if let (Some(Leave::Waits), Some(Call::Futex)) = (waits, call) {
+            order.waits_at(seat, first);
+        }
+        drop(order);
+        match (call, waits) {
+            (Some(Call::ExitGroup), _) => self.turns.end(),
+            (_, Some(how)) => self.turns.leave(seat, now_ps, how),
+            // A thread that ends has its turn until QEMU has told those who wait for that.
+            (_, None) => {}
         }
         call == Some(Call::Execute)
     }
@@ -60,132 +101,204 @@ impl Program {
     }
 
     /// The system call that it began gave this.
-    pub fn returns_from_call(&self, engine: &Engine, index: c_uint, value: i64) {
-        let Some((call, arguments)) = PENDING.take() else { return };
+    pub fn returns_from_call(&'static self, index: c_uint, value: i64) {
+        let (Some(seat), pending) = (self.seat(index), PENDING.take()) else { return };
+        let mut order = self.turns.order();
+        self.turns.see_ends(&mut order);
+        order.is_in_call(seat, false);
+        order.stops_waiting(seat);
+        let is_ready = order.schedule.is_ready(seat);
+        let until_ps = pending.and_then(|of| waits::timed_out(of.call, value).then_some(of.until_ps));
+        match until_ps.flatten() {
+            Some(until_ps) => order.schedule.sleeps_on(seat, until_ps),
+            None if pending.is_some_and(|of| waits::sleeps(of.call)) => {}
+            None => order.schedule.goes_on(seat, 0),
+        }
+        if !is_ready {
+            // Who was woken by another thread is known to come.
+            self.turns.tell(&mut order);
+        }
+        drop(order);
+        if !self.takes_turn(seat, Patience::Endless) {
+            return;
+        }
+        if let (Some(pending), Some(world)) = (pending, self.in_turn(seat)) {
+            self.returned(world, seat, pending, value);
+        }
+        match pending.map(|of| (of.call, of.arguments)) {
+            Some((Call::Yield, _)) => self.lets_others(seat, Leave::GivesWay),
+            // What the host refuses, because it has fewer cpus, the machine would do.
+            Some((Call::SetAffinity, arguments)) => self.set_affinity(seat, arguments),
+            _ => {}
+        }
+    }
+
+    /// What a call did that gave this.
+    fn returned(&self, world: &mut World, seat: usize, pending: Pending, value: i64) {
+        let Pending { call, arguments, .. } = pending;
         let Ok(value) = u64::try_from(value) else {
-            lock(&self.becomes).take_if(|_| call == Call::Execute);
+            world.becomes.take_if(|_| call == Call::Execute);
             if call == Call::Clone {
-                self.clock.makes_none();
+                self.turns.order().makes_none();
             }
             // The host has one node where the machine has several: what it refuses, the machine
             // would do.
-            return self.policy(engine, index, call, arguments);
+            return world.placed(seat, call, arguments);
         };
-        self.returned(engine, index, call, arguments, value);
-    }
-
-    fn returned(
-        &self,
-        engine: &Engine,
-        index: c_uint,
-        call: Call,
-        arguments: [u64; 6],
-        value: u64,
-    ) {
-        let [address, length, third, fourth, fifth, _] = arguments;
+        let [address, second, ..] = arguments;
         match call {
-            Call::Map => {
-                let end = value + length.next_multiple_of(PAGE_BYTES);
-                self.unmap(value, length);
-                let file = (fourth & ANONYMOUS == 0).then(|| guest_memory::file(fifth)).flatten();
-                let name = file.unwrap_or_else(|| ANONYMOUS_NAME.to_owned());
-                lock(&self.regions).add(value, end, name, stack::callers(MOST_CALLERS));
-            }
-            Call::Unmap => {
-                self.unmap(address, length);
-                lock(&self.regions).remove(address, address + length);
-            }
-            Call::Remap => self.remap(address, length, third, value),
-            Call::Break => self.moved_break(value),
-            Call::Advise if DISCARDS.contains(&third) => {
-                lock(&self.space).discard(pages(address, length));
-                lock(&self.pages).remove(pages(address, length));
-                self.forget();
-            }
-            Call::Advise if HUGE.contains(&third) => {
-                lock(&self.regions).say_huge(address..address + length, third == HUGE[0]);
-            }
-            Call::SetAffinity | Call::BindMemory | Call::SetPolicy => {
-                self.policy(engine, index, call, arguments);
-            }
-            Call::Futex if Futex::of(length) == Futex::Wait => {
-                let place = self.place(engine, index);
-                self.clock.woken(place, engine.busy_ps(place), address);
-            }
-            Call::Clone => self.clock.await_begin(),
-            Call::Advise | Call::Execute | Call::Futex | Call::Exit => {}
+            Call::BindMemory | Call::SetPolicy => world.placed(seat, call, arguments),
+            Call::Clone => self.turns.await_births(),
+            Call::Futex => self.woke(Futex::of(second), arguments, value, world.threads[seat].now_ps),
+            Call::ClockTime | Call::TimeOfDay => self.tells_time(world, seat, call, arguments),
+            _ => world.mapped(seat, call, arguments, value),
+        }
+        if call == Call::Advise && DISCARDS.contains(&arguments[2]) {
+            world.discard(address, second);
         }
     }
 
-    fn unmap(&self, address: u64, length: u64) {
-        lock(&self.space).unmap(pages(address, length));
-        lock(&self.pages).remove(pages(address, length));
-        self.forget();
-    }
-
-    fn remap(&self, from: u64, length: u64, new_length: u64, to: u64) {
-        let kept = pages(from, length.min(new_length));
-        lock(&self.space).remap(kept.clone(), to / PAGE_BYTES);
-        lock(&self.pages).rename(kept, to / PAGE_BYTES);
-        if new_length < length {
-            self.unmap(from + new_length, length - new_length);
+    /// A thread has woken so many at a time.
+    fn woke(&self, futex: Futex, arguments: [u64; 6], count: u64, now_ps: u64) {
+        let [address, _, third, _, other, _] = arguments;
+        let count = usize::try_from(count).unwrap_or(0);
+        let mut order = self.turns.order();
+        match futex {
+            Futex::Wake => {
+                let woken = order.wakes(address, count, now_ps);
+                order.wakes(other, count - woken, now_ps);
+            }
+            Futex::Requeue => {
+                let woken = count.min(usize::try_from(third).unwrap_or(0));
+                order.wakes(address, woken, now_ps);
+                order.futexes.requeue(address, other, count - woken);
+            }
+            Futex::Wait | Futex::Other => return,
         }
-        let mut regions = lock(&self.regions);
-        let number = regions.of(from, |_, _| ANONYMOUS_NAME.to_owned());
-        regions.moved(number, (from, from + length), (to, to + new_length));
-        self.forget();
+        self.turns.tell(&mut order);
     }
 
-    /// Sets what a thread says about its cpus and where its pages are to lie.
-    fn policy(&self, engine: &Engine, index: c_uint, call: Call, arguments: [u64; 6]) {
-        let place = self.place(engine, index);
+    /// The clock that a thread of a seat read shows the program's time.
+    fn tells_time(&self, world: &World, seat: usize, call: Call, arguments: [u64; 6]) {
+        let thread = &world.threads[seat];
+        let all_ps: u64 = world.threads.iter().map(|thread| thread.busy_ps()).sum();
+        let busy = Busy { thread_ns: thread.busy_ps() / 1000, process_ns: all_ps / 1000 };
+        let (clock, address, per_second) = match call {
+            Call::TimeOfDay => (0, arguments[0], 1_000_000),
+            _ => (arguments[0], arguments[1], 1_000_000_000),
+        };
+        let passed_ns = thread.came_to_ps() / 1000;
+        if let Some(ns) = self.clocks.shows_ns(clock, passed_ns, busy).filter(|_| address != 0) {
+            guest_memory::write_words(address, clocks::seconds(ns, per_second));
+        }
+    }
+
+    /// The thread of a seat, which has the turn, may run on these cpus alone.
+    fn set_affinity(&'static self, seat: usize, arguments: [u64; 6]) {
+        let [thread, bytes, address, ..] = arguments;
+        let Some(world) = self.in_turn(seat).filter(|_| thread == 0) else { return };
+        let now_ps = self.leaves(world, seat);
+        let mut order = self.turns.order();
+        order.schedule.allows(seat, &mask(address, bytes * 8), now_ps);
+        self.turns.moves(&mut order);
+        drop(order);
+        // It takes its turn where it is now.
+        self.takes_turn(seat, Patience::Endless);
+    }
+}
+
+impl World {
+    /// Sets what a thread says of where pages are to lie.
+    fn placed(&mut self, seat: usize, call: Call, arguments: [u64; 6]) {
         let [first, second, third, fourth, fifth, sixth] = arguments;
-        let machine = &engine.arguments.machine;
+        let machine = &self.engine.arguments.machine;
         let nodes = |address: u64, bits: u64| -> Vec<usize> {
             let ids = mask(address, bits);
             let known = machine.nodes.iter().enumerate();
             known.filter(|(_, node)| ids.contains(&(node.id as usize))).map(|(at, _)| at).collect()
         };
         match call {
-            Call::SetAffinity if first == 0 => {
-                let moved = self.threads.allow(index as usize, &mask(third, second * 8));
-                if let Some(moved) = moved {
-                    let [from, to] = moved.map(|place| (place, engine.busy_ps(place)));
-                    self.cpus.comes(to.0, to.1);
-                    self.clock.moves(from, to);
-                }
-            }
             Call::SetPolicy => {
                 let placement = placement(first, nodes(second, third)).unwrap_or_default();
-                self.threads.set_placement(place, placement);
+                self.threads[seat].placement = Some(placement);
             }
             Call::BindMemory => {
                 let own = placement(third, nodes(fourth, fifth));
-                let home = machine.cpus[place];
-                lock(&self.space).set_placement(
-                    pages(first, second),
-                    own,
-                    sixth & MOVES != 0,
-                    home,
-                );
+                let home = self.threads[seat].home;
+                let moves = sixth & MOVES != 0;
                 self.forget();
+                self.space.set_placement(pages(first, second), own, moves, home);
             }
             _ => {}
         }
     }
 
-    /// The heap ends there now.
-    fn moved_break(&self, end: u64) {
-        let mut heap = lock(&self.heap);
-        let (start, old_end) = *heap.get_or_insert((end, end));
-        *heap = Some((start, end));
-        if end > old_end {
-            lock(&self.regions).grow(old_end, end, HEAP, stack::callers(MOST_CALLERS));
-        } else if end < old_end {
-            self.unmap(end, old_end - end);
-            lock(&self.regions).remove(end, old_end);
+    /// What a call did to what is mapped.
+    fn mapped(&mut self, seat: usize, call: Call, arguments: [u64; 6], value: u64) {
+        let [address, length, third, fourth, fifth, _] = arguments;
+        match call {
+            Call::Map => {
+                let end = value + length.next_multiple_of(PAGE_BYTES);
+                self.unmap(value, length);
+                let file = (fourth & MAPS_NO_FILE == 0).then(|| guest_memory::file(fifth)).flatten();
+                let name = file.unwrap_or_else(|| ANONYMOUS.to_owned());
+                let callers = self.threads[seat].calls.callers(MOST_CALLERS);
+                self.regions.add(value, end, name, callers);
+            }
+            Call::Unmap => {
+                self.unmap(address, length);
+                self.regions.remove(address, address + length);
+            }
+            Call::Remap => self.remap(address, length, third, value),
+            Call::Break => self.moved_break(seat, value),
+            Call::Advise if HUGE.contains(&third) => {
+                self.regions.say_huge(address..address + length, third == HUGE[0]);
+            }
+            _ => {}
         }
     }
+
+    fn discard(&mut self, address: u64, length: u64) {
+        self.forget();
+        self.space.discard(pages(address, length));
+        self.pages.remove(pages(address, length));
+    }
+
+    fn unmap(&mut self, address: u64, length: u64) {
+        self.forget();
+        self.space.unmap(pages(address, length));
+        self.pages.remove(pages(address, length));
+    }
+
+    fn remap(&mut self, from: u64, length: u64, new_length: u64, to: u64) {
+        self.forget();
+        let kept = pages(from, length.min(new_length));
+        self.space.remap(kept.clone(), to / PAGE_BYTES);
+        self.pages.rename(kept, to / PAGE_BYTES);
+        if new_length < length {
+            self.unmap(from + new_length, length - new_length);
+        }
+        let number = self.regions.of(from, |_, _| ANONYMOUS.to_owned());
+        self.regions.moved(number, (from, from + length), (to, to + new_length));
+    }
+
+    /// The heap ends there now.
+    fn moved_break(&mut self, seat: usize, end: u64) {
+        let (start, old_end) = *self.heap.get_or_insert((end, end));
+        self.heap = Some((start, end));
+        if end > old_end {
+            let callers = self.threads[seat].calls.callers(MOST_CALLERS);
+            self.regions.grow(old_end, end, HEAP, callers);
+        } else if end < old_end {
+            self.unmap(end, old_end - end);
+            self.regions.remove(end, old_end);
+        }
+    }
+}
+
+/// The numbers of the pages that a range of addresses touches.
+fn pages(start: u64, bytes: u64) -> std::ops::Range<u64> {
+    start / PAGE_BYTES..start.saturating_add(bytes).div_ceil(PAGE_BYTES)
 }
 
 /// The modes of set_mempolicy(2), their flags left out; `None` for the default.

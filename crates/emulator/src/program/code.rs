@@ -1,44 +1,75 @@
-//! Instructions that access memory, and the files that they come from.
+//! Translated code: blocks, instructions that access memory, and the files that they come from.
 
 use std::collections::HashMap;
 use std::fs;
+use std::hash::Hash;
 use std::sync::Mutex;
 
+use numalab_memory_model::engine::By;
+use numalab_memory_model::pipeline::flow::Flow;
 use numalab_record::CodePlace;
 
 use super::lock;
 
+/// A translated block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Block {
+    /// So many instructions.
+    pub instructions: u64,
+    /// How values flow through it, where that is known; by address, since flows live for good.
+    pub flow: Option<&'static Flow>,
+    /// Whether a thread that waits for another one executes it (`pause`, `yield`).
+    pub pauses: bool,
+}
+
 /// An instruction of a translated block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(align(64))]
 pub struct Instruction {
     /// Its place in its block, from 0.
     pub position: u32,
+    /// The same as the model has it.
+    pub by: By,
     /// Its address.
     pub address: u64,
     /// What it does to the calls that its thread is in.
-    pub flow: Flow,
+    pub calls: Calling,
 }
+
+const _: () = assert!(size_of::<Instruction>() == 64, "one of the host's lines");
 
 /// What an instruction does to the calls that its thread is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Flow {
+pub enum Calling {
     /// Nothing.
-    On,
+    Nothing,
     /// It is a call, which returns to this address.
     Call(u64),
     /// It returns from one.
     Return,
 }
 
-/// All of them; they live for good, since QEMU keeps pointers to them.
-#[derive(Debug, Default)]
-pub struct Instructions(Mutex<HashMap<Instruction, &'static Instruction>>);
+/// Whether an instruction is the hint of one who waits by looking: PAUSE (Intel SDM, volume 2), or
+/// YIELD and WFE (Arm ARM, C6.2).
+pub fn is_pause(code: &[u8]) -> bool {
+    matches!(code, [0xf3, 0x90] | [0x3f | 0x5f, 0x20, 0x03, 0xd5])
+}
 
-impl Instructions {
+/// What QEMU keeps pointers to, which lives for good.
+#[derive(Debug)]
+pub struct Kept<T: 'static>(Mutex<HashMap<T, &'static T>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Copy + Eq + Hash> Kept<T> {
     /// The one that is like this.
-    pub fn keep(&self, instruction: Instruction) -> &'static Instruction {
+    pub fn keep(&self, value: T) -> &'static T {
         let mut known = lock(&self.0);
-        known.entry(instruction).or_insert_with(|| Box::leak(Box::new(instruction)))
+        known.entry(value).or_insert_with(|| Box::leak(Box::new(value)))
     }
 }
 
@@ -105,10 +136,18 @@ mod tests {
 
     #[test]
     fn an_instruction_is_kept_once() {
-        let instructions = Instructions::default();
-        let like = |position| Instruction { position, address: 5, flow: Flow::On };
-        let first = instructions.keep(like(0));
-        assert!(std::ptr::eq(first, instructions.keep(like(0))));
-        assert!(!std::ptr::eq(first, instructions.keep(like(1))));
+        let kept = Kept::default();
+        let by = By::default();
+        let like = |position| Instruction { position, by, address: 5, calls: Calling::Nothing };
+        let first = kept.keep(like(0));
+        assert!(std::ptr::eq(first, kept.keep(like(0))));
+        assert!(!std::ptr::eq(first, kept.keep(like(1))));
+    }
+
+    #[test]
+    fn hints_of_those_who_wait_are_known() {
+        let hints: [&[u8]; 3] = [&[0xf3, 0x90], &[0x3f, 0x20, 3, 0xd5], &[0x5f, 0x20, 3, 0xd5]];
+        assert!(hints.into_iter().all(is_pause));
+        assert!(![[0x90].as_slice(), &[0x1f, 0x20, 3, 0xd5]].into_iter().any(is_pause));
     }
 }

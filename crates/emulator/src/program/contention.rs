@@ -12,8 +12,8 @@ const MOST_LINES: usize = 4096;
 /// What one thread does to a line, since it is contended for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Party {
-    /// The thread's place.
-    pub place: usize,
+    /// The thread's seat.
+    pub seat: usize,
     /// Loads and stores.
     pub accesses: [u64; 2],
     /// The bytes that they were of, a bit each.
@@ -40,8 +40,8 @@ pub struct Contended {
 /// An access to such a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
-    /// The thread's place.
-    pub place: usize,
+    /// The thread's seat.
+    pub seat: usize,
     /// Its first address.
     pub address: u64,
     /// So many bytes.
@@ -72,9 +72,9 @@ impl Contention {
         let line = self.lines.entry(number).or_default();
         line.region = region;
         line.changes += u64::from(used.changed);
-        let known = line.parties.iter().position(|party| party.place == used.place);
+        let known = line.parties.iter().position(|party| party.seat == used.seat);
         let at = known.unwrap_or_else(|| {
-            line.parties.push(Party { place: used.place, ..Party::default() });
+            line.parties.push(Party { seat: used.seat, ..Party::default() });
             line.parties.len() - 1
         });
         let party = &mut line.parties[at];
@@ -110,8 +110,8 @@ fn mask(from: u64, bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn used(place: usize, address: u64, kind: Kind) -> Use {
-        Use { place, address, bytes: 8, kind, changed: true, waited_ps: 5, instruction: address }
+    fn used(seat: usize, address: u64, kind: Kind) -> Use {
+        Use { seat, address, bytes: 8, kind, changed: true, waited_ps: 5, instruction: address }
     }
 
     #[test]

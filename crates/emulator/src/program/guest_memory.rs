@@ -17,6 +17,29 @@ fn bytes(address: u64, most: usize) -> Vec<u8> {
     read
 }
 
+/// A word of 32 bits.
+pub fn word(address: u64) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes(address, 4).try_into().ok()?))
+}
+
+/// Two words of 64 bits: a time, of seconds and a rest.
+pub fn words(address: u64) -> Option<[i64; 2]> {
+    let read: [u8; 16] = bytes(address, 16).try_into().ok()?;
+    let at = |from: usize| read[from..from + 8].try_into().map(i64::from_ne_bytes).ok();
+    Some([at(0)?, at(8)?])
+}
+
+/// Writes two words of 64 bits where the program may write them.
+pub fn write_words(address: u64, words: [i64; 2]) {
+    let local = libc::iovec { iov_base: words.as_ptr().cast_mut().cast(), iov_len: 16 };
+    let place = usize::try_from(address).unwrap_or(0);
+    let remote = libc::iovec { iov_base: std::ptr::without_provenance_mut(place), iov_len: 16 };
+    // SAFETY: the kernel reads 16 bytes of `words`, and checks the other address.
+    unsafe {
+        libc::process_vm_writev(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
+    };
+}
+
 /// The numbers of the bits that are set in a mask of so many bits.
 pub fn mask(address: u64, bits: u64) -> Vec<usize> {
     let most = usize::try_from(bits.div_ceil(8)).unwrap_or(0).min(MOST_MASK_BYTES);
@@ -83,6 +106,17 @@ mod tests {
         assert_eq!(mask((&raw const words) as u64, 128), [0, 2, 63, 65]);
         assert_eq!(mask((&raw const words) as u64, 4), [0, 2]);
         assert!(mask(8, 64).is_empty());
+    }
+
+    #[test]
+    fn words_are_read_and_written_and_a_bad_pointer_harms_nobody() {
+        let place = Box::leak(Box::new([3_i64, 4]));
+        let address = place.as_ptr() as u64;
+        assert_eq!((words(address), word(address)), (Some([3, 4]), Some(3)));
+        write_words(address, [5, -6]);
+        assert_eq!(words(address), Some([5, -6]));
+        write_words(8, [1, 1]);
+        assert_eq!((words(8), word(8)), (None, None));
     }
 
     #[test]

@@ -1,50 +1,78 @@
 //! Who uses a page, and how long its memory is waited for.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use numalab_memory_model::counters::Kind;
+use numalab_memory_model::counters::{Figure, Kind};
 use numalab_memory_model::machine::MOST_NODES;
 use numalab_memory_model::space::{PAGE_BYTES, Page};
 
 /// Bytes of a line of which owners are kept.
 pub const LINE_BYTES: u64 = 64;
 const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
-/// Words of a set of places, of which there are 255.
-const PLACE_WORDS: usize = 4;
-/// Bits of a line's state that name its owner.
-const OWNER_BITS: u32 = 9;
-const OWNER: u32 = (1 << OWNER_BITS) - 1;
+/// Threads that are told apart; those of higher seats count as others of lower ones.
+const MOST_THREADS: usize = 255;
+/// Words of a set of them.
+const THREAD_WORDS: usize = 4;
 /// The owner of a line that several threads have read since it was written.
-const READ_BY_SEVERAL: u32 = OWNER;
-/// A line that changed hands so often is one that threads contend for.
-pub const CONTENDED_CHANGES: u32 = 16;
+const READ_BY_SEVERAL: u8 = u8::MAX;
+/// Time is told in units of 17 µs, which is a few turns: threads that contend for a line both have it
+/// within a few of them.
+const UNIT_BITS: u32 = 24;
+const SOON: u16 = 2;
+/// Threads no longer contend for a line that stays where it is for so long.
+const LONG: u16 = 16;
+/// A line for which threads contend has changed hands so often, each time soon after the last one.
+const CONTENDED_HEAT: u8 = 16;
 
-/// One page, from its first touch until it is given back.
+/// What is known of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct LineState {
+    /// The seat of who wrote it last and 1; 0 for nobody.
+    owner: u8,
+    /// How often it changed hands of late.
+    heat: u8,
+    /// When it did so last, in units.
+    changed: u16,
+}
+
+impl LineState {
+    fn of(word: u32) -> Self {
+        let [owner, heat, low, high] = word.to_le_bytes();
+        Self { owner, heat, changed: u16::from_le_bytes([low, high]) }
+    }
+
+    fn word(self) -> u32 {
+        let [low, high] = self.changed.to_le_bytes();
+        u32::from_le_bytes([self.owner, self.heat, low, high])
+    }
+}
+
+/// One page, from its first touch until it is given back. Who has the turn alone writes it.
 #[derive(Debug)]
 pub struct PageUse {
-    region: AtomicUsize,
-    node: AtomicUsize,
-    bound: AtomicBool,
-    /// The place of the thread that touched it first.
-    first_place: AtomicUsize,
-    places: [AtomicU64; PLACE_WORDS],
-    nodes: AtomicU32,
+    region: Figure,
+    node: Figure,
+    bound: Figure,
+    /// The seat of the thread that touched it first.
+    first: Figure,
+    threads: [Figure; THREAD_WORDS],
+    nodes: Figure,
     /// Accesses by the node of the cpu.
-    accesses: [AtomicU64; MOST_NODES],
+    accesses: [Figure; MOST_NODES],
     /// Stores that were made when cpus of several nodes had used it.
-    shared_stores: AtomicU64,
+    shared_stores: Figure,
     /// Time waited for its memory by the node of the cpu, in ps.
-    memory_ps: [AtomicU64; MOST_NODES],
-    /// Of each line its owner, as a place and 1, and how often it changed.
+    memory_ps: [Figure; MOST_NODES],
+    /// Of each line its [`LineState`].
     lines: [AtomicU32; LINES],
 }
 
-/// What became of an access's line.
+/// What is to become of an access's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// It stayed with its owner, or was read only.
+    /// It stays with its owner, or is read only.
     Quiet,
-    /// Threads contend for it; whether it changed hands now.
+    /// Threads contend for it; whether it changes hands now.
     Contended(bool),
 }
 
@@ -70,149 +98,195 @@ pub struct Seen {
 }
 
 impl PageUse {
-    /// A page of a region that nobody has used, and the thread at a place is about to.
-    pub fn new(region: usize, page: Page, place: usize) -> Self {
-        Self {
-            region: AtomicUsize::new(region),
-            node: AtomicUsize::new(page.node),
-            bound: AtomicBool::new(page.bound),
-            first_place: AtomicUsize::new(place),
-            places: Default::default(),
-            nodes: AtomicU32::new(0),
+    /// A page of a region that nobody has used, and the thread of a seat is about to.
+    pub fn new(region: usize, page: Page, seat: usize) -> Self {
+        let new = Self {
+            region: Figure::default(),
+            node: Figure::default(),
+            bound: Figure::default(),
+            first: Figure::default(),
+            threads: Default::default(),
+            nodes: Figure::default(),
             accesses: Default::default(),
-            shared_stores: AtomicU64::new(0),
+            shared_stores: Figure::default(),
             memory_ps: Default::default(),
             lines: [const { AtomicU32::new(0) }; LINES],
-        }
+        };
+        new.renew(region, page, seat);
+        new
     }
 
     /// Begins anew, as another page.
-    pub fn renew(&self, region: usize, page: Page, place: usize) {
-        self.region.store(region, Relaxed);
-        self.first_place.store(place, Relaxed);
+    pub fn renew(&self, region: usize, page: Page, seat: usize) {
+        self.region.set(region as u64);
+        self.first.set(seat as u64);
         self.moved(page);
-        self.nodes.store(0, Relaxed);
-        self.shared_stores.store(0, Relaxed);
-        let counts = self.accesses.iter().chain(&self.memory_ps).chain(&self.places);
-        counts.for_each(|count| count.store(0, Relaxed));
+        let counts = self.accesses.iter().chain(&self.memory_ps).chain(&self.threads);
+        counts.chain([&self.nodes, &self.shared_stores]).for_each(|count| count.set(0));
         self.lines.iter().for_each(|line| line.store(0, Relaxed));
     }
 
-    /// The place of the thread that touched it first.
-    pub fn first_place(&self) -> usize {
-        self.first_place.load(Relaxed)
+    /// The seat of the thread that touched it first.
+    pub fn first(&self) -> usize {
+        usize::try_from(self.first.get()).unwrap_or(0)
     }
 
     /// The page lies there now.
     pub fn moved(&self, page: Page) {
-        self.node.store(page.node, Relaxed);
-        self.bound.store(page.bound, Relaxed);
+        self.node.set(page.node as u64);
+        self.bound.set(u64::from(page.bound));
     }
 
-    /// The thread at a place, on a node, accesses an address of the page.
+    /// The thread of a seat, on a node, begins to use the page.
+    pub fn uses(&self, seat: usize, home: usize) {
+        let seat = seat % MOST_THREADS;
+        let word = &self.threads[seat / 64];
+        word.set(word.get() | 1 << (seat % 64));
+        self.nodes.set(self.nodes.get() | 1 << home);
+    }
+
+    /// A thread on a node, which uses the page, made so many loads and stores.
     #[inline]
-    pub fn access(&self, place: usize, home: usize, address: u64, kind: Kind) -> Line {
-        self.accesses[home].fetch_add(1, Relaxed);
-        let word = &self.places[place / 64 % PLACE_WORDS];
-        if word.load(Relaxed) >> (place % 64) & 1 == 0 {
-            word.fetch_or(1 << (place % 64), Relaxed);
+    pub fn count(&self, home: usize, [loads, stores]: [u64; 2]) {
+        self.accesses[home].add(loads + stores);
+        if self.nodes.get() & !(1 << home) != 0 {
+            self.shared_stores.add(stores);
         }
-        let nodes = self.nodes.load(Relaxed);
-        if nodes >> home & 1 == 0 {
-            self.nodes.fetch_or(1 << home, Relaxed);
+    }
+
+    /// A line of an address is accessed by the thread of a seat at a time: it changes hands when it is
+    /// stored to by another one than had it, and when another one reads what was stored.
+    #[inline]
+    pub fn pass(&self, seat: usize, address: u64, kind: Kind, now_ps: u64) -> Line {
+        let line = self.line(address);
+        let LineState { owner, heat, changed } = LineState::of(line.load(Relaxed));
+        let own = u8::try_from(seat % (MOST_THREADS - 1)).unwrap_or(0) + 1;
+        let stays =
+            owner == own || kind == Kind::Load && (owner == 0 || owner == READ_BY_SEVERAL);
+        if stays && heat == 0 {
+            return Line::Quiet;
         }
-        if kind == Kind::Store && nodes & !(1 << home) != 0 {
-            self.shared_stores.fetch_add(1, Relaxed);
-        }
-        let line = (address % PAGE_BYTES / LINE_BYTES) as usize;
-        pass(&self.lines[line], place, kind)
+        #[expect(clippy::cast_possible_truncation, reason = "it wraps around every second")]
+        let now = (now_ps >> UNIT_BITS) as u16;
+        let since = now.wrapping_sub(changed);
+        let then = match kind {
+            _ if stays => LineState { owner, heat: if since > LONG { 0 } else { heat }, changed },
+            Kind::Store if owner == 0 => LineState { owner: own, heat: 0, changed: now },
+            _ => LineState {
+                owner: if kind == Kind::Load { READ_BY_SEVERAL } else { own },
+                heat: if since > SOON { 0 } else { heat.saturating_add(1) },
+                changed: now,
+            },
+        };
+        line.store(then.word(), Relaxed);
+        if then.heat < CONTENDED_HEAT { Line::Quiet } else { Line::Contended(!stays) }
+    }
+
+    /// What is known of who has the line of an address.
+    #[inline]
+    pub fn owner(&self, address: u64) -> u32 {
+        self.line(address).load(Relaxed)
+    }
+
+    /// The same if it has not changed hands of late.
+    pub fn quiet_owner(&self, address: u64) -> Option<u32> {
+        Some(self.owner(address)).filter(|word| LineState::of(*word).heat == 0)
+    }
+
+    /// Whether threads contend for the line of an address.
+    #[inline]
+    pub fn is_contended(&self, address: u64) -> bool {
+        LineState::of(self.owner(address)).heat >= CONTENDED_HEAT
+    }
+
+    #[inline]
+    fn line(&self, address: u64) -> &AtomicU32 {
+        &self.lines[(address % PAGE_BYTES / LINE_BYTES) as usize]
     }
 
     /// A thread on a node has waited for the page's memory.
     #[inline]
     pub fn waited(&self, home: usize, ps: u64) {
-        self.memory_ps[home].fetch_add(ps, Relaxed);
+        self.memory_ps[home].add(ps);
     }
 
     /// What was seen of it.
     pub fn seen(&self) -> Seen {
-        let all = |counts: &[AtomicU64; MOST_NODES]| counts.each_ref().map(|of| of.load(Relaxed));
+        let all = |counts: &[Figure; MOST_NODES]| counts.each_ref().map(Figure::get);
+        let number = |figure: &Figure| usize::try_from(figure.get()).unwrap_or(0);
         Seen {
-            region: self.region.load(Relaxed),
-            node: self.node.load(Relaxed),
-            bound: self.bound.load(Relaxed),
-            threads: self.places.iter().map(|word| word.load(Relaxed).count_ones()).sum(),
-            nodes: self.nodes.load(Relaxed).count_ones(),
+            region: number(&self.region),
+            node: number(&self.node),
+            bound: self.bound.get() > 0,
+            threads: self.threads.iter().map(|word| word.get().count_ones()).sum(),
+            nodes: self.nodes.get().count_ones(),
             accesses: all(&self.accesses),
-            shared_stores: self.shared_stores.load(Relaxed),
+            shared_stores: self.shared_stores.get(),
             memory_ps: all(&self.memory_ps),
         }
     }
 }
 
-/// A line is accessed by the thread at a place: it changes hands when it is stored to by another
-/// one than had it, and when another one reads what was stored.
-#[inline]
-fn pass(line: &AtomicU32, place: usize, kind: Kind) -> Line {
-    let state = line.load(Relaxed);
-    let (owner, changes) = (state & OWNER, state >> OWNER_BITS);
-    #[expect(clippy::cast_possible_truncation, reason = "places are below 255")]
-    let own = place as u32 + 1;
-    let contended = |changed| match changes >= CONTENDED_CHANGES {
-        true => Line::Contended(changed),
-        false => Line::Quiet,
-    };
-    let to = match kind {
-        _ if owner == own => return contended(false),
-        Kind::Load if owner == 0 || owner == READ_BY_SEVERAL => return contended(false),
-        Kind::Load => READ_BY_SEVERAL,
-        Kind::Store => own,
-    };
-    let changes = if owner == 0 { 0 } else { (changes + 1).min(u32::MAX >> OWNER_BITS) };
-    line.store(changes << OWNER_BITS | to, Relaxed);
-    contended(true)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Kind::{Load, Store};
 
     const fn on(node: usize) -> Page {
         Page { frame: 0, node, bound: false }
     }
 
-    /// Accesses to the first line by turns of (place, kind).
-    fn changes(turns: &[(usize, Kind)], rounds: usize) -> usize {
+    const UNIT_PS: u64 = 1 << UNIT_BITS;
+
+    /// Accesses to the first line by turns of (seat, kind), so far apart; how many changed hands while
+    /// threads contended for it.
+    fn changes(turns: &[(usize, Kind)], rounds: usize, apart_ps: u64) -> usize {
         let page = PageUse::new(0, on(0), 0);
-        let all = turns.iter().cycle().take(rounds * turns.len());
-        all.filter(|(place, kind)| page.access(*place, 0, 8, *kind) == Line::Contended(true))
-            .count()
+        let all = turns.iter().cycle().take(rounds * turns.len()).zip(0_u64..);
+        let pass = |((seat, kind), turn): &(&(usize, Kind), u64)| {
+            page.pass(*seat, 8, *kind, turn * apart_ps) == Line::Contended(true)
+        };
+        all.filter(pass).count()
     }
 
     #[test]
     fn lines_that_threads_store_to_in_turn_are_contended_for() {
-        use Kind::{Load, Store};
-        assert!(changes(&[(0, Store), (1, Store)], 100) > 150);
-        assert!(changes(&[(0, Store), (1, Load)], 100) > 150, "written here and read there");
-        assert_eq!(changes(&[(0, Store), (0, Load)], 100), 0);
-        assert_eq!(changes(&[(0, Load), (1, Load)], 100), 0);
+        let soon = |turns: &[(usize, Kind)]| changes(turns, 100, 1000);
+        assert!(soon(&[(0, Store), (1, Store)]) > 150);
+        assert!(soon(&[(0, Store), (1, Load)]) > 150, "written here and read there");
+        let in_turns = [[(0, Store); 50], [(1, Store); 50]].concat();
+        assert!(changes(&in_turns, 100, UNIT_PS / 50) > 150, "many times each");
+        assert_eq!(soon(&[(0, Store), (0, Load)]), 0);
+        assert_eq!(soon(&[(0, Load), (1, Load)]), 0);
+        assert_eq!(changes(&[(0, Store), (1, Store)], 100, 4 * UNIT_PS), 0, "now and then");
     }
 
     #[test]
     fn a_line_that_is_written_once_and_read_by_all_is_quiet() {
         let page = PageUse::new(0, on(0), 0);
-        page.access(0, 0, 0, Kind::Store);
+        page.pass(0, 0, Store, 0);
         for turn in 0..1000 {
-            assert_eq!(page.access(turn % 5, turn % 2, 0, Kind::Load), Line::Quiet);
+            assert_eq!(page.pass(turn % 5, 0, Load, 0), Line::Quiet);
         }
+    }
+
+    #[test]
+    fn a_line_for_which_threads_contended_once_is_quiet_again() {
+        let page = PageUse::new(0, on(0), 0);
+        (0..100).for_each(|turn| _ = page.pass(turn % 2, 64, Store, 0));
+        assert!(page.is_contended(100) && !page.is_contended(0));
+        assert_eq!(page.pass(1, 64, Store, 9 * UNIT_PS), Line::Contended(false));
+        assert_eq!(page.pass(1, 64, Store, 20 * UNIT_PS), Line::Quiet);
+        assert!(!page.is_contended(64) && page.quiet_owner(64).is_some());
     }
 
     #[test]
     fn a_page_knows_its_users_and_what_they_wait_for() {
         let page = PageUse::new(3, on(1), 0);
-        page.access(0, 0, 0, Kind::Store);
-        page.access(200, 1, 64, Kind::Load);
-        page.access(200, 1, 64, Kind::Store);
+        page.uses(0, 0);
+        page.count(0, [0, 1]);
+        page.uses(200, 1);
+        page.count(1, [1, 1]);
         page.waited(1, 500);
         let seen = page.seen();
         assert_eq!((seen.region, seen.node, seen.threads, seen.nodes), (3, 1, 2, 2));

@@ -61,12 +61,12 @@ impl Pages {
         number: u64,
         region: usize,
         page: Page,
-        place: usize,
+        seat: usize,
     ) -> &'static PageUse {
         let record = self.free.pop();
-        let record = record.inspect(|record| record.renew(region, page, place));
+        let record = record.inspect(|record| record.renew(region, page, seat));
         let record =
-            record.unwrap_or_else(|| Box::leak(Box::new(PageUse::new(region, page, place))));
+            record.unwrap_or_else(|| Box::leak(Box::new(PageUse::new(region, page, seat))));
         self.living.insert(number, record);
         record
     }
@@ -135,22 +135,21 @@ mod tests {
     use super::*;
 
     const HOME: Page = Page { frame: 0, node: 0, bound: false };
-    use numalab_memory_model::counters::Kind::{Load, Store};
+    /// A thread of a seat, on a node, makes so many loads and stores.
+    fn access(page: &PageUse, (seat, home): (usize, usize), accesses: [u64; 2]) {
+        page.uses(seat, home);
+        page.count(home, accesses);
+    }
 
     #[test]
     fn pages_are_told_apart_by_who_uses_them() {
         let mut pages = Pages::default();
-        let own = pages.add(1, 0, HOME, 0);
-        own.access(0, 0, 0, Store);
+        access(pages.add(1, 0, HOME, 0), (0, 0), [0, 1]);
         let table = pages.add(2, 0, HOME, 0);
-        table.access(0, 0, 0, Store);
-        for turn in 0..200 {
-            table.access(turn % 4, turn % 2, 0, Load);
-        }
+        access(table, (0, 0), [0, 1]);
+        (0..200).for_each(|turn| access(table, (turn % 4, turn % 2), [1, 0]));
         let shared = pages.add(3, 0, HOME, 0);
-        for turn in 0..200 {
-            shared.access(turn % 4, turn % 2, 0, Store);
-        }
+        (0..200).for_each(|turn| access(shared, (turn % 4, turn % 2), [0, 1]));
         shared.waited(1, 70);
         let found: Vec<_> = pages.alike().into_iter().collect();
         let sharing: Vec<_> = found.iter().map(|(alike, _)| alike.sharing).collect();
@@ -162,7 +161,7 @@ mod tests {
     fn pages_that_are_gone_are_counted_and_their_records_used_again() {
         let mut pages = Pages::default();
         for round in 0..5 {
-            pages.add(9, 7, HOME, 0).access(0, round % 2, 0, Load);
+            access(pages.add(9, 7, HOME, 0), (0, round % 2), [1, 0]);
             pages.remove(0..1 << 40);
         }
         assert_eq!(pages.free.len(), 1);

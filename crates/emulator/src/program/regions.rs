@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::Range;
 
 use super::huge::{Huge, Said};
-use super::{ANONYMOUS_NAME, HEAP};
+use super::world::{ANONYMOUS, HEAP};
 
 /// Regions that are told apart; later ones are counted together.
 pub const MOST: usize = 1024;
@@ -32,8 +32,8 @@ pub struct Region {
 /// Pages that one thread touched first at one place of the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstTouches {
-    /// The thread's place.
-    pub place: usize,
+    /// The thread's seat.
+    pub seat: usize,
     /// The instruction.
     pub instruction: u64,
     /// Where the calls return that it was made in, innermost first.
@@ -63,11 +63,11 @@ impl Regions {
         self.add(start, end, name, Vec::new())
     }
 
-    /// A page of a region is touched for the first time, by the thread at a place.
+    /// A page of a region is touched for the first time, by the thread of a seat.
     pub fn touched(
         &mut self,
         region: usize,
-        place: usize,
+        seat: usize,
         instruction: u64,
         callers: impl FnOnce() -> Vec<u64>,
     ) {
@@ -75,12 +75,12 @@ impl Regions {
         let callers = callers();
         let caller = callers.first().copied();
         let alike = |of: &&mut FirstTouches| {
-            (of.place, of.instruction, of.callers.first().copied()) == (place, instruction, caller)
+            (of.seat, of.instruction, of.callers.first().copied()) == (seat, instruction, caller)
         };
         if let Some(known) = touches.iter_mut().find(alike) {
             known.pages += 1;
         } else if touches.len() < MOST_TOUCHES {
-            touches.push(FirstTouches { place, instruction, callers, pages: 1 });
+            touches.push(FirstTouches { seat, instruction, callers, pages: 1 });
         } else if let Some(last) = touches.last_mut() {
             last.pages += 1;
         }
@@ -90,7 +90,7 @@ impl Regions {
     pub fn huge(&self, address: u64) -> Huge {
         let below = self.living.range(..=address).next_back();
         let Some((&start, &(end, number))) = below else { return Huge::Never };
-        match [ANONYMOUS_NAME, HEAP].contains(&self.known[number].name.as_str()) {
+        match [ANONYMOUS, HEAP].contains(&self.known[number].name.as_str()) {
             true => self.huge.of(address, &(start..end)),
             false => Huge::Never,
         }
@@ -240,7 +240,7 @@ mod tests {
             regions.touched(number, page % 2, 0x40, || vec![0x50 + page as u64 / 4, 0x60]);
         }
         let found: Vec<_> =
-            regions.all()[number].touches.iter().map(|of| (of.place, of.pages)).collect();
+            regions.all()[number].touches.iter().map(|of| (of.seat, of.pages)).collect();
         assert_eq!(found, [(0, 2), (1, 2), (0, 1), (1, 1)]);
     }
 

@@ -4,14 +4,8 @@
 //! place at or below its own knows that that call is over, so that jumps out of functions and signal
 //! handlers need not be followed.
 
-use std::cell::RefCell;
-
 /// Calls that are kept of a thread; deeper ones are forgotten, outermost first.
 const MOST_DEEP: usize = 4096;
-
-thread_local! {
-    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Call {
@@ -20,33 +14,33 @@ struct Call {
     returns_to: u64,
 }
 
-/// The thread that calls us has stored a return address there.
-#[inline]
-pub fn called(at: u64, returns_to: u64) {
-    CALLS.with_borrow_mut(|calls| {
-        while calls.last().is_some_and(|call| call.at <= at) {
-            calls.pop();
-        }
-        if calls.len() == MOST_DEEP {
-            calls.drain(..MOST_DEEP / 2);
-        }
-        calls.push(Call { at, returns_to });
-    });
-}
+/// The calls that a thread is in.
+#[derive(Debug, Default)]
+pub struct Calls(Vec<Call>);
 
-/// The thread that calls us has loaded the return address that lies there.
-#[inline]
-pub fn returned(at: u64) {
-    CALLS.with_borrow_mut(|calls| {
-        while calls.last().is_some_and(|call| call.at <= at) {
-            calls.pop();
+impl Calls {
+    /// The thread has stored a return address there.
+    #[inline]
+    pub fn called(&mut self, at: u64, returns_to: u64) {
+        self.returned(at);
+        if self.0.len() == MOST_DEEP {
+            self.0.drain(..MOST_DEEP / 2);
         }
-    });
-}
+        self.0.push(Call { at, returns_to });
+    }
 
-/// Return addresses of the calls that this thread is in, the innermost first, at most so many.
-pub fn callers(most: usize) -> Vec<u64> {
-    CALLS.with_borrow(|calls| calls.iter().rev().take(most).map(|call| call.returns_to).collect())
+    /// The thread has loaded the return address that lies there.
+    #[inline]
+    pub fn returned(&mut self, at: u64) {
+        while self.0.last().is_some_and(|call| call.at <= at) {
+            self.0.pop();
+        }
+    }
+
+    /// Their return addresses, the innermost first, at most so many.
+    pub fn callers(&self, most: usize) -> Vec<u64> {
+        self.0.iter().rev().take(most).map(|call| call.returns_to).collect()
+    }
 }
 
 /// Whether an instruction of x86-64 is a near return: C3 or C2, perhaps behind F3 (Intel SDM,
@@ -74,24 +68,24 @@ mod tests {
 
     #[test]
     fn a_call_ends_those_that_were_made_at_or_below_its_place() {
-        called(0x900, 1);
-        called(0x800, 2);
-        called(0x700, 3);
-        assert_eq!(callers(2), [3, 2]);
+        let mut calls = Calls::default();
+        [(0x900, 1), (0x800, 2), (0x700, 3)].iter().for_each(|(at, to)| calls.called(*at, *to));
+        assert_eq!(calls.callers(2), [3, 2]);
         // Both are over.
-        called(0x800, 4);
-        assert_eq!(callers(9), [4, 1]);
-        returned(0x800);
-        assert_eq!(callers(9), [1]);
+        calls.called(0x800, 4);
+        assert_eq!(calls.callers(9), [4, 1]);
+        calls.returned(0x800);
+        assert_eq!(calls.callers(9), [1]);
     }
 
     #[test]
     fn the_outermost_calls_of_a_deep_recursion_are_forgotten() {
+        let mut calls = Calls::default();
         for depth in 0..2 * MOST_DEEP as u64 {
-            called(u64::MAX - depth * 16, depth);
+            calls.called(u64::MAX - depth * 16, depth);
         }
-        assert_eq!(callers(1), [2 * MOST_DEEP as u64 - 1]);
-        assert!(callers(usize::MAX).len() <= MOST_DEEP);
+        assert_eq!(calls.callers(1), [2 * MOST_DEEP as u64 - 1]);
+        assert!(calls.callers(usize::MAX).len() <= MOST_DEEP);
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! What a program did to its memory, for the report.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use numalab_memory_model::arguments::Beside;
-use numalab_memory_model::engine::Engine;
 use numalab_memory_model::machine::Machine;
 use numalab_memory_model::space::Placement;
 use numalab_record::{
@@ -11,45 +8,44 @@ use numalab_record::{
     ProgramMemory, ProgramThread, RegionAccesses,
 };
 
-use super::accesses::Done;
+use super::Program;
+use super::account::Done;
 use super::code::Objects;
 use super::contention::{Contended, Party};
 use super::page_use::LINE_BYTES;
 use super::pages::{Alike, Sum};
 use super::regions::{FirstTouches, Region};
-use super::{Program, lock};
+use super::thread::Thread;
+use super::world::World;
 
 /// Lines that are told of.
 const MOST_LINES: usize = 64;
 /// Of a region's accesses, its hot pages take this part.
 const HOT_PERCENT: u64 = 90;
 
-/// What the program did as far as it has come.
-pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
-    let machine = &engine.arguments.machine;
+/// What the program did as far as it has come; nothing if it has not begun. Called where none of its
+/// threads runs any more, or by the one that has the turn.
+pub fn program_memory(program: &Program) -> Option<ProgramMemory> {
+    program.seen().map(of_world)
+}
+
+fn of_world(world: &World) -> ProgramMemory {
     let objects = Objects::read();
-    let threads = (0..machine.cpus.len()).filter_map(|place| {
-        let busy_ps = engine.busy_ps(place);
-        // Those that still run have a time too.
-        (busy_ps > 0).then(|| {
-            program.clock.now_ps(place, busy_ps);
-            ProgramThread {
-                thread: number(place),
-                cpu_node: home(machine, place),
-                busy_ns: busy_ps / 1000,
-                elsewhere: elsewhere(&program.beside, &engine.later_ps(place)),
-            }
-        })
+    let threads = world.threads.iter().enumerate().filter(|(_, thread)| thread.busy_ps() > 0);
+    let threads = threads.map(|(seat, thread)| ProgramThread {
+        thread: number(seat),
+        cpu_node: home(world, seat),
+        busy_ns: thread.busy_ps() / 1000,
+        elsewhere: elsewhere(&world.engine.arguments.beside, &thread.shadow.later_ps()),
     });
-    let threads: Vec<_> = threads.collect();
     ProgramMemory {
         process: std::process::id(),
-        became: lock(&program.becomes).clone(),
-        elapsed_ns: program.clock.elapsed_ps() / 1000,
-        threads,
-        regions: regions(program, machine, &objects),
-        contended_lines: lines(program, machine, &objects),
-        unplaced: program.unplaced.load(Relaxed),
+        became: world.becomes.clone(),
+        elapsed_ns: world.elapsed_ps() / 1000,
+        threads: threads.collect(),
+        regions: regions(world, &objects),
+        contended_lines: lines(world, &objects),
+        unplaced: world.unplaced,
     }
 }
 
@@ -68,36 +64,35 @@ fn elsewhere(beside: &[Beside], later_ps: &[i64]) -> Vec<Elsewhere> {
     told.collect()
 }
 
-/// A thread's number in the report: its place.
-fn number(place: usize) -> u32 {
-    u32::try_from(place).unwrap_or(u32::MAX)
+/// A thread's number in the report: its seat.
+fn number(seat: usize) -> u32 {
+    u32::try_from(seat).unwrap_or(u32::MAX)
 }
 
-fn home(machine: &Machine, place: usize) -> u32 {
-    machine.nodes[machine.cpus[place]].id
+/// The node of the cpu of the thread of a seat.
+fn home(world: &World, seat: usize) -> u32 {
+    let machine = &world.engine.arguments.machine;
+    machine.nodes[world.threads.get(seat).map_or(0, |thread| thread.home)].id
 }
 
-fn regions(program: &Program, machine: &Machine, objects: &Objects) -> Vec<record::Region> {
-    let (alike, heat) = {
-        let pages = lock(&program.pages);
-        (pages.alike(), pages.heat())
-    };
+fn regions(world: &World, objects: &Objects) -> Vec<record::Region> {
+    let (alike, heat) = (world.pages.alike(), world.pages.heat());
     let of_region = |number: usize, region: &Region| record::Region {
         start: region.start,
         end: region.end,
         name: region.name.clone(),
         made_at: objects.places(None, &region.made_by),
-        first_touches: region.touches.iter().map(|of| touches(of, machine, objects)).collect(),
+        first_touches: region.touches.iter().map(|of| touches(of, world, objects)).collect(),
         hot_pages: heat.get(&number).map_or(0, |heat| hot(heat)),
         pages: alike
             .iter()
             .filter(|(alike, _)| alike.region == number)
-            .map(|(alike, sum)| pages_alike(alike, sum, machine))
+            .map(|(alike, sum)| pages_alike(alike, sum, &world.engine.arguments.machine))
             .collect(),
-        accesses: accesses(program, machine, number),
+        accesses: accesses(world, number),
     };
-    let known = lock(&program.regions);
-    let used = known.all().iter().enumerate().map(|(number, region)| of_region(number, region));
+    let all = world.regions.all().iter().enumerate();
+    let used = all.map(|(number, region)| of_region(number, region));
     used.filter(|used| !used.accesses.is_empty()).collect()
 }
 
@@ -113,10 +108,10 @@ fn hot(heat: &[u64]) -> u64 {
     heat.iter().take_while(cold).count() as u64
 }
 
-fn touches(of: &FirstTouches, machine: &Machine, objects: &Objects) -> record::FirstTouches {
+fn touches(of: &FirstTouches, world: &World, objects: &Objects) -> record::FirstTouches {
     record::FirstTouches {
-        thread: number(of.place),
-        cpu_node: home(machine, of.place),
+        thread: number(of.seat),
+        cpu_node: home(world, of.seat),
         pages: of.pages,
         at: objects.places(Some(of.instruction), &of.callers),
     }
@@ -137,23 +132,24 @@ fn pages_alike(alike: &Alike, sum: &Sum, machine: &Machine) -> PagesAlike {
     }
 }
 
-fn accesses(program: &Program, machine: &Machine, region: usize) -> Vec<RegionAccesses> {
-    let nodes = machine.nodes.len();
-    let of = |place: usize, node: usize| {
-        let done = program.accesses[place].of(region * nodes + node);
-        (done.loads + done.stores > 0).then(|| from(machine, place, node, done))
+fn accesses(world: &World, region: usize) -> Vec<RegionAccesses> {
+    let nodes = world.engine.arguments.machine.nodes.len();
+    let of = |(seat, thread): (usize, &Box<Thread>), node: usize| {
+        let done = thread.account.of(region * nodes + node);
+        (done.accesses != [0; 2]).then(|| from(world, seat, node, done))
     };
-    let places = 0..program.accesses.len();
-    places.flat_map(|place| (0..nodes).filter_map(move |node| of(place, node))).collect()
+    let threads = world.threads.iter().enumerate();
+    threads.flat_map(|thread| (0..nodes).filter_map(move |node| of(thread, node))).collect()
 }
 
-fn from(machine: &Machine, place: usize, node: usize, done: Done) -> RegionAccesses {
+fn from(world: &World, seat: usize, node: usize, done: Done) -> RegionAccesses {
+    let [loads, stores] = done.accesses;
     RegionAccesses {
-        thread: number(place),
-        cpu_node: home(machine, place),
-        memory_node: machine.nodes[node].id,
-        loads: done.loads,
-        stores: done.stores,
+        thread: number(seat),
+        cpu_node: home(world, seat),
+        memory_node: world.engine.arguments.machine.nodes[node].id,
+        loads,
+        stores,
         misses: done.misses,
         waited_ns: done.waited_ps / 1000,
         memory_ns: done.memory_ps / 1000,
@@ -165,22 +161,20 @@ fn from(machine: &Machine, place: usize, node: usize, done: Done) -> RegionAcces
     }
 }
 
-fn lines(program: &Program, machine: &Machine, objects: &Objects) -> Vec<ContendedLine> {
-    let contention = lock(&program.contention);
-    let regions = lock(&program.regions);
+fn lines(world: &World, objects: &Objects) -> Vec<ContendedLine> {
     let line = |(number, line): (u64, &Contended)| ContendedLine {
         address: number * LINE_BYTES,
-        region: regions.all()[line.region].name.clone(),
+        region: world.regions.all()[line.region].name.clone(),
         changes: line.changes,
-        threads: line.parties.iter().map(|party| user(party, machine, objects)).collect(),
+        threads: line.parties.iter().map(|party| user(party, world, objects)).collect(),
     };
-    contention.worst(MOST_LINES).into_iter().map(line).collect()
+    world.contention.worst(MOST_LINES).into_iter().map(line).collect()
 }
 
-fn user(party: &Party, machine: &Machine, objects: &Objects) -> LineUser {
+fn user(party: &Party, world: &World, objects: &Objects) -> LineUser {
     LineUser {
-        thread: number(party.place),
-        cpu_node: home(machine, party.place),
+        thread: number(party.seat),
+        cpu_node: home(world, party.seat),
         loads: party.accesses[0],
         stores: party.accesses[1],
         loaded_bytes: party.bytes[0],

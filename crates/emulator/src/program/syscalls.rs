@@ -1,5 +1,5 @@
-//! System calls that change where a program's memory lies or where its threads run, by the
-//! numbers of an architecture (Linux's `unistd_64.h` and `asm-generic/unistd.h`).
+//! System calls that change where a program's memory lies or where its threads run, or that take
+//! time, by the numbers of an architecture (Linux's `unistd_64.h` and `asm-generic/unistd.h`).
 
 /// What a system call does, as far as it matters here; the arguments stay where they were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,31 +28,118 @@ pub enum Call {
     Clone,
     /// _exit(2), of one thread
     Exit,
+    /// exit_group(2)
+    ExitGroup,
+    /// sched_yield(2)
+    Yield,
+    /// clock_gettime(2)
+    ClockTime,
+    /// gettimeofday(2)
+    TimeOfDay,
+    /// nanosleep(2)
+    Sleep,
+    /// clock_nanosleep(2)
+    ClockSleep,
+    /// poll(2)
+    Poll,
+    /// ppoll(2)
+    PollNs,
+    /// select(2)
+    Select,
+    /// pselect(2)
+    SelectNs,
+    /// epoll_wait(2), epoll_pwait(2)
+    EventPoll,
+    /// read(2), write(2) and the like, which wait on files of some kinds
+    Transfer,
+    /// One that waits for something outside of the program.
+    Waits,
 }
 
 use Call::{
-    Advise, BindMemory, Break, Clone as Make, Execute, Exit, Futex, Map, Remap, SetAffinity,
-    SetPolicy, Unmap,
+    Advise, BindMemory, Break, Clone as Make, ClockSleep, ClockTime, EventPoll, Execute, Exit,
+    ExitGroup, Futex, Map, Poll, PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep,
+    TimeOfDay, Transfer, Unmap, Waits, Yield,
 };
 
-const X86_64: [(i64, Call); 12] = [
+const X86_64: &[(i64, Call)] = &[
+    (0, Transfer),
+    (1, Transfer),
+    (7, Poll),
     (9, Map),
     (11, Unmap),
     (12, Break),
+    (19, Transfer),
+    (20, Transfer),
+    (23, Select),
+    (24, Yield),
     (25, Remap),
     (28, Advise),
+    (34, Waits),
+    (35, Sleep),
+    (42, Waits),
+    (43, Waits),
+    (44, Transfer),
+    (45, Transfer),
+    (46, Transfer),
+    (47, Transfer),
     (56, Make),
     (59, Execute),
     (60, Exit),
+    (61, Waits),
+    (65, Waits),
+    (70, Waits),
+    (73, Waits),
+    (96, TimeOfDay),
+    (128, Waits),
+    (130, Waits),
     (202, Futex),
     (203, SetAffinity),
+    (208, Waits),
+    (220, Waits),
+    (228, ClockTime),
+    (230, ClockSleep),
+    (231, ExitGroup),
+    (232, EventPoll),
     (237, BindMemory),
     (238, SetPolicy),
+    (247, Waits),
+    (270, SelectNs),
+    (271, PollNs),
+    (281, EventPoll),
+    (288, Waits),
+    (299, Transfer),
 ];
-const AARCH64: [(i64, Call); 12] = [
+const AARCH64: &[(i64, Call)] = &[
+    (22, EventPoll),
+    (32, Waits),
+    (63, Transfer),
+    (64, Transfer),
+    (65, Transfer),
+    (66, Transfer),
+    (72, SelectNs),
+    (73, PollNs),
     (93, Exit),
+    (94, ExitGroup),
+    (95, Waits),
     (98, Futex),
+    (101, Sleep),
+    (113, ClockTime),
+    (115, ClockSleep),
     (122, SetAffinity),
+    (124, Yield),
+    (133, Waits),
+    (137, Waits),
+    (169, TimeOfDay),
+    (188, Waits),
+    (192, Waits),
+    (193, Waits),
+    (202, Waits),
+    (203, Waits),
+    (206, Transfer),
+    (207, Transfer),
+    (211, Transfer),
+    (212, Transfer),
     (214, Break),
     (215, Unmap),
     (216, Remap),
@@ -62,31 +149,38 @@ const AARCH64: [(i64, Call); 12] = [
     (233, Advise),
     (235, BindMemory),
     (237, SetPolicy),
+    (242, Waits),
+    (243, Transfer),
+    (260, Waits),
 ];
 
 /// The calls of an architecture.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbers(&'static [(i64, Call)]);
+pub struct Numbers {
+    known: &'static [(i64, Call)],
+    /// Which argument of clone(2) is the address at which the thread's end is to be told.
+    tells_end: usize,
+}
 
 impl Numbers {
     /// Those of a target as QEMU names it, if we know them.
     pub fn of(target: &str) -> Option<Self> {
         match target {
-            "x86_64" => Some(Self(&X86_64)),
-            "aarch64" => Some(Self(&AARCH64)),
+            "x86_64" => Some(Self { known: X86_64, tells_end: 3 }),
+            "aarch64" => Some(Self { known: AARCH64, tells_end: 4 }),
             _ => None,
         }
     }
 
-    /// Where clone(2) is told the address at which the thread's end is to be told: the architectures
-    /// order its arguments otherwise.
+    /// Where clone(2) is told the address at which the thread's end is to be told.
     pub fn tells_end_at(self, arguments: &[u64; 6]) -> u64 {
-        if std::ptr::eq(self.0, &AARCH64) { arguments[4] } else { arguments[3] }
+        arguments[self.tells_end]
     }
 
     /// What this number does.
     pub fn call(self, number: i64) -> Option<Call> {
-        self.0.iter().find(|(known, _)| *known == number).map(|(_, call)| *call)
+        let at = self.known.binary_search_by_key(&number, |(known, _)| *known).ok()?;
+        Some(self.known[at].1)
     }
 }
 
@@ -111,12 +205,63 @@ mod tests {
             (libc::SYS_futex, Futex),
             (libc::SYS_clone, Make),
             (libc::SYS_exit, Exit),
+            (libc::SYS_exit_group, ExitGroup),
+            (libc::SYS_sched_yield, Yield),
+            (libc::SYS_clock_gettime, ClockTime),
+            (libc::SYS_gettimeofday, TimeOfDay),
+            (libc::SYS_nanosleep, Sleep),
+            (libc::SYS_clock_nanosleep, ClockSleep),
+            (libc::SYS_poll, Poll),
+            (libc::SYS_ppoll, PollNs),
+            (libc::SYS_select, Select),
+            (libc::SYS_pselect6, SelectNs),
+            (libc::SYS_epoll_wait, EventPoll),
+            (libc::SYS_epoll_pwait, EventPoll),
         ];
+        let transfers = [
+            libc::SYS_read,
+            libc::SYS_write,
+            libc::SYS_readv,
+            libc::SYS_writev,
+            libc::SYS_sendto,
+            libc::SYS_recvfrom,
+            libc::SYS_sendmsg,
+            libc::SYS_recvmsg,
+            libc::SYS_recvmmsg,
+        ];
+        let waits = [
+            libc::SYS_pause,
+            libc::SYS_connect,
+            libc::SYS_accept,
+            libc::SYS_accept4,
+            libc::SYS_wait4,
+            libc::SYS_waitid,
+            libc::SYS_semop,
+            libc::SYS_semtimedop,
+            libc::SYS_msgrcv,
+            libc::SYS_flock,
+            libc::SYS_rt_sigtimedwait,
+            libc::SYS_rt_sigsuspend,
+            libc::SYS_io_getevents,
+        ];
+        let all = expected
+            .into_iter()
+            .chain(transfers.map(|number| (number, Transfer)))
+            .chain(waits.map(|number| (number, Waits)));
         let numbers = Numbers::of("x86_64").unwrap();
-        for (number, call) in expected {
+        let mut known = 0;
+        for (number, call) in all {
             assert_eq!(numbers.call(number), Some(call), "{number}");
+            known += 1;
         }
-        assert_eq!(numbers.call(libc::SYS_read), None);
+        assert_eq!(known, X86_64.len());
+        assert_eq!(numbers.call(libc::SYS_getpid), None);
         assert!(Numbers::of("riscv64").is_none());
+    }
+
+    #[test]
+    fn numbers_are_in_order_as_they_are_looked_up() {
+        assert!(X86_64.is_sorted_by(|one, next| one.0 < next.0));
+        assert!(AARCH64.is_sorted_by(|one, next| one.0 < next.0));
     }
 }

@@ -1,13 +1,14 @@
 //! What an access takes: caches, memory, queues, and what of it goes on beside it.
 
 use super::coherence::Transfer;
-use super::{Access, Effect, Engine};
+use super::quick::{Known, NOT_WRITTEN};
+use super::{Access, Active};
 use crate::arguments::Mode;
-use crate::counters::{Kind, VcpuFigures};
-use crate::elsewhere::{There, Went};
-use crate::outcome::Source;
-use crate::pipeline::Pipeline;
-use crate::vcpu::Vcpu;
+use crate::counters::Kind;
+use crate::elsewhere::{Shadow, There, Went};
+use crate::outcome::{Effect, Outcome, Source};
+use crate::regrouped::Regrouped;
+use crate::tlb::TlbPlace;
 
 /// Where a line comes from that is transferred, or that a cache has.
 fn source(transfer: Option<Transfer>, found: Option<usize>) -> Source {
@@ -19,121 +20,191 @@ fn source(transfer: Option<Transfer>, found: Option<usize>) -> Source {
     }
 }
 
-impl Engine {
+/// Which caches have a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    /// The level of the machine's caches.
+    pub level: Option<usize>,
+    /// Whether it is one of the vCPU's own.
+    pub own: bool,
+    /// Whether a shared cache would have it if all threads were on one node.
+    pub on_one_node: bool,
+    /// The same if they filled node after node.
+    pub packed: bool,
+    /// Where the nearest cache has it now.
+    pub place: u32,
+}
+
+impl Active<'_> {
     /// An access through caches and queues.
-    pub(super) fn modelled(
-        &self,
-        access: Access,
-        figures: &VcpuFigures,
-        target: usize,
-        latency_ps: u64,
-    ) -> Effect {
-        let node = &figures.nodes[target];
-        let state = &self.vcpus[access.vcpu];
-        let translation_ps = self.translation_ps(access, state.time_ps.get());
-        let time_ps = state.time_ps.get() + translation_ps;
-        let found = self.hit(state, access);
-        let own = found.is_some_and(|level| level < state.caches.len());
-        let transfer = self.transfer(access, time_ps, own);
+    pub(super) fn modelled(&mut self, access: Access, target: usize) -> Outcome {
+        let (translation_ps, translated) = self.translation_ps(access, self.time_ps.get());
+        let time_ps = self.time_ps.get() + translation_ps;
+        let found = self.hit(access.address);
+        let transfer = self.transfer(access, time_ps, found.own);
+        let missed = transfer.is_none() && found.level.is_none();
         let (cost_ps, queue_ps) = match transfer {
             Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
-            None => self.past_nearest(access, time_ps, target, found, latency_ps),
+            None => self.past_nearest(access, time_ps, target, found.level),
         };
+        let node = &self.figures.nodes[target];
         node.cost_ps.add(cost_ps);
         node.queue_ps.add(queue_ps);
+        let mut outcome = Outcome {
+            source: source(transfer, found.level),
+            missed,
+            own_cache: found.own,
+            on_one_node: found.on_one_node,
+            cost_ps,
+            queue_ps,
+            done_ps: time_ps,
+            known: self.known(&access, translated, found),
+            ..Outcome::default()
+        };
         let cost_ps = translation_ps + cost_ps;
-        let source = source(transfer, found);
         if cost_ps == 0 {
-            state.last.ends(source, 0, time_ps);
-            return Effect::None;
+            return outcome;
         }
-        figures.cost_ps.add(cost_ps);
-        let instruction = state.instruction(access.position);
-        let (most, ps_each) = (self.arguments.overlap, self.ps_each);
-        let exposed_ps = state.overlap.exposed_ps(cost_ps, instruction, most, ps_each);
-        figures.time_ps.add(exposed_ps);
-        state.last.ends(source, exposed_ps, time_ps + exposed_ps);
-        match self.arguments.mode {
-            Mode::Count => {
-                state.time_ps.add(exposed_ps);
-                Effect::None
-            }
-            Mode::Virtual => Effect::Advance(state.take_ns(exposed_ps)),
-            Mode::Sleep => {
-                let owed_ns = state.take_ns(cost_ps);
-                state.debt.lock().owe(owed_ns).map_or(Effect::None, Effect::Sleep)
-            }
+        self.figures.cost_ps.add(cost_ps);
+        let instruction = self.state.instruction(access.position);
+        let (most, ps_each) = (self.engine.arguments.overlap, self.engine.ps_each);
+        let exposed_ps = self.state.overlap.exposed_ps(cost_ps, instruction, most, ps_each);
+        self.figures.time_ps.add(exposed_ps);
+        (outcome.waited_ps, outcome.own_wait_ps) = (exposed_ps, exposed_ps);
+        outcome.done_ps += exposed_ps;
+        outcome.effect = self.takes(exposed_ps, cost_ps);
+        outcome
+    }
+
+    /// What a vCPU's time becomes that waits so long for what takes so much.
+    fn takes(&mut self, exposed_ps: u64, cost_ps: u64) -> Effect {
+        let mode = self.engine.arguments.mode;
+        let taken_ps = if mode == Mode::Sleep { cost_ps } else { exposed_ps };
+        self.time_ps.add(taken_ps);
+        let owed_ns = self.state.clock_ns(taken_ps.cast_signed()).cast_unsigned();
+        match mode {
+            Mode::Count => Effect::None,
+            Mode::Virtual => Effect::Advance(owed_ns),
+            Mode::Sleep => self.state.debt.owe(owed_ns).map_or(Effect::None, Effect::Sleep),
         }
     }
 
     /// An access through caches and queues, beside others of its vCPU.
     pub(super) fn piped(
-        &self,
+        &mut self,
         access: Access,
-        pipeline: &mut Pipeline,
-        (target, latency_ps): (usize, u64),
-        elsewhere: &[There],
-    ) -> Effect {
-        let (state, position) = (&self.vcpus[access.vcpu], access.position);
-        let figures = self.figures(access.vcpu);
-        let node = &figures.nodes[target];
-        let (line, instruction) = (access.address >> self.line_shift, state.instruction(position));
-        let reached_ps = state.reached_ps(position, self.ps_own);
+        target: usize,
+        shadow: Option<(&mut Shadow, &[There])>,
+    ) -> Outcome {
+        let (engine, position) = (self.engine, access.position);
+        let line = access.address >> engine.line_shift;
+        let instruction = self.state.instruction(position);
+        let reached_ps = self.state.reached_ps(position, self.time_ps.get(), engine.ps_own);
+        let Some(pipeline) = &self.state.pipeline else { return Outcome::default() };
         let mut issue_ps = pipeline.issue_ps(position, reached_ps);
-        let walk_ps = self.translation_ps(access, issue_ps);
-        let mut begin_ps = match walk_ps {
-            0 => issue_ps,
-            takes_ps => pipeline.walked_ps(issue_ps, takes_ps),
-        };
+        let (walk_ps, translated) = self.translation_ps(access, issue_ps);
+        let mut begin_ps = self.walked_ps(issue_ps, walk_ps);
         let translation_ps = begin_ps - issue_ps;
-        let found = self.hit(state, access);
-        let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
-        let own = found.is_some_and(|level| level < state.caches.len());
-        let transfer = self.transfer(access, begin_ps, own);
+        let found = self.hit(access.address);
+        let nearest_ps = self.nearest_ps;
+        let transfer = self.transfer(access, begin_ps, found.own);
         let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - begin_ps);
+        let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
         let under_way = pipeline.under_way_ps(line, begin_ps);
-        let source = source(transfer, under_way.map(|_| 0).or(found));
-        let (cost_ps, queue_ps) = match (transfer, under_way, found) {
+        let mut missed = false;
+        let (cost_ps, queue_ps) = match (transfer, under_way, found.level) {
             (Some(transfer), _, _) => {
                 begin_ps = transfer.begin_ps;
                 (transfer.cost_ps, 0)
             }
             (None, Some(done_ps), _) => ((done_ps - begin_ps).max(nearest_ps), 0),
             (None, None, Some(0)) => (nearest_ps, 0),
-            (None, None, found) => {
+            (None, None, level) => {
+                missed = level.is_none();
                 issue_ps = pipeline.room_ps(issue_ps, instruction);
                 begin_ps = begin_ps.max(issue_ps);
-                let (cost_ps, queue_ps) =
-                    self.past_nearest(access, begin_ps, target, found, latency_ps);
-                pipeline.fill(line, begin_ps + cost_ps, instruction);
-                (cost_ps, queue_ps)
+                let costs = self.past_nearest(access, begin_ps, target, level);
+                self.fills(line, begin_ps + costs.0, instruction);
+                costs
             }
         };
+        let done_ps = begin_ps + cost_ps;
+        let goes_on_ps = self.goes_on_ps(access, transfer.is_some(), (issue_ps, done_ps));
+        let waited_ps = goes_on_ps - reached_ps;
+        if let Some((shadow, there)) = shadow {
+            let kind = access.kind;
+            let went = Went { kind, position, instruction, line, reached_ps, waited_ps, walk_ps };
+            self.beside(access, went, (transfer, after_ps, found, queue_ps), (shadow, there));
+        }
+        self.figures.cost_ps.add(translation_ps + cost_ps);
+        let node = &self.figures.nodes[target];
         node.cost_ps.add(cost_ps);
         node.queue_ps.add(queue_ps);
-        figures.cost_ps.add(translation_ps + cost_ps);
-        let done_ps = begin_ps + cost_ps;
+        self.figures.time_ps.add(waited_ps);
+        self.time_ps.add(waited_ps);
+        Outcome {
+            effect: self.advances(waited_ps),
+            source: source(transfer, under_way.map(|_| 0).or(found.level)),
+            missed,
+            own_cache: found.own,
+            on_one_node: found.on_one_node,
+            cost_ps,
+            queue_ps,
+            waited_ps,
+            own_wait_ps: goes_on_ps - issue_ps,
+            resumed_ps: issue_ps,
+            done_ps,
+            known: self.known(&access, translated, found),
+        }
+    }
+
+    /// Where the line of an access is to be found next time.
+    fn known(&self, access: &Access, translated: TlbPlace, found: Found) -> Known {
+        let stores = (access.kind == Kind::Store).then_some(self.engine.owners.as_ref()).flatten();
+        let line = access.address >> self.engine.line_shift;
+        let written = stores.map_or(NOT_WRITTEN, |owners| owners.place_number(line));
+        Known { translated, cached: found.place, written }
+    }
+
+    /// When a walk of page tables ends that takes so long, if there is one.
+    #[inline]
+    fn walked_ps(&mut self, issue_ps: u64, walk_ps: u64) -> u64 {
+        match (&mut self.state.pipeline, walk_ps) {
+            (_, 0) | (None, _) => issue_ps,
+            (Some(pipeline), takes_ps) => pipeline.walked_ps(issue_ps, takes_ps),
+        }
+    }
+
+    fn fills(&mut self, line: u64, done_ps: u64, instruction: u64) {
+        if let Some(pipeline) = &mut self.state.pipeline {
+            pipeline.fill(line, done_ps, instruction);
+        }
+    }
+
+    /// When the vCPU goes on behind an access.
+    #[inline]
+    fn goes_on_ps(
+        &mut self,
+        access: Access,
+        transferred: bool,
+        (issue_ps, done_ps): (u64, u64),
+    ) -> u64 {
+        let Some(pipeline) = &mut self.state.pipeline else { return issue_ps };
         if access.kind == Kind::Load {
-            pipeline.loaded(position, done_ps);
+            pipeline.loaded(access.position, issue_ps, done_ps);
         }
         // What another vCPU wrote usually decides what comes next.
-        let waits = transfer.is_some() || pipeline.waits(position);
-        let goes_on_ps = if waits { done_ps } else { issue_ps };
-        if issue_ps > reached_ps {
-            state.last.resumes(issue_ps);
+        if transferred || pipeline.waits(access.position) { done_ps } else { issue_ps }
+    }
+
+    /// What a vCPU's wait means for the guest's clock.
+    #[inline]
+    pub(super) fn advances(&mut self, waited_ps: u64) -> Effect {
+        if self.engine.arguments.mode != Mode::Virtual {
+            return Effect::None;
         }
-        state.last.ends(source, goes_on_ps - issue_ps, done_ps);
-        let waited_ps = goes_on_ps - reached_ps;
-        let kind = access.kind;
-        let went = Went { kind, position, instruction, line, reached_ps, waited_ps, walk_ps };
-        self.beside(access, went, (transfer, after_ps, found, queue_ps), elsewhere);
-        figures.time_ps.add(waited_ps);
-        state.time_ps.add(waited_ps);
-        let clock_ns = state.clock_ns(waited_ps.cast_signed());
-        if self.arguments.mode == Mode::Virtual && clock_ns > 0 {
-            return Effect::Advance(clock_ns.cast_unsigned());
-        }
-        Effect::None
+        let clock_ns = self.state.clock_ns(waited_ps.cast_signed());
+        if clock_ns > 0 { Effect::Advance(clock_ns.cast_unsigned()) } else { Effect::None }
     }
 
     /// What an access takes that the nearest cache does not serve, and what of that is waiting.
@@ -142,54 +213,67 @@ impl Engine {
         access: Access,
         time_ps: u64,
         target: usize,
-        found: Option<usize>,
-        latency_ps: u64,
+        level: Option<usize>,
     ) -> (u64, u64) {
-        if let Some(level) = found {
-            return (self.hit_ps[level], 0);
+        if let Some(level) = level {
+            return (self.engine.hit_ps[level], 0);
         }
-        self.figures(access.vcpu).nodes[target].misses[access.kind as usize].add(1);
+        self.figures.nodes[target].misses[access.kind as usize].add(1);
+        let latency_ps = self.engine.costs.memory_ps(self.home, target, access.kind);
         let queue_ps = self.queued(access, time_ps, target);
         (latency_ps.saturating_add(queue_ps), queue_ps)
     }
 
-    /// The level of the caches that has the line; all those before it have it now.
-    pub(super) fn hit(&self, state: &Vcpu, access: Access) -> Option<usize> {
-        let own = state.caches.len();
-        let found = state.caches.iter().position(|cache| cache.access(access.address));
-        let packed = self.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
-        let elsewhere = [self.one_node.as_ref(), packed].map(|shared| {
-            let shared = shared.filter(|_| found.is_none());
-            shared.is_some_and(|of| of.access(access.vcpu, access.address))
-        });
-        state.last.found(found.is_some(), elsewhere);
-        if found.is_some() || own == self.hit_ps.len() {
-            return found;
+    /// Looks an address up in the caches, all of which have its line then.
+    #[inline]
+    pub(super) fn hit(&self, address: u64) -> Found {
+        let (nearest, place) = self.nearest.map_or((false, 0), |cache| cache.look_up(address));
+        if nearest {
+            return Found { level: Some(0), own: true, place, ..Found::default() };
         }
-        let shared = self.shared[self.groups[access.vcpu]].lock();
-        shared.iter().position(|cache| cache.access(access.address)).map(|at| own + at)
+        let mut others = self.caches.iter().enumerate().skip(1);
+        let level = others.find(|(_, cache)| cache.access(address)).map(|(level, _)| level);
+        if level.is_some() {
+            return Found { level, own: true, place, ..Found::default() };
+        }
+        let engine = self.engine;
+        let would_have = |regrouped: Option<&Regrouped>| {
+            self.thread.zip(regrouped).is_some_and(|(thread, of)| of.access(thread, address))
+        };
+        let on_one_node = would_have(engine.one_node.as_ref());
+        let packed = engine.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
+        let packed = would_have(packed);
+        let own = self.caches.len();
+        let level = if own == engine.hit_ps.len() {
+            None
+        } else {
+            let shared = engine.shared[engine.groups[self.vcpu]].lock();
+            shared.iter().position(|cache| cache.access(address)).map(|at| own + at)
+        };
+        Found { level, own: false, on_one_node, packed, place }
     }
 
     /// How much longer a line takes because of the others: it waits for bandwidth, or the way
     /// is loaded.
     pub(super) fn queued(&self, access: Access, own_ps: u64, target: usize) -> u64 {
-        if self.bandwidth.is_none() && self.load.is_none() {
+        let engine = self.engine;
+        if engine.bandwidth.is_none() && engine.load.is_none() {
             return 0;
         }
-        let time_ps = match self.arguments.mode {
-            Mode::Sleep => u64::try_from((self.now)().as_nanos()).unwrap_or(0).saturating_mul(1000),
+        let host_ps = || u64::try_from((engine.now)().as_nanos()).unwrap_or(0).saturating_mul(1000);
+        let time_ps = match engine.arguments.mode {
+            Mode::Sleep => host_ps(),
             Mode::Count | Mode::Virtual => own_ps,
         };
-        let machine = &self.arguments.machine;
-        let line = 1_u32 << self.line_shift;
-        let way = (machine.cpus[access.vcpu], target);
-        let wait_ps = self
+        let line = 1_u32 << engine.line_shift;
+        let way = (self.home, target);
+        let wait_ps = engine
             .bandwidth
             .as_ref()
-            .map_or(0, |bandwidth| bandwidth.lock().wait_ps(access.vcpu, way, time_ps, line));
-        let rise_ps = self.load.as_ref().map_or(0, |load| {
+            .map_or(0, |bandwidth| bandwidth.lock().wait_ps(self.vcpu, way, time_ps, line));
+        let rise_ps = engine.load.as_ref().map_or(0, |load| {
             // A cache reads the line that a store misses, and writes it back in the end.
-            let reads = access.kind == Kind::Load || !machine.caches.is_empty();
+            let reads = access.kind == Kind::Load || !engine.arguments.machine.caches.is_empty();
             let writes = access.kind == Kind::Store;
             let bytes = [reads, writes].map(|moves| u64::from(moves) * u64::from(line));
             load.lock().rise_ps(way, time_ps, bytes)

@@ -1,9 +1,9 @@
 //! Lines that come from other vCPUs' caches.
 
-use super::{Access, Engine};
+use super::{Access, Active, Engine};
 use crate::cost::ps;
 use crate::counters::Kind;
-use crate::owners::Found;
+use crate::owners::{Found, Who};
 use crate::seats::Seat;
 
 /// A vCPU that is further ahead is so because of turns, and not because it has just written
@@ -19,8 +19,64 @@ pub(super) struct Transfer {
     pub cost_ps: u64,
     /// Whether it comes from another node.
     pub far: bool,
-    /// Which vCPU had it.
-    pub from: usize,
+    /// The lowest bits of the number of the thread that wrote it.
+    pub from: u8,
+}
+
+impl Active<'_> {
+    /// What an access that would begin at `begin_ps` must take from another vCPU, if anything;
+    /// `own` says whether a cache of its own had the line.
+    #[inline]
+    pub(super) fn transfer(&mut self, access: Access, begin_ps: u64, own: bool) -> Option<Transfer> {
+        let engine = self.engine;
+        let looks = self.state.look(access.address, access.kind);
+        let owners = engine.owners.as_ref()?;
+        let line = access.address >> engine.line_shift;
+        let found = match access.kind {
+            Kind::Load if own => return None,
+            Kind::Load => owners.load(line, self.who()),
+            Kind::Store => owners.store(line, self.who(), begin_ps),
+        };
+        let (writer, written_ps) = match found {
+            Found::Free => return None,
+            Found::WrittenBy(writer, written_ps) => (writer, written_ps),
+            Found::Read => {
+                let others = (0..engine.vcpus.len()).filter(|&other| other != self.vcpu);
+                others.for_each(|other| engine.take_away(access.address, self.vcpu, other));
+                return None;
+            }
+        };
+        let who = usize::from(writer.vcpu);
+        let cost_ps = self.taken_ps(access, who)?;
+        // It cannot have been taken before it was written.
+        let just_written = looks > 1 || written_ps < begin_ps.saturating_add(MOST_AHEAD_PS);
+        let begin_ps = if just_written { begin_ps.max(written_ps) } else { begin_ps };
+        if access.kind == Kind::Store {
+            owners.stored(line, begin_ps + cost_ps);
+        }
+        let far = engine.arguments.machine.cpus[who] != self.home;
+        Some(Transfer { begin_ps, cost_ps, far, from: writer.thread })
+    }
+
+    /// It, as the directory has it.
+    #[inline]
+    pub(super) fn who(&self) -> Who {
+        #[expect(clippy::cast_possible_truncation, reason = "there are at most 255 vCPUs")]
+        Who { vcpu: self.vcpu as u8, thread: self.thread.unwrap_or(0) as u8 }
+    }
+
+    /// What a line takes from a vCPU, if its caches still have it.
+    fn taken_ps(&self, access: Access, who: usize) -> Option<u64> {
+        let engine = self.engine;
+        let has = engine.vcpus[who].caches.iter().any(|cache| cache.holds(access.address));
+        if access.kind == Kind::Store {
+            engine.take_away(access.address, self.vcpu, who);
+        }
+        let cpus = &engine.arguments.machine.cpus;
+        let seat = |vcpu: usize| Seat { node: cpus[vcpu], group: engine.groups[vcpu] };
+        let takes_ps = engine.between_ps(seat(self.vcpu), seat(who))?;
+        has.then_some(takes_ps)
+    }
 }
 
 impl Engine {
@@ -37,56 +93,13 @@ impl Engine {
         ps(if is_one { transfers.group_ns } else { transfers.node_ns[node][node] })
     }
 
-    /// What an access that would begin at `begin_ps` must take from another vCPU, if anything;
-    /// `own` says whether a cache of its own had the line.
-    pub(super) fn transfer(&self, access: Access, begin_ps: u64, own: bool) -> Option<Transfer> {
-        let owners = self.owners.as_ref()?;
-        let looks = self.vcpus[access.vcpu].look(access.address, access.kind);
-        let line = access.address >> self.line_shift;
-        let found = match access.kind {
-            Kind::Load if own => return None,
-            Kind::Load => owners.load(line, access.vcpu),
-            Kind::Store => owners.store(line, access.vcpu, begin_ps),
-        };
-        let (who, written_ps) = match found {
-            Found::Free => return None,
-            Found::WrittenBy(who, written_ps) => (who, written_ps),
-            Found::Read => {
-                let others = (0..self.vcpus.len()).filter(|&other| other != access.vcpu);
-                others.for_each(|other| self.take_away(access, other));
-                return None;
-            }
-        };
-        let cost_ps = self.taken_ps(access, who)?;
-        // It cannot have been taken before it was written.
-        let just_written = looks > 1 || written_ps < begin_ps.saturating_add(MOST_AHEAD_PS);
-        let begin_ps = if just_written { begin_ps.max(written_ps) } else { begin_ps };
-        if access.kind == Kind::Store {
-            owners.stored(line, begin_ps + cost_ps);
+    /// A store of one vCPU takes its line away from another one.
+    fn take_away(&self, address: u64, by: usize, from: usize) {
+        self.vcpus[from].caches.iter().for_each(|cache| cache.lose(address));
+        let group = self.groups[from];
+        if self.groups[by] != group {
+            self.shared[group].lock().iter().for_each(|cache| cache.lose(address));
         }
-        let cpus = &self.arguments.machine.cpus;
-        Some(Transfer { begin_ps, cost_ps, far: cpus[who] != cpus[access.vcpu], from: who })
-    }
-
-    /// A store takes its line away from a vCPU.
-    fn take_away(&self, access: Access, who: usize) {
-        self.vcpus[who].caches.iter().for_each(|cache| cache.lose(access.address));
-        let group = self.groups[who];
-        if self.groups[access.vcpu] != group {
-            self.shared[group].lock().iter().for_each(|cache| cache.lose(access.address));
-        }
-    }
-
-    /// What a line takes from a vCPU, if its caches still have it.
-    fn taken_ps(&self, access: Access, who: usize) -> Option<u64> {
-        let has = self.vcpus[who].caches.iter().any(|cache| cache.holds(access.address));
-        if access.kind == Kind::Store {
-            self.take_away(access, who);
-        }
-        let cpus = &self.arguments.machine.cpus;
-        let seat = |vcpu: usize| Seat { node: cpus[vcpu], group: self.groups[vcpu] };
-        let takes_ps = self.between_ps(seat(access.vcpu), seat(who))?;
-        has.then_some(takes_ps)
     }
 
     /// What a line takes from one cpu to another.

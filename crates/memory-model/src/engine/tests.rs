@@ -1,6 +1,8 @@
 use super::*;
+use crate::outcome::Effect;
 use crate::pipeline::x86::decode;
 
+mod again;
 mod elsewhere;
 mod interleaved;
 
@@ -16,12 +18,16 @@ fn engine_of(arguments: &str) -> Engine {
     Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
 }
 
-fn load(vcpu: usize, address: u64, position: u32) -> Access {
-    Access { vcpu, address, virtual_address: address, kind: Kind::Load, position }
+fn access(kind: Kind, address: u64, position: u32) -> Access {
+    Access { address, virtual_address: address, kind, position }
 }
 
-fn store(vcpu: usize, address: u64) -> Access {
-    Access { kind: Kind::Store, ..load(vcpu, address, 0) }
+fn load(engine: &Engine, vcpu: usize, address: u64, position: u32) -> Effect {
+    engine.enter(vcpu).access(access(Kind::Load, address, position)).effect
+}
+
+fn store(engine: &Engine, vcpu: usize, address: u64) -> Effect {
+    engine.enter(vcpu).access(access(Kind::Store, address, 0)).effect
 }
 
 #[test]
@@ -29,8 +35,8 @@ fn the_clock_goes_on_by_what_instructions_do_not_hide() {
     let engine = engine("mode=virtual,overlap=4");
     engine.block(0, 10);
     // Its own instruction and up to three before it run beside the miss.
-    assert_eq!(engine.access(load(0, MIB, 0)), Effect::Advance(99));
-    assert_eq!(engine.access(load(0, 65 * MIB, 9)), Effect::Advance(246));
+    assert_eq!(load(&engine, 0, MIB, 0), Effect::Advance(99));
+    assert_eq!(load(&engine, 0, 65 * MIB, 9), Effect::Advance(246));
     assert_eq!(engine.time_ps(0), (10 + 99 + 246) * 1000);
     let figures = engine.counters.of(0, 0);
     assert_eq!(figures.cost_ps.get(), 350_000);
@@ -52,7 +58,7 @@ fn another_vcpus_turn_moves_the_clock_to_its_own_time() {
 #[test]
 fn memory_of_no_node_costs_nothing() {
     let engine = engine("mode=virtual");
-    assert_eq!(engine.access(load(0, 1 << 40, 0)), Effect::None);
+    assert_eq!(load(&engine, 0, 1 << 40, 0), Effect::None);
     assert_eq!(engine.counters.of(0, 0).other.get(), 1);
 }
 
@@ -62,8 +68,8 @@ fn counting_anew_begins_with_empty_caches() {
     for _ in 0..2 {
         engine.mark(0, Marker::Begin);
         engine.block(0, 2);
-        assert_ne!(engine.access(load(0, MIB, 0)), Effect::None);
-        assert_eq!(engine.access(load(0, MIB, 1)), Effect::None);
+        assert_ne!(load(&engine, 0, MIB, 0), Effect::None);
+        assert_eq!(load(&engine, 0, MIB, 1), Effect::None);
         engine.mark(0, Marker::End);
     }
     assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 2);
@@ -73,9 +79,9 @@ fn counting_anew_begins_with_empty_caches() {
 fn a_hit_in_a_farther_cache_costs_what_it_says() {
     let engine = engine("mode=virtual,overlap=1,caches=1:64:1:64:cpu+2:8K:4:64:group:30");
     engine.block(0, 3);
-    engine.access(load(0, 0, 0));
-    engine.access(load(0, 64, 1));
-    assert_eq!(engine.access(load(0, 0, 2)), Effect::Advance(29));
+    load(&engine, 0, 0, 0);
+    load(&engine, 0, 64, 1);
+    assert_eq!(load(&engine, 0, 0, 2), Effect::Advance(29));
     assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 2);
 }
 
@@ -84,12 +90,12 @@ fn a_line_of_another_vcpu_takes_its_figure_without_the_hit_that_the_figure_has_i
     let engine = engine("mode=virtual,overlap=1,caches=1:8K:4:64:cpu:3,stages=owners");
     for vcpu in [0, 1] {
         engine.block(vcpu, 1);
-        engine.access(store(vcpu, MIB));
+        store(&engine, vcpu, MIB);
     }
     engine.block(0, 2000);
     let of_transfer = engine.arguments.machine.transfers.as_ref().unwrap().node_ns[0][1];
     let (hit_ns, instruction_ns) = (3.0, 1.0);
-    let Effect::Advance(ns) = engine.access(load(0, MIB, 0)) else { panic!("nothing charged") };
+    let Effect::Advance(ns) = load(&engine, 0, MIB, 0) else { panic!("nothing charged") };
     assert!((ns as f64 - (of_transfer - hit_ns - instruction_ns)).abs() < 0.5, "{ns} ns");
 }
 
@@ -99,7 +105,7 @@ fn an_l3_group_of_any_number_is_a_group() {
     let engine = engine(&format!("{cache}={}.18446744073709551615", 1_u64 << 60));
     for vcpu in [0, 1] {
         engine.block(vcpu, 1);
-        engine.access(load(vcpu, 0, 0));
+        load(&engine, vcpu, 0, 0);
     }
     let misses = |vcpu| engine.counters.of(0, vcpu).nodes[0].misses[0].get();
     assert_eq!((misses(0), misses(1)), (1, 1), "each group has a cache of its own");
@@ -120,7 +126,7 @@ fn chase_beside_streams(asked_percent: u64) -> f64 {
             while engine.time_ps(vcpu) < turn * 5_000_000 {
                 let begin_ps = engine.time_ps(vcpu);
                 engine.block(vcpu, if vcpu == 0 { 3 } else { 300 });
-                engine.access(load(vcpu, begin_ps % MIB, 0));
+                load(&engine, vcpu, begin_ps % MIB, 0);
                 if vcpu == 0 && turn > 200 {
                     loads += 1;
                     taken_ps += engine.time_ps(0) - begin_ps;
@@ -154,7 +160,7 @@ fn load_is_of_the_node_and_of_the_link_that_carries_it() {
                 let address = if vcpu == chaser { target } else { 64 * MIB };
                 while engine.time_ps(vcpu) < turn * 5_000_000 {
                     engine.block(vcpu, 1);
-                    engine.access(load(vcpu, address, 0));
+                    load(&engine, vcpu, address, 0);
                 }
             }
         }
@@ -191,7 +197,7 @@ fn turn_ns(
     for turn in 0..turns {
         engine.block_of(0, flow);
         for (position, address) in (0..).zip(loads(turn)) {
-            engine.access(load(0, address, position));
+            load(&engine, 0, address, position);
         }
     }
     (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / turns as f64
@@ -271,7 +277,7 @@ fn a_machine_without_stages_takes_the_time_it_always_took() {
         engine.block(vcpu, 1 + (random >> 40) % 20);
         let kind = if random >> 62 & 1 == 1 { Kind::Store } else { Kind::Load };
         let address = (random >> 20) % (128 * MIB) / if random & 7 == 0 { 1 } else { 4096 };
-        engine.access(Access { vcpu, address, virtual_address: address, kind, position: 0 });
+        engine.enter(vcpu).access(access(kind, address, 0));
     }
     // Recorded before there were stages.
     assert_eq!([engine.time_ps(0), engine.time_ps(1)], [2_224_833_474, 2_234_988_474]);
@@ -294,7 +300,7 @@ fn a_hand_over_takes_what_lies_between_the_two() {
         let writes = block_of(&[&[0x48, 0x89, 0x08]]); // mov %rcx,(%rax)
         let hand_over = |vcpu| {
             engine.block_of(vcpu, writes);
-            engine.access(store(vcpu, MIB));
+            store(&engine, vcpu, MIB);
         };
         (0..10).for_each(|_| [0, other].into_iter().for_each(&hand_over));
         let begin_ps = engine.time_ps(0);
@@ -312,7 +318,7 @@ fn a_line_that_is_read_by_many_or_was_evicted_is_nobodys() {
         engine.mark(vcpu, Marker::Phase(1));
         engine.block(vcpu, 1);
         let begin_ps = engine.time_ps(vcpu);
-        engine.access(Access { vcpu, address, virtual_address: address, kind, position: 0 });
+        engine.enter(vcpu).access(access(kind, address, 0));
         (engine.time_ps(vcpu) - begin_ps) / 1000
     };
     touch(0, 0, Kind::Store);
@@ -332,15 +338,15 @@ fn who_waits_for_a_line_ends_its_turn_and_goes_on_when_the_line_was_written() {
     let engine = owners("");
     let look = || {
         let over = engine.block(1, 1).over;
-        engine.access(load(1, 0, 0));
+        load(&engine, 1, 0, 0);
         over
     };
     engine.block(0, 1);
-    engine.access(store(0, 0));
+    store(&engine, 0, 0);
     assert!((0..40).any(|_| look()), "it waits");
     // The other one writes 4 µs later by its own clock.
     engine.block(0, 4000);
-    engine.access(store(0, 0));
+    store(&engine, 0, 0);
     let written_ps = engine.time_ps(0);
     look();
     let late_ps = engine.time_ps(1) - written_ps;

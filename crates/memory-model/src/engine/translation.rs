@@ -1,47 +1,51 @@
 //! Translations of addresses: hits in TLBs, and walks whose steps are accesses to page tables.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use super::{Access, Engine};
+use super::{Access, Active};
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::machine::Tlb;
-use crate::tlb::{Translation, entry};
+use crate::tlb::{TlbPlace, Translation, entry};
 
-impl Engine {
-    /// What the translation of an access takes that begins at `time_ps`.
-    pub(super) fn translation_ps(&self, access: Access, time_ps: u64) -> u64 {
-        let Some(tlbs) = &self.vcpus[access.vcpu].tlbs else { return 0 };
-        let figures = self.figures(access.vcpu);
-        let taken_ps = match tlbs.translate(access.virtual_address, access.address) {
-            Translation::Hit(level) => self.tlb_hit_ps[level],
-            Translation::Walk { first, end } => {
-                figures.walks.add(1);
-                // The farthest TLB had to be asked before.
-                let asked_ps = self.tlb_hit_ps.last().copied().unwrap_or(0);
-                (first..end).fold(asked_ps, |walked_ps, level| {
-                    walked_ps + self.entry_ps(access, level, time_ps + walked_ps)
-                })
-            }
+impl Active<'_> {
+    /// What the translation of an access takes that begins at `time_ps`, and where it is then.
+    #[inline]
+    pub(super) fn translation_ps(&self, access: Access, time_ps: u64) -> (u64, TlbPlace) {
+        let Some(tlbs) = &self.state.tlbs else { return (0, TlbPlace::default()) };
+        let (translation, place) = tlbs.translate(access.virtual_address, access.address);
+        let taken_ps = match translation {
+            Translation::Hit(level) => self.engine.tlb_hit_ps[level],
+            Translation::Walk { first, end } => self.walk_ps(access, time_ps, first..end),
         };
         if taken_ps > 0 {
-            figures.translation_ps.add(taken_ps);
+            self.figures.translation_ps.add(taken_ps);
         }
-        taken_ps
+        (taken_ps, place)
+    }
+
+    /// What a walk of these levels takes.
+    fn walk_ps(&self, access: Access, time_ps: u64, levels: Range<usize>) -> u64 {
+        self.figures.walks.add(1);
+        // The farthest TLB had to be asked before.
+        let asked_ps = self.engine.tlb_hit_ps.last().copied().unwrap_or(0);
+        levels.fold(asked_ps, |walked_ps, level| {
+            walked_ps + self.entry_ps(access, level, time_ps + walked_ps)
+        })
     }
 
     /// What it takes to read a level's entry for an access.
     fn entry_ps(&self, access: Access, level: usize, time_ps: u64) -> u64 {
         let address = entry(access.virtual_address, level);
-        let entry = Access { address, kind: Kind::Load, ..access };
-        if let Some(found) = self.hit(&self.vcpus[access.vcpu], entry) {
-            return self.hit_ps[found];
+        if let Some(found) = self.hit(address).level {
+            return self.engine.hit_ps[found];
         }
-        let machine = &self.arguments.machine;
-        let initiator = machine.cpus[access.vcpu];
-        let target = machine.tlb.as_ref().and_then(|tlb| tlb.tables_node).unwrap_or(initiator);
+        let tlb = self.engine.arguments.machine.tlb.as_ref();
+        let target = tlb.and_then(|tlb| tlb.tables_node).unwrap_or(self.home);
+        let entry = Access { address, kind: Kind::Load, ..access };
         let queue_ps = self.queued(entry, time_ps, target);
-        self.costs.memory_ps(initiator, target, Kind::Load).saturating_add(queue_ps)
+        self.engine.costs.memory_ps(self.home, target, Kind::Load).saturating_add(queue_ps)
     }
 }
 
@@ -62,7 +66,7 @@ mod tests {
     use super::*;
     use crate::address::Addressing;
     use crate::arguments::Arguments;
-    use crate::engine::PS_PER_INSTRUCTION;
+    use crate::engine::{Engine, PS_PER_INSTRUCTION};
     use crate::machine::TlbPart;
     use crate::pipeline::flow::Flow;
     use crate::pipeline::x86::decode;
@@ -103,9 +107,8 @@ mod tests {
                 let address = MIB + page * PAGE + page % 64 * 64;
                 let virtual_address = (address + PAGE) | 1 << 40;
                 engine.block_of(0, block);
-                let place =
-                    Access { vcpu: 0, address, virtual_address, kind: Kind::Load, position: 0 };
-                engine.access(place);
+                let access = Access { address, virtual_address, kind: Kind::Load, position: 0 };
+                engine.enter(0).access(access);
             }
         }
         (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / pages as f64
@@ -191,13 +194,8 @@ mod tests {
             let address = turn * PAGE % (32 * MIB);
             engine.block(0, 1);
             let virtual_address = address | 1 << 40;
-            engine.access(Access {
-                vcpu: 0,
-                address,
-                virtual_address,
-                kind: Kind::Load,
-                position: 0,
-            });
+            let access = Access { address, virtual_address, kind: Kind::Load, position: 0 };
+            engine.enter(0).access(access);
         }
         assert_eq!(engine.counters.of(0, 0).walks.get(), 1);
     }

@@ -99,36 +99,87 @@ impl Operands {
 /// Where a value comes from: registers as they were when the block began, and its loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sources {
-    registers: u64,
+    pub(super) registers: u64,
     /// By number of the instruction among those that access memory; the last place is that of
     /// all that come behind.
-    loads: u64,
+    pub(super) loads: u64,
 }
 
 impl Sources {
     fn with(self, other: Self) -> Self {
         Self { registers: self.registers | other.registers, loads: self.loads | other.loads }
     }
-
-    /// The latest of these sources' times.
-    #[inline]
-    pub fn latest(self, registers: &[u64; REGISTERS], loads: &[u64; LOADS]) -> u64 {
-        let of_registers = bits(self.registers).map(|number| registers[number]);
-        let of_loads = bits(self.loads).map(|number| loads[number]);
-        of_registers.chain(of_loads).max().unwrap_or(0)
-    }
 }
 
 /// Loads of a block that are told apart.
 pub const LOADS: usize = 64;
 
-/// Places of the ones in a word.
-fn bits(mut word: u64) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let place = word.trailing_zeros();
-        word &= word.wrapping_sub(1);
-        (place < u64::BITS).then_some(place as usize)
-    })
+/// Times of up to 64 things, of which those that matter are few.
+#[derive(Clone, Debug)]
+pub(super) struct Late<const COUNT: usize> {
+    /// A bit for each that has a time.
+    which: u64,
+    times: [u64; COUNT],
+}
+
+impl<const COUNT: usize> Default for Late<COUNT> {
+    fn default() -> Self {
+        Self { which: 0, times: [0; COUNT] }
+    }
+}
+
+impl<const COUNT: usize> Late<COUNT> {
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.which = 0;
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, at: usize, time: u64) {
+        self.which |= 1 << at;
+        self.times[at] = time;
+    }
+
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> u64 {
+        if self.which >> at & 1 == 1 { self.times[at] } else { 0 }
+    }
+
+    /// Whether those in a set have times.
+    #[inline]
+    pub(super) fn any(&self, of: u64) -> bool {
+        self.which & of != 0
+    }
+
+    /// Those in a set have no times.
+    #[inline]
+    pub(super) fn forget(&mut self, set: u64) {
+        self.which &= !set;
+    }
+
+    /// The latest time of those in a set; 0 for none.
+    #[inline]
+    pub(super) fn latest(&self, of: u64) -> u64 {
+        let mut left = of & self.which;
+        let mut latest = 0;
+        while left != 0 {
+            latest = u64::max(latest, self.times[left.trailing_zeros() as usize]);
+            left &= left - 1;
+        }
+        latest
+    }
+
+    /// Those in a set are as they are in another one.
+    #[inline]
+    pub(super) fn replace(&mut self, set: u64, by: &Self) {
+        self.which = self.which & !set | by.which & set;
+        let mut left = by.which & set;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            self.times[at] = by.times[at];
+            left &= left - 1;
+        }
+    }
 }
 
 /// An instruction that accesses memory.
@@ -151,6 +202,9 @@ pub struct Flow {
     pub accessors: Vec<Accessor>,
     /// Registers that have other values when it ends, and where those come from.
     pub results: Vec<(u8, Sources)>,
+    /// A bit for each of those registers, and all places that their values come from.
+    pub(super) changed: u64,
+    pub(super) sources: Sources,
     /// Whether one of its instructions waits for all accesses before it.
     pub fence: bool,
     /// Loads in it that are told apart.
@@ -186,6 +240,9 @@ impl Flow {
         let changed = values.iter().enumerate().filter(|(at, value)| **value != entry(*at));
         let number = |at: usize| u8::try_from(at).unwrap_or(u8::MAX);
         flow.results = changed.map(|(at, value)| (number(at), *value)).collect();
+        flow.changed = flow.results.iter().fold(0, |all, (at, _)| all | 1 << at);
+        let sources = flow.results.iter().map(|(_, sources)| *sources);
+        flow.sources = sources.fold(Sources::default(), Sources::with);
         flow
     }
 }
@@ -231,12 +288,18 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_source_decides() {
-        let (mut registers, mut loads) = ([0; REGISTERS], [0; LOADS]);
-        (registers[3], loads[1], loads[2]) = (70, 50, 90);
-        let sources = Sources { registers: 1 << 3, loads: 2 };
-        assert_eq!(sources.latest(&registers, &loads), 70);
-        assert_eq!(sources.with(Sources { registers: 0, loads: 4 }).latest(&registers, &loads), 90);
-        assert_eq!(Sources::default().latest(&registers, &loads), 0);
+    fn the_latest_of_a_set_decides_and_those_without_a_time_do_not_count() {
+        let mut late = Late::<64>::default();
+        [(3, 70), (1, 50), (63, 90)].into_iter().for_each(|(at, time)| late.set(at, time));
+        assert_eq!((late.latest(1 << 3 | 2), late.latest(u64::MAX), late.latest(4)), (70, 90, 0));
+        let mut by = Late::default();
+        by.set(3, 20);
+        by.set(5, 30);
+        late.replace(1 << 3 | 1 << 63, &by);
+        assert_eq!([1, 3, 5, 63].map(|at| late.get(at)), [50, 20, 0, 0]);
+        late.forget(2);
+        assert!(late.any(1 << 3 | 4) && !late.any(2));
+        late.clear();
+        assert_eq!(late.latest(u64::MAX), 0);
     }
 }

@@ -1,36 +1,58 @@
-//! What cores would wait with pages on other nodes, beside what they do.
+//! What threads would wait with pages on other nodes, beside what they do.
 
 use super::*;
-use crate::arguments::Beside;
-use crate::space::Placement;
 
-const CORE: &str = "mode=count,stages=core+owners,caches=1:4K:4:64:cpu:1";
+const CORE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100,mode=count,\
+     stages=core+owners,caches=1:4K:4:64:cpu:1";
 const STORE: &[u8] = &[0x48, 0x89, 0x08]; // mov %rcx,(%rax)
 
-fn interleaved(node: usize) -> Beside {
-    Beside::Placed(Placement::Interleave(vec![node]))
-}
-
-fn bound() -> Beside {
-    Beside::Placed(Placement::Bind(vec![1]))
-}
-
 fn there(node: usize) -> There {
-    There { node, huge: false }
+    There::on(node, false)
 }
 
-/// What vCPU 0 waits for a line of each 64 bytes at an address, and what longer if they were on the
+/// A machine with a thread on each vCPU, which is followed elsewhere too.
+struct Followed {
+    engine: Engine,
+    shadows: Vec<Shadow>,
+    waited_ps: Vec<u64>,
+}
+
+impl Followed {
+    fn new(machine: &str, beside: &str) -> Self {
+        let engine = engine_of(&format!("{machine},beside={beside}")).for_threads();
+        let threads = engine.arguments.machine.cpus.len();
+        let shadows = (0..threads).map(|thread| engine.shadow(thread)).collect();
+        Self { engine, shadows, waited_ps: vec![0; threads] }
+    }
+
+    /// A block of one thread whose first instruction makes an access to memory that would be there.
+    fn access(&mut self, thread: usize, code: &[&[u8]], access: Access, there: There) {
+        let flow = block_of(code);
+        let mut active = self.engine.enter_as(thread, thread);
+        let shadow = &mut self.shadows[thread];
+        let begun = active.begin(flow.instructions, Some(flow), Some(&mut *shadow));
+        let target = self.engine.node_of(access.address).expect("it is memory");
+        let outcome = active.access_on(target, access, Some((shadow, &[there])));
+        self.waited_ps[thread] += begun.waited_ps + outcome.waited_ps;
+    }
+
+    /// What a thread has waited, and what longer elsewhere, in ps.
+    fn waited(&self, thread: usize) -> (u64, i64) {
+        (self.waited_ps[thread], self.shadows[thread].later_ps()[0])
+    }
+}
+
+/// What thread 0 waits for a line of each 64 bytes at an address, and what longer if they were on the
 /// node that is named, in ps.
 fn waits(kind: Kind, code: &[u8], address: u64, elsewhere: usize) -> (u64, i64) {
-    let engine = engine(CORE).watching_elsewhere(&[interleaved(elsewhere)]);
+    let mut followed = Followed::new(CORE, &format!("interleave.{elsewhere}"));
     // Seven instructions beside the access.
-    let flow = block_of(&[code, &[0x90], &[0x90], &[0x90], &[0x90], &[0x90], &[0x90], &[0x90]]);
+    let mut block: Vec<&[u8]> = vec![code];
+    block.extend([[0x90].as_slice(); 7]);
     for line in 0..4096 {
-        engine.block_of(0, flow);
-        let access = Access { kind, ..load(0, address + line * 64, 0) };
-        engine.access_beside(access, &[there(elsewhere)]);
+        followed.access(0, &block, access(kind, address + line * 64, 0), there(elsewhere));
     }
-    (engine.waited_ps(0), engine.later_ps(0)[0])
+    followed.waited(0)
 }
 
 #[test]
@@ -50,81 +72,71 @@ fn what_would_be_waited_elsewhere_is_what_is_waited_there() {
 
 #[test]
 fn nothing_is_kept_where_nothing_is_asked_or_no_core_is_modelled() {
-    let plain = engine("mode=count,caches=1:4K:4:64:cpu:1").watching_elsewhere(&[bound()]);
-    plain.access_beside(store(0, MIB), &[there(1)]);
-    assert!(plain.later_ps(0).is_empty());
-    assert!(engine(CORE).later_ps(0).is_empty());
+    let plain = Followed::new(&format!("{MACHINE},mode=count,caches=1:4K:4:64:cpu:1"), "bind.1");
+    assert!(plain.shadows[0].later_ps().is_empty());
+    let alone = engine_of(CORE).for_threads();
+    assert!(alone.shadow(0).later_ps().is_empty());
 }
 
 #[test]
 fn a_core_that_is_bound_with_all_finds_its_memory_and_what_others_wrote_near() {
-    let engine = engine(CORE).watching_elsewhere(&[bound()]);
-    let flow = block_of(&[FOLLOW]);
+    let mut followed = Followed::new(CORE, "bind.1");
+    let load = |address| access(Kind::Load, address, 0);
     for line in 0..5 {
-        engine.block_of(0, flow);
-        engine.access_beside(load(0, 65 * MIB + line * 64, 0), &[there(1)]);
+        followed.access(0, &[FOLLOW], load(65 * MIB + line * 64), there(1));
     }
-    let memory = (engine.waited_ps(0), engine.later_ps(0)[0]);
     // Each waits for the one before it, but for its own instruction.
+    let memory = followed.waited(0);
     assert_eq!(memory, (4 * 249_750, -4 * 150_000), "100 ns on node 1, 250 from node 0");
-    engine.block_of(1, block_of(&[STORE]));
-    engine.access_beside(store(1, 2 * MIB), &[there(1)]);
-    engine.block_of(0, flow);
-    let before = (engine.waited_ps(0), engine.later_ps(0)[0]);
-    engine.access_beside(load(0, 2 * MIB, 0), &[there(1)]);
-    let after = (engine.waited_ps(0), engine.later_ps(0)[0]);
-    assert!(after.0 - before.0 >= 197_000, "{before:?}, {after:?}");
-    // The last of the loads is waited for too.
-    let shorter = before.1 - after.1 - 150_000;
+    followed.access(1, &[STORE], access(Kind::Store, 2 * MIB, 0), there(1));
+    followed.access(0, &[FOLLOW], load(2 * MIB), there(1));
+    let after = followed.waited(0);
+    // The last of the loads before is waited for too.
+    assert!(after.0 - memory.0 >= 196_000 + 249_000, "{memory:?}, {after:?}");
+    let shorter = memory.1 - after.1 - 150_000;
     assert!((shorter - (197_000 - 23_000)).abs() <= 1_000, "cores of one group: {shorter}");
 }
 
 #[test]
 fn neighbours_that_are_packed_find_near_what_the_other_wrote_or_read() {
-    let engine = engine_of(
+    let mut followed = Followed::new(
         "cpus=0.1.0.1,memory=64M.64M,latency=100.250/250.100,mode=count,stages=core+owners,\
          caches=1:4K:4:64:cpu:1+2:64K:4:64:group:10",
+        "pack",
     );
-    let engine = engine.watching_elsewhere(&[Beside::Packed]);
-    assert_eq!(
-        (0..4).filter_map(|vcpu| engine.packed_node(vcpu)).collect::<Vec<_>>(),
-        [0, 0, 1, 1]
-    );
-    let shorter = |vcpu: usize, address: u64| {
-        let before = engine.later_ps(vcpu)[0];
-        engine.block_of(vcpu, block_of(&[FOLLOW]));
-        engine.access_beside(load(vcpu, address, 0), &[there(0)]);
+    let nodes: Vec<_> = (0..4).filter_map(|thread| followed.engine.packed_node(thread)).collect();
+    assert_eq!(nodes, [0, 0, 1, 1]);
+    let shorter = |followed: &mut Followed, thread: usize, address: u64| {
+        let before = followed.waited(thread).1;
         // The load is waited for by the next one.
-        engine.block_of(vcpu, block_of(&[FOLLOW]));
-        engine.access_beside(load(vcpu, address, 0), &[there(0)]);
-        before - engine.later_ps(vcpu)[0]
+        for _ in 0..2 {
+            followed.access(thread, &[FOLLOW], access(Kind::Load, address, 0), there(0));
+        }
+        before - followed.waited(thread).1
     };
-    engine.block_of(0, block_of(&[STORE]));
-    engine.access_beside(store(0, 2 * MIB), &[there(0)]);
-    assert!(
-        (shorter(1, 2 * MIB) - 174_000).abs() <= 1_000,
-        "from the other node, and in its group"
-    );
-    shorter(0, 3 * MIB);
-    assert!((shorter(1, 3 * MIB) - 240_000).abs() <= 1_000, "250 from memory, 10 from their cache");
-    let longer = -shorter(3, 3 * MIB);
-    assert!((longer - 240_000).abs() <= 1_000, "vCPU 1, which has it, is on the other node then");
+    followed.access(0, &[STORE], access(Kind::Store, 2 * MIB, 0), there(0));
+    let written = shorter(&mut followed, 1, 2 * MIB);
+    assert!((written - 174_000).abs() <= 1_000, "{written}: from the other node, and in its group");
+    shorter(&mut followed, 0, 3 * MIB);
+    let read = shorter(&mut followed, 1, 3 * MIB);
+    assert!((read - 240_000).abs() <= 1_000, "{read}: 250 from memory, 10 from their cache");
+    let longer = -shorter(&mut followed, 3, 3 * MIB);
+    assert!((longer - 240_000).abs() <= 1_000, "{longer}: thread 1 has it, on the other node then");
 }
 
-/// What vCPU 0 waits for a load of each of 32 MiB's pages, from frames that leave room for huge pages
-/// or do not, and what longer if all that could be were huge pages, in ps.
+/// What thread 0 waits for a load of each of 32 MiB's pages, from frames that leave room for huge
+/// pages or do not, and what longer if all that could be were huge pages, in ps.
 fn waits_for_pages(frames: u64) -> (u64, i64) {
-    let engine = engine("mode=count,stages=core+tlb,caches=1:4K:4:64:cpu:1");
-    let engine = engine.watching_elsewhere(&[Beside::Huge]);
-    let flow = block_of(&[FOLLOW]);
+    let mut followed = Followed::new(
+        &format!("{MACHINE},mode=count,stages=core+tlb,caches=1:4K:4:64:cpu:1"),
+        "thp",
+    );
     for page in (0..1 << 13).map(|page: u64| page * 4097 % (1 << 13)) {
         let virtual_address = (1 << 40) + page * 4096;
-        engine.block_of(0, flow);
-        let access = load(0, frames + page * 4096, 0);
-        engine
-            .access_beside(Access { virtual_address, ..access }, &[There { node: 0, huge: true }]);
+        let load = Access { virtual_address, ..access(Kind::Load, frames + page * 4096, 0) };
+        followed.access(0, &[FOLLOW], load, There::on(0, true));
     }
-    (engine.waited_ps(0), engine.later_ps(0)[0])
+    followed.waited(0)
 }
 
 #[test]

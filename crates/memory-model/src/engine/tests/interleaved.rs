@@ -46,7 +46,7 @@ fn read(stages: &str, vcpus: usize, weights: [u64; 2]) -> Reads {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let address = interleaved(weights, (random >> 33) % (12 * MIB / 64));
                 engine.block_of(vcpu, block);
-                engine.access(load(vcpu, address, 0));
+                load(&engine, vcpu, address, 0);
             }
         }
         if turn == SETTLED {
@@ -65,8 +65,8 @@ fn read(stages: &str, vcpus: usize, weights: [u64; 2]) -> Reads {
 /// Misses to each node and what they cost.
 fn reached(engine: &Engine, vcpus: usize) -> [(u64, u64); 2] {
     [0, 1].map(|node| {
-        let each = (0..vcpus).map(|vcpu| engine.reached(vcpu, node));
-        each.fold((0, 0), |sum, one| (sum.0 + one.misses, sum.1 + one.cost_ps))
+        let each = (0..vcpus).map(|vcpu| &engine.counters.of(0, vcpu).nodes[node]);
+        each.fold((0, 0), |sum, one| (sum.0 + one.misses[0].get(), sum.1 + one.cost_ps.get()))
     })
 }
 

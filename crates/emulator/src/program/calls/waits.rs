@@ -1,0 +1,174 @@
+//! Which calls wait, for what, and until when at the latest.
+
+use std::mem::MaybeUninit;
+
+use super::super::clocks::nanoseconds;
+use super::super::futexes::Futex;
+use super::super::syscalls::Call;
+use super::super::turns::Leave;
+use super::{Program, guest_memory};
+
+/// `TIMER_ABSTIME`
+const ABSOLUTE: u64 = 1;
+/// `FUTEX_WAIT_BITSET`, whose time limit is one on a clock, and `FUTEX_CLOCK_REALTIME`.
+const WAIT_BITSET: u64 = 9;
+const ON_REAL_TIME: u64 = 0x100;
+const REAL_TIME: u64 = 0;
+const MONOTONIC: u64 = 1;
+/// `ETIMEDOUT`
+const TIMED_OUT: i64 = -110;
+const NS: i64 = 1_000_000_000;
+const MICROSECONDS: i64 = 1_000_000;
+
+impl Program {
+    /// When a call ends at the latest that begins at a time; `None` where it has no limit.
+    pub(super) fn until_ps(&self, call: Call, arguments: &[u64; 6], now_ps: u64) -> Option<u64> {
+        let [first, second, third, fourth, fifth, _] = *arguments;
+        let span = |address: u64, per_second: i64| {
+            let words = guest_memory::words(address).filter(|_| address != 0)?;
+            u64::try_from(nanoseconds(words, per_second)).ok()
+        };
+        let on_clock = |clock: u64, address: u64| {
+            let words = guest_memory::words(address).filter(|_| address != 0)?;
+            Some(self.clocks.passed_ns(clock, nanoseconds(words, NS))?.saturating_mul(1000))
+        };
+        let milliseconds = |value: u64| {
+            // An `int`, of which negative ones are no limit.
+            #[expect(clippy::cast_possible_truncation, reason = "the kernel takes 32 bits")]
+            let value = u64::try_from(value as i32).ok()?;
+            Some(value * 1_000_000)
+        };
+        let ns = match call {
+            Call::Sleep => span(first, NS)?,
+            Call::ClockSleep if second & ABSOLUTE != 0 => {
+                return on_clock(first, third).map(|at_ps| at_ps.max(now_ps));
+            }
+            Call::ClockSleep => span(third, NS)?,
+            Call::Futex if Futex::of(second) != Futex::Wait => return None,
+            Call::Futex if second & 0x7f == WAIT_BITSET => {
+                let clock = if second & ON_REAL_TIME == 0 { MONOTONIC } else { REAL_TIME };
+                return on_clock(clock, fourth).map(|at_ps| at_ps.max(now_ps));
+            }
+            Call::Futex => span(fourth, NS)?,
+            Call::Poll => milliseconds(third)?,
+            Call::EventPoll => milliseconds(fourth)?,
+            Call::PollNs => span(third, NS)?,
+            Call::Select => span(fifth, MICROSECONDS)?,
+            Call::SelectNs => span(fifth, NS)?,
+            _ => return None,
+        };
+        Some(now_ps.saturating_add(ns.saturating_mul(1000)))
+    }
+}
+
+/// How a call gives the turn away that ends then at the latest; `None` if it does not.
+pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Option<Leave> {
+    let [first, second, third, ..] = *arguments;
+    match call {
+        Call::Sleep | Call::ClockSleep => until_ps.map(Leave::Sleeps),
+        Call::Futex if Futex::of(second) == Futex::Wait => {
+            // Else it returns at once.
+            #[expect(clippy::cast_possible_truncation, reason = "a futex has 32 bits")]
+            let expected = third as u32;
+            (guest_memory::word(first) == Some(expected)).then_some(Leave::Waits)
+        }
+        Call::Poll | Call::EventPoll => {
+            let limit = if call == Call::Poll { third } else { arguments[3] };
+            (limit != 0).then_some(Leave::Waits)
+        }
+        Call::PollNs | Call::Select | Call::SelectNs | Call::Waits => Some(Leave::Waits),
+        Call::Transfer => waits_on(first).then_some(Leave::Waits),
+        _ => None,
+    }
+}
+
+/// Whether a call that gave this came to its limit.
+pub(super) fn timed_out(call: Call, value: i64) -> bool {
+    match call {
+        Call::Futex => value == TIMED_OUT,
+        Call::Poll | Call::PollNs | Call::Select | Call::SelectNs | Call::EventPoll => value == 0,
+        _ => false,
+    }
+}
+
+/// Whether a call ends at its limit, whenever the host has it do so.
+pub(super) fn sleeps(call: Call) -> bool {
+    matches!(call, Call::Sleep | Call::ClockSleep)
+}
+
+/// Whether reading from a descriptor or writing there may wait for somebody else: it is a pipe, a
+/// socket or a terminal.
+fn waits_on(descriptor: u64) -> bool {
+    let Ok(descriptor) = i32::try_from(descriptor) else { return false };
+    let mut about = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the kernel fills the structure if it returns 0.
+    let mode = unsafe {
+        if libc::fstat(descriptor, about.as_mut_ptr()) != 0 {
+            return false;
+        }
+        about.assume_init().st_mode & libc::S_IFMT
+    };
+    // SAFETY: takes a number.
+    let terminal = || unsafe { libc::isatty(descriptor) } == 1;
+    match mode {
+        libc::S_IFIFO | libc::S_IFSOCK => true,
+        libc::S_IFCHR => terminal(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program() -> Program {
+        Program::new(&[0], &[0], "x86_64").unwrap()
+    }
+
+    /// A time as the system takes it, and its address.
+    fn time(words: [i64; 2]) -> u64 {
+        Box::leak(Box::new(words)).as_ptr() as u64
+    }
+
+    const NOW_PS: u64 = 5_000;
+    const MS_PS: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_call_ends_when_its_time_is_over_on_the_programs_clocks() {
+        let program = program();
+        let until = |call, arguments: [u64; 6]| program.until_ps(call, &arguments, NOW_PS);
+        let two_ms = time([0, 2_000_000]);
+        assert_eq!(until(Call::Sleep, [two_ms, 0, 0, 0, 0, 0]), Some(NOW_PS + 2 * MS_PS));
+        assert_eq!(until(Call::ClockSleep, [1, 0, two_ms, 0, 0, 0]), Some(NOW_PS + 2 * MS_PS));
+        assert_eq!(until(Call::Poll, [0, 0, 3, 0, 0, 0]), Some(NOW_PS + 3 * MS_PS));
+        assert_eq!(until(Call::EventPoll, [0, 0, 0, u64::from(u32::MAX), 0, 0]), None, "-1");
+        assert_eq!(until(Call::Select, [0, 0, 0, 0, time([0, 2_000]), 0]), Some(NOW_PS + 2 * MS_PS));
+        assert_eq!(until(Call::Select, [0; 6]), None, "no limit");
+        let shows_ns = program.clocks.shows_ns(MONOTONIC, 7_000_000, Default::default()).unwrap();
+        let at = time(super::super::super::clocks::seconds(shows_ns, NS));
+        let absolute = until(Call::Futex, [0, WAIT_BITSET, 0, at, 0, 0]);
+        assert_eq!(absolute, Some(7 * MS_PS));
+        assert_eq!(until(Call::ClockSleep, [1, ABSOLUTE, at, 0, 0, 0]), Some(7 * MS_PS));
+        assert_eq!(until(Call::Futex, [0, 1, 0, at, 0, 0]), None, "it wakes");
+    }
+
+    #[test]
+    fn calls_that_wait_for_others_give_their_turn_away() {
+        let value = 7_u32;
+        let word = std::ptr::from_ref(&value) as u64;
+        let waits = |call, arguments: [u64; 6]| how(call, &arguments, Some(9));
+        assert_eq!(waits(Call::Futex, [word, 0x80, 7, 0, 0, 0]), Some(Leave::Waits));
+        assert_eq!(waits(Call::Futex, [word, 0x80, 8, 0, 0, 0]), None, "it returns at once");
+        assert_eq!(waits(Call::Sleep, [0; 6]), Some(Leave::Sleeps(9)));
+        assert_eq!(waits(Call::Poll, [0; 6]), None, "it only looks");
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let (from, _to) = std::os::unix::net::UnixStream::pair().unwrap();
+        use std::os::fd::AsRawFd as _;
+        let transfer = |descriptor: i32| {
+            waits(Call::Transfer, [u64::try_from(descriptor).unwrap(), 0, 0, 0, 0, 0])
+        };
+        assert_eq!(transfer(file.as_raw_fd()), None);
+        assert_eq!(transfer(from.as_raw_fd()), Some(Leave::Waits));
+        assert_eq!(transfer(9_999), None, "there is no such file");
+    }
+}

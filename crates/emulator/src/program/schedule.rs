@@ -1,0 +1,319 @@
+//! Which thread runs next, in the time of the machine: that of the cpu that is furthest behind.
+//!
+//! Every cpu has a time of its own and a queue of threads, the first of which runs. The others wait
+//! until its slice is over, or until another cpu of their node has nothing to do, as under Linux's
+//! fair scheduler (kernel/sched/fair.c). Nothing here depends on when the host runs what: the order
+//! of all that threads do to each other follows from their times alone.
+
+use std::collections::VecDeque;
+
+/// How far a cpu may come ahead of another one that has something to do, in ps: half of the window
+/// by which load is judged.
+const QUANTUM_PS: u64 = 5_000_000;
+/// A slice on a machine of one cpu (`sysctl_sched_base_slice`, Linux 6.6 and later); it grows with
+/// the logarithm of the number of cpus, up to eight of them.
+const SLICE_PS: u64 = 750_000_000;
+const SCALING_CPUS: usize = 8;
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nobody sits here.
+    Empty,
+    /// It runs or waits for its cpu.
+    Ready,
+    /// It waits for something that has no time yet.
+    Waits,
+    /// It goes on at this time.
+    Sleeps(u64),
+}
+
+/// A place for one thread at a time. Those that come one after the other are counted as one.
+#[derive(Clone, Debug)]
+struct Seat {
+    state: State,
+    /// The cpu that it runs on, or ran on last.
+    cpu: usize,
+    /// When it stopped running.
+    now_ps: u64,
+    /// The cpus that it asked for, where it did.
+    allowed: Option<Vec<usize>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cpu {
+    now_ps: u64,
+    queue: VecDeque<usize>,
+    slice_ends_ps: u64,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The thread's seat.
+    pub seat: usize,
+    /// The cpu that it runs on.
+    pub cpu: usize,
+    /// The time of that cpu.
+    pub now_ps: u64,
+    /// When it must let others have their turn; never, if there is nobody.
+    pub until_ps: u64,
+}
+
+/// All threads and cpus.
+#[derive(Debug)]
+pub struct Schedule {
+    seats: Vec<Seat>,
+    cpus: Vec<Cpu>,
+    /// The node of each cpu.
+    nodes: Vec<usize>,
+    /// The cpus that threads take in turn.
+    order: Vec<usize>,
+    slice_ps: u64,
+}
+
+impl Schedule {
+    /// Nobody runs on cpus of these nodes, which threads are to take in this order.
+    pub fn new(nodes: &[usize], order: &[usize]) -> Self {
+        let scale = 1 + nodes.len().clamp(1, SCALING_CPUS).ilog2();
+        Self {
+            seats: Vec::new(),
+            cpus: vec![Cpu::default(); nodes.len()],
+            nodes: nodes.to_vec(),
+            order: order.to_vec(),
+            slice_ps: SLICE_PS * u64::from(scale),
+        }
+    }
+
+    /// A thread begins at a time: the first seat that is free, whose cpu or another one of its node
+    /// it runs on.
+    pub fn begins(&mut self, at_ps: u64) -> usize {
+        let free = self.seats.iter().position(|seat| seat.state == State::Empty);
+        let seat = free.unwrap_or(self.seats.len());
+        let cpu = self.order[seat % self.order.len()];
+        let new = Seat { state: State::Waits, cpu, now_ps: at_ps, allowed: None };
+        match free {
+            Some(seat) => self.seats[seat] = new,
+            None => self.seats.push(new),
+        }
+        self.goes_on(seat, at_ps);
+        seat
+    }
+
+    /// Who is to run; `None` if nobody can.
+    pub fn next(&mut self) -> Option<Turn> {
+        self.wake_sleepers();
+        let busy = self.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.queue.is_empty());
+        let (cpu, _) = busy.min_by_key(|(at, cpu)| (cpu.now_ps, *at))?;
+        self.turn_of(self.cpus[cpu].queue[0])
+    }
+
+    /// The turn of the thread of a seat, if it were its.
+    pub fn turn_of(&mut self, seat: usize) -> Option<Turn> {
+        let cpu = self.seats[seat].cpu;
+        let others_ps = self.others_ps(cpu);
+        let of = &mut self.cpus[cpu];
+        let now_ps = of.now_ps;
+        let mut until_ps = others_ps.map_or(u64::MAX, |others| others.max(now_ps) + QUANTUM_PS);
+        if of.queue.len() > 1 {
+            if of.slice_ends_ps <= now_ps {
+                of.slice_ends_ps = now_ps + self.slice_ps;
+            }
+            until_ps = until_ps.min(of.slice_ends_ps);
+        }
+        (of.queue.front() == Some(&seat)).then_some(Turn { seat, cpu, now_ps, until_ps })
+    }
+
+    /// The thread of a seat has come to a time, and lets others have their turn.
+    pub fn yields(&mut self, seat: usize, now_ps: u64) {
+        let cpu = self.came_to(seat, now_ps);
+        let of = &mut self.cpus[cpu];
+        if of.queue.len() > 1 && now_ps >= of.slice_ends_ps {
+            of.queue.rotate_left(1);
+            of.slice_ends_ps = now_ps + self.slice_ps;
+        }
+    }
+
+    /// The thread of a seat lets others of its cpu run (sched_yield(2)).
+    pub fn gives_way(&mut self, seat: usize, now_ps: u64) {
+        let cpu = self.came_to(seat, now_ps);
+        let of = &mut self.cpus[cpu];
+        of.queue.rotate_left(1);
+        of.slice_ends_ps = now_ps + self.slice_ps;
+    }
+
+    /// Until when the thread of a seat would look again and again for what another one is to do: the
+    /// next one that runs has come to that time, or the slice is over.
+    pub fn spins_until_ps(&self, seat: usize, now_ps: u64) -> u64 {
+        let cpu = self.seats[seat].cpu;
+        let of = &self.cpus[cpu];
+        let slice_ps = (of.queue.len() > 1).then_some(of.slice_ends_ps);
+        self.others_ps(cpu).into_iter().chain(slice_ps).min().map_or(now_ps, |ps| ps.max(now_ps))
+    }
+
+    /// Whether another cpu that has something to do is behind this time, so that what its thread does
+    /// comes first.
+    pub fn is_ahead(&self, seat: usize, now_ps: u64) -> bool {
+        self.others_ps(self.seats[seat].cpu).is_some_and(|others_ps| others_ps < now_ps)
+    }
+
+    /// The thread of a seat waits for something.
+    pub fn waits(&mut self, seat: usize, now_ps: u64) {
+        self.leaves(seat, now_ps, State::Waits);
+    }
+
+    /// The thread of a seat goes on at a time.
+    pub fn sleeps(&mut self, seat: usize, now_ps: u64, until_ps: u64) {
+        self.leaves(seat, now_ps, State::Sleeps(until_ps));
+    }
+
+    /// The thread of a seat has ended, when it stopped running.
+    pub fn ends(&mut self, seat: usize) {
+        let cpu = self.seats[seat].cpu;
+        self.leaves(seat, self.cpus[cpu].now_ps, State::Empty);
+    }
+
+    /// What the thread of a seat waits for happens at a time.
+    pub fn goes_on(&mut self, seat: usize, at_ps: u64) {
+        if !matches!(self.seats[seat].state, State::Waits | State::Sleeps(_)) {
+            return;
+        }
+        let at_ps = at_ps.max(self.seats[seat].now_ps);
+        let cpu = self.cpu_for(seat);
+        let of = &mut self.cpus[cpu];
+        if of.queue.is_empty() {
+            of.now_ps = of.now_ps.max(at_ps);
+        }
+        of.queue.push_back(seat);
+        (self.seats[seat].state, self.seats[seat].cpu) = (State::Ready, cpu);
+    }
+
+    /// The thread of a seat, which does not run, goes on at a time.
+    pub fn sleeps_on(&mut self, seat: usize, until_ps: u64) {
+        if self.seats[seat].state == State::Waits {
+            self.seats[seat].state = State::Sleeps(until_ps);
+        }
+    }
+
+    /// The thread of a seat has come to a time, and has its turn still.
+    pub fn comes_to(&mut self, seat: usize, now_ps: u64) {
+        self.came_to(seat, now_ps);
+    }
+
+    /// Whether the thread of a seat runs or waits for its cpu.
+    pub fn is_ready(&self, seat: usize) -> bool {
+        self.seats[seat].state == State::Ready
+    }
+
+    /// The thread that runs as a seat may run on these cpus of the machine alone; one that is not
+    /// among them is left at once. A set with none of the machine's cpus says nothing.
+    pub fn allows(&mut self, seat: usize, cpus: &[usize], now_ps: u64) {
+        if !cpus.iter().any(|cpu| self.order.contains(cpu)) {
+            return;
+        }
+        self.seats[seat].allowed = Some(cpus.to_vec());
+        if !cpus.contains(&self.seats[seat].cpu) {
+            self.leaves(seat, now_ps, State::Waits);
+            let in_order = self.order.iter().filter(|cpu| cpus.contains(cpu));
+            let idlest = in_order.min_by_key(|cpu| self.cpus[**cpu].queue.len());
+            self.seats[seat].cpu = idlest.copied().unwrap_or(self.seats[seat].cpu);
+            self.goes_on(seat, now_ps);
+        }
+    }
+
+    /// The threads that are there, in the order of their seats.
+    pub fn seats(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// Nobody is there any more but the thread of this seat: fork(2) copies no other.
+    pub fn keeps_only(&mut self, seat: usize) {
+        self.cpus.iter_mut().for_each(|cpu| cpu.queue.retain(|of| *of == seat));
+        for (of, other) in self.seats.iter_mut().enumerate() {
+            if of != seat {
+                other.state = State::Empty;
+            }
+        }
+    }
+
+    /// The time of the one furthest behind of all other cpus that have something to do, and of those
+    /// who sleep.
+    fn others_ps(&self, cpu: usize) -> Option<u64> {
+        let busy = self.cpus.iter().enumerate().filter(|(at, of)| *at != cpu && !of.queue.is_empty());
+        let sleepers = self.seats.iter().filter_map(|seat| match seat.state {
+            State::Sleeps(until_ps) => Some(until_ps),
+            _ => None,
+        });
+        busy.map(|(_, of)| of.now_ps).chain(sleepers).min()
+    }
+
+    /// Those who sleep until a time that all have come to go on.
+    fn wake_sleepers(&mut self) {
+        loop {
+            let sleepers = self.seats.iter().enumerate().filter_map(|(at, seat)| match seat.state {
+                State::Sleeps(until_ps) => Some((until_ps, at)),
+                _ => None,
+            });
+            let Some((until_ps, seat)) = sleepers.min() else { return };
+            let busy = self.cpus.iter().filter(|cpu| !cpu.queue.is_empty());
+            if busy.map(|cpu| cpu.now_ps).min().is_some_and(|now_ps| now_ps < until_ps) {
+                return;
+            }
+            self.goes_on(seat, until_ps);
+        }
+    }
+
+    /// The cpu of a seat whose thread runs there has come to a time.
+    fn came_to(&mut self, seat: usize, now_ps: u64) -> usize {
+        let cpu = self.seats[seat].cpu;
+        self.cpus[cpu].now_ps = self.cpus[cpu].now_ps.max(now_ps);
+        cpu
+    }
+
+    /// The thread of a seat no longer runs; another one of the node may have its cpu.
+    fn leaves(&mut self, seat: usize, now_ps: u64, state: State) {
+        let cpu = self.seats[seat].cpu;
+        if self.cpus[cpu].queue.front() == Some(&seat) {
+            self.came_to(seat, now_ps);
+            self.cpus[cpu].slice_ends_ps = 0;
+        }
+        self.cpus[cpu].queue.retain(|of| *of != seat);
+        (self.seats[seat].state, self.seats[seat].now_ps) = (state, now_ps);
+        if self.cpus[cpu].queue.is_empty() {
+            self.pull(cpu);
+        }
+    }
+
+    /// A cpu that has nothing to do takes a thread that waits for another one of its node.
+    fn pull(&mut self, cpu: usize) {
+        let node = self.nodes[cpu];
+        let longest = (0..self.cpus.len())
+            .filter(|&from| self.nodes[from] == node && self.cpus[from].queue.len() > 1)
+            .max_by_key(|&from| (self.cpus[from].queue.len(), std::cmp::Reverse(from)));
+        let Some(from) = longest else { return };
+        let waiting = self.cpus[from].queue.iter().skip(1).rev().copied();
+        let Some(seat) = waiting.clone().find(|&seat| self.may_run(seat, cpu)) else { return };
+        self.cpus[from].queue.retain(|of| *of != seat);
+        self.cpus[cpu].queue.push_back(seat);
+        self.seats[seat].cpu = cpu;
+    }
+
+    /// Where a thread goes on: its own cpu if that is idle, else an idle one of its node, else the one
+    /// with the shortest queue.
+    fn cpu_for(&self, seat: usize) -> usize {
+        let own = self.seats[seat].cpu;
+        let of_node = |cpu: &&usize| self.nodes[**cpu] == self.nodes[own];
+        let others = self.order.iter().filter(of_node).copied();
+        let all = std::iter::once(own).chain(others.filter(|cpu| *cpu != own));
+        let allowed = all.filter(|&cpu| self.may_run(seat, cpu));
+        allowed.min_by_key(|cpu| self.cpus[*cpu].queue.len()).unwrap_or(own)
+    }
+
+    fn may_run(&self, seat: usize, cpu: usize) -> bool {
+        let among = |allowed: &Vec<usize>| allowed.contains(&cpu);
+        self.order.contains(&cpu) && self.seats[seat].allowed.as_ref().is_none_or(among)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! What all threads share: pages, mappings, and what is known of them. Only who has the turn is here.
+
+use numalab_memory_model::arguments::{Arguments, Beside, MOST_BESIDE, Policy};
+use numalab_memory_model::counters::Kind;
+use numalab_memory_model::engine::{Access, Engine, There};
+use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
+
+use super::account::Touch;
+use super::code::Instruction;
+use super::contention::{Contention, Use};
+use super::memory::{Counts, Remembered};
+use super::page_use::{LINE_BYTES, Line};
+use super::pages::Pages;
+use super::regions::Regions;
+use super::thread::Thread;
+use super::turns::Born;
+
+/// A page goes to another node when that waits for it longer than its own by a quarter and by this,
+/// in ps: pages that all use stay.
+const SETTLES_PS: u64 = 500_000;
+/// Calls that are told of a place in the code.
+pub const MOST_CALLERS: usize = 12;
+pub const STACK: &str = "[stack]";
+pub const HEAP: &str = "[heap]";
+pub const ANONYMOUS: &str = "[anonymous]";
+
+/// An access of a thread.
+pub struct Made<'a> {
+    /// The first address.
+    pub address: u64,
+    /// Load or store.
+    pub kind: Kind,
+    /// By which instruction.
+    pub by: &'static Instruction,
+    /// Asks QEMU for how many bytes it is.
+    pub bytes: &'a dyn Fn() -> u64,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub struct World {
+    /// The model of the machine.
+    pub engine: &'static Engine,
+    /// By seat.
+    pub threads: Vec<Box<Thread>>,
+    /// Where pages lie.
+    pub space: Space,
+    /// Who uses them.
+    pub pages: Pages,
+    /// What is mapped.
+    pub regions: Regions,
+    /// Lines that threads contend for.
+    pub contention: Contention,
+    /// The heap's first address, and the one behind it.
+    pub heap: Option<(u64, u64)>,
+    /// Accesses to pages for which the machine had no memory left.
+    pub unplaced: u64,
+    /// The program that this process is about to become, outside of the emulation.
+    pub becomes: Option<String>,
+    /// The latest that any thread has come to.
+    latest_ps: u64,
+    /// Counted on when pages go or move: what threads remember is old then.
+    generation: u32,
+    nodes: usize,
+    follows_users: bool,
+}
+
+impl World {
+    /// Nothing has happened yet.
+    pub fn new(engine: &'static Engine) -> Self {
+        let Arguments { machine, policy, .. } = &engine.arguments;
+        let first = match policy {
+            Policy::Stay(placement) => placement.clone(),
+            Policy::Users => Placement::Local,
+        };
+        Self {
+            engine,
+            threads: Vec::new(),
+            space: Space::new(machine, first),
+            pages: Pages::default(),
+            regions: Regions::default(),
+            contention: Contention::default(),
+            heap: None,
+            unplaced: 0,
+            becomes: None,
+            latest_ps: 0,
+            generation: 1,
+            nodes: machine.nodes.len(),
+            follows_users: *policy == Policy::Users,
+        }
+    }
+
+    /// A thread begins as a seat.
+    pub fn begins(&mut self, seat: usize, born: Born) {
+        while self.threads.len() <= seat {
+            self.threads.push(Box::new(Thread::new(self.engine, self.threads.len())));
+        }
+        self.threads[seat].renew(born);
+    }
+
+    /// Whether what an access of the thread of a seat finds depends on what others have done before: a
+    /// store that goes with the load of the same instruction comes with that.
+    pub fn is_contended(&mut self, seat: usize, made: &Made<'_>) -> bool {
+        let thread = &mut self.threads[seat];
+        let known = thread.pages.of(made.address, self.generation);
+        if !known.is_some_and(|known| known.used.is_contended(made.address)) {
+            return false;
+        }
+        let goes_with = |(by, address): (&Instruction, u64)| {
+            std::ptr::eq(by, made.by) && address == made.address
+        };
+        match made.kind {
+            Kind::Load => {
+                thread.loaded = Some((made.by, made.address));
+                true
+            }
+            Kind::Store => !thread.loaded.take().is_some_and(goes_with),
+        }
+    }
+
+    /// The thread of a seat accesses memory, by whatever way.
+    pub fn access(&mut self, seat: usize, made: &Made<'_>) {
+        let generation = self.generation;
+        if self.threads[seat].pages.of(made.address, generation).is_none() {
+            let Some(page) = self.look_up(seat, made) else { return };
+            self.threads[seat].pages.remember(page, generation);
+        }
+        let Thread {
+            active,
+            shadow,
+            is_followed,
+            account,
+            pages,
+            lines,
+            last_line,
+            last_page,
+            calls,
+            cpu,
+            home,
+            ..
+        } = &mut *self.threads[seat];
+        let (Some(found), Some(active)) = (pages.of(made.address, generation), active) else {
+            return;
+        };
+        let Made { address: virtual_address, kind, by, .. } = *made;
+        let address = found.page.frame + virtual_address % PAGE_BYTES;
+        let access = Access { address, virtual_address, kind, position: by.position };
+        let shadow = is_followed.then_some((&mut *shadow, found.elsewhere.as_slice()));
+        let outcome = active.access_on(found.page.node, access, shadow);
+        found.used.count(*home, [Kind::Load, Kind::Store].map(|of| u64::from(of == kind)));
+        let touch = Touch { slot: found.slot as usize, kind, used: found.used, home: *home };
+        account.add(touch, &outcome);
+        let now_ps = active.now_ps();
+        let line = found.used.pass(seat, virtual_address, kind, now_ps);
+        if let Line::Contended(changed) = line {
+            let (address, bytes) = (made.address, (made.bytes)());
+            let (waited_ps, instruction) = (outcome.waited_ps, by.address);
+            let used = Use { seat, address, bytes, kind, changed, waited_ps, instruction };
+            self.contention.add(used, found.region, || calls.callers(MOST_CALLERS));
+        }
+        let is_quick = !*is_followed && active.has_quick_way();
+        let known = is_quick.then_some(outcome.known);
+        let mut counts = Counts { engine: self.engine, account, cpu: *cpu, home: *home };
+        lines.remember(virtual_address, found, known, &mut counts);
+        (*last_line, *last_page) = (virtual_address / LINE_BYTES, virtual_address / PAGE_BYTES);
+        if self.follows_users && outcome.missed {
+            self.settle(seat, virtual_address);
+        }
+    }
+
+    /// Moves a page to the node of a thread that has waited for it, if that waits for it most.
+    fn settle(&mut self, seat: usize, address: u64) {
+        let thread = &self.threads[seat];
+        let Some(&found) = thread.pages.of(address, self.generation) else { return };
+        let (own, home) = (found.page.node, thread.home);
+        if own == home || found.page.bound {
+            return;
+        }
+        let waits_ps = found.used.seen().memory_ps;
+        let longest = waits_ps[own] + waits_ps[own] / 4 + SETTLES_PS;
+        if waits_ps[home] <= longest {
+            return;
+        }
+        if let Some(page) = self.space.move_page(found.number, home) {
+            found.used.moved(page);
+            self.forget();
+        }
+    }
+
+    /// The page of an address that the thread of a seat accesses and does not remember.
+    #[cold]
+    fn look_up(&mut self, seat: usize, made: &Made<'_>) -> Option<Remembered> {
+        let number = made.address / PAGE_BYTES;
+        let store = made.kind == Kind::Store;
+        let region = self.regions.of(made.address, |known, path| match path {
+            // A thread begins with its arguments on its stack.
+            "" if store && known.iter().all(|region| region.name != STACK) => STACK.to_owned(),
+            "" => ANONYMOUS.to_owned(),
+            path => path.to_owned(),
+        });
+        let thread = &self.threads[seat];
+        let huge = self.regions.huge(made.address);
+        let asked = huge.is_given(self.engine.arguments.huge_always);
+        let placed = self.space.touch(number, thread.home, thread.placement.as_ref(), asked);
+        let Some(page) = placed else {
+            self.unplaced += 1;
+            return None;
+        };
+        let block = huge.is_given(true).then(|| self.space.node_of_block(number)).flatten();
+        let callers = || thread.calls.callers(MOST_CALLERS);
+        let used = self.pages.get(number).unwrap_or_else(|| {
+            self.regions.touched(region, seat, made.by.address, callers);
+            self.pages.add(number, region, page, seat)
+        });
+        used.moved(page);
+        used.uses(seat, thread.home);
+        let packed = self.engine.packed_node(used.first());
+        let elsewhere = elsewhere(&self.engine.arguments.beside, number, page, (block, packed));
+        let slot = u32::try_from(region * self.nodes + page.node).ok()?;
+        Some(Remembered { number, page, slot, region, used, elsewhere })
+    }
+
+    /// What threads remember is old.
+    pub fn forget(&mut self) {
+        self.settle_all();
+        self.generation += 1;
+    }
+
+    /// All accesses of all threads are counted.
+    pub fn settle_all(&mut self) {
+        self.threads.iter_mut().for_each(|thread| thread.settle(self.engine));
+    }
+
+    /// A thread has come to a time.
+    pub fn comes_to(&mut self, now_ps: u64) {
+        self.latest_ps = self.latest_ps.max(now_ps);
+    }
+
+    /// From the program's beginning to the latest that any thread has come to.
+    pub fn elapsed_ps(&self) -> u64 {
+        let threads = self.threads.iter().map(|thread| thread.came_to_ps());
+        threads.fold(self.latest_ps, u64::max)
+    }
+}
+
+/// Where a page would be by the placements that are watched: nowhere else if the program itself
+/// has said where. `block` is the node of what would be its huge page, `packed` that of who touched it
+/// first if threads are packed.
+fn elsewhere(
+    watched: &[Beside],
+    number: u64,
+    page: Page,
+    (block, packed): (Option<usize>, Option<usize>),
+) -> [There; MOST_BESIDE] {
+    let mut all = [There::on(page.node, false); MOST_BESIDE];
+    for (there, beside) in all.iter_mut().zip(watched) {
+        *there = match beside {
+            Beside::Huge => There::on(block.unwrap_or(page.node), block.is_some()),
+            Beside::Placed(_) | Beside::Packed if page.bound => continue,
+            Beside::Placed(Placement::Bind(turns) | Placement::Interleave(turns)) => {
+                let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
+                There::on(turns[turn], false)
+            }
+            Beside::Placed(_) => continue,
+            Beside::Packed => There::on(packed.unwrap_or(page.node), false),
+        };
+    }
+    all
+}

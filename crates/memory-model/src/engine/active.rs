@@ -1,0 +1,241 @@
+//! A vCPU at work: blocks that it begins, and accesses that it makes.
+
+use spin::MutexGuard;
+
+use super::{Access, Engine, Mode};
+use crate::cache::Cache;
+use crate::counters::{Figure, VcpuFigures};
+use crate::elsewhere::{Shadow, There};
+use crate::outcome::Outcome;
+use crate::pipeline::Pipeline;
+use crate::pipeline::flow::Flow;
+use crate::vcpu::VcpuState;
+
+/// What a block of a vCPU means for QEMU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The vCPU has had its turn.
+    pub over: bool,
+    /// How far its own clock is from that of the vCPU before it.
+    pub clock_ns: i64,
+}
+
+/// How a block of a thread begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Begun {
+    /// How long it waited for what the blocks before had under way.
+    pub waited_ps: u64,
+    /// When it went on then.
+    pub resumed_ps: u64,
+}
+
+/// A vCPU whose thread is in the model: nobody else changes its state meanwhile.
+#[derive(Debug)]
+pub struct Active<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) vcpu: usize,
+    /// Position of its node.
+    pub(super) home: usize,
+    /// Number of the thread that runs on it, where threads are followed.
+    pub(super) thread: Option<usize>,
+    phase: usize,
+    pub(super) figures: &'a VcpuFigures,
+    pub(super) caches: &'a [Cache],
+    /// The first of them, and what a hit there costs.
+    pub(super) nearest: Option<&'a Cache>,
+    pub(super) nearest_ps: u64,
+    pub(super) time_ps: &'a Figure,
+    pub(super) state: MutexGuard<'a, VcpuState>,
+    /// Instructions that were counted.
+    counted: u64,
+}
+
+impl Engine {
+    /// The thread of a vCPU comes to the model, and waits for another one that is there as the same
+    /// vCPU.
+    #[inline]
+    pub fn enter(&self, vcpu: usize) -> Active<'_> {
+        let phase = self.gate.phase();
+        let state = self.vcpus[vcpu].state.lock();
+        Active {
+            engine: self,
+            vcpu,
+            home: self.arguments.machine.cpus[vcpu],
+            thread: None,
+            phase,
+            figures: self.counters.of(phase, vcpu),
+            caches: &self.vcpus[vcpu].caches,
+            nearest: self.vcpus[vcpu].caches.first(),
+            nearest_ps: self.hit_ps.first().copied().unwrap_or(0),
+            time_ps: &self.vcpus[vcpu].time_ps,
+            counted: state.instructions,
+            state,
+        }
+    }
+
+    /// The same for the thread of this number, which runs on the vCPU now. It begins with nothing
+    /// under way if another one ran there before.
+    pub fn enter_as(&self, vcpu: usize, thread: usize) -> Active<'_> {
+        let mut active = self.enter(vcpu);
+        active.thread = Some(thread);
+        let last = &self.vcpus[vcpu].thread;
+        if last.get() != thread as u64 {
+            last.set(thread as u64);
+            let latest_ps = active.state.pipeline.as_mut().map_or(0, Pipeline::drain);
+            active.comes_to(latest_ps);
+        }
+        active
+    }
+}
+
+impl<'a> Active<'a> {
+    /// The model that it is in.
+    pub fn engine(&self) -> &'a Engine {
+        self.engine
+    }
+}
+
+impl Active<'_> {
+    /// Its own time.
+    #[inline]
+    pub fn now_ps(&self) -> u64 {
+        self.time_ps.get()
+    }
+
+    /// It comes to this time, for nobody's account; never back.
+    pub fn comes_to(&mut self, time_ps: u64) {
+        self.time_ps.set(self.time_ps.get().max(time_ps));
+    }
+
+    /// A vCPU of a machine begins a block of so many instructions, whose flow may be known.
+    #[inline]
+    pub fn block(&mut self, instructions: u64, flow: Option<&'static Flow>) -> Step {
+        let engine = self.engine;
+        if engine.is_plain {
+            self.keep_phase();
+            self.state.begin_block(instructions);
+            return Step::default();
+        }
+        if let Some(front) = &engine.front {
+            self.time_ps.set(front.meet(self.time_ps.get()));
+        }
+        if engine.arguments.mode != Mode::Virtual {
+            self.begin(instructions, flow, None);
+            return Step::default();
+        }
+        let mut step = engine.take_turn(self.vcpu, self.time_ps.get());
+        let spins = self.state.spins();
+        let begun = self.begin(instructions, flow, None);
+        if spins {
+            // Who waits for another one lets it run, and holds nobody up.
+            engine.turns.wait(self.vcpu);
+            step.over = true;
+        }
+        if self.state.pipeline.is_some() {
+            // QEMU's clock counts the block's instructions at its own rate.
+            let (own_ps, told_ps) = (instructions * engine.ps_own, instructions * engine.ps_each);
+            let ahead_ps = (begun.waited_ps + own_ps).wrapping_sub(told_ps).cast_signed();
+            step.clock_ns += self.state.clock_ns(ahead_ps);
+        }
+        step
+    }
+
+    /// A thread begins a block, which may be followed elsewhere too.
+    #[inline]
+    pub fn begin(
+        &mut self,
+        instructions: u64,
+        flow: Option<&'static Flow>,
+        shadow: Option<&mut Shadow>,
+    ) -> Begun {
+        self.keep_phase();
+        let state = &mut *self.state;
+        let time_ps = self.time_ps.get();
+        let mut begun = Begun { waited_ps: 0, resumed_ps: time_ps };
+        if let Some(pipeline) = &mut state.pipeline {
+            let number = state.instructions + 1;
+            begun.resumed_ps = pipeline.begin(flow, time_ps, number);
+            begun.waited_ps = begun.resumed_ps - time_ps;
+            if let Some(shadow) = shadow {
+                shadow.begin(flow, time_ps, number, begun.waited_ps);
+            }
+            if begun.waited_ps > 0 {
+                self.figures.time_ps.add(begun.waited_ps);
+            }
+        }
+        self.time_ps.set(begun.resumed_ps + instructions * self.engine.ps_own);
+        state.begin_block(instructions);
+        begun
+    }
+
+    /// Accesses memory.
+    #[inline]
+    pub fn access(&mut self, access: Access) -> Outcome {
+        match self.engine.map.node(access.address) {
+            Some(target) => self.access_on(target, access, None),
+            None => {
+                self.figures.other.add(self.engine.sampler.weight());
+                Outcome::default()
+            }
+        }
+    }
+
+    /// Accesses memory of the node at a position, for a thread that may be followed elsewhere: where
+    /// the page would be by the placements that are watched.
+    #[inline]
+    pub fn access_on(
+        &mut self,
+        target: usize,
+        access: Access,
+        shadow: Option<(&mut Shadow, &[There])>,
+    ) -> Outcome {
+        self.keep_phase();
+        let weight = self.engine.sampler.weight();
+        self.figures.nodes[target].accesses[access.kind as usize].add(weight);
+        match self.state.pipeline {
+            _ if self.engine.is_plain => self.counted(access, target, weight),
+            Some(_) => self.piped(access, target, shadow),
+            None => self.modelled(access, target),
+        }
+    }
+
+    /// An access where nothing but counting is asked for, which stands for so many.
+    fn counted(&mut self, access: Access, target: usize, weight: u64) -> Outcome {
+        let node = &self.figures.nodes[target];
+        let latency_ps = weight * self.engine.costs.memory_ps(self.home, target, access.kind);
+        node.misses[access.kind as usize].add(weight);
+        node.cost_ps.add(latency_ps);
+        self.figures.cost_ps.add(latency_ps);
+        self.figures.time_ps.add(latency_ps);
+        Outcome::default()
+    }
+
+    /// The figures are those of the present phase.
+    #[inline]
+    fn keep_phase(&mut self) {
+        let phase = self.engine.gate.phase();
+        if phase != self.phase {
+            self.count_instructions();
+            self.phase = phase;
+            self.figures = self.engine.counters.of(phase, self.vcpu);
+        }
+    }
+
+    /// The instructions that were begun since this was done last are counted, and their time.
+    #[inline]
+    fn count_instructions(&mut self) {
+        let instructions = self.state.instructions - self.counted;
+        if instructions > 0 {
+            self.figures.instructions.add(instructions);
+            self.figures.time_ps.add(instructions * self.engine.ps_own);
+            self.counted = self.state.instructions;
+        }
+    }
+}
+
+impl Drop for Active<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.count_instructions();
+    }
+}

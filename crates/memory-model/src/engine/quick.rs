@@ -1,0 +1,133 @@
+//! The quick way of most accesses and blocks: the line is where it was in the nearest cache, the
+//! translation in the nearest TLB, and nobody else has a part in it. What it does is what
+//! [`super::charge`] would do, with less to look at.
+
+use super::{Active, Engine};
+use crate::counters::Kind;
+use crate::pipeline::flow::{Accessor, Flow};
+use crate::tlb::TlbPlace;
+
+/// A line as a vCPU accessed it last: where it is to be found if nothing has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    pub(super) translated: TlbPlace,
+    pub(super) cached: u32,
+    /// Where the directory has it; [`NOT_WRITTEN`] if the vCPU did not store there.
+    pub(super) written: u32,
+}
+
+pub(super) const NOT_WRITTEN: u32 = u32::MAX;
+
+/// An instruction that accesses memory, as its block was translated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct By {
+    /// Where its address comes from, where that is known.
+    pub accessor: Option<Accessor>,
+    /// So many instructions of its block come behind it.
+    pub behind: u32,
+}
+
+/// How an access went that the nearest cache served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hit {
+    /// How long the vCPU waited for accesses before it.
+    pub waited_ps: u64,
+    /// When it went on then.
+    pub resumed_ps: u64,
+}
+
+impl Active<'_> {
+    /// Begins a block as [`Self::begin`] does, for a thread that is followed nowhere else, if it waits
+    /// for nothing of the blocks before; whether that is so.
+    #[inline]
+    pub fn begin_quickly(&mut self, instructions: u64, flow: Option<&'static Flow>) -> bool {
+        let state = &mut *self.state;
+        let time_ps = self.time_ps.get();
+        if let Some(pipeline) = &mut state.pipeline
+            && !pipeline.begins_at_once(flow, time_ps, state.instructions + 1)
+        {
+            return false;
+        }
+        self.time_ps.set(time_ps + instructions * self.engine.ps_own);
+        state.begin_block(instructions);
+        true
+    }
+
+    /// Whether the thread waits for another one by looking at one address again and again.
+    pub fn spins(&mut self) -> bool {
+        self.state.spins()
+    }
+
+    /// Whether accesses to lines that are known may go a quick way at all.
+    pub fn has_quick_way(&self) -> bool {
+        let is_free = |ps: Option<&u64>| ps.is_none_or(|ps| *ps == 0);
+        self.nearest.is_some()
+            && is_free(self.engine.tlb_hit_ps.first())
+            && (self.state.pipeline.is_some() || self.nearest_ps == 0)
+    }
+
+    /// Whether who has a line is known here, so that what another vCPU does to it is seen.
+    pub fn knows_owners(&self) -> bool {
+        self.engine.owners.is_some()
+    }
+
+    /// Whether a known line is where it was; it is the most recent one of its set then.
+    #[inline]
+    pub fn finds(&self, known: &Known, address: u64) -> bool {
+        self.nearest.is_some_and(|nearest| nearest.access_at(known.cached, address))
+    }
+
+    /// The same of its translation.
+    #[inline]
+    pub fn translates(&self, known: &Known) -> bool {
+        let tlbs = self.state.tlbs.as_ref();
+        tlbs.is_none_or(|tlbs| tlbs.translate_at(&known.translated))
+    }
+
+    /// Accesses an address of a known line if that goes the quick way: it was found or accessed last, and
+    /// so was the translation of its page. What is counted by node is for the caller to add ([`Engine::count`]).
+    #[inline]
+    pub fn again(&mut self, known: &Known, address: u64, kind: Kind, by: &By) -> Option<Hit> {
+        let who = self.who();
+        let (engine, state) = (self.engine, &mut *self.state);
+        let time_ps = self.time_ps.get();
+        let (mut reached_ps, mut issue_ps) = (time_ps, time_ps);
+        let line = address >> engine.line_shift;
+        if let Some(pipeline) = &mut state.pipeline {
+            let accessor = by.accessor.as_ref().filter(|accessor| !accessor.waits)?;
+            reached_ps = time_ps.saturating_sub(u64::from(by.behind) * engine.ps_own);
+            issue_ps = pipeline.issues_ps(accessor, reached_ps);
+            if pipeline.under_way_ps(line, issue_ps).is_some() {
+                return None;
+            }
+            if kind == Kind::Load {
+                pipeline.loads(accessor, issue_ps, issue_ps + self.nearest_ps);
+            }
+        }
+        if let (Kind::Store, Some(owners)) = (kind, &engine.owners)
+            && (known.written == NOT_WRITTEN
+                || !owners.store_at(known.written, line, who, issue_ps))
+        {
+            return None;
+        }
+        state.look(address, kind);
+        let waited_ps = issue_ps - reached_ps;
+        if waited_ps > 0 {
+            self.figures.time_ps.add(waited_ps);
+            self.time_ps.set(time_ps + waited_ps);
+        }
+        Some(Hit { waited_ps, resumed_ps: issue_ps })
+    }
+}
+
+impl Engine {
+    /// A vCPU made so many loads and stores again to memory of a node.
+    pub fn count(&self, vcpu: usize, target: usize, accesses: [u64; 2]) {
+        let figures = self.counters.of(self.gate.phase(), vcpu);
+        let node = &figures.nodes[target];
+        node.accesses.iter().zip(accesses).for_each(|(count, more)| count.add(more));
+        let cost_ps = self.hit_ps.first().map_or(0, |ps| ps * (accesses[0] + accesses[1]));
+        node.cost_ps.add(cost_ps);
+        figures.cost_ps.add(cost_ps);
+    }
+}

@@ -1,0 +1,99 @@
+//! The quick way leads where the other one does.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const STORE: &[u8] = &[0x48, 0x89, 0x18]; // mov %rbx,(%rax)
+
+/// An access of a random program: whose, and which line of which kind.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    vcpu: usize,
+    line: u64,
+    kind: Kind,
+    /// Another instruction than one that loads what its own address is.
+    free: bool,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let line = prop_oneof![0_u64..4, 0_u64..200];
+    let kind = prop_oneof![Just(Kind::Load), Just(Kind::Store)];
+    let step = (0_usize..2, line, kind, any::<bool>());
+    let step = step.prop_map(|(vcpu, line, kind, free)| Step { vcpu, line, kind, free });
+    prop::collection::vec(step, 1..400)
+}
+
+/// What each vCPU comes to and has counted, and how many accesses went the quick way.
+fn run(machine: &str, steps: &[Step], quickly: bool) -> (Vec<[u64; 5]>, usize) {
+    let engine = engine_of(machine).for_threads();
+    let [follow, read, store] = [FOLLOW, READ, STORE].map(|code| block_of(&[code, COUNT, STEP]));
+    let mut known = HashMap::new();
+    let (mut quick, mut last) = (0, None);
+    for step in steps {
+        let mut active = engine.enter_as(step.vcpu, step.vcpu);
+        let flow = match (step.kind, step.free) {
+            (Kind::Store, _) => store,
+            (Kind::Load, true) => read,
+            (Kind::Load, false) => follow,
+        };
+        if !quickly || !active.begin_quickly(flow.instructions, Some(flow)) {
+            active.begin(flow.instructions, Some(flow), None);
+        }
+        // Frames lie where pages cannot be large ones.
+        let address = step.line * 64;
+        let access = Access { virtual_address: address + 4096, ..access(step.kind, address, 0) };
+        let place = (step.vcpu, step.line);
+        let by = By { accessor: flow.accessors.first().copied(), behind: 2 };
+        let same = last.replace(place) == Some(place);
+        let known_line = known.get(&place).filter(|_| quickly);
+        let found = known_line.filter(|of| {
+            same || active.translates(of) && active.finds(of, address)
+        });
+        let hit = found.and_then(|of| active.again(of, address, step.kind, &by));
+        if hit.is_some() {
+            let counts = [Kind::Load, Kind::Store].map(|kind| u64::from(kind == step.kind));
+            engine.count(step.vcpu, 0, counts);
+            quick += 1;
+            continue;
+        }
+        let outcome = active.access_on(0, access, None);
+        if active.has_quick_way() {
+            known.insert(place, outcome.known);
+        }
+    }
+    let seen = |vcpu: usize| {
+        let figures = engine.counters.of(0, vcpu);
+        let node = &figures.nodes[0];
+        let times = [engine.time_ps(vcpu), figures.time_ps.get(), figures.cost_ps.get()];
+        [times[0], times[1], times[2], node.all(), node.cost_ps.get()]
+    };
+    ((0..2).map(seen).collect(), quick)
+}
+
+proptest! {
+    #[test]
+    fn accesses_that_go_the_quick_way_take_and_count_what_they_would_otherwise(steps in steps()) {
+        for more in [
+            "caches=1:4K:4:64:cpu+2:8K:4:64:group:9",
+            "caches=1:4K:4:64:cpu+2:8K:4:64:cpu:9,stages=owners",
+            "caches=1:4K:4:64:cpu:1+2:8K:4:64:cpu:9,stages=core+owners",
+            "caches=1:4K:4:64:cpu:1+2:8K:4:64:cpu:9,stages=core+owners+tlb",
+        ] {
+            let machine = format!("{MACHINE},mode=count,{more}");
+            prop_assert_eq!(run(&machine, &steps, true).0, run(&machine, &steps, false).0);
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_accessed_again_and_again_goes_the_quick_way() {
+    let step = |turn: u64| Step { vcpu: 0, line: turn % 2, kind: Kind::Load, free: true };
+    let steps: Vec<Step> = (0..1000).map(step).collect();
+    let machine = format!("{MACHINE},mode=count,caches=1:4K:4:64:cpu:1,stages=core+owners+tlb");
+    let quick = run(&machine, &steps, true).1;
+    // Both lines are on their way at first.
+    assert!(quick > 500, "{quick} of 1000");
+}
