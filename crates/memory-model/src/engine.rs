@@ -256,7 +256,7 @@ impl Engine {
         }
         match &self.vcpus[access.vcpu].pipeline {
             Some(pipeline) => {
-                self.piped(access, &mut pipeline.lock(), (target, latency_ps), elsewhere)
+                self.through_core(access, &mut pipeline.lock(), (target, latency_ps), elsewhere)
             }
             None => self.modelled(access, figures, target, latency_ps),
         }
@@ -392,6 +392,7 @@ const LINE_BYTES: u32 = 64;
 
 mod charge;
 mod coherence;
+mod past_caches;
 mod translation;
 mod watch;
 

@@ -92,6 +92,14 @@ impl Owners {
         self.place(line).0.written_ps.store(time_ps, Relaxed);
     }
 
+    /// A line leaves all caches; whether others than this vCPU may have it.
+    pub fn forget(&self, line: u64, vcpu: usize) -> bool {
+        let (place, known) = self.place(line);
+        let Some((state, who)) = known else { return false };
+        place.entry.store(0, Relaxed);
+        state == SHARED || who != vcpu
+    }
+
     /// Forgets all lines.
     pub fn clear(&self) {
         self.places.iter().for_each(|place| place.entry.store(0, Relaxed));

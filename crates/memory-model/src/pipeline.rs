@@ -9,14 +9,17 @@
 //!
 //! Addresses are followed through registers, as the block's instructions say ([`flow`]), not
 //! through memory: an address that was stored and loaded again counts as known when that load
-//! ends. Branches are taken to be predicted.
+//! ends. Branches are taken to be predicted. Stores past the caches wait for nothing but a fill
+//! buffer ([`combining`]).
 
 pub mod aarch64;
+pub mod combining;
 pub mod flow;
 pub mod x86;
 
 use alloc::vec;
 use alloc::vec::Vec;
+use combining::{Combining, Piece};
 use flow::{Accessor, Flow, LOADS, REGISTERS};
 
 use crate::machine::Core;
@@ -43,6 +46,8 @@ pub struct Pipeline {
     /// When all that is under way ends.
     latest_ps: u64,
     fills: Vec<Fill>,
+    /// Stores past the caches, which take fill buffers as well.
+    combining: Combining,
     /// When each walker of page tables is free.
     walkers: Vec<u64>,
 }
@@ -57,6 +62,7 @@ impl Pipeline {
             loads: [0; LOADS],
             latest_ps: 0,
             fills: Vec::new(),
+            combining: Combining::new(core.misses),
             walkers: vec![0; walkers as usize],
         }
     }
@@ -66,6 +72,10 @@ impl Pipeline {
     #[inline]
     pub fn begin(&mut self, flow: Option<&'static Flow>, now_ps: u64, instruction: u64) -> u64 {
         let before = core::mem::replace(&mut self.flow, flow);
+        let drains = flow.is_some_and(|flow| flow.drains || flow.fence);
+        if drains {
+            self.combining.close();
+        }
         if self.latest_ps <= now_ps {
             return now_ps;
         }
@@ -75,6 +85,7 @@ impl Pipeline {
         if flow.is_none_or(|flow| flow.fence) {
             return self.latest_ps;
         }
+        let now_ps = if drains { now_ps.max(self.combining.written_ps()) } else { now_ps };
         self.looked_ahead(now_ps, instruction)
     }
 
@@ -103,12 +114,14 @@ impl Pipeline {
     pub fn room_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
         let now_ps = self.looked_ahead(now_ps, instruction);
         self.fills.retain(|fill| fill.done_ps > now_ps);
-        if self.fills.len() < self.core.misses as usize {
+        let taken = self.fills.len() + self.combining.under_way(now_ps);
+        if taken < self.core.misses as usize {
             return now_ps;
         }
         let first = self.fills.iter().enumerate().min_by_key(|(_, fill)| fill.done_ps);
-        let first = first.map_or(0, |(at, _)| at);
-        self.fills.swap_remove(first).done_ps
+        let (first, done_ps) = first.map_or((0, u64::MAX), |(at, fill)| (at, fill.done_ps));
+        let written_ps = self.combining.first_before(done_ps);
+        written_ps.unwrap_or_else(|| self.fills.swap_remove(first).done_ps)
     }
 
     /// When a walk of page tables ends that could begin at `now_ps` and takes this long.
@@ -120,8 +133,28 @@ impl Pipeline {
 
     /// A line is on its way.
     pub fn fill(&mut self, line: u64, done_ps: u64, instruction: u64) {
+        self.combining.give_up(line);
         self.fills.push(Fill { line, done_ps, instruction });
         self.latest_ps = self.latest_ps.max(done_ps);
+    }
+
+    /// Puts a piece of a line together with others that are stored past the caches; whether the
+    /// line is on its way already.
+    pub fn joins(&mut self, piece: Piece) -> bool {
+        self.combining.joins(piece)
+    }
+
+    /// A line is on its way to memory, past the caches.
+    pub fn write(&mut self, done_ps: u64) {
+        self.combining.write(done_ps);
+        self.latest_ps = self.latest_ps.max(done_ps);
+    }
+
+    /// Bytes that the instruction at this position stores past the caches at a time; 0 where it
+    /// does not.
+    #[inline]
+    pub fn non_temporal_bytes(&self, position: u32) -> u8 {
+        self.accessor(position).map_or(0, |accessor| accessor.non_temporal_bytes)
     }
 
     /// A load ends then.

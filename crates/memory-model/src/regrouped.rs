@@ -49,6 +49,11 @@ impl Regrouped {
         group.iter().position(|cache| cache.access(address)).is_some()
     }
 
+    /// Loses a vCPU's address, if it is there.
+    pub(crate) fn lose(&self, vcpu: usize, address: u64) {
+        self.groups[self.group_of[vcpu]].lock().iter().for_each(|cache| cache.lose(address));
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&self) {
         self.groups.iter().for_each(|group| group.lock().iter().for_each(Cache::clear));
@@ -67,6 +72,8 @@ mod tests {
         let one = Regrouped::on_one_node(&machine).unwrap();
         assert!(!one.access(0, 0x1000));
         assert!(one.access(1, 0x1000), "it is on the other node");
+        one.lose(3, 0x1000);
+        assert!(!one.access(1, 0x1000), "it has left");
         one.clear();
         assert!(!one.access(1, 0x1000));
         let own = machine_of("cpus=0.1,memory=1G.1G,distances=10.20/20.10,caches=1:4K:4:64:cpu:5");

@@ -149,7 +149,7 @@ impl Engine {
             return (self.hit_ps[level], 0);
         }
         self.figures(access.vcpu).nodes[target].misses[access.kind as usize].add(1);
-        let queue_ps = self.queued(access, time_ps, target);
+        let queue_ps = self.queued(access, time_ps, target, self.moved(access.kind));
         (latency_ps.saturating_add(queue_ps), queue_ps)
     }
 
@@ -170,9 +170,22 @@ impl Engine {
         shared.iter().position(|cache| cache.access(access.address)).map(|at| own + at)
     }
 
+    /// Bytes read and written for an access that misses the caches: a cache reads the line that a
+    /// store misses, and writes it back in the end.
+    pub(super) fn moved(&self, kind: Kind) -> [u64; 2] {
+        let reads = kind == Kind::Load || !self.arguments.machine.caches.is_empty();
+        [reads, kind == Kind::Store].map(|moves| u64::from(moves) << self.line_shift)
+    }
+
     /// How much longer a line takes because of the others: it waits for bandwidth, or the way
     /// is loaded.
-    pub(super) fn queued(&self, access: Access, own_ps: u64, target: usize) -> u64 {
+    pub(super) fn queued(
+        &self,
+        access: Access,
+        own_ps: u64,
+        target: usize,
+        bytes: [u64; 2],
+    ) -> u64 {
         if self.bandwidth.is_none() && self.load.is_none() {
             return 0;
         }
@@ -180,20 +193,14 @@ impl Engine {
             Mode::Sleep => u64::try_from((self.now)().as_nanos()).unwrap_or(0).saturating_mul(1000),
             Mode::Count | Mode::Virtual => own_ps,
         };
-        let machine = &self.arguments.machine;
         let line = 1_u32 << self.line_shift;
-        let way = (machine.cpus[access.vcpu], target);
+        let way = (self.arguments.machine.cpus[access.vcpu], target);
         let wait_ps = self
             .bandwidth
             .as_ref()
             .map_or(0, |bandwidth| bandwidth.lock().wait_ps(access.vcpu, way, time_ps, line));
-        let rise_ps = self.load.as_ref().map_or(0, |load| {
-            // A cache reads the line that a store misses, and writes it back in the end.
-            let reads = access.kind == Kind::Load || !machine.caches.is_empty();
-            let writes = access.kind == Kind::Store;
-            let bytes = [reads, writes].map(|moves| u64::from(moves) * u64::from(line));
-            load.lock().rise_ps(way, time_ps, bytes)
-        });
+        let load = self.load.as_ref();
+        let rise_ps = load.map_or(0, |load| load.lock().rise_ps(way, time_ps, bytes));
         wait_ps.saturating_add(rise_ps)
     }
 }

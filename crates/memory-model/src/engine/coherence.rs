@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// A store takes its line away from a vCPU.
-    fn take_away(&self, access: Access, who: usize) {
+    pub(super) fn take_away(&self, access: Access, who: usize) {
         self.vcpus[who].caches.iter().for_each(|cache| cache.lose(access.address));
         let group = self.groups[who];
         if self.groups[access.vcpu] != group {

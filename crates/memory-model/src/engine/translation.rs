@@ -40,7 +40,7 @@ impl Engine {
         let machine = &self.arguments.machine;
         let initiator = machine.cpus[access.vcpu];
         let target = machine.tlb.as_ref().and_then(|tlb| tlb.tables_node).unwrap_or(initiator);
-        let queue_ps = self.queued(entry, time_ps, target);
+        let queue_ps = self.queued(entry, time_ps, target, self.moved(Kind::Load));
         self.costs.memory_ps(initiator, target, Kind::Load).saturating_add(queue_ps)
     }
 }

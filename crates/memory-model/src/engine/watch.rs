@@ -103,7 +103,7 @@ impl Engine {
 
     /// What a translation takes whose page tables nobody reads: their entries are taken to be in the
     /// farthest of the vCPU's own caches, since those of huge pages are few.
-    fn translated_ps(&self, vcpu: usize, translation: Translation) -> u64 {
+    pub(super) fn translated_ps(&self, vcpu: usize, translation: Translation) -> u64 {
         match translation {
             Translation::Hit(level) => self.tlb_hit_ps[level],
             Translation::Walk { first, end } => {
