@@ -14,7 +14,8 @@ pub struct Throttle {
     pub delay_spins: u32,
 }
 
-/// Runs `stream` chunk by chunk until `stop` is set.
+/// Runs `stream` chunk by chunk until `stop` is set. Stores past the caches are waited for at the
+/// end alone: a fence after each chunk would make bursts of them.
 ///
 /// `counted_bytes` grows after every chunk, from call to call, and is never less than before:
 /// its difference between two moments, divided by the time between them, is the bandwidth, even
@@ -30,10 +31,11 @@ pub fn generate(
     // Relaxed: neither the flag nor the count announces any other memory.
     let mut total = counted_bytes.load(Ordering::Relaxed);
     while !stop.load(Ordering::Relaxed) {
-        total += stream.advance(chunk_lines);
+        total += stream.go_on(chunk_lines);
         counted_bytes.store(total, Ordering::Relaxed);
         for _ in 0..throttle.delay_spins {
             spin_loop();
         }
     }
+    stream.finish();
 }

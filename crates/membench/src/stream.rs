@@ -144,6 +144,13 @@ impl<'a> Stream<'a> {
     /// Accesses the next `lines` lines of the pass, beginning it again when it ends. Returns
     /// the bytes counted.
     pub fn advance(&mut self, lines: usize) -> u64 {
+        let bytes = self.go_on(lines);
+        self.finish();
+        bytes
+    }
+
+    /// The same without waiting for stores past the caches.
+    pub(crate) fn go_on(&mut self, lines: usize) -> u64 {
         let mut left = lines;
         while left > 0 {
             let count = left.min(self.lines - self.position);
@@ -154,8 +161,12 @@ impl<'a> Stream<'a> {
             }
             left -= count;
         }
-        arch::finish(self.kernel);
         self.kernel.counted_bytes((lines * Line::SIZE_BYTES) as u64)
+    }
+
+    /// Waits until stores past the caches are on their way.
+    pub(crate) fn finish(&self) {
+        arch::finish(self.kernel);
     }
 
     /// Accesses `count` lines, which must not go beyond the end of the pass.

@@ -113,6 +113,15 @@ pub(crate) enum Line {
     Farther { takes_ps: u64 },
 }
 
+/// What becomes of a store past the caches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Written {
+    /// Its line is on its way already.
+    Joined,
+    /// Its line goes to memory.
+    Line { takes_ps: u64 },
+}
+
 impl Elsewhere {
     /// A core of the machine, if it models cores.
     pub(crate) fn new(machine: &Machine, beside: &Beside) -> Option<Self> {
@@ -187,6 +196,23 @@ impl Elsewhere {
         let waits = matches!(line, Line::Core { .. }) || pipeline.waits(went.position);
         let goes_on_ps = if waits { done_ps } else { issue_ps };
         self.takes(goes_on_ps - reached_ps, went.waited_ps);
+    }
+
+    /// A store past the caches that the core made.
+    pub(crate) fn write(&mut self, went: Went, written: Written) {
+        let pipeline = &mut self.pipeline;
+        let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
+        let mut issue_ps = pipeline.issue_ps(went.position, reached_ps);
+        let mut begin_ps = match went.walk_ps {
+            0 => issue_ps,
+            takes_ps => pipeline.walked_ps(issue_ps, takes_ps),
+        };
+        if let Written::Line { takes_ps } = written {
+            issue_ps = pipeline.room_ps(issue_ps, went.instruction);
+            begin_ps = begin_ps.max(issue_ps);
+            pipeline.write(begin_ps + takes_ps);
+        }
+        self.takes(issue_ps - reached_ps, went.waited_ps);
     }
 
     /// It waits so long where the core does otherwise.

@@ -32,6 +32,7 @@ use crate::vcpu::Vcpu;
 mod active;
 mod charge;
 mod coherence;
+mod past_caches;
 mod quick;
 mod translation;
 mod watch;

@@ -56,9 +56,11 @@ impl Meter {
         if number > self.newest {
             self.enter(number);
         }
+        // What comes late counts where it will be judged: the window before the newest is not yet.
+        let counted = self.at(number.max(self.newest.saturating_sub(1)));
+        counted.bytes[0] += bytes[0];
+        counted.bytes[1] += bytes[1];
         let window = self.at(number.max(self.newest.saturating_sub(WINDOWS as u64 - 1)));
-        window.bytes[0] += bytes[0];
-        window.bytes[1] += bytes[1];
         whole(window.rise_ns * 1000.0)
     }
 
@@ -219,6 +221,22 @@ mod tests {
     #[test]
     fn whose_turn_is_first_makes_no_difference() {
         assert_eq!(closed(&[0, 1, 2, 3], 8, 20), closed(&[3, 1, 0, 2], 8, 20));
+    }
+
+    #[test]
+    fn who_is_behind_loads_the_memory_as_much() {
+        // One reader alone, whose bytes come when another one is up to two windows ahead.
+        let rise_ns = |ahead_ps: u64| {
+            let mut meter = meter();
+            for turn in 0..2000 {
+                let time_ps = turn * 5_000_000;
+                meter.rise_ps(time_ps + ahead_ps, [0, 0]);
+                meter.rise_ps(time_ps, [5 * 8000, 0]);
+            }
+            meter.rise_ps(2000 * 5_000_000, [0, 0])
+        };
+        assert!(rise_ns(0) > 10_000);
+        assert_eq!(rise_ns(16_000_000), rise_ns(0));
     }
 
     #[test]

@@ -56,5 +56,5 @@ pub struct Outcome {
     /// When the access is done.
     pub done_ps: u64,
     /// Where its line is to be found next time.
-    pub known: Known,
+    pub known: Option<Known>,
 }

@@ -125,6 +125,14 @@ impl Owners {
         self.written_ps[self.place_of(line)].store(time_ps, Relaxed);
     }
 
+    /// A line leaves all caches; whether others than this vCPU may have it.
+    pub fn forget(&self, line: u64, vcpu: usize) -> bool {
+        let (place, known) = self.place(line);
+        let Some((state, who)) = known else { return false };
+        self.entries[place].store(0, Relaxed);
+        state == SHARED || usize::from(who.vcpu) != vcpu
+    }
+
     /// Forgets all lines.
     pub fn clear(&self) {
         self.entries.iter().for_each(|entry| entry.store(0, Relaxed));

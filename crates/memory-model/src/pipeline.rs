@@ -9,14 +9,17 @@
 //!
 //! Addresses are followed through registers, as the block's instructions say ([`flow`]), not
 //! through memory: an address that was stored and loaded again counts as known when that load
-//! ends. Branches are taken to be predicted.
+//! ends. Branches are taken to be predicted. Stores past the caches wait for nothing but a fill
+//! buffer ([`combining`]).
 
 pub mod aarch64;
+pub mod combining;
 pub mod flow;
 pub mod x86;
 
 use alloc::vec;
 use alloc::vec::Vec;
+use combining::{Combining, Piece};
 use flow::{Accessor, Flow, LOADS, Late, REGISTERS, Sources};
 
 use crate::machine::Core;
@@ -48,6 +51,8 @@ pub struct Pipeline {
     /// The first instruction that may have to wait for a line on its way.
     stops_at: u64,
     fills: Vec<Fill>,
+    /// Stores past the caches, which take fill buffers as well.
+    combining: Combining,
     /// When each walker of page tables is free.
     walkers: Vec<u64>,
 }
@@ -65,6 +70,7 @@ impl Pipeline {
             latest_fill_ps: 0,
             stops_at: u64::MAX,
             fills: Vec::new(),
+            combining: Combining::new(core.misses),
             walkers: vec![0; walkers as usize],
         }
     }
@@ -75,10 +81,19 @@ impl Pipeline {
         if self.begins_at_once(flow, now_ps, instruction) {
             return now_ps;
         }
+        let drains = flow.is_some_and(|flow| flow.drains || flow.fence);
+        if drains {
+            self.combining.close();
+        }
+        if self.latest_ps <= now_ps {
+            self.begins_afresh(flow);
+            return now_ps;
+        }
         self.turns_to(flow);
         if flow.is_none_or(|flow| flow.fence) {
             return self.latest_ps;
         }
+        let now_ps = if drains { now_ps.max(self.combining.written_ps()) } else { now_ps };
         self.looked_ahead(now_ps, instruction)
     }
 
@@ -90,17 +105,26 @@ impl Pipeline {
         now_ps: u64,
         instruction: u64,
     ) -> bool {
+        if flow.is_none_or(|flow| flow.fence || flow.drains) {
+            return false;
+        }
         if self.latest_ps <= now_ps {
-            self.flow = flow;
-            self.registers.clear();
-            self.loads.clear();
+            self.begins_afresh(flow);
             return true;
         }
-        if flow.is_none_or(|flow| flow.fence) || instruction >= self.stops_at {
+        if instruction >= self.stops_at {
             return false;
         }
         self.turns_to(flow);
         true
+    }
+
+    /// A block begins with nothing under way.
+    #[inline]
+    fn begins_afresh(&mut self, flow: Option<&'static Flow>) {
+        self.flow = flow;
+        self.registers.clear();
+        self.loads.clear();
     }
 
     /// Registers are as the block left them, and another one begins.
@@ -154,12 +178,14 @@ impl Pipeline {
     pub fn room_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
         let now_ps = self.looked_ahead(now_ps, instruction);
         self.fills.retain(|fill| fill.done_ps > now_ps);
-        if self.fills.len() < self.core.misses as usize {
+        let taken = self.fills.len() + self.combining.under_way(now_ps);
+        if taken < self.core.misses as usize {
             return now_ps;
         }
         let first = self.fills.iter().enumerate().min_by_key(|(_, fill)| fill.done_ps);
-        let first = first.map_or(0, |(at, _)| at);
-        self.fills.swap_remove(first).done_ps
+        let (first, done_ps) = first.map_or((0, u64::MAX), |(at, fill)| (at, fill.done_ps));
+        let written_ps = self.combining.first_before(done_ps);
+        written_ps.unwrap_or_else(|| self.fills.swap_remove(first).done_ps)
     }
 
     /// When a walk of page tables ends that could begin at `now_ps` and takes this long.
@@ -171,10 +197,30 @@ impl Pipeline {
 
     /// A line is on its way.
     pub fn fill(&mut self, line: u64, done_ps: u64, instruction: u64) {
+        self.combining.give_up(line);
         self.fills.push(Fill { line, done_ps, instruction });
         self.latest_ps = self.latest_ps.max(done_ps);
         self.latest_fill_ps = self.latest_fill_ps.max(done_ps);
         self.stops_at = self.stops_at.min(instruction + u64::from(self.core.instructions));
+    }
+
+    /// Puts a piece of a line together with others that are stored past the caches; whether the
+    /// line is on its way already.
+    pub fn joins(&mut self, piece: Piece) -> bool {
+        self.combining.joins(piece)
+    }
+
+    /// A line is on its way to memory, past the caches.
+    pub fn write(&mut self, done_ps: u64) {
+        self.combining.write(done_ps);
+        self.latest_ps = self.latest_ps.max(done_ps);
+    }
+
+    /// Bytes that the instruction at this position stores past the caches at a time; 0 where it
+    /// does not.
+    #[inline]
+    pub fn non_temporal_bytes(&self, position: u32) -> u8 {
+        self.accessor(position).map_or(0, |accessor| accessor.non_temporal_bytes)
     }
 
     /// A load ends then, which began at `now_ps`.
@@ -208,9 +254,8 @@ impl Pipeline {
 
     /// Nothing is under way any more; when that is.
     pub fn drain(&mut self) -> u64 {
-        self.registers.clear();
-        self.loads.clear();
-        self.flow = None;
+        self.combining.close();
+        self.begins_afresh(None);
         self.latest_ps
     }
 

@@ -34,8 +34,17 @@ impl Regrouped {
 
     /// Looks a thread's address up that its own caches do not have; whether it would be there.
     pub(crate) fn access(&self, thread: usize, address: u64) -> bool {
-        let group = self.groups[self.group_of[thread % self.group_of.len()]].lock();
+        let group = self.group(thread).lock();
         group.iter().position(|cache| cache.access(address)).is_some()
+    }
+
+    /// Loses a thread's address, if it is there.
+    pub(crate) fn lose(&self, thread: usize, address: u64) {
+        self.group(thread).lock().iter().for_each(|cache| cache.lose(address));
+    }
+
+    fn group(&self, thread: usize) -> &Mutex<Vec<Cache>> {
+        &self.groups[self.group_of[thread % self.group_of.len()]]
     }
 
     /// Forgets everything.
@@ -60,6 +69,8 @@ mod tests {
         let one = regrouped("group:5").unwrap();
         assert!(!one.access(0, 0x1000));
         assert!(one.access(1, 0x1000), "it is on the other node");
+        one.lose(3, 0x1000);
+        assert!(!one.access(1, 0x1000), "it has left");
         one.clear();
         assert!(!one.access(1, 0x1000));
         assert!(regrouped("cpu:5").is_none());

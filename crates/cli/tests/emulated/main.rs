@@ -19,4 +19,5 @@ mod reports;
 #[path = "../schemas/mod.rs"]
 mod schemas;
 mod self_test;
+mod surface;
 mod tiers;

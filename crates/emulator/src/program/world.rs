@@ -159,7 +159,7 @@ impl World {
             self.contention.add(used, found.region, || calls.callers(MOST_CALLERS));
         }
         let is_quick = !*is_followed && active.has_quick_way();
-        let known = is_quick.then_some(outcome.known);
+        let known = outcome.known.filter(|_| is_quick);
         let mut counts = Counts { engine: self.engine, account, cpu: *cpu, home: *home };
         lines.remember(virtual_address, found, known, &mut counts);
         (*last_line, *last_page) = (virtual_address / LINE_BYTES, virtual_address / PAGE_BYTES);

@@ -1,6 +1,6 @@
 //! Stages of the model, as programs in QEMU see them.
 
-use crate::lab::{ICOUNT, Program, qemus};
+use crate::lab::{ICOUNT, NODE0, Program, qemus};
 use crate::parallel;
 
 const MACHINE: &str = "memory=512M.512M,latency=100.200/200.100,start=marker,mode=virtual";
@@ -18,6 +18,25 @@ fn two_cpus_hand_a_line_over_in_what_lies_between_them() {
             let again = program.run(&qemu, 2, &plugin, &ICOUNT);
             assert_eq!((&run.report, &run.said), (&again.report, &again.said));
         }
+    }
+}
+
+#[test]
+fn stores_past_the_caches_write_each_line_once_and_leave_it_to_memory() {
+    let program = Program::assemble("past_caches.s", &[("NODE0", NODE0)]);
+    let lines = 65_536 / 64;
+    for qemu in qemus() {
+        let plugin = format!("cpus=0,{MACHINE},caches=1:128K:8:64:cpu:1,stages=core");
+        let run = program.run(&qemu, 1, &plugin, &ICOUNT);
+        let misses = |phase: u64, of: &str| run.vcpu(phase, 0)["nodes"][0][of].as_u64().unwrap();
+        let found = [0, 2, 4]
+            .map(|phase| [misses(phase, "store_misses"), misses(phase + 1, "load_misses")]);
+        let version = qemu.version;
+        // Stores through the caches find there what was read last.
+        assert_eq!(found, [[lines, lines], [lines, lines], [0, 0]], "{version}");
+        // 16 lines at a time take 100 ns; of words there are 16 in a line, four instructions each.
+        let ns = run.said[1] as f64 / lines as f64;
+        assert!((6.0..7.0).contains(&ns), "{version}: {ns} ns a line");
     }
 }
 

@@ -24,7 +24,7 @@ use crate::stream::membench_kernel;
 use crate::survey::{Effort, Survey};
 use crate::team::{give_and_join, give_up_on_error};
 
-/// Pauses between chunks of a load worker, from nearly idle to full speed.
+/// Pauses of a load worker for each [`PACED_BYTES`], from nearly idle to full speed.
 const DELAYS: [u32; 9] = [4_096, 2_048, 1_024, 512, 256, 128, 64, 32, 0];
 
 /// The load workers of a chaser on `cpu`: one cpu of every other core, each on memory of `node`.
@@ -68,8 +68,13 @@ pub fn loaded_cells(idle: &LoadedCell) -> Vec<Cell> {
     delays.map(|delay| Cell::of(Experiment::Loaded(LoadedCell { delay, ..idle.clone() }))).collect()
 }
 
-/// What a load worker streams between two pauses.
-const CHUNK_BYTES: usize = 16 << 10;
+/// What a load worker streams with so many pauses.
+const PACED_BYTES: usize = 16 << 10;
+/// In how many parts, each with its share of the pauses. Memory answers a burst with the latency of
+/// the burst: where latency rises faster than bandwidth, as it does from the knee on, the average
+/// over bursts and pauses lies above that of an even load. A part is a few times what a core has
+/// under way.
+const PARTS: u32 = 16;
 /// Chase windows in one sample: long against the pause between two chunks.
 const WINDOWS_PER_SAMPLE: u64 = 4;
 
@@ -151,6 +156,17 @@ impl Measurement for LoadedCell {
 
     fn sampling(&self) -> Duration {
         ROUNDS
+    }
+}
+
+/// How a load worker pauses so often for each [`PACED_BYTES`].
+fn throttle(delay_spins: u32) -> Throttle {
+    match delay_spins {
+        0 => Throttle { chunk_bytes: PACED_BYTES, delay_spins },
+        _ => Throttle {
+            chunk_bytes: PACED_BYTES / PARTS as usize,
+            delay_spins: delay_spins.div_ceil(PARTS),
+        },
     }
 }
 
@@ -248,8 +264,12 @@ impl<'a> LoadedTeam<'a> {
         for &(_, loaded) in &self.cells {
             self.barrier.wait()?;
             if let Some(delay_spins) = loaded.delay {
-                let throttle = Throttle { chunk_bytes: CHUNK_BYTES, delay_spins };
-                generate(&mut stream, throttle, &self.stop, &self.counted_bytes[index]);
+                generate(
+                    &mut stream,
+                    throttle(delay_spins),
+                    &self.stop,
+                    &self.counted_bytes[index],
+                );
             }
             self.barrier.wait()?;
             if self.time_is_over.load(Ordering::Relaxed) {
@@ -285,6 +305,19 @@ mod tests {
         };
         let nodes = vec![node(0, "0-1"), node(1, "2-3"), node(2, "")];
         Machine { nodes, cpus: (0..4).map(cpu).collect(), ..Machine::default() }
+    }
+
+    #[test]
+    fn pauses_are_spread_evenly_over_what_is_streamed() {
+        let per_paced = |delay: u32| {
+            let throttle = throttle(delay);
+            let parts = PACED_BYTES / throttle.chunk_bytes;
+            (throttle.chunk_bytes, throttle.delay_spins as usize * parts)
+        };
+        assert_eq!(per_paced(0), (PACED_BYTES, 0));
+        for delay in DELAYS.into_iter().filter(|delay| *delay > 0) {
+            assert_eq!(per_paced(delay), (1024, delay as usize));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use spin::MutexGuard;
 
 use super::{Access, Engine, Mode};
 use crate::cache::Cache;
-use crate::counters::{Figure, VcpuFigures};
+use crate::counters::{Figure, Kind, VcpuFigures};
 use crate::elsewhere::{Shadow, There};
 use crate::outcome::Outcome;
 use crate::pipeline::Pipeline;
@@ -194,7 +194,12 @@ impl Active<'_> {
         self.figures.nodes[target].accesses[access.kind as usize].add(weight);
         match self.state.pipeline {
             _ if self.engine.is_plain => self.counted(access, target, weight),
-            Some(_) => self.piped(access, target, shadow),
+            Some(ref pipeline) => match pipeline.non_temporal_bytes(access.position) {
+                bytes if bytes > 0 && access.kind == Kind::Store => {
+                    self.past_caches(access, bytes, target, shadow)
+                }
+                _ => self.piped(access, target, shadow),
+            },
             None => self.modelled(access, target),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::coherence::Transfer;
 use super::quick::{Known, NOT_WRITTEN};
-use super::{Access, Active};
+use super::{Access, Active, Engine};
 use crate::arguments::Mode;
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There, Went};
@@ -58,7 +58,7 @@ impl Active<'_> {
             cost_ps,
             queue_ps,
             done_ps: time_ps,
-            known: self.known(&access, translated, found),
+            known: Some(self.known(&access, translated, found)),
             ..Outcome::default()
         };
         let cost_ps = translation_ps + cost_ps;
@@ -154,7 +154,7 @@ impl Active<'_> {
             own_wait_ps: goes_on_ps - issue_ps,
             resumed_ps: issue_ps,
             done_ps,
-            known: self.known(&access, translated, found),
+            known: Some(self.known(&access, translated, found)),
         }
     }
 
@@ -168,7 +168,7 @@ impl Active<'_> {
 
     /// When a walk of page tables ends that takes so long, if there is one.
     #[inline]
-    fn walked_ps(&mut self, issue_ps: u64, walk_ps: u64) -> u64 {
+    pub(super) fn walked_ps(&mut self, issue_ps: u64, walk_ps: u64) -> u64 {
         match (&mut self.state.pipeline, walk_ps) {
             (_, 0) | (None, _) => issue_ps,
             (Some(pipeline), takes_ps) => pipeline.walked_ps(issue_ps, takes_ps),
@@ -220,7 +220,7 @@ impl Active<'_> {
         }
         self.figures.nodes[target].misses[access.kind as usize].add(1);
         let latency_ps = self.engine.costs.memory_ps(self.home, target, access.kind);
-        let queue_ps = self.queued(access, time_ps, target);
+        let queue_ps = self.queued(time_ps, target, self.engine.moved(access.kind));
         (latency_ps.saturating_add(queue_ps), queue_ps)
     }
 
@@ -255,7 +255,7 @@ impl Active<'_> {
 
     /// How much longer a line takes because of the others: it waits for bandwidth, or the way
     /// is loaded.
-    pub(super) fn queued(&self, access: Access, own_ps: u64, target: usize) -> u64 {
+    pub(super) fn queued(&self, own_ps: u64, target: usize, bytes: [u64; 2]) -> u64 {
         let engine = self.engine;
         if engine.bandwidth.is_none() && engine.load.is_none() {
             return 0;
@@ -267,17 +267,19 @@ impl Active<'_> {
         };
         let line = 1_u32 << engine.line_shift;
         let way = (self.home, target);
-        let wait_ps = engine
-            .bandwidth
-            .as_ref()
-            .map_or(0, |bandwidth| bandwidth.lock().wait_ps(self.vcpu, way, time_ps, line));
-        let rise_ps = engine.load.as_ref().map_or(0, |load| {
-            // A cache reads the line that a store misses, and writes it back in the end.
-            let reads = access.kind == Kind::Load || !engine.arguments.machine.caches.is_empty();
-            let writes = access.kind == Kind::Store;
-            let bytes = [reads, writes].map(|moves| u64::from(moves) * u64::from(line));
-            load.lock().rise_ps(way, time_ps, bytes)
-        });
+        let bandwidth = engine.bandwidth.as_ref();
+        let wait_ps = bandwidth.map_or(0, |of| of.lock().wait_ps(self.vcpu, way, time_ps, line));
+        let load = engine.load.as_ref();
+        let rise_ps = load.map_or(0, |load| load.lock().rise_ps(way, time_ps, bytes));
         wait_ps.saturating_add(rise_ps)
+    }
+}
+
+impl Engine {
+    /// Bytes read and written for an access that misses the caches: a cache reads the line that a
+    /// store misses, and writes it back in the end.
+    pub(super) fn moved(&self, kind: Kind) -> [u64; 2] {
+        let reads = kind == Kind::Load || !self.arguments.machine.caches.is_empty();
+        [reads, kind == Kind::Store].map(|moves| u64::from(moves) << self.line_shift)
     }
 }

@@ -94,7 +94,7 @@ impl Engine {
     }
 
     /// A store of one vCPU takes its line away from another one.
-    fn take_away(&self, address: u64, by: usize, from: usize) {
+    pub(super) fn take_away(&self, address: u64, by: usize, from: usize) {
         self.vcpus[from].caches.iter().for_each(|cache| cache.lose(address));
         let group = self.groups[from];
         if self.groups[by] != group {

@@ -94,7 +94,7 @@ impl Active<'_> {
         let (mut reached_ps, mut issue_ps) = (time_ps, time_ps);
         let line = address >> engine.line_shift;
         if let Some(pipeline) = &mut state.pipeline {
-            let accessor = by.accessor.as_ref().filter(|accessor| !accessor.waits)?;
+            let accessor = by.accessor.as_ref().filter(|accessor| accessor.is_quick())?;
             reached_ps = time_ps.saturating_sub(u64::from(by.behind) * engine.ps_own);
             issue_ps = pipeline.issues_ps(accessor, reached_ps);
             if pipeline.under_way_ps(line, issue_ps).is_some() {

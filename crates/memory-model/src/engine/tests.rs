@@ -5,6 +5,7 @@ use crate::pipeline::x86::decode;
 mod again;
 mod elsewhere;
 mod interleaved;
+mod past_caches;
 
 const MIB: u64 = 1 << 20;
 const MACHINE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100";

@@ -43,8 +43,7 @@ impl Active<'_> {
         }
         let tlb = self.engine.arguments.machine.tlb.as_ref();
         let target = tlb.and_then(|tlb| tlb.tables_node).unwrap_or(self.home);
-        let entry = Access { address, kind: Kind::Load, ..access };
-        let queue_ps = self.queued(entry, time_ps, target);
+        let queue_ps = self.queued(time_ps, target, self.engine.moved(Kind::Load));
         self.engine.costs.memory_ps(self.home, target, Kind::Load).saturating_add(queue_ps)
     }
 }

@@ -55,7 +55,7 @@ impl Engine {
 
     /// What a translation takes whose page tables nobody reads: their entries are taken to be in the
     /// farthest of the vCPU's own caches, since those of huge pages are few.
-    fn translated_ps(&self, vcpu: usize, translation: Translation) -> u64 {
+    pub(super) fn translated_ps(&self, vcpu: usize, translation: Translation) -> u64 {
         match translation {
             Translation::Hit(level) => self.tlb_hit_ps[level],
             Translation::Walk { first, end } => {
@@ -85,6 +85,15 @@ impl Engine {
 }
 
 impl Active<'_> {
+    /// The node of a thread that is elsewhere.
+    pub(super) fn home_by(&self, cores: Cores, thread: usize) -> usize {
+        match cores {
+            Cores::On(node) => node,
+            Cores::Packed => self.engine.packed_node(thread).unwrap_or(self.home),
+            Cores::Stay => self.home,
+        }
+    }
+
     /// The same access with its page elsewhere: what was transferred, how long after it was asked
     /// for that began, which caches had it, and what was waited for bandwidth.
     pub(super) fn beside(
@@ -98,11 +107,7 @@ impl Active<'_> {
         let nearest_ps = self.nearest_ps;
         let thread = shadow.thread;
         for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {
-            let initiator = match core.cores() {
-                Cores::On(node) => node,
-                Cores::Packed => engine.packed_node(thread).unwrap_or(self.home),
-                Cores::Stay => self.home,
-            };
+            let initiator = self.home_by(core.cores(), thread);
             let level = engine.level_elsewhere(core.cores(), found, self.caches.len());
             let line = match (transfer, level) {
                 (Some(transfer), _) => {

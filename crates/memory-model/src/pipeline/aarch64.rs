@@ -133,7 +133,7 @@ impl Word {
             (0b00, 0b00) => self.exclusive(),
             (0b01, 0b00) if self.field(30, 2) == 0b11 && !self.bit(26) => Operands::default(),
             (0b01, 0b00) => self.access(NONE, true, self.value(0)),
-            (0b10, _) => self.access(base, self.bit(22), self.value(0) | self.value(10)),
+            (0b10, _) => self.pair(base),
             (0b11, 0b00) if self.bit(21) => match self.field(10, 2) {
                 0b00 => self.atomic(),
                 0b10 => self.single(base | self.general(16)),
@@ -147,7 +147,15 @@ impl Word {
     /// An access of these registers at an address.
     fn access(self, address: Registers, is_load: bool, values: Registers) -> Operands {
         let (reads, writes) = if is_load { (NONE, values) } else { (values, NONE) };
-        Operands { address, reads, writes, memory: true, order: Order::Free }
+        Operands { address, reads, writes, memory: true, ..Operands::default() }
+    }
+
+    /// Of two registers. STNP hints that caches are to be left alone, and counts as such a store.
+    fn pair(self, base: Registers) -> Operands {
+        let known = self.access(base, self.bit(22), self.value(0) | self.value(10));
+        let size = if self.bit(26) { 4 << self.field(30, 2) } else { 4 << self.field(31, 1) };
+        let is_stnp = self.field(23, 2) == 0 && !self.bit(22);
+        if is_stnp { known.non_temporal(2 * size) } else { known }
     }
 
     /// Of one register; prefetches are no accesses.

@@ -60,6 +60,8 @@ pub enum Order {
     Free,
     /// What comes behind it waits for its access to memory.
     Waits,
+    /// It waits for the stores before it that went past the caches.
+    Drain,
     /// It waits for all accesses before it.
     Fence,
 }
@@ -75,6 +77,8 @@ pub struct Operands {
     pub writes: Registers,
     /// Whether it accesses memory; what it loads flows into what it writes.
     pub memory: bool,
+    /// Bytes that it stores past the caches at a time; 0 where it does not.
+    pub non_temporal_bytes: u8,
     /// Its order.
     pub order: Order,
 }
@@ -88,6 +92,11 @@ impl Operands {
     /// Without writing these.
     pub fn without(self, registers: Registers) -> Self {
         Self { writes: self.writes.less(registers), ..self }
+    }
+
+    /// As a store of so many bytes past the caches, if it accesses memory.
+    pub fn non_temporal(self, bytes: u8) -> Self {
+        Self { non_temporal_bytes: if self.memory { bytes } else { 0 }, ..self }
     }
 
     /// Writing what comes from no register.
@@ -191,6 +200,16 @@ pub struct Accessor {
     pub load: u8,
     /// Whether what comes behind it waits for it.
     pub waits: bool,
+    /// Bytes that it stores past the caches at a time; 0 where it does not.
+    pub non_temporal_bytes: u8,
+}
+
+impl Accessor {
+    /// Whether nothing comes of it but what its line takes.
+    #[inline]
+    pub(crate) fn is_quick(&self) -> bool {
+        !self.waits && self.non_temporal_bytes == 0
+    }
 }
 
 /// A block of instructions.
@@ -207,6 +226,8 @@ pub struct Flow {
     pub(super) sources: Sources,
     /// Whether one of its instructions waits for all accesses before it.
     pub fence: bool,
+    /// Whether one of them waits for the stores before it that went past the caches.
+    pub drains: bool,
     /// Loads in it that are told apart.
     pub loads: usize,
 }
@@ -220,6 +241,7 @@ impl Flow {
         for operands in block {
             flow.instructions += 1;
             flow.fence |= operands.order == Order::Fence;
+            flow.drains |= operands.order == Order::Drain;
             let of = |registers: Registers| {
                 let each = registers.numbers().map(|number| values[number]);
                 each.fold(Sources::default(), Sources::with)
@@ -230,6 +252,7 @@ impl Flow {
                 address,
                 load: u8::try_from(load).unwrap_or(u8::MAX),
                 waits: operands.order == Order::Waits,
+                non_temporal_bytes: operands.non_temporal_bytes,
             });
             if operands.memory {
                 flow.loads = load + 1;

@@ -6,7 +6,10 @@
 //! where they differ by the instruction's length: 40 to 4F is a prefix in one, and a whole
 //! instruction in the other.
 
+mod vectors;
+
 use super::flow::{Operands, Order, Registers};
+use vectors::Kind;
 
 const RAX: Registers = general(0);
 const RCX: Registers = general(1);
@@ -69,6 +72,12 @@ struct Code<'a> {
     locked: bool,
     /// F2 or F3, if either is there.
     repeat: Option<u8>,
+    /// Whether 66 is there.
+    operand_size: bool,
+    /// Whether operands are of 64 bits, by REX.
+    wide: bool,
+    /// What the vectors of VEX and EVEX are larger than those of SSE, as a power of two.
+    vector_length: u8,
 }
 
 /// The registers of an instruction; none of one that is not known.
@@ -78,6 +87,7 @@ pub fn decode(bytes: &[u8]) -> Operands {
         code.bytes
     {
         code.locked |= *first == 0xf0;
+        code.operand_size |= *first == 0x66;
         code.repeat = if matches!(first, 0xf2 | 0xf3) { Some(*first) } else { code.repeat };
         code.bytes = rest;
     }
@@ -91,14 +101,16 @@ pub fn decode(bytes: &[u8]) -> Operands {
         [0xc5, byte, opcode, ..] => {
             code.reg_high = (!byte >> 7) << 3;
             code.third = Some((!byte >> 3) & 15);
-            code.repeat = repeat_of(*byte);
+            code = code.with_prefix_of(*byte);
+            code.vector_length = byte >> 2 & 1;
             code.bytes = &code.bytes[3..];
             code.vector(1, *opcode)
         }
         [0xc4, one, two, opcode, ..] => {
             code = code.extended(!one >> 5);
             code.third = Some((!two >> 3) & 15);
-            code.repeat = repeat_of(*two);
+            code = code.with_prefix_of(*two);
+            code.vector_length = two >> 2 & 1;
             code.bytes = &code.bytes[4..];
             code.vector(one & 31, *opcode)
         }
@@ -106,7 +118,8 @@ pub fn decode(bytes: &[u8]) -> Operands {
             code = code.extended(!one >> 5);
             code.reg_high |= !one & 16;
             code.third = Some((!two >> 3) & 15 | (!third & 8) << 1);
-            code.repeat = repeat_of(*two);
+            code = code.with_prefix_of(*two);
+            code.vector_length = third >> 5 & 3;
             code.bytes = &code.bytes[5..];
             code.vector(one & 7, *opcode)
         }
@@ -131,17 +144,20 @@ pub fn decode(bytes: &[u8]) -> Operands {
     operands
 }
 
-/// The prefix that VEX's and EVEX's last two bits stand for.
-fn repeat_of(byte: u8) -> Option<u8> {
-    [None, None, Some(0xf3), Some(0xf2)][usize::from(byte & 3)]
-}
-
 impl Code<'_> {
     /// With the extensions of a REX byte, or of those inverted in its successors.
     fn extended(mut self, rex: u8) -> Self {
         self.reg_high = (rex & 4) << 1;
         self.index_high = (rex & 2) << 2;
         self.base_high = (rex & 1) << 3;
+        self.wide = rex & 8 != 0;
+        self
+    }
+
+    /// With the prefix that the last two bits of VEX and EVEX stand for.
+    fn with_prefix_of(mut self, byte: u8) -> Self {
+        self.repeat = [None, None, Some(0xf3), Some(0xf2)][usize::from(byte & 3)];
+        self.operand_size = byte & 3 == 1;
         self
     }
 
@@ -152,7 +168,7 @@ impl Code<'_> {
 
     /// The same, of memory at an address in these registers.
     fn memory(address: Registers, reads: Registers, writes: Registers) -> Operands {
-        Operands { address, reads, writes, memory: true, order: Order::Free }
+        Operands { address, reads, writes, memory: true, ..Operands::default() }
     }
 
     fn mod_rm(&self) -> Option<ModRm> {
@@ -199,6 +215,7 @@ impl Code<'_> {
             writes,
             memory: fields.is_memory && form != Form::Nothing,
             order: if waits { Order::Waits } else { Order::Free },
+            ..Operands::default()
         })
     }
 
@@ -304,6 +321,10 @@ impl Code<'_> {
             0x31 => Self::plain(none, RAX | RDX),
             0xa2 => fence.also(RAX | RCX, RAX | RBX | RCX | RDX),
             0xae if matches!(self.bytes, [0xe8..=0xf7]) => fence,
+            // SFENCE
+            0xae if matches!(self.bytes, [0xf8..=0xff]) => {
+                Operands { order: Order::Drain, ..fence }
+            }
             0x40..=0x4f => {
                 let known = self.general(Form::ToRegister)?.without(FLAGS);
                 known.also(FLAGS, none)
@@ -323,7 +344,8 @@ impl Code<'_> {
                 let known = self.general(Form::Exchange)?.also(none, FLAGS);
                 Operands { order: Order::Free, ..known }
             }
-            0xc3 => return self.general(Form::Store),
+            // MOVNTI
+            0xc3 => self.general(Form::Store)?.non_temporal(if self.wide { 8 } else { 4 }),
             0xc7 if self.middle() == 1 => {
                 let pair = RAX | RDX;
                 self.general(Form::Set)?.also(pair | RBX | RCX, pair | FLAGS)
@@ -335,58 +357,6 @@ impl Code<'_> {
             _ => return None,
         })
     }
-
-    /// Instructions of vectors, and those that VEX encodes.
-    fn vector(&self, map: u8, opcode: u8) -> Option<Operands> {
-        let (form, reg, rm) = vector_form(map, opcode, self.repeat)?;
-        let mut known = self.form(form, reg, rm)?;
-        if form == Form::ToRegister {
-            let fields = self.mod_rm()?;
-            known = known.without(FLAGS);
-            if let Some(third) = self.third {
-                // The result's register is a source only where the product is added to it.
-                let adds = map == 2 && (0x96..=0xbf).contains(&opcode);
-                let own = if adds { reg(fields.reg) } else { Registers::NONE };
-                let other = if fields.is_memory { Registers::NONE } else { rm(fields.rm) };
-                known.reads = reg(third) | other | own;
-            }
-            let clears = matches!((map, opcode), (1, 0x57 | 0xef));
-            let same = self.third.map_or(fields.reg, |third| third) == fields.rm;
-            if clears && same && !fields.is_memory {
-                return Some(known.of_nothing());
-            }
-        }
-        Some(known)
-    }
-}
-
-type Kind = fn(u8) -> Registers;
-
-/// What an instruction of vectors does, and of which kind its registers are.
-fn vector_form(map: u8, opcode: u8, repeat: Option<u8>) -> Option<(Form, Kind, Kind)> {
-    let vector: Kind = Registers::vector;
-    Some(match (map, opcode) {
-        (1, 0x77) => return None,
-        (1, 0x10 | 0x28 | 0x5a | 0x5b | 0x6f | 0x70 | 0xe6 | 0xf0) => (Form::Load, vector, vector),
-        (1, 0x7e) if repeat == Some(0xf3) => (Form::Load, vector, vector),
-        (1, 0x11 | 0x13 | 0x17 | 0x29 | 0x2b | 0x7f | 0xd6 | 0xe7) => (Form::Store, vector, vector),
-        (1, 0x7e) => (Form::Store, vector, general),
-        (1, 0x2a | 0x6e) => (Form::Load, vector, general),
-        (1, 0x2c | 0x2d | 0x50 | 0xc5 | 0xd7) => (Form::Load, general, vector),
-        (1, 0x2e | 0x2f) | (2, 0x17) => (Form::Compare, vector, vector),
-        (2, 0x18..=0x1a | 0x1c..=0x25 | 0x2a | 0x30..=0x35 | 0x58..=0x5a | 0x78 | 0x79) => {
-            (Form::Load, vector, vector)
-        }
-        (2, 0xf0) if repeat.is_none() => (Form::Load, general, general),
-        (2, 0xf1) if repeat.is_none() => (Form::Store, general, general),
-        (2, 0xf0..=0xf7) => (Form::ToRegister, general, general),
-        (3, 0x14..=0x17) => (Form::Store, vector, general),
-        (3, 0x19 | 0x39) => (Form::Store, vector, vector),
-        (3, 0x20 | 0x22) => (Form::ToRegister, vector, general),
-        (3, 0xf0) => (Form::Load, general, general),
-        (1..=3, _) => (Form::ToRegister, vector, vector),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

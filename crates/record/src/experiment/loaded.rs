@@ -18,7 +18,7 @@ pub struct LoadedCell {
     pub load: Vec<WorkerPlan>,
     /// What each load worker does.
     pub kernel: StreamKernel,
-    /// Pauses of a load worker between chunks: 0 is full speed, `None` no load at all.
+    /// Pauses of a load worker for each 16 KiB of an array: 0 is full speed, `None` no load at all.
     pub delay: Option<u32>,
     /// The buffer's length in bytes, chaser and load worker alike.
     pub size_bytes: u64,

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 const STORE: &[u8] = &[0x48, 0x89, 0x18]; // mov %rbx,(%rax)
+const STREAM: &[u8] = &[0x48, 0x0f, 0xc3, 0x18]; // movnti %rbx,(%rax)
 
 /// An access of a random program: whose, and which line of which kind.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +15,7 @@ struct Step {
     vcpu: usize,
     line: u64,
     kind: Kind,
-    /// Another instruction than one that loads what its own address is.
+    /// Not a load of what its own address is, nor a store past the caches.
     free: bool,
 }
 
@@ -29,13 +30,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// What each vCPU comes to and has counted, and how many accesses went the quick way.
 fn run(machine: &str, steps: &[Step], quickly: bool) -> (Vec<[u64; 5]>, usize) {
     let engine = engine_of(machine).for_threads();
-    let [follow, read, store] = [FOLLOW, READ, STORE].map(|code| block_of(&[code, COUNT, STEP]));
+    let [follow, read, store, stream] = [FOLLOW, READ, STORE, STREAM].map(|code| block_of(&[code, COUNT, STEP]));
     let mut known = HashMap::new();
     let (mut quick, mut last) = (0, None);
     for step in steps {
         let mut active = engine.enter_as(step.vcpu, step.vcpu);
         let flow = match (step.kind, step.free) {
-            (Kind::Store, _) => store,
+            (Kind::Store, true) => store,
+            (Kind::Store, false) => stream,
             (Kind::Load, true) => read,
             (Kind::Load, false) => follow,
         };
@@ -60,9 +62,8 @@ fn run(machine: &str, steps: &[Step], quickly: bool) -> (Vec<[u64; 5]>, usize) {
             continue;
         }
         let outcome = active.access_on(0, access, None);
-        if active.has_quick_way() {
-            known.insert(place, outcome.known);
-        }
+        known.remove(&place);
+        known.extend(outcome.known.filter(|_| active.has_quick_way()).map(|known| (place, known)));
     }
     let seen = |vcpu: usize| {
         let figures = engine.counters.of(0, vcpu);

@@ -39,6 +39,19 @@ fn loads_and_stores_tell_address_from_value() {
 }
 
 #[test]
+fn stores_past_the_caches_are_known_with_their_size() {
+    let bytes = |word: u32| decode(&word.to_le_bytes()).non_temporal_bytes;
+    assert_eq!(bytes(0xac00_7c1f), 32, "stnp q31, q31, [x0]");
+    assert_eq!(bytes(0x6c00_0400), 16, "stnp d0, d1, [x0]");
+    assert_eq!(bytes(0x2c00_0400), 8, "stnp s0, s1, [x0]");
+    assert_eq!(bytes(0xa801_0440), 16, "stnp x0, x1, [x2, #16]");
+    assert_eq!(bytes(0x2800_0440), 8, "stnp w0, w1, [x2]");
+    assert_eq!(of(0xa801_0440), (x(&[2]), x(&[0, 1]), NONE), "stnp x0, x1, [x2, #16]");
+    assert_eq!(bytes(0xa840_0440), 0, "ldnp x0, x1, [x2]");
+    assert_eq!(bytes(0xa900_0440), 0, "stp x0, x1, [x2]");
+}
+
+#[test]
 fn a_base_that_an_access_advances_is_none_of_what_it_loads() {
     assert_eq!(of(0xf840_8420), (x(&[1]), NONE, x(&[0])), "ldr x0, [x1], #8");
 }

@@ -90,12 +90,39 @@ fn what_orders_memory_is_known() {
     let order = |bytes: &[u8]| decode(bytes).order;
     assert_eq!(order(&[0x0f, 0xae, 0xe8]), Order::Fence, "lfence");
     assert_eq!(order(&[0x0f, 0xae, 0xf0]), Order::Fence, "mfence");
-    assert_eq!(order(&[0x0f, 0xae, 0xf8]), Order::Free, "sfence");
+    assert_eq!(order(&[0x0f, 0xae, 0xf8]), Order::Drain, "sfence");
+    assert_eq!(order(&[0x0f, 0xae, 0x38]), Order::Free, "clflush (%rax)");
     assert_eq!(order(&[0x0f, 0x01, 0xf9]), Order::Fence, "rdtscp");
     assert_eq!(order(&[0x0f, 0xa2]), Order::Fence, "cpuid");
     assert_eq!(order(&[0xf0, 0x48, 0x0f, 0xc1, 0x07]), Order::Waits, "lock xadd %rax,(%rdi)");
     assert_eq!(order(&[0x48, 0x87, 0x07]), Order::Waits, "xchg %rax,(%rdi)");
     assert_eq!(order(&[0x48, 0x87, 0xc7]), Order::Free, "xchg %rax,%rdi");
+}
+
+#[test]
+fn stores_past_the_caches_are_known_with_their_size() {
+    let bytes = |code: &[u8]| {
+        let known = decode(code);
+        assert!(known.memory || known.non_temporal_bytes == 0);
+        known.non_temporal_bytes
+    };
+    assert_eq!(bytes(&[0x0f, 0xc3, 0x08]), 4, "movnti %ecx,(%rax)");
+    assert_eq!(bytes(&[0x48, 0x0f, 0xc3, 0x08]), 8, "movnti %rcx,(%rax)");
+    assert_eq!(bytes(&[0x0f, 0x2b, 0x08]), 16, "movntps %xmm1,(%rax)");
+    assert_eq!(bytes(&[0x66, 0x0f, 0x2b, 0x08]), 16, "movntpd %xmm1,(%rax)");
+    assert_eq!(bytes(&[0xf3, 0x0f, 0x2b, 0x08]), 4, "movntss %xmm1,(%rax)");
+    assert_eq!(bytes(&[0xf2, 0x0f, 0x2b, 0x08]), 8, "movntsd %xmm1,(%rax)");
+    assert_eq!(bytes(&[0x66, 0x0f, 0xe7, 0x0e]), 16, "movntdq %xmm1,(%rsi)");
+    assert_eq!(bytes(&[0x0f, 0xe7, 0x0e]), 8, "movntq %mm1,(%rsi)");
+    assert_eq!(bytes(&[0xc5, 0xf8, 0x2b, 0x08]), 16, "vmovntps %xmm1,(%rax)");
+    assert_eq!(bytes(&[0xc5, 0xfd, 0xe7, 0x08]), 32, "vmovntdq %ymm1,(%rax)");
+    assert_eq!(bytes(&[0xc4, 0xc1, 0x7d, 0xe7, 0x08]), 32, "vmovntdq %ymm1,(%r8)");
+    assert_eq!(bytes(&[0x62, 0xf1, 0x7c, 0x48, 0x2b, 0x08]), 64, "vmovntps %zmm1,(%rax)");
+    let masked = [0x66, 0x0f, 0xf7, 0xca];
+    assert_eq!(bytes(&masked), 1, "maskmovdqu %xmm2,%xmm1");
+    assert_eq!(of(&masked), (general(&[7]), vector(&[1, 2]), Registers::NONE));
+    assert_eq!(bytes(&[0x0f, 0x29, 0x08]), 0, "movaps %xmm1,(%rax)");
+    assert_eq!(bytes(&[0x66, 0x0f, 0x38, 0x2a, 0x08]), 0, "movntdqa (%rax),%xmm1");
 }
 
 proptest! {

@@ -1,0 +1,117 @@
+//! Stores past the caches: lines that are written without being read, and that no cache keeps.
+
+use super::{Access, Active};
+use crate::counters::Kind;
+use crate::elsewhere::{Shadow, There, Went, Written};
+use crate::outcome::{Outcome, Source};
+use crate::pipeline::combining::Piece;
+
+impl Active<'_> {
+    /// A store of so many bytes past the caches: nobody waits for it, but for a fill buffer.
+    pub(super) fn past_caches(
+        &mut self,
+        access: Access,
+        bytes: u8,
+        target: usize,
+        shadow: Option<(&mut Shadow, &[There])>,
+    ) -> Outcome {
+        let (engine, position) = (self.engine, access.position);
+        let instruction = self.state.instruction(position);
+        let reached_ps = self.state.reached_ps(position, self.time_ps.get(), engine.ps_own);
+        let Some(pipeline) = &self.state.pipeline else { return Outcome::default() };
+        let mut issue_ps = pipeline.issue_ps(position, reached_ps);
+        let (walk_ps, _) = self.translation_ps(access, issue_ps);
+        let mut begin_ps = self.walked_ps(issue_ps, walk_ps);
+        let translation_ps = begin_ps - issue_ps;
+        let piece = Piece::new(access.address, bytes, engine.line_shift, instruction);
+        let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
+        let (mut cost_ps, mut queue_ps) = (0, 0);
+        let begins_line = !pipeline.joins(piece);
+        if begins_line {
+            issue_ps = pipeline.room_ps(issue_ps, instruction);
+            begin_ps = begin_ps.max(issue_ps);
+            (cost_ps, queue_ps) = self.written_ps(begin_ps, target);
+        }
+        self.leaves_caches(access);
+        let waited_ps = issue_ps - reached_ps;
+        if let Some((shadow, there)) = shadow {
+            let (kind, line) = (access.kind, piece.line);
+            let went = Went { kind, position, instruction, line, reached_ps, waited_ps, walk_ps };
+            let queue_ps = begins_line.then_some(queue_ps);
+            self.written_beside(access, went, queue_ps, (shadow, there));
+        }
+        self.figures.cost_ps.add(translation_ps + cost_ps);
+        self.figures.time_ps.add(waited_ps);
+        self.time_ps.add(waited_ps);
+        Outcome {
+            effect: self.advances(waited_ps),
+            source: if begins_line { Source::Memory } else { Source::Cache },
+            missed: begins_line,
+            cost_ps,
+            queue_ps,
+            waited_ps,
+            resumed_ps: issue_ps,
+            done_ps: issue_ps,
+            ..Outcome::default()
+        }
+    }
+
+    /// A line is on its way to a node's memory; what that takes, and what of it is waiting for
+    /// bandwidth.
+    fn written_ps(&mut self, begin_ps: u64, target: usize) -> (u64, u64) {
+        let engine = self.engine;
+        let queue_ps = self.queued(begin_ps, target, [0, 1 << engine.line_shift]);
+        let memory_ps = engine.costs.memory_ps(self.home, target, Kind::Store);
+        let cost_ps = memory_ps.saturating_add(queue_ps);
+        if let Some(pipeline) = &mut self.state.pipeline {
+            pipeline.write(begin_ps + cost_ps);
+        }
+        let node = &self.figures.nodes[target];
+        node.misses[Kind::Store as usize].add(1);
+        node.cost_ps.add(cost_ps);
+        node.queue_ps.add(queue_ps);
+        (cost_ps, queue_ps)
+    }
+
+    /// No cache that knows of the store keeps its line: what one had of it goes to memory first.
+    fn leaves_caches(&mut self, access: Access) {
+        let (engine, address) = (self.engine, access.address);
+        self.caches.iter().for_each(|cache| cache.lose(address));
+        let group = engine.shared[engine.groups[self.vcpu]].lock();
+        group.iter().for_each(|cache| cache.lose(address));
+        drop(group);
+        if let Some(thread) = self.thread {
+            let packed = engine.packed.as_ref().and_then(|(_, shared)| shared.as_ref());
+            let regrouped = engine.one_node.iter().chain(packed);
+            regrouped.for_each(|shared| shared.lose(thread, address));
+        }
+        let Some(owners) = &engine.owners else { return };
+        self.state.look(address, access.kind);
+        if owners.forget(address >> engine.line_shift, self.vcpu) {
+            let others = (0..engine.vcpus.len()).filter(|&other| other != self.vcpu);
+            others.for_each(|other| engine.take_away(address, self.vcpu, other));
+        }
+    }
+
+    /// The same store with its page elsewhere: what was waited for bandwidth, if it began a line.
+    fn written_beside(
+        &self,
+        access: Access,
+        went: Went,
+        queue_ps: Option<u64>,
+        (shadow, elsewhere): (&mut Shadow, &[There]),
+    ) {
+        let engine = self.engine;
+        let thread = shadow.thread;
+        for (core, there) in shadow.cores.iter_mut().zip(elsewhere) {
+            let initiator = self.home_by(core.cores(), thread);
+            let memory_ps = engine.costs.memory_ps(initiator, there.node(), Kind::Store);
+            let written = queue_ps.map_or(Written::Joined, |queue_ps| Written::Line {
+                takes_ps: memory_ps.saturating_add(queue_ps),
+            });
+            let walk_ps = core.translate(access.virtual_address, access.address, *there);
+            let walk_ps = walk_ps.map_or(went.walk_ps, |of| engine.translated_ps(self.vcpu, of));
+            core.write(Went { walk_ps, ..went }, written);
+        }
+    }
+}
