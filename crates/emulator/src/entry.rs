@@ -115,8 +115,7 @@ fn install_for_program(
         id,
         flows: Flows::of(arguments.machine.core.is_some(), &target),
         // The model's frames are ours, whatever QEMU does.
-        engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now)
-            .for_threads(),
+        engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now).for_threads(),
         program: Some(program),
         clock: None,
         pmu: None,

@@ -270,7 +270,8 @@ impl Program {
 
     /// Waits for the turn of a seat; whether it has it.
     fn takes_turn(&'static self, seat: usize, patience: Patience) -> bool {
-        let (Some(turn), Some(engine)) = (self.turns.take(seat, patience), self.engine.get()) else {
+        let (Some(turn), Some(engine)) = (self.turns.take(seat, patience), self.engine.get())
+        else {
             return false;
         };
         let born = self.turns.order().born(seat);

@@ -38,7 +38,7 @@ mod translation;
 mod watch;
 
 pub use active::{Active, Begun, Step};
-pub use quick::{By, Hit, Known};
+pub use quick::{By, Hit};
 
 /// Without QEMU's word for it, an instruction takes a nanosecond.
 pub const PS_PER_INSTRUCTION: u64 = 1000;

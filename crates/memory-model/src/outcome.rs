@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::engine::Known;
+use crate::tlb::TlbPlace;
 
 /// What must be done for an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,3 +58,14 @@ pub struct Outcome {
     /// Where its line is to be found next time.
     pub known: Option<Known>,
 }
+
+/// A line as a vCPU accessed it last: where it is to be found if nothing has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    pub(crate) translated: TlbPlace,
+    pub(crate) cached: u32,
+    /// Where the directory has it; [`NOT_WRITTEN`] if the vCPU did not store there.
+    pub(crate) written: u32,
+}
+
+pub(crate) const NOT_WRITTEN: u32 = u32::MAX;

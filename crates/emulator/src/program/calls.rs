@@ -10,9 +10,10 @@ use numalab_memory_model::space::{PAGE_BYTES, Placement};
 
 use super::clocks::{self, Busy};
 use super::futexes::Futex;
+use super::regions::{ANONYMOUS, HEAP};
 use super::syscalls::Call;
 use super::turns::{Leave, Patience};
-use super::world::{ANONYMOUS, HEAP, MOST_CALLERS, World};
+use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, guest_memory};
 use guest_memory::mask;
 
@@ -108,7 +109,8 @@ impl Program {
         order.is_in_call(seat, false);
         order.stops_waiting(seat);
         let is_ready = order.schedule.is_ready(seat);
-        let until_ps = pending.and_then(|of| waits::timed_out(of.call, value).then_some(of.until_ps));
+        let until_ps =
+            pending.and_then(|of| waits::timed_out(of.call, value).then_some(of.until_ps));
         match until_ps.flatten() {
             Some(until_ps) => order.schedule.sleeps_on(seat, until_ps),
             None if pending.is_some_and(|of| waits::sleeps(of.call)) => {}
@@ -149,7 +151,9 @@ impl Program {
         match call {
             Call::BindMemory | Call::SetPolicy => world.placed(seat, call, arguments),
             Call::Clone => self.turns.await_births(),
-            Call::Futex => self.woke(Futex::of(second), arguments, value, world.threads[seat].now_ps),
+            Call::Futex => {
+                self.woke(Futex::of(second), arguments, value, world.threads[seat].now_ps);
+            }
             Call::ClockTime | Call::TimeOfDay => self.tells_time(world, seat, call, arguments),
             _ => world.mapped(seat, call, arguments, value),
         }
@@ -240,7 +244,8 @@ impl World {
             Call::Map => {
                 let end = value + length.next_multiple_of(PAGE_BYTES);
                 self.unmap(value, length);
-                let file = (fourth & MAPS_NO_FILE == 0).then(|| guest_memory::file(fifth)).flatten();
+                let file =
+                    (fourth & MAPS_NO_FILE == 0).then(|| guest_memory::file(fifth)).flatten();
                 let name = file.unwrap_or_else(|| ANONYMOUS.to_owned());
                 let callers = self.threads[seat].calls.callers(MOST_CALLERS);
                 self.regions.add(value, end, name, callers);

@@ -2,7 +2,8 @@
 
 use numalab_memory_model::arguments::MOST_BESIDE;
 use numalab_memory_model::counters::Kind;
-use numalab_memory_model::engine::{Engine, Known, There};
+use numalab_memory_model::engine::{Engine, There};
+use numalab_memory_model::outcome::Known;
 use numalab_memory_model::space::{PAGE_BYTES, Page};
 
 use super::account::Account;
@@ -51,7 +52,7 @@ impl Pages {
             return None;
         }
         let number = address / PAGE_BYTES;
-        let known = self.known[(number % PAGES as u64) as usize].as_ref();
+        let known = self.known[place(number)].as_ref();
         known.filter(|known| known.number == number)
     }
 
@@ -61,8 +62,13 @@ impl Pages {
             self.generation = generation;
             self.known.fill(None);
         }
-        self.known[(page.number % PAGES as u64) as usize] = Some(page);
+        self.known[place(page.number)] = Some(page);
     }
+}
+
+#[inline]
+fn place(number: u64) -> usize {
+    usize::try_from(number % PAGES as u64).unwrap_or(0)
 }
 
 /// A line that a thread accessed last of those that share its place. It fills one of the host's lines:
@@ -123,8 +129,8 @@ impl Lines {
     pub fn of(&mut self, address: u64, knows_owners: bool) -> Option<&mut Recent> {
         let line = address / LINE_BYTES;
         let recent = self.recent[(line % LINES as u64) as usize].as_mut()?;
-        let is_known = recent.line == line
-            && (knows_owners || recent.used.owner(address) == recent.owner);
+        let is_known =
+            recent.line == line && (knows_owners || recent.used.owner(address) == recent.owner);
         is_known.then_some(recent)
     }
 

@@ -161,8 +161,7 @@ impl PageUse {
         let line = self.line(address);
         let LineState { owner, heat, changed } = LineState::of(line.load(Relaxed));
         let own = u8::try_from(seat % (MOST_THREADS - 1)).unwrap_or(0) + 1;
-        let stays =
-            owner == own || kind == Kind::Load && (owner == 0 || owner == READ_BY_SEVERAL);
+        let stays = owner == own || kind == Kind::Load && (owner == 0 || owner == READ_BY_SEVERAL);
         if stays && heat == 0 {
             return Line::Quiet;
         }

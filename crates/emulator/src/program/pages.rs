@@ -56,13 +56,7 @@ impl Pages {
 
     /// A page that is touched for the first time. Its record lives for good, since threads
     /// remember it; it serves another page when this one is gone.
-    pub fn add(
-        &mut self,
-        number: u64,
-        region: usize,
-        page: Page,
-        seat: usize,
-    ) -> &'static PageUse {
+    pub fn add(&mut self, number: u64, region: usize, page: Page, seat: usize) -> &'static PageUse {
         let record = self.free.pop();
         let record = record.inspect(|record| record.renew(region, page, seat));
         let record =

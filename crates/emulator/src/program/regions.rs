@@ -4,7 +4,6 @@ use std::fs;
 use std::ops::Range;
 
 use super::huge::{Huge, Said};
-use super::world::{ANONYMOUS, HEAP};
 
 /// Regions that are told apart; later ones are counted together.
 pub const MOST: usize = 1024;
@@ -13,6 +12,10 @@ const OTHERS: usize = MOST - 1;
 const MOST_GROWN: usize = MOST / 4;
 /// Places in the code at which a region is touched first that are told apart.
 const MOST_TOUCHES: usize = 16;
+
+pub const STACK: &str = "[stack]";
+pub const HEAP: &str = "[heap]";
+pub const ANONYMOUS: &str = "[anonymous]";
 
 /// A range of addresses that a program uses as one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -239,7 +239,8 @@ impl Schedule {
     /// The time of the one furthest behind of all other cpus that have something to do, and of those
     /// who sleep.
     fn others_ps(&self, cpu: usize) -> Option<u64> {
-        let busy = self.cpus.iter().enumerate().filter(|(at, of)| *at != cpu && !of.queue.is_empty());
+        let busy =
+            self.cpus.iter().enumerate().filter(|(at, of)| *at != cpu && !of.queue.is_empty());
         let sleepers = self.seats.iter().filter_map(|seat| match seat.state {
             State::Sleeps(until_ps) => Some(until_ps),
             _ => None,
@@ -250,10 +251,11 @@ impl Schedule {
     /// Those who sleep until a time that all have come to go on.
     fn wake_sleepers(&mut self) {
         loop {
-            let sleepers = self.seats.iter().enumerate().filter_map(|(at, seat)| match seat.state {
-                State::Sleeps(until_ps) => Some((until_ps, at)),
-                _ => None,
-            });
+            let sleepers =
+                self.seats.iter().enumerate().filter_map(|(at, seat)| match seat.state {
+                    State::Sleeps(until_ps) => Some((until_ps, at)),
+                    _ => None,
+                });
             let Some((until_ps, seat)) = sleepers.min() else { return };
             let busy = self.cpus.iter().filter(|cpu| !cpu.queue.is_empty());
             if busy.map(|cpu| cpu.now_ps).min().is_some_and(|now_ps| now_ps < until_ps) {

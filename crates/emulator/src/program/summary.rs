@@ -134,11 +134,11 @@ fn pages_alike(alike: &Alike, sum: &Sum, machine: &Machine) -> PagesAlike {
 
 fn accesses(world: &World, region: usize) -> Vec<RegionAccesses> {
     let nodes = world.engine.arguments.machine.nodes.len();
-    let of = |(seat, thread): (usize, &Box<Thread>), node: usize| {
+    let of = |(seat, thread): (usize, &Thread), node: usize| {
         let done = thread.account.of(region * nodes + node);
         (done.accesses != [0; 2]).then(|| from(world, seat, node, done))
     };
-    let threads = world.threads.iter().enumerate();
+    let threads = world.threads.iter().map(Box::as_ref).enumerate();
     threads.flat_map(|thread| (0..nodes).filter_map(move |node| of(thread, node))).collect()
 }
 

@@ -57,7 +57,7 @@ pub enum Call {
 }
 
 use Call::{
-    Advise, BindMemory, Break, Clone as Make, ClockSleep, ClockTime, EventPoll, Execute, Exit,
+    Advise, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute, Exit,
     ExitGroup, Futex, Map, Poll, PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep,
     TimeOfDay, Transfer, Unmap, Waits, Yield,
 };
@@ -188,66 +188,72 @@ impl Numbers {
 mod tests {
     use super::*;
 
+    #[cfg(target_arch = "x86_64")]
+    const EXPECTED: [(i64, Call); 24] = [
+        (libc::SYS_mmap, Map),
+        (libc::SYS_munmap, Unmap),
+        (libc::SYS_mremap, Remap),
+        (libc::SYS_brk, Break),
+        (libc::SYS_madvise, Advise),
+        (libc::SYS_mbind, BindMemory),
+        (libc::SYS_set_mempolicy, SetPolicy),
+        (libc::SYS_sched_setaffinity, SetAffinity),
+        (libc::SYS_execve, Execute),
+        (libc::SYS_futex, Futex),
+        (libc::SYS_clone, Make),
+        (libc::SYS_exit, Exit),
+        (libc::SYS_exit_group, ExitGroup),
+        (libc::SYS_sched_yield, Yield),
+        (libc::SYS_clock_gettime, ClockTime),
+        (libc::SYS_gettimeofday, TimeOfDay),
+        (libc::SYS_nanosleep, Sleep),
+        (libc::SYS_clock_nanosleep, ClockSleep),
+        (libc::SYS_poll, Poll),
+        (libc::SYS_ppoll, PollNs),
+        (libc::SYS_select, Select),
+        (libc::SYS_pselect6, SelectNs),
+        (libc::SYS_epoll_wait, EventPoll),
+        (libc::SYS_epoll_pwait, EventPoll),
+    ];
+
+    #[cfg(target_arch = "x86_64")]
+    const TRANSFERS: [i64; 9] = [
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_readv,
+        libc::SYS_writev,
+        libc::SYS_sendto,
+        libc::SYS_recvfrom,
+        libc::SYS_sendmsg,
+        libc::SYS_recvmsg,
+        libc::SYS_recvmmsg,
+    ];
+
+    #[cfg(target_arch = "x86_64")]
+    const WAITS: [i64; 13] = [
+        libc::SYS_pause,
+        libc::SYS_connect,
+        libc::SYS_accept,
+        libc::SYS_accept4,
+        libc::SYS_wait4,
+        libc::SYS_waitid,
+        libc::SYS_semop,
+        libc::SYS_semtimedop,
+        libc::SYS_msgrcv,
+        libc::SYS_flock,
+        libc::SYS_rt_sigtimedwait,
+        libc::SYS_rt_sigsuspend,
+        libc::SYS_io_getevents,
+    ];
+
     /// Against the numbers of the C library that the tests run on.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn numbers_are_those_of_linux() {
-        let expected = [
-            (libc::SYS_mmap, Map),
-            (libc::SYS_munmap, Unmap),
-            (libc::SYS_mremap, Remap),
-            (libc::SYS_brk, Break),
-            (libc::SYS_madvise, Advise),
-            (libc::SYS_mbind, BindMemory),
-            (libc::SYS_set_mempolicy, SetPolicy),
-            (libc::SYS_sched_setaffinity, SetAffinity),
-            (libc::SYS_execve, Execute),
-            (libc::SYS_futex, Futex),
-            (libc::SYS_clone, Make),
-            (libc::SYS_exit, Exit),
-            (libc::SYS_exit_group, ExitGroup),
-            (libc::SYS_sched_yield, Yield),
-            (libc::SYS_clock_gettime, ClockTime),
-            (libc::SYS_gettimeofday, TimeOfDay),
-            (libc::SYS_nanosleep, Sleep),
-            (libc::SYS_clock_nanosleep, ClockSleep),
-            (libc::SYS_poll, Poll),
-            (libc::SYS_ppoll, PollNs),
-            (libc::SYS_select, Select),
-            (libc::SYS_pselect6, SelectNs),
-            (libc::SYS_epoll_wait, EventPoll),
-            (libc::SYS_epoll_pwait, EventPoll),
-        ];
-        let transfers = [
-            libc::SYS_read,
-            libc::SYS_write,
-            libc::SYS_readv,
-            libc::SYS_writev,
-            libc::SYS_sendto,
-            libc::SYS_recvfrom,
-            libc::SYS_sendmsg,
-            libc::SYS_recvmsg,
-            libc::SYS_recvmmsg,
-        ];
-        let waits = [
-            libc::SYS_pause,
-            libc::SYS_connect,
-            libc::SYS_accept,
-            libc::SYS_accept4,
-            libc::SYS_wait4,
-            libc::SYS_waitid,
-            libc::SYS_semop,
-            libc::SYS_semtimedop,
-            libc::SYS_msgrcv,
-            libc::SYS_flock,
-            libc::SYS_rt_sigtimedwait,
-            libc::SYS_rt_sigsuspend,
-            libc::SYS_io_getevents,
-        ];
-        let all = expected
+        let all = EXPECTED
             .into_iter()
-            .chain(transfers.map(|number| (number, Transfer)))
-            .chain(waits.map(|number| (number, Waits)));
+            .chain(TRANSFERS.map(|number| (number, Transfer)))
+            .chain(WAITS.map(|number| (number, Waits)));
         let numbers = Numbers::of("x86_64").unwrap();
         let mut known = 0;
         for (number, call) in all {

@@ -20,8 +20,8 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use super::futexes::Futexes;
-use super::{guest_memory, lock};
 use super::schedule::{Schedule, Turn};
+use super::{guest_memory, lock};
 
 /// Nobody has the turn: all wait for the kernel.
 const NOBODY: usize = usize::MAX;

@@ -11,7 +11,7 @@ use super::contention::{Contention, Use};
 use super::memory::{Counts, Remembered};
 use super::page_use::{LINE_BYTES, Line};
 use super::pages::Pages;
-use super::regions::Regions;
+use super::regions::{ANONYMOUS, Regions, STACK};
 use super::thread::Thread;
 use super::turns::Born;
 
@@ -20,9 +20,6 @@ use super::turns::Born;
 const SETTLES_PS: u64 = 500_000;
 /// Calls that are told of a place in the code.
 pub const MOST_CALLERS: usize = 12;
-pub const STACK: &str = "[stack]";
-pub const HEAP: &str = "[heap]";
-pub const ANONYMOUS: &str = "[anonymous]";
 
 /// An access of a thread.
 pub struct Made<'a> {
@@ -42,6 +39,7 @@ pub struct World {
     /// The model of the machine.
     pub engine: &'static Engine,
     /// By seat.
+    #[expect(clippy::vec_box, reason = "who runs is known by where it lies")]
     pub threads: Vec<Box<Thread>>,
     /// Where pages lie.
     pub space: Space,

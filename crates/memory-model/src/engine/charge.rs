@@ -1,12 +1,11 @@
 //! What an access takes: caches, memory, queues, and what of it goes on beside it.
 
 use super::coherence::Transfer;
-use super::quick::{Known, NOT_WRITTEN};
 use super::{Access, Active, Engine};
 use crate::arguments::Mode;
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There, Went};
-use crate::outcome::{Effect, Outcome, Source};
+use crate::outcome::{Effect, Known, NOT_WRITTEN, Outcome, Source};
 use crate::regrouped::Regrouped;
 use crate::tlb::TlbPlace;
 

@@ -4,19 +4,8 @@
 
 use super::{Active, Engine};
 use crate::counters::Kind;
+use crate::outcome::{Known, NOT_WRITTEN};
 use crate::pipeline::flow::{Accessor, Flow};
-use crate::tlb::TlbPlace;
-
-/// A line as a vCPU accessed it last: where it is to be found if nothing has changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known {
-    pub(super) translated: TlbPlace,
-    pub(super) cached: u32,
-    /// Where the directory has it; [`NOT_WRITTEN`] if the vCPU did not store there.
-    pub(super) written: u32,
-}
-
-pub(super) const NOT_WRITTEN: u32 = u32::MAX;
 
 /// An instruction that accesses memory, as its block was translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

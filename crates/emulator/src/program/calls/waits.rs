@@ -142,7 +142,10 @@ mod tests {
         assert_eq!(until(Call::ClockSleep, [1, 0, two_ms, 0, 0, 0]), Some(NOW_PS + 2 * MS_PS));
         assert_eq!(until(Call::Poll, [0, 0, 3, 0, 0, 0]), Some(NOW_PS + 3 * MS_PS));
         assert_eq!(until(Call::EventPoll, [0, 0, 0, u64::from(u32::MAX), 0, 0]), None, "-1");
-        assert_eq!(until(Call::Select, [0, 0, 0, 0, time([0, 2_000]), 0]), Some(NOW_PS + 2 * MS_PS));
+        assert_eq!(
+            until(Call::Select, [0, 0, 0, 0, time([0, 2_000]), 0]),
+            Some(NOW_PS + 2 * MS_PS)
+        );
         assert_eq!(until(Call::Select, [0; 6]), None, "no limit");
         let shows_ns = program.clocks.shows_ns(MONOTONIC, 7_000_000, Default::default()).unwrap();
         let at = time(super::super::super::clocks::seconds(shows_ns, NS));

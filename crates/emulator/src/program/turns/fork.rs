@@ -27,7 +27,8 @@ impl Turns {
     /// The calling thread is the only one that is left.
     fn is_alone(&self, order: &mut Order) {
         let own = thread::current().id();
-        let is_own = |host: &Option<super::Host>| host.as_ref().is_some_and(|of| of.thread.id() == own);
+        let is_own =
+            |host: &Option<super::Host>| host.as_ref().is_some_and(|of| of.thread.id() == own);
         let Some(seat) = order.hosts.iter().position(is_own) else { return };
         for (of, host) in order.hosts.iter_mut().enumerate() {
             if of != seat {

@@ -112,7 +112,9 @@ impl BlockedSignals {
 impl Drop for BlockedSignals {
     fn drop(&mut self) {
         // SAFETY: the set is the one that was in force before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut())
+        };
     }
 }
 
