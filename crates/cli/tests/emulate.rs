@@ -6,6 +6,8 @@
 
 #[path = "programs/lab.rs"]
 mod lab;
+#[path = "programs/real.rs"]
+mod real;
 
 use std::process::{Command, Output};
 

@@ -44,6 +44,9 @@ fn build() -> Result<Lab, String> {
         ("answers", "cc", "-g", "answers"),
         ("stream", "cc", "-fopenmp", "stream"),
         ("births", "cc", "-static", "births"),
+        ("children", "cc", "-g", "children"),
+        ("cpus", "cc", "-g", "cpus"),
+        ("omp", "cc", "-fopenmp", "omp"),
         ("overlap", "cc", "-static", "overlap"),
         ("overlap", "aarch64-linux-gnu-gcc", "-static", "overlap-aarch64"),
     ];

@@ -155,6 +155,8 @@ impl Program {
                 self.woke(Futex::of(second), arguments, value, world.threads[seat].now_ps);
             }
             Call::ClockTime | Call::TimeOfDay => self.tells_time(world, seat, call, arguments),
+            Call::GetAffinity if is_own(address) => self.tells_cpus(seat, arguments[2], value),
+            Call::GetCpu => tells_cpu(world, seat, arguments),
             _ => world.mapped(seat, call, arguments, value),
         }
         if call == Call::Advise && DISCARDS.contains(&arguments[2]) {
@@ -197,10 +199,17 @@ impl Program {
         }
     }
 
+    /// The mask that a thread asked for, of so many bytes, has the cpus of the machine.
+    fn tells_cpus(&self, seat: usize, address: u64, bytes: u64) {
+        let order = self.turns.order();
+        let bytes = usize::try_from(bytes).unwrap_or(0);
+        guest_memory::write_mask(address, bytes, order.schedule.allowed(seat));
+    }
+
     /// The thread of a seat, which has the turn, may run on these cpus alone.
     fn set_affinity(&'static self, seat: usize, arguments: [u64; 6]) {
         let [thread, bytes, address, ..] = arguments;
-        let Some(world) = self.in_turn(seat).filter(|_| thread == 0) else { return };
+        let Some(world) = self.in_turn(seat).filter(|_| is_own(thread)) else { return };
         let now_ps = self.leaves(world, seat);
         let mut order = self.turns.order();
         order.schedule.allows(seat, &mask(address, bytes * 8), now_ps);
@@ -297,6 +306,24 @@ impl World {
         } else if end < old_end {
             self.unmap(end, old_end - end);
             self.regions.remove(end, old_end);
+        }
+    }
+}
+
+/// Whether a call that names a thread means the one that calls.
+fn is_own(thread: u64) -> bool {
+    // SAFETY: it takes nothing, and never fails.
+    thread == 0 || i32::try_from(thread) == Ok(unsafe { libc::gettid() })
+}
+
+/// A thread is told on which cpu of the machine it is, and on which node.
+fn tells_cpu(world: &World, seat: usize, [cpu_at, node_at, ..]: [u64; 6]) {
+    let thread = &world.threads[seat];
+    let node = world.engine.arguments.machine.nodes[thread.home].id;
+    let cpu = u32::try_from(thread.cpu).unwrap_or(0);
+    for (address, number) in [(cpu_at, cpu), (node_at, node)] {
+        if address != 0 {
+            guest_memory::write(address, &number.to_ne_bytes());
         }
     }
 }

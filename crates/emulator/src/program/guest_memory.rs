@@ -29,15 +29,30 @@ pub fn words(address: u64) -> Option<[i64; 2]> {
     Some([at(0)?, at(8)?])
 }
 
-/// Writes two words of 64 bits where the program may write them.
-pub fn write_words(address: u64, words: [i64; 2]) {
-    let local = libc::iovec { iov_base: words.as_ptr().cast_mut().cast(), iov_len: 16 };
+/// Writes bytes where the program may write them.
+pub fn write(address: u64, bytes: &[u8]) {
+    let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let place = usize::try_from(address).unwrap_or(0);
-    let remote = libc::iovec { iov_base: std::ptr::without_provenance_mut(place), iov_len: 16 };
-    // SAFETY: the kernel reads 16 bytes of `words`, and checks the other address.
+    let remote =
+        libc::iovec { iov_base: std::ptr::without_provenance_mut(place), iov_len: bytes.len() };
+    // SAFETY: the kernel reads the bytes that are ours, and checks the other address.
     unsafe {
         libc::process_vm_writev(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
     };
+}
+
+/// Writes two words of 64 bits.
+pub fn write_words(address: u64, words: [i64; 2]) {
+    write(address, &words.map(i64::to_ne_bytes).concat());
+}
+
+/// Writes a mask of so many bytes in which the bits of these numbers are set.
+pub fn write_mask(address: u64, bytes: usize, bits: impl Iterator<Item = usize>) {
+    let mut mask = vec![0_u8; bytes.min(MOST_MASK_BYTES)];
+    for bit in bits.filter(|bit| bit / 8 < bytes.min(MOST_MASK_BYTES)) {
+        mask[bit / 8] |= 1 << (bit % 8);
+    }
+    write(address, &mask);
 }
 
 /// The numbers of the bits that are set in a mask of so many bits.
@@ -106,6 +121,15 @@ mod tests {
         assert_eq!(mask((&raw const words) as u64, 128), [0, 2, 63, 65]);
         assert_eq!(mask((&raw const words) as u64, 4), [0, 2]);
         assert!(mask(8, 64).is_empty());
+    }
+
+    #[test]
+    fn a_mask_is_written_as_it_is_read_and_no_longer_than_asked_for() {
+        let words = Box::leak(Box::new([u64::MAX; 2]));
+        let address = words.as_ptr() as u64;
+        write_mask(address, 8, [0, 2, 63, 65].into_iter());
+        assert_eq!(mask(address, 64), [0, 2, 63]);
+        assert_eq!(words[1], u64::MAX);
     }
 
     #[test]

@@ -221,6 +221,11 @@ impl Schedule {
         }
     }
 
+    /// The cpus that the thread of a seat may run on.
+    pub fn allowed(&self, seat: usize) -> impl Iterator<Item = usize> {
+        self.order.iter().copied().filter(move |&cpu| self.may_run(seat, cpu))
+    }
+
     /// The threads that are there, in the order of their seats.
     pub fn seats(&self) -> usize {
         self.seats.len()

@@ -20,6 +20,10 @@ pub enum Call {
     SetPolicy,
     /// sched_setaffinity(2)
     SetAffinity,
+    /// sched_getaffinity(2)
+    GetAffinity,
+    /// getcpu(2)
+    GetCpu,
     /// execve(2)
     Execute,
     /// futex(2)
@@ -58,8 +62,8 @@ pub enum Call {
 
 use Call::{
     Advise, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute, Exit,
-    ExitGroup, Futex, Map, Poll, PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep,
-    TimeOfDay, Transfer, Unmap, Waits, Yield,
+    ExitGroup, Futex, GetAffinity, GetCpu, Map, Poll, PollNs, Remap, Select, SelectNs, SetAffinity,
+    SetPolicy, Sleep, TimeOfDay, Transfer, Unmap, Waits, Yield,
 };
 
 const X86_64: &[(i64, Call)] = &[
@@ -95,6 +99,7 @@ const X86_64: &[(i64, Call)] = &[
     (130, Waits),
     (202, Futex),
     (203, SetAffinity),
+    (204, GetAffinity),
     (208, Waits),
     (220, Waits),
     (228, ClockTime),
@@ -109,6 +114,7 @@ const X86_64: &[(i64, Call)] = &[
     (281, EventPoll),
     (288, Waits),
     (299, Transfer),
+    (309, GetCpu),
 ];
 const AARCH64: &[(i64, Call)] = &[
     (22, EventPoll),
@@ -127,9 +133,11 @@ const AARCH64: &[(i64, Call)] = &[
     (113, ClockTime),
     (115, ClockSleep),
     (122, SetAffinity),
+    (123, GetAffinity),
     (124, Yield),
     (133, Waits),
     (137, Waits),
+    (168, GetCpu),
     (169, TimeOfDay),
     (188, Waits),
     (192, Waits),
@@ -189,7 +197,7 @@ mod tests {
     use super::*;
 
     #[cfg(target_arch = "x86_64")]
-    const EXPECTED: [(i64, Call); 24] = [
+    const EXPECTED: [(i64, Call); 26] = [
         (libc::SYS_mmap, Map),
         (libc::SYS_munmap, Unmap),
         (libc::SYS_mremap, Remap),
@@ -198,6 +206,8 @@ mod tests {
         (libc::SYS_mbind, BindMemory),
         (libc::SYS_set_mempolicy, SetPolicy),
         (libc::SYS_sched_setaffinity, SetAffinity),
+        (libc::SYS_sched_getaffinity, GetAffinity),
+        (libc::SYS_getcpu, GetCpu),
         (libc::SYS_execve, Execute),
         (libc::SYS_futex, Futex),
         (libc::SYS_clone, Make),

@@ -1,0 +1,89 @@
+//! Programs as they are used: they write and return what they do without the emulator.
+
+use std::process::{Command, Output};
+
+use crate::MACHINE;
+use crate::lab::{Lab, lab};
+
+impl Lab {
+    /// Runs a command with the emulator and without; what it wrote and returned, which is the same.
+    fn as_ever(&self, command: &[&str]) -> Output {
+        let mut plain = Command::new(command[0]);
+        plain.args(&command[1..]).env("OMP_NUM_THREADS", "4");
+        let plain = plain.output().expect("it starts");
+        let emulated = self.run(&MACHINE, command);
+        let told = String::from_utf8_lossy(&emulated.stderr);
+        assert_eq!(emulated.status.code(), plain.status.code(), "{command:?}: {told}");
+        let wrote = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(wrote(&emulated), wrote(&plain), "{command:?}: {told}");
+        assert!(told.contains("What a program's memory costs"), "{command:?}: {told}");
+        emulated
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.directory.join(name).to_string_lossy().into_owned()
+    }
+}
+
+#[test]
+fn a_compiler_a_database_and_a_compressor_of_two_threads_do_what_they_do() {
+    let Some(lab) = lab() else { return };
+    lab.as_ever(&["gcc", "-O1", "-S", "-o", "-", &lab.file("small.c")]);
+    lab.as_ever(&["sqlite3", ":memory:", &format!(".read {}", lab.file("rows.sql"))]);
+    lab.as_ever(&["xz", "-T2", "--block-size=100KiB", "-1", "-c", &lab.file("text")]);
+}
+
+#[test]
+fn threads_processes_and_signals_do_what_they_do() {
+    let Some(lab) = lab() else { return };
+    assert_eq!(lab.as_ever(&[&lab.program("children")]).status.code(), Some(3));
+    let script = "import threading, multiprocessing\n\
+        def add(n): return sum(range(n))\n\
+        threads = [threading.Thread(target=add, args=(9000,)) for _ in range(4)]\n\
+        [thread.start() for thread in threads]; [thread.join() for thread in threads]\n\
+        with multiprocessing.Pool(2) as pool: print(pool.map(add, [1000, 2000, 3000]))\n";
+    lab.as_ever(&["/usr/bin/python3", "-c", script]);
+}
+
+#[test]
+fn a_program_is_told_the_cpus_of_the_machine_and_openmp_uses_them() {
+    let Some(lab) = lab() else { return };
+    let output = lab.run(&MACHINE, &[&lab.program("cpus")]);
+    let told = "0 1 2 3 on 0 of node 0\n3 on 3 of node 1\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), told);
+    lab.as_ever(&[&lab.program("omp")]);
+}
+
+#[test]
+fn sysbench_measures_the_time_of_the_machine_and_the_same_each_time() {
+    let Some(lab) = lab() else { return };
+    let words = ["sysbench", "mutex", "--threads=4", "--mutex-num=8", "--mutex-locks=200"];
+    let words = [&words[..], &["--mutex-loops=10", "run"]].concat();
+    let total = || {
+        let output = lab.run(&MACHINE, &words);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}");
+        let line = text.lines().find(|line| line.contains("total time:")).expect("a time");
+        line.split_whitespace().last().expect("a word").to_owned()
+    };
+    let first = total();
+    let seconds: f64 = first.trim_end_matches('s').parse().expect("seconds");
+    assert!(seconds > 0.0 && seconds < 0.1, "{first}: of the machine, not of the emulator");
+    assert_eq!(total(), first);
+}
+
+#[test]
+fn a_server_answers_its_clients() {
+    let Some(lab) = lab() else { return };
+    let socket = lab.file("redis.socket");
+    let script = format!(
+        "redis-server --port 0 --unixsocket {socket} --save '' >{socket}.log & server=$!\n\
+         for i in $(seq 200); do redis-cli -s {socket} ping >/dev/null 2>&1 && break; sleep 0.1; done\n\
+         redis-cli -s {socket} set key value; redis-cli -s {socket} get key\n\
+         redis-benchmark -s {socket} -q -n 500 -c 4 -t set,get >/dev/null || echo failed\n\
+         redis-cli -s {socket} shutdown nosave; wait $server; echo server $?"
+    );
+    let output = lab.run(&MACHINE, &["sh", "-c", &script]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "OK\nvalue\nserver 0\n", "{told}");
+}
