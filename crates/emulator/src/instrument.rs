@@ -223,7 +223,7 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
     plugin.watch_ranges(address);
     let kind = if store { Kind::Store } else { Kind::Load };
     let position = u32::try_from(position as usize).unwrap_or(0);
-    let access = Access { address, virtual_address, kind, position };
+    let access = Access { address, virtual_address, kind, position, table: None };
     let outcome = plugin.engine.enter(vcpu).access(access);
     plugin.apply(vcpu, outcome.effect);
 }

@@ -216,7 +216,13 @@ mod tests {
         engine.mark(0, Marker::Phase(2));
         engine.block(1, 5);
         for (address, kind) in [(0, Kind::Load), (1 << 20, Kind::Store), (1 << 30, Kind::Load)] {
-            engine.enter(1).access(Access { address, virtual_address: address, kind, position: 0 });
+            engine.enter(1).access(Access {
+                address,
+                virtual_address: address,
+                kind,
+                position: 0,
+                table: None,
+            });
         }
         engine.io(1);
         b"walk".iter().for_each(|letter| assert_eq!(engine.mark(1, Marker::Letter(*letter)).1, 0));

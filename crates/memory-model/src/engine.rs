@@ -56,6 +56,8 @@ pub struct Access {
     pub kind: Kind,
     /// Place of its instruction in the block, from 0.
     pub position: u32,
+    /// Position of the node that has the page's table, where that is known.
+    pub table: Option<usize>,
 }
 
 /// The model of a machine.

@@ -38,6 +38,9 @@ pub struct Page {
     pub node: usize,
     /// Whether the program itself said where it lies.
     pub bound: bool,
+    /// Position of the node that has the page table with its entry: that of the thread which was the
+    /// first in the 2 MiB around.
+    pub table: usize,
 }
 
 /// A program's address space on a machine.
@@ -96,7 +99,8 @@ impl Space {
             self.pages.extend((0..HUGE_PAGES).map(|at| (begin + at, page(at))));
             return Some(page(number - begin));
         }
-        let page = Page { bound, ..place(self, false)? };
+        let table = self.in_block(number).map_or(home, |page| page.table);
+        let page = Page { bound, table, ..place(self, false)? };
         self.pages.insert(number, page);
         Some(page)
     }
@@ -104,7 +108,11 @@ impl Space {
     /// The node of what has been touched of the 2 MiB that a page lies in: of their first page, if
     /// nodes differ.
     pub fn node_of_block(&self, number: u64) -> Option<usize> {
-        self.pages.range(block(number)).next().map(|(_, page)| page.node)
+        self.in_block(number).map(|page| page.node)
+    }
+
+    fn in_block(&self, number: u64) -> Option<&Page> {
+        self.pages.range(block(number)).next().map(|(_, page)| page)
     }
 
     fn placement_of(&self, number: u64) -> Option<&Placement> {
@@ -137,15 +145,16 @@ impl Space {
         // No huge page on another node where there are small ones on the first (`defrag`).
         let nodes = if huge { 1 } else { nearest.len() };
         let mut order = nearest[first].iter().filter(allowed).take(nodes);
-        order.find_map(|&node| Some(Page { frame: pools[node].take(huge)?, node, bound: true }))
+        order.find_map(|&node| {
+            Some(Page { frame: pools[node].take(huge)?, node, bound: true, table: home })
+        })
     }
 
     /// Moves a page to a node, if that has room.
     pub fn move_page(&mut self, number: u64, node: usize) -> Option<Page> {
-        let frame = self.pools.get_mut(node)?.take(false)?;
-        let bound = self.pages.get(&number).is_some_and(|page| page.bound);
-        let page = Page { frame, node, bound };
-        let old = self.pages.insert(number, page)?;
+        let old = *self.pages.get(&number)?;
+        let page = Page { frame: self.pools.get_mut(node)?.take(false)?, node, ..old };
+        self.pages.insert(number, page);
         self.pools[old.node].free(old.frame);
         Some(page)
     }
@@ -198,7 +207,7 @@ impl Space {
         for (number, old) in elsewhere {
             if let Some(new) = self.place(number, home, placement, false) {
                 self.pools[old.node].free(old.frame);
-                self.pages.insert(number, new);
+                self.pages.insert(number, Page { table: old.table, ..new });
             }
         }
     }
@@ -284,6 +293,19 @@ mod tests {
         assert_eq!(node(&mut space, 7, 0, &Placement::Local), Some(2));
         space.discard(7..8);
         assert_eq!(node(&mut space, 7, 0, &Placement::Local), Some(0));
+    }
+
+    #[test]
+    fn the_table_of_2_mib_lies_with_who_touches_them_first_wherever_pages_do() {
+        let mut space = space();
+        space.set_placement(0..8, Some(Placement::Bind(vec![2])), false, 0);
+        let mut table = |number, home| {
+            let page = space.touch(number, home, None, false).expect("there is room");
+            (page.node, page.table)
+        };
+        assert_eq!([table(3, 1), table(20, 0), table(HUGE_PAGES, 0)], [(2, 1), (0, 1), (0, 0)]);
+        let moved = space.move_page(20, 2).expect("there is room");
+        assert_eq!((moved.node, moved.table), (2, 1));
     }
 
     #[test]

@@ -157,8 +157,11 @@ mod tests {
     use numalab_memory_model::space::Page;
 
     fn touch(slot: usize, kind: Kind) -> Touch {
-        let used: &PageUse =
-            Box::leak(Box::new(PageUse::new(0, Page { frame: 0, node: 0, bound: false }, 0)));
+        let used: &PageUse = Box::leak(Box::new(PageUse::new(
+            0,
+            Page { frame: 0, node: 0, bound: false, table: 0 },
+            0,
+        )));
         Touch { slot, kind, used, home: 1 }
     }
 

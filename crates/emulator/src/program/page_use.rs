@@ -232,7 +232,7 @@ mod tests {
     use Kind::{Load, Store};
 
     const fn on(node: usize) -> Page {
-        Page { frame: 0, node, bound: false }
+        Page { frame: 0, node, bound: false, table: 0 }
     }
 
     const UNIT_PS: u64 = 1 << UNIT_BITS;

@@ -128,7 +128,7 @@ fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
 mod tests {
     use super::*;
 
-    const HOME: Page = Page { frame: 0, node: 0, bound: false };
+    const HOME: Page = Page { frame: 0, node: 0, bound: false, table: 0 };
     /// A thread of a seat, on a node, makes so many loads and stores.
     fn access(page: &PageUse, (seat, home): (usize, usize), accesses: [u64; 2]) {
         page.uses(seat, home);

@@ -142,7 +142,8 @@ impl World {
         };
         let Made { address: virtual_address, kind, by, .. } = *made;
         let address = found.page.frame + virtual_address % PAGE_BYTES;
-        let access = Access { address, virtual_address, kind, position: by.position };
+        let table = Some(found.page.table);
+        let access = Access { address, virtual_address, kind, position: by.position, table };
         let shadow = is_followed.then_some((&mut *shadow, found.elsewhere.as_slice()));
         let outcome = active.access_on(found.page.node, access, shadow);
         found.used.count(*home, [Kind::Load, Kind::Store].map(|of| u64::from(of == kind)));

@@ -42,7 +42,8 @@ impl Active<'_> {
             return self.engine.hit_ps[found];
         }
         let tlb = self.engine.arguments.machine.tlb.as_ref();
-        let target = tlb.and_then(|tlb| tlb.tables_node).unwrap_or(self.home);
+        let said = tlb.and_then(|tlb| tlb.tables_node).or(access.table);
+        let target = said.unwrap_or(self.home);
         let queue_ps = self.queued(time_ps, target, self.engine.moved(Kind::Load));
         self.engine.costs.memory_ps(self.home, target, Kind::Load).saturating_add(queue_ps)
     }
@@ -106,11 +107,15 @@ mod tests {
                 let address = MIB + page * PAGE + page % 64 * 64;
                 let virtual_address = (address + PAGE) | 1 << 40;
                 engine.block_of(0, block);
-                let access = Access { address, virtual_address, kind: Kind::Load, position: 0 };
+                let access = load(address, virtual_address);
                 engine.enter(0).access(access);
             }
         }
         (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / pages as f64
+    }
+
+    fn load(address: u64, virtual_address: u64) -> Access {
+        Access { address, virtual_address, kind: Kind::Load, position: 0, table: None }
     }
 
     /// mov (%rax),%rax
@@ -163,6 +168,22 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_read_from_the_node_that_has_it() {
+        let engine = engine("", small_tlb());
+        let load_ps = |page: u64, table| {
+            let begin_ps = engine.time_ps(0);
+            let access = load(MIB + page * PAGE, (MIB + (page + 1) * PAGE) | 1 << 40);
+            engine.enter(0).access(Access { table, ..access });
+            engine.time_ps(0) - begin_ps
+        };
+        // The first walk reads the upper levels as well.
+        load_ps(0, None);
+        let taken_ns = [None, Some(0), Some(1)]
+            .map(|table| load_ps(1 + table.map_or(0, |at| at as u64 + 1), table) / 1000);
+        assert_eq!(taken_ns, [203, 203, 353]);
+    }
+
+    #[test]
     fn walks_of_independent_loads_overlap_as_far_as_there_are_walkers() {
         let with = |walkers| {
             let engine = engine(",stages=core", Tlb { walkers, ..small_tlb() });
@@ -193,7 +214,7 @@ mod tests {
             let address = turn * PAGE % (32 * MIB);
             engine.block(0, 1);
             let virtual_address = address | 1 << 40;
-            let access = Access { address, virtual_address, kind: Kind::Load, position: 0 };
+            let access = load(address, virtual_address);
             engine.enter(0).access(access);
         }
         assert_eq!(engine.counters.of(0, 0).walks.get(), 1);
