@@ -40,7 +40,8 @@ pub use affinity::{
 pub use allowed::allowed_now;
 pub use clock::{UtcTime, monotonic_raw_ns};
 pub use command::{
-    CommandError, Ran, die_with_parent, on_path, output_of, run_command, run_with_input, tool,
+    CommandError, Input, Ran, adopt_orphans, die_with_parent, on_path, output_of, run_command,
+    run_with_input, tool,
 };
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
 pub use emulator::emulator_counters;

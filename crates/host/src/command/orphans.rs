@@ -1,0 +1,89 @@
+//! What has left the session of the command that started it, as daemons do: the kernel gives such
+//! processes to this one when their parent ends (prctl(2), `PR_SET_CHILD_SUBREAPER`).
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getsid, kill_process, set_child_subreaper, waitpid,
+};
+
+use crate::proc::{Stat, processes};
+
+/// The commands that are running now, by number.
+static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static ADOPTS: AtomicBool = AtomicBool::new(false);
+
+/// From now on, what a command leaves behind is ended with it even if it has left the command's
+/// session.
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn adopt_orphans() -> io::Result<()> {
+    set_child_subreaper(Some(getpid()))?;
+    ADOPTS.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+fn running() -> MutexGuard<'static, Vec<u32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A command that is running. Every one is known, so that none is taken for an orphan.
+pub(super) struct Known {
+    number: u32,
+}
+
+impl Known {
+    pub(super) fn new(number: u32) -> Self {
+        running().push(number);
+        Self { number }
+    }
+
+    /// Ends what the command left behind outside of its session, now that it has ended itself, and
+    /// names it. Where others run at the same time it may be theirs, and the last of them does it.
+    pub(super) fn end_orphans(&self) -> Vec<String> {
+        let mut ended = Vec::new();
+        if !ADOPTS.load(Ordering::Relaxed) || running().iter().any(|other| *other != self.number) {
+            return ended;
+        }
+        // What an orphan started becomes one when it is ended.
+        loop {
+            let found: Vec<(Pid, String)> = orphans().collect();
+            if found.is_empty() {
+                return ended;
+            }
+            for (orphan, name) in found {
+                // Both fail if it has ended by itself, which is as well.
+                let _ = kill_process(orphan, Signal::KILL);
+                let _ = waitpid(Some(orphan), WaitOptions::empty());
+                ended.push(format!("{name} ({})", orphan.as_raw_nonzero()));
+            }
+        }
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        running().retain(|number| *number != self.number);
+    }
+}
+
+/// Children of this process in other sessions: a command's own children are in its session, and
+/// whatever else this process starts is in this one.
+fn orphans() -> impl Iterator<Item = (Pid, String)> {
+    let own = std::process::id();
+    let known = running().clone();
+    let session = |process: u32| {
+        let pid = i32::try_from(process).ok().and_then(Pid::from_raw)?;
+        Some((pid, getsid(Some(pid)).ok()?))
+    };
+    let own_session = session(own).map(|(_, session)| session);
+    processes().filter_map(move |process| {
+        let stat = Stat::of(process).filter(|stat| stat.parent == own)?;
+        let (pid, found) = session(process)?;
+        let is_orphan = !known.contains(&process) && Some(found) != own_session;
+        is_orphan.then_some((pid, stat.name))
+    })
+}
