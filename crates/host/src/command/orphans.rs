@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getsid, kill_process, set_child_subreaper, waitpid,
+    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
 };
 
 use crate::proc::{Stat, processes};
@@ -75,15 +75,11 @@ impl Drop for Known {
 fn orphans() -> impl Iterator<Item = (Pid, String)> {
     let own = std::process::id();
     let known = running().clone();
-    let session = |process: u32| {
-        let pid = i32::try_from(process).ok().and_then(Pid::from_raw)?;
-        Some((pid, getsid(Some(pid)).ok()?))
-    };
-    let own_session = session(own).map(|(_, session)| session);
+    let own_session = Stat::of(own).map(|stat| stat.session);
     processes().filter_map(move |process| {
         let stat = Stat::of(process).filter(|stat| stat.parent == own)?;
-        let (pid, found) = session(process)?;
-        let is_orphan = !known.contains(&process) && Some(found) != own_session;
+        let is_orphan = !known.contains(&process) && Some(stat.session) != own_session;
+        let pid = i32::try_from(process).ok().and_then(Pid::from_raw)?;
         is_orphan.then_some((pid, stat.name))
     })
 }
