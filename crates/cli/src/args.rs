@@ -31,7 +31,7 @@ use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use advise::{AdviseArgs, Tries};
-pub(crate) use bind::{BindArgs, Policy};
+pub(crate) use bind::{BindArgs, Policy, RankCpus};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use emulate::{EmulateArgs, ThreadPlacement};
@@ -61,7 +61,7 @@ pub(crate) use study::{
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
-pub(crate) use value::{CpuList, SizeList, Weights};
+pub(crate) use value::{SizeList, Weights};
 
 /// The version, and what this program was built from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");

@@ -41,21 +41,17 @@ pub(crate) fn blocks(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("expected 1 to {MOST_BLOCKS}"))
 }
 
-/// Cpus in the order given, as a rank takes its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CpuList(pub Vec<CpuId>);
-
-/// `0,8,1,9` or `0-3,8`: an order, not a set; `all` and `!0` in numerical order.
-pub(crate) fn cpu_list(text: &str) -> Result<CpuList, String> {
+/// Cpus in the order given, as ranks take their own: `0,8,1,9` or `0-3,8`: an order, not a set; `all` and `!0` in numerical order.
+pub(crate) fn cpu_list(text: &str) -> Result<Vec<CpuId>, String> {
     if text == "all" || text.starts_with('!') {
-        return host_cpus(text).map(|cpus| CpuList(cpus.iter().collect()));
+        return host_cpus(text).map(|cpus| cpus.iter().collect());
     }
     let items = text.split(',').map(|item| item.trim().parse::<CpuSet>());
     let sets: Vec<CpuSet> = items.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     if sets.iter().any(CpuSet::is_empty) {
         return Err(format!("`{text}`: an empty item, expected cpus such as 0,8,1,9"));
     }
-    Ok(CpuList(sets.iter().flat_map(|set| set.iter().collect::<Vec<_>>()).collect()))
+    Ok(sets.iter().flat_map(|set| set.iter().collect::<Vec<_>>()).collect())
 }
 
 /// Cpus of this machine as numactl takes them: `0-3,8`, `all`, `!0`.
