@@ -342,7 +342,7 @@ fn effect(
     criteria: &Criteria,
     seed: u64,
 ) -> Option<Effect> {
-    let columns = shared_blocks(asked, cells);
+    let columns = asked.columns(cells);
     let found = asked.contrast.compare(&columns, criteria).ok()?;
     let differences = asked.contrast.differences(&columns).ok()?;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -353,9 +353,7 @@ fn effect(
         change: asked.change.clone(),
         sides: asked.sides,
         found,
-        first: both
-            .then(|| asked.contrast.compare(&shared_blocks(asked, first), criteria).ok())
-            .flatten(),
+        first: both.then(|| asked.contrast.compare(&asked.columns(first), criteria).ok()).flatten(),
         bootstrap: bootstrap_bca(&differences, mean, &resampling),
         permutation: paired_permutation(
             &differences,
@@ -364,16 +362,6 @@ fn effect(
         ),
         differences: differences.values().to_vec(),
     })
-}
-
-/// The values of each treatment in the blocks that all those of a contrast have: one that was not
-/// tried to the end lacks the last.
-fn shared_blocks(asked: &Asked, cells: &Cells) -> Vec<Vec<f64>> {
-    let weighted = asked.contrast.weights().iter().zip(&cells.treatments);
-    let of_contrast = weighted.filter(|(weight, _)| **weight != 0.0);
-    let blocks = of_contrast.map(|(_, column)| column.len()).min().unwrap_or(0);
-    let cut = |column: &Vec<f64>| column[..blocks.min(column.len())].to_vec();
-    cells.treatments.iter().map(cut).collect()
 }
 
 /// Adjusts effects of one kind: the primary metric's first, at the full level, then the others

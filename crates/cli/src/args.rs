@@ -30,7 +30,7 @@ use clap::{Args, ValueEnum};
 use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
-pub(crate) use advise::{AdviseArgs, Tries};
+pub(crate) use advise::{AdviseArgs, Tries, TryOn};
 pub(crate) use bind::{BindArgs, Policy, RankCpus};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;

@@ -169,7 +169,12 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
             assert_eq!(evidence.contains(placed), is_placed, "{evidence}");
         }
     }
-    let samples = of_kind(&journal, "sample");
+    has_sampled(&journal);
+}
+
+/// Each workload, under each treatment, while others kept the cpus busy.
+fn has_sampled(journal: &[Value]) {
+    let samples = of_kind(journal, "sample");
     assert_eq!(samples.len(), 12);
     for sample in samples {
         let treatment = sample["treatment"].as_u64().expect("an index");

@@ -1,6 +1,6 @@
 //! Pages made from what was found, and findings put into words.
 
-mod advice;
+pub mod advice;
 pub mod bisect;
 pub mod capture;
 pub mod compare;

@@ -184,9 +184,7 @@ impl Running<'_> {
             for visit in self.visits(block) {
                 self.visit(block, visit, &mut attempts, observer)?;
             }
-            if block >= rules.warm_ups {
-                self.put_out(block, observer)?;
-            }
+            self.put_out(block, observer)?;
             if std::mem::take(&mut is_first) {
                 self.tell_the_rest(&attempts, observer);
             }

@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn cpus_of_ranks_keep_their_order() {
-        let cpus = |text| cpu_list(text).map(|list| list.0.iter().map(|cpu| cpu.0).collect());
+        let cpus = |text| cpu_list(text).map(|list| list.iter().map(|cpu| cpu.0).collect());
         assert_eq!(cpus("0,8,1,9"), Ok(vec![0, 8, 1, 9]));
         assert_eq!(cpus("4-6,0"), Ok(vec![4, 5, 6, 0]));
         assert!(cpus("0,,1").is_err() && cpus("x").is_err());
@@ -227,7 +227,7 @@ mod tests {
             false => assert_eq!(others, Ok(expected.clone())),
         }
         assert_eq!(host_nodes("7,3-4").map(|set| set.to_string()), Ok("3,4,7".to_owned()));
-        assert_eq!(cpu_list("all").map(|list| list.0.len()), Ok(allowed.cpus.len()));
+        assert_eq!(cpu_list("all").map(|list| list.len()), Ok(allowed.cpus.len()));
         for text in ["", "x", "!", "3-"] {
             let error = host_nodes(text).expect_err(text);
             assert!(error.contains("expected nodes such as"), "{text}: {error}");

@@ -49,6 +49,12 @@ impl Knob {
         &self.writes
     }
 
+    /// Whether this process may change it.
+    #[must_use]
+    pub fn may_be_set(&self, root: &Root) -> bool {
+        !self.writes.is_empty() && self.writes.iter().all(|path| file::may_write(root, path))
+    }
+
     /// What it holds now: the value that all of its files have, or those that differ,
     /// separated by blanks.
     #[must_use]
