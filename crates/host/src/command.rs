@@ -30,6 +30,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a command has that was told to end, before it is killed: `srun` needs it to end its
 /// step.
 const GRACE: Duration = Duration::from_secs(3);
+/// How long what a command started may outlive it: a helper that is just ending, as `srun` has one,
+/// is nothing left running.
+const LINGER: Duration = Duration::from_millis(500);
+const LINGER_LOOK: Duration = Duration::from_millis(10);
 
 /// What a command finds on its standard input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -195,7 +199,7 @@ pub fn run_with_input(
     let took = begun.elapsed();
     let is_told_to_end = followed.as_ref().is_ok_and(|(ending, _)| *ending != Ending::Ended);
     let (mut left, status) = end(&mut child, is_told_to_end);
-    left.extend(known.end_orphans());
+    left.extend(known.end_orphans(if is_told_to_end { Duration::ZERO } else { LINGER }));
     let (ending, mut pipes) =
         followed.map_err(|source| CommandError::NotRun { program: program.clone(), source })?;
     match ending {
@@ -260,7 +264,12 @@ fn follow(
 fn end(child: &mut Child, gently: bool) -> (Vec<String>, io::Result<ExitStatus>) {
     // The leader is not reaped yet, so its group is still its own.
     let group = Pid::from_child(child);
-    let left = in_group(child.id());
+    let mut left = in_group(child.id());
+    let begun = Instant::now();
+    while !gently && !left.is_empty() && begun.elapsed() < LINGER {
+        std::thread::sleep(LINGER_LOOK);
+        left = in_group(child.id());
+    }
     if gently && kill_process_group(group, Signal::TERM).is_ok() {
         wait_for_end(child);
     }

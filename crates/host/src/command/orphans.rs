@@ -4,12 +4,17 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
 };
 
 use crate::proc::{Stat, processes};
+
+/// How often orphans are looked at that may end by themselves.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The commands that are running now, by number.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -42,23 +47,33 @@ impl Known {
     }
 
     /// Ends what the command left behind outside of its session, now that it has ended itself, and
-    /// names it. Where others run at the same time it may be theirs, and the last of them does it.
-    pub(super) fn end_orphans(&self) -> Vec<String> {
+    /// names it; what ends by itself before `patience` is over is not meant. Where other commands
+    /// run at the same time it may be theirs, and the last of them does it.
+    pub(super) fn end_orphans(&self, patience: Duration) -> Vec<String> {
         let mut ended = Vec::new();
         if !ADOPTS.load(Ordering::Relaxed) || running().iter().any(|other| *other != self.number) {
             return ended;
         }
-        // What an orphan started becomes one when it is ended.
+        let begun = Instant::now();
+        // What an orphan started becomes one when it has ended.
         loop {
-            let found: Vec<(Pid, String)> = orphans().collect();
+            let found: Vec<Orphan> = orphans().collect();
             if found.is_empty() {
                 return ended;
             }
-            for (orphan, name) in found {
-                // Both fail if it has ended by itself, which is as well.
-                let _ = kill_process(orphan, Signal::KILL);
-                let _ = waitpid(Some(orphan), WaitOptions::empty());
-                ended.push(format!("{name} ({})", orphan.as_raw_nonzero()));
+            let is_over = begun.elapsed() >= patience;
+            for Orphan { pid, name, has_ended } in found {
+                if is_over && !has_ended {
+                    // It fails if it has just ended by itself, which is as well.
+                    let _ = kill_process(pid, Signal::KILL);
+                    ended.push(format!("{name} ({})", pid.as_raw_nonzero()));
+                }
+                if is_over || has_ended {
+                    let _ = waitpid(Some(pid), WaitOptions::empty());
+                }
+            }
+            if !is_over {
+                thread::sleep(LOOK);
             }
         }
     }
@@ -70,9 +85,16 @@ impl Drop for Known {
     }
 }
 
+/// A child of this process that a command started.
+struct Orphan {
+    pid: Pid,
+    name: String,
+    has_ended: bool,
+}
+
 /// Children of this process in other sessions: a command's own children are in its session, and
 /// whatever else this process starts is in this one.
-fn orphans() -> impl Iterator<Item = (Pid, String)> {
+fn orphans() -> impl Iterator<Item = Orphan> {
     let own = std::process::id();
     let known = running().clone();
     let own_session = Stat::of(own).map(|stat| stat.session);
@@ -80,6 +102,7 @@ fn orphans() -> impl Iterator<Item = (Pid, String)> {
         let stat = Stat::of(process).filter(|stat| stat.parent == own)?;
         let is_orphan = !known.contains(&process) && Some(stat.session) != own_session;
         let pid = i32::try_from(process).ok().and_then(Pid::from_raw)?;
-        is_orphan.then_some((pid, stat.name))
+        let has_ended = stat.has_ended();
+        is_orphan.then_some(Orphan { pid, name: stat.name, has_ended })
     })
 }

@@ -64,6 +64,12 @@ fn what_is_left_running_is_told_and_ended_and_not_waited_for() {
 }
 
 #[test]
+fn a_helper_that_is_just_ending_is_nothing_left_running() {
+    let ran = shell("sleep 0.1 & true", 60_000).unwrap();
+    assert_eq!(ran.left, [] as [String; 0]);
+}
+
+#[test]
 fn what_has_left_the_group_is_not_waited_for_though_it_holds_the_pipes() {
     let begun = Instant::now();
     let ran = shell("setsid sleep 600 & echo $!; sleep 0.2", 60_000).unwrap();
@@ -96,7 +102,8 @@ fn a_daemon_is_told_and_ended_by_who_adopts_orphans() {
     for process in &ran.left {
         assert_gone(process.trim_start_matches("sleep (").trim_end_matches(')'));
     }
-    assert_eq!(shell("true", 60_000).unwrap().left, [] as [String; 0]);
+    let brief = "(setsid sleep 0.1 >/dev/null 2>&1 &)";
+    assert_eq!(shell(brief, 60_000).unwrap().left, [] as [String; 0], "it ends by itself");
 }
 
 #[test]
