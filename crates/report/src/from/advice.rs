@@ -5,13 +5,13 @@ mod words;
 
 use numalab_analysis::VerdictWord;
 use numalab_analysis::advice::{
-    Advice, AdvisedOption, CostsKnown, TrialPlace, TrialsEnd, WORTH_SHARE,
+    Advice, AdvisedOption, Candidate, CostsKnown, TrialPlace, TrialsEnd, WORTH_SHARE,
 };
 use numalab_record::Kind;
 use numalab_record::shell::command_line;
 
 use crate::documents::document;
-use crate::number::{figure, trimmed};
+use crate::number::{count, figure, trimmed};
 use crate::page::{Lead, Mood, Page};
 use crate::report::Report;
 use crate::rows::Rows;
@@ -61,20 +61,23 @@ impl Report for Advice {
 
 /// What is said first: the answer.
 fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
-    let share = advice.profile.map(|profile| {
+    let waits = advice.profile.map_or_else(String::new, |profile| {
         format!("{} % of the time waits for memory", trimmed(100.0 * profile.memory_share))
     });
-    let waits = share.unwrap_or_else(|| "the program was not followed".to_owned());
+    let with_waits = |words: &str| match waits.as_str() {
+        "" => words.to_owned(),
+        waits => format!("{words}: {waits}"),
+    };
     let is_tried = advice.options.iter().any(|option| option.measured.is_some());
     let hardly = advice.profile.is_some_and(|profile| profile.memory_share < WORTH_SHARE);
     match best {
-        None if hardly && !is_tried => format!("No gain to be had: {waits}"),
+        None if hardly && !is_tried => with_waits("No gain to be had"),
         None if is_open(advice) => {
-            format!("Undecided: {waits}; --blocks with a higher number would tell")
+            with_waits("Undecided") + "; --blocks with a higher number would tell"
         }
-        None if is_tried => format!("No gain was found: {waits}, but what was tried is not faster"),
+        None if is_tried => with_waits("No gain was found") + "; what was tried is not faster",
         None if advice.profile.is_none() => "Nothing was tried, and nothing predicted".to_owned(),
-        None => format!("No gain to be had from placement: {waits}"),
+        None => with_waits("No gain to be had from placement"),
         Some(option) => {
             let measured = option.measured.as_ref();
             let found = measured.map(|of| (of.change_percent, judged(advice), "measured"));
@@ -102,22 +105,17 @@ fn is_open(advice: &Advice) -> bool {
 }
 
 fn meta(advice: &Advice) -> String {
-    let nodes = match advice.machine.nodes.len() {
-        1 => "one node".to_owned(),
-        nodes => format!("{nodes} nodes"),
-    };
+    let nodes = count(advice.machine.nodes.len(), "node");
+    let cpus = count(advice.machine.places.len(), "cpu");
     let of = match advice.place {
-        TrialPlace::Host => format!("this machine of {nodes}"),
-        TrialPlace::Guest | TrialPlace::Emulation => format!("a machine of {nodes}"),
+        TrialPlace::Host => format!("this machine ({nodes}, {cpus})"),
+        TrialPlace::Guest | TrialPlace::Emulation => format!("a machine of {nodes}, {cpus}"),
     };
     let known = advice.profile.map_or_else(String::new, |profile| {
         format!(
             "; {} ms and {} there, and {} % of the threads' time waits for memory",
             figure(profile.elapsed_ns as f64 / 1e6),
-            match profile.threads {
-                1 => "one thread".to_owned(),
-                threads => format!("{threads} threads"),
-            },
+            count(profile.threads, "thread"),
             trimmed(100.0 * profile.memory_share)
         )
     });
@@ -144,7 +142,9 @@ fn cannot_act(advice: &Advice) -> Option<Lead> {
         "all memory is on one node, so that binding, interleaving, first touch and NUMA balancing \
          cannot act",
     );
-    let cpus = (machine.groups() < 2 && !machine.has_siblings()).then_some(
+    let are_ranks =
+        advice.options.iter().any(|option| matches!(option.candidate, Candidate::Ranks { .. }));
+    let cpus = (machine.groups() < 2 && !machine.has_siblings() && !are_ranks).then_some(
         "all cores share one L3 and have no SMT siblings, so that threads cannot be spread otherwise",
     );
     let said: Vec<&str> = [nodes, cpus].into_iter().flatten().collect();

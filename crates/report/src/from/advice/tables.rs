@@ -85,7 +85,8 @@ fn narrow(advice: &Advice, caption: String) -> Vec<Table> {
         vec![what(&option.candidate), measured, verdict(option)]
     };
     let trials = trials.rows(advice.options.iter().filter(has_word).map(row));
-    [Some(all), advice.trials.is_some().then_some(trials)].into_iter().flatten().collect()
+    let shown = [(advice.profile.is_some(), all), (advice.trials.is_some(), trials)];
+    shown.into_iter().filter(|(is_known, _)| *is_known).map(|(_, table)| table).collect()
 }
 
 /// Prediction and trial of each option that was tried, one below the other.

@@ -59,10 +59,18 @@ pub fn what(candidate: &Candidate) -> String {
             let lines: Vec<&str> = lines.iter().map(|line| file_and_line(line)).collect();
             format!("Separate cache lines ({})", lines.join(", "))
         }
-        Candidate::Ranks { options } => {
-            let options = options.iter().map(|option| option.trim_start_matches('-'));
-            format!("srun {}", options.collect::<Vec<_>>().join(" "))
-        }
+        Candidate::Ranks { options } => ranks(options),
+    }
+}
+
+/// What options of `srun` do with ranks.
+fn ranks(options: &[String]) -> String {
+    let has = |value: &str| options.iter().any(|option| option.ends_with(value));
+    match (has("=block:block"), has("=block:cyclic"), has("=ldoms")) {
+        (true, ..) => "Ranks side by side".to_owned(),
+        (_, true, _) => "Ranks over sockets in turn".to_owned(),
+        (.., true) => "Ranks within NUMA domains".to_owned(),
+        _ => format!("Ranks by {}", options.join(" ")),
     }
 }
 
