@@ -1,6 +1,8 @@
 //! A command that is run to its end, and that does not outlive this process.
 
+mod descendants;
 mod error;
+mod held;
 mod pipes;
 
 use std::ffi::OsStr;
@@ -18,7 +20,9 @@ use rustix::process::{
 
 use crate::proc::{Stat, processes};
 use crate::signals::Interrupt;
+pub use descendants::{adopt_descendants, end_descendants};
 pub use error::CommandError;
+pub use held::spawn_held;
 use pipes::Pipes;
 
 /// How often a waiting thread looks whether it was interrupted.
