@@ -16,6 +16,7 @@ mod mark;
 mod measuring;
 mod memory_emulator;
 mod probe;
+mod profile;
 mod ranks;
 mod raw;
 mod scale;
@@ -46,10 +47,11 @@ pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, Kn
 pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Measuring, Output, Rules, Selection};
-pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
+pub(crate) use memory_emulator::{Caches, MemoryCostArgs, MemoryEmulatorArgs, Stages};
 pub(crate) use probe::{
     AccessKind, BalancingArgs, HeatKind, PlaceKind, ProbeArgs, ProbeCommand, TieringArgs,
 };
+pub(crate) use profile::ProfileArgs;
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
 pub(crate) use self_test::SelfTestArgs;

@@ -2,6 +2,8 @@
 
 mod source;
 
+use std::collections::BTreeMap;
+
 use numalab_topology::{CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,9 @@ pub struct Profile {
     pub name: String,
     /// What it did.
     pub program: ProgramMemory,
+    /// The names of its threads, where they have any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub thread_names: BTreeMap<u32, String>,
     /// The other processes that it started, or programs that it was before.
     pub others: Vec<OtherProcess>,
 }

@@ -33,14 +33,11 @@ pub struct ProgramMemory {
 }
 
 /// A thread of a program.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramThread {
     /// Its number.
     pub thread: u32,
-    /// Its name, where it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
     /// The node of its cpu; of the cpus that it was seen on most, where it moves.
     pub cpu_node: u32,
     /// How long it ran or waited for memory, in ns.

@@ -38,7 +38,6 @@ pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
                 cpu_node: home(machine, place),
                 busy_ns: busy_ps / 1000,
                 elsewhere: elsewhere(&program.beside, &engine.later_ps(place)),
-                ..ProgramThread::default()
             }
         })
     });

@@ -11,6 +11,8 @@ use super::address_range;
 pub struct SmapsMapping {
     /// Its first address.
     pub start: u64,
+    /// The address behind it.
+    pub end: u64,
     /// Bytes of it that were used since referenced bits were cleared.
     pub referenced_bytes: u64,
     /// The size in bytes of its pages where they are not transparent huge pages.
@@ -29,10 +31,11 @@ pub fn smaps(text: &str) -> Vec<SmapsMapping> {
             (Some(("Referenced", bytes)), Some(last)) => last.referenced_bytes = bytes,
             (Some((name, bytes)), Some(last)) => take(&mut last.sizes, name, bytes),
             (Some(_), None) => {}
-            (None, _) => mappings.extend(
-                address_range(line)
-                    .map(|(start, _)| SmapsMapping { start, ..SmapsMapping::default() }),
-            ),
+            (None, _) => mappings.extend(address_range(line).map(|(start, end)| SmapsMapping {
+                start,
+                end,
+                ..SmapsMapping::default()
+            })),
         }
     }
     mappings
@@ -139,12 +142,14 @@ Private_Hugetlb:    4096 kB
             [
                 SmapsMapping {
                     start: 0x7f00_0000_0000,
+                    end: 0x7f00_0060_0000,
                     referenced_bytes: 16 * kib,
                     page_bytes: 4 * kib,
                     sizes: first
                 },
                 SmapsMapping {
                     start: 0x7f10_0000_0000,
+                    end: 0x7f10_0040_0000,
                     referenced_bytes: 0,
                     page_bytes: 2 * mib,
                     sizes: second

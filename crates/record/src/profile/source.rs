@@ -223,6 +223,8 @@ pub enum Hindrance {
     NoBalancing,
     /// A process that runs already cannot be emulated.
     RunsAlready,
+    /// The memory emulator reports when the program ends by itself, not after a time.
+    HasToEnd,
     /// QEMU's user mode or the emulator's plugin is not there, or the program is not for it.
     NoEmulation {
         /// Which, and what mends it.
