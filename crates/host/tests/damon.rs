@@ -177,7 +177,11 @@ fn a_kernel_before_6_11_and_one_tier_cannot_migrate() {
 #[test]
 fn the_memory_of_a_process_is_watched_and_nothing_is_left_behind() {
     let lab = Lab::new().with_thread(1);
-    for file in ["targets/0/pid_target", "schemes/0/tried_regions/0/start"] {
+    for file in [
+        "targets/0/pid_target",
+        "schemes/0/tried_regions/0/start",
+        "monitoring_attrs/intervals/update_us",
+    ] {
         lab.write(&format!("{THREADS}/0/contexts/0/{file}"), "\n");
     }
     assert_eq!(watch_hindrance(&lab.root), None);
@@ -185,6 +189,7 @@ fn the_memory_of_a_process_is_watched_and_nothing_is_left_behind() {
     let applied = tuning.set(&Knob::damon_watch(), "watch:4242").unwrap();
     assert_eq!(applied.found, "watch:4242");
     let context = |file: &str| lab.text(&format!("0/contexts/0/{file}"));
+    assert_eq!(context("monitoring_attrs/intervals/update_us"), "100000");
     assert_eq!(
         (context("operations"), context("schemes/0/action")),
         ("vaddr".into(), "stat".into())

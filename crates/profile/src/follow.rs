@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numalab_host::perf::{PerfRecord, SampleRecord};
 use numalab_host::proc::{Stat, maps};
-use numalab_host::{ErrorClass, base_page_bytes, cpu_ns_of, monotonic_ns, page_nodes};
+use numalab_host::{base_page_bytes, cpu_ns_of, monotonic_ns, page_nodes};
 use numalab_record::profile::{CannotSee, FaultsSeen};
 
 use crate::nodes::Nodes;
@@ -53,7 +53,7 @@ impl Follower {
         let name = Stat::of(process).map_or_else(String::new, |stat| stat.name);
         let mut program = Program::new(process, name, now, self.page_bytes);
         if let Ok(text) = std::fs::read_to_string(format!("/proc/{process}/maps")) {
-            program.space.set(&maps(&text).collect::<Vec<_>>());
+            program.space.set(&maps(&text).collect::<Vec<_>>(), now);
         }
         // What ran before does not count.
         self.ran.insert(process, (cpu_ns_of(process).unwrap_or(0), now));
@@ -145,8 +145,9 @@ impl Follower {
                     vec![None; pages.len()]
                 }),
         });
-        // One that has just ended is no refusal.
-        let refused = refused.filter(|error| error.class() != ErrorClass::BadInput);
+        // One that has just ended is no refusal, whatever the kernel calls it.
+        let is_there = || Stat::of(process).is_some_and(|stat| !stat.has_ended());
+        let refused = refused.filter(|_| is_there());
         if let Some(error) = refused {
             self.cannot(CannotSee::PageNodes { reason: error.to_string() });
         }

@@ -12,6 +12,7 @@ mod nodes;
 mod pages;
 mod program;
 mod referenced;
+mod resident;
 mod session;
 mod space;
 mod summary;

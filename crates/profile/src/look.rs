@@ -3,10 +3,11 @@
 use std::fs::read_to_string;
 use std::time::{Duration, Instant};
 
-use numalab_host::base_page_bytes;
-use numalab_host::proc::{Stat, descendants, maps, numa_maps, threads};
+use numalab_host::monotonic_ns;
+use numalab_host::proc::{MapsLine, Stat, descendants, maps, threads};
 
 use crate::follow::Follower;
+use crate::resident;
 
 /// Looking takes at most one part in so many of the time.
 const COST: u32 = 25;
@@ -37,26 +38,26 @@ impl Looks {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Looks, if it is time.
-    pub(crate) fn look_if_due(&mut self, follower: &mut Follower) {
-        if Instant::now() >= self.next {
-            self.look(follower);
-        }
+    /// What is mapped now, if it is time to look: read before the events until then are taken.
+    pub(crate) fn maps_if_due(&self, follower: &Follower) -> Option<Maps> {
+        (Instant::now() >= self.next).then(|| Maps::read(follower))
     }
 
     /// Looks at every process.
-    pub(crate) fn look(&mut self, follower: &mut Follower) {
+    pub(crate) fn look(&mut self, follower: &mut Follower, maps: &Maps) {
         let begun = Instant::now();
         let processes: Vec<u32> = follower.living.keys().copied().collect();
         for process in &processes {
             look_at_threads(follower, *process, self.from_beginning);
-            look_at_maps(follower, *process);
         }
+        maps.set(follower);
         follower.settle_all();
         self.interval = (self.interval * 2).min(LATER).max(begun.elapsed() * COST);
         if begun >= self.next_pages {
             let begun = Instant::now();
-            processes.iter().for_each(|process| look_at_pages(follower, *process));
+            for (process, lines) in &maps.of {
+                resident::look(follower, *process, lines);
+            }
             let interval = self.interval.max(begun.elapsed() * COST);
             self.next_pages = Instant::now() + interval;
         }
@@ -100,30 +101,29 @@ fn scheduled_ns(process: u32, thread: u32) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-fn look_at_maps(follower: &mut Follower, process: u32) {
-    let Ok(text) = read_to_string(format!("/proc/{process}/maps")) else { return };
-    let lines: Vec<_> = maps(&text).collect();
-    if let Some(program) = follower.living.get_mut(&process).filter(|_| !lines.is_empty()) {
-        program.space.set(&lines);
-    }
+/// What was mapped at a moment, by process.
+pub(crate) struct Maps {
+    at_ns: u64,
+    of: Vec<(u32, Vec<MapsLine>)>,
 }
 
-/// Where all pages of a process lie, by region.
-fn look_at_pages(follower: &mut Follower, process: u32) {
-    let Ok(text) = read_to_string(format!("/proc/{process}/numa_maps")) else { return };
-    let page_bytes = base_page_bytes();
-    let Some(program) = follower.living.get_mut(&process) else { return };
-    let mut resident = std::collections::BTreeMap::new();
-    for mapping in numa_maps(&text, page_bytes) {
-        let Some(place) = program.space.at(mapping.start) else { continue };
-        for (node, bytes) in mapping.bytes_by_node() {
-            let of_region: &mut std::collections::BTreeMap<u32, u64> =
-                resident.entry(place.region).or_default();
-            *of_region.entry(node.0).or_default() += bytes / page_bytes;
-        }
+impl Maps {
+    /// What is mapped now.
+    pub(crate) fn read(follower: &Follower) -> Self {
+        let read = |process: &u32| {
+            let text = read_to_string(format!("/proc/{process}/maps")).ok()?;
+            Some((*process, maps(&text).collect()))
+        };
+        Self { at_ns: monotonic_ns(), of: follower.living.keys().filter_map(read).collect() }
     }
-    // A process that is ending has none any more.
-    if !resident.is_empty() {
-        program.resident = resident;
+
+    /// One that is another program since then has other memory.
+    fn set(&self, follower: &mut Follower) {
+        for (process, lines) in self.of.iter().filter(|(_, lines)| !lines.is_empty()) {
+            let program = follower.living.get_mut(process);
+            if let Some(program) = program.filter(|program| program.begun_ns < self.at_ns) {
+                program.space.set(lines, self.at_ns);
+            }
+        }
     }
 }

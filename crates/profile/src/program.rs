@@ -196,8 +196,21 @@ impl Program {
         });
     }
 
-    /// Takes note of pages that were found used between two moments, by whom is not known.
+    /// Takes note of pages of a range that were found used between two moments, by whom is not known.
+    /// Of several regions in it each has a share by how much of it is in memory.
     pub(crate) fn used(&mut self, range: (u64, u64), of: RangeUse, times_ns: (u64, u64)) {
+        self.space.found(range.0, self.page_bytes);
+        let parts = self.resident_parts(range.0, range.1);
+        let weight = |(from, to, share): &(u64, u64, f64)| (to - from) as f64 * share.max(1e-9);
+        let all: f64 = parts.iter().map(weight).sum();
+        for part in &parts {
+            let share = |count: u64| scaled(count, weight(part) / all);
+            let written = of.written.map(share);
+            self.used_part((part.0, part.1), RangeUse { used: share(of.used), written }, times_ns);
+        }
+    }
+
+    fn used_part(&mut self, range: (u64, u64), of: RangeUse, times_ns: (u64, u64)) {
         let region = self.space.found(range.0, self.page_bytes);
         let sum = self.ranges.entry((region, range.0, range.1)).or_default();
         sum.used += of.used;
@@ -216,12 +229,14 @@ impl Program {
         let pages: Vec<u64> = pages.into_iter().collect();
         let nodes: HashMap<u64, u32> =
             pages.iter().zip(ask(&pages)).filter_map(|(page, node)| Some((*page, node?))).collect();
+        let moved = used_from_several_nodes(&pending);
         for access in pending {
             let now = nodes.get(&access.page).copied();
-            let node = if access.how == Use::Either {
-                access.before.or(now)
-            } else {
-                now.or(access.before)
+            let node = match access.how {
+                // It may have moved before it was asked for.
+                Use::Either if moved.contains(&access.page) => access.before,
+                Use::Either => access.before.or(now),
+                Use::Load | Use::Store => now.or(access.before),
             };
             if let Some((page, _)) = self.pages.page(access.page, access.region) {
                 page.node = now.or(page.node);
@@ -282,6 +297,21 @@ impl Program {
         let remote = self.tallies.iter().filter(|(whose, _)| is_remote(whose));
         (by_threads + used, remote.map(|(_, tally)| all(tally)).sum())
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a count")]
+fn scaled(count: u64, share: f64) -> u64 {
+    (count as f64 * share).round() as u64
+}
+
+/// Pages that threads of several nodes faulted on since the last time: NUMA balancing may have moved
+/// them in between.
+fn used_from_several_nodes(pending: &[Pending]) -> HashSet<u64> {
+    let mut first: HashMap<u64, u32> = HashMap::new();
+    let faults = pending.iter().filter(|access| access.how == Use::Either);
+    let other = faults
+        .filter(|access| *first.entry(access.page).or_insert(access.cpu_node) != access.cpu_node);
+    other.map(|access| access.page).collect()
 }
 
 #[cfg(test)]

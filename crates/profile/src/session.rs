@@ -16,7 +16,7 @@ use crate::choose::balancing_hindrance;
 use crate::damon::Damon;
 use crate::error::{ProfileError, Refused};
 use crate::follow::Follower;
-use crate::look::{Looks, look_for_children};
+use crate::look::{Looks, Maps, look_for_children};
 use crate::nodes::Nodes;
 use crate::program::Counted;
 use crate::referenced::Referenced;
@@ -253,8 +253,11 @@ impl Begun {
             Some(recording) => recording.wait(wait),
             None => std::thread::sleep(wait),
         }
+        let maps = self.looks.maps_if_due(&self.follower);
         self.take();
-        self.looks.look_if_due(&mut self.follower);
+        if let Some(maps) = maps {
+            self.looks.look(&mut self.follower, &maps);
+        }
         match &mut self.source {
             Source::Damon(damon) => damon.look_if_due(&mut self.follower),
             Source::Referenced(referenced) => referenced.look_if_due(&mut self.follower),
@@ -286,8 +289,9 @@ impl Begun {
 
     /// The last look; ends a command that has not ended, and what it leaves.
     fn finish(&mut self, ended: Option<Ended>, interrupt: &Interrupt) -> (Ended, Vec<String>) {
+        let maps = Maps::read(&self.follower);
         self.take();
-        self.looks.look(&mut self.follower);
+        self.looks.look(&mut self.follower, &maps);
         if let Source::Referenced(referenced) = &mut self.source {
             referenced.look(&mut self.follower);
         }

@@ -29,6 +29,8 @@ struct Area {
     region: usize,
     /// Where it begins in its file.
     offset: u64,
+    /// When it was mapped, by `CLOCK_MONOTONIC`.
+    since_ns: u64,
 }
 
 /// The memory of a process.
@@ -66,7 +68,7 @@ impl Space {
             return place.region;
         }
         let start = address / page_bytes * page_bytes;
-        self.map(start, start + page_bytes, 0, "");
+        self.map((start, start + page_bytes), 0, "", 0);
         self.at(address).map_or(0, |place| place.region)
     }
 
@@ -78,15 +80,20 @@ impl Space {
 
     /// Takes note of a new mapping.
     pub(crate) fn take(&mut self, record: &MapRecord) {
-        self.map(record.start, record.end, record.offset, &record.name);
+        let range = (record.start, record.end);
+        self.map(range, record.offset, &record.name, record.time_ns);
     }
 
-    /// Sets right what events do not tell: what was unmapped, moved or grew.
-    pub(crate) fn set(&mut self, lines: &[MapsLine]) {
+    /// Sets right what events do not tell: what was unmapped, moved or grew, as it was at this moment.
+    /// The events until then are to be taken before: the kernel joins neighbours, which are told
+    /// apart by their events alone.
+    pub(crate) fn set(&mut self, lines: &[MapsLine], at_ns: u64) {
         for line in lines {
-            self.map(line.start, line.end, line.offset, &line.name);
+            self.map((line.start, line.end), line.offset, &line.name, at_ns);
         }
-        let mut kept = BTreeMap::new();
+        let is_newer = |area: &Area| area.since_ns > at_ns;
+        let newer = self.areas.iter().filter(|(_, area)| is_newer(area));
+        let mut kept: BTreeMap<u64, Area> = newer.map(|(start, area)| (*start, *area)).collect();
         for line in lines {
             for (start, area) in self.overlapping(line.start, line.end) {
                 let (from, end) = (start.max(line.start), area.end.min(line.end));
@@ -106,14 +113,14 @@ impl Space {
         }
     }
 
-    fn map(&mut self, start: u64, end: u64, offset: u64, name: &str) {
+    fn map(&mut self, (start, end): (u64, u64), offset: u64, name: &str, since_ns: u64) {
         let name = if name.is_empty() || name == NO_FILE { ANONYMOUS } else { name };
         if name == ANONYMOUS {
             // The kernel joins neighbours, and tells of changed protection too: what is known stays
             // what it is, and what lies in a file's memory is of that (its data that begins as 0).
             for (from, to) in self.unknown(start, end) {
                 let region = self.grown_stack(from, to).unwrap_or_else(|| self.add(from, to, name));
-                self.areas.insert(from, Area { end: to, region, offset: 0 });
+                self.areas.insert(from, Area { end: to, region, offset: 0, since_ns });
             }
             return;
         }
@@ -126,7 +133,7 @@ impl Space {
             None => self.add(start, end, name),
         };
         self.clear(start, end);
-        self.areas.insert(start, Area { end, region, offset });
+        self.areas.insert(start, Area { end, region, offset, since_ns });
     }
 
     fn add(&mut self, start: u64, end: u64, name: &str) -> usize {
@@ -242,7 +249,7 @@ mod tests {
         let mut space = Space::default();
         map(&mut space, 0x1000, 0x9000, NO_FILE);
         let text = "3000-5000 rw-p 00000000 00:00 0 \n7000-8000 rw-p 00000000 00:00 0 [heap]\n";
-        space.set(&maps(text).collect::<Vec<_>>());
+        space.set(&maps(text).collect::<Vec<_>>(), 0);
         assert_eq!(space.at(0x2000), None);
         assert_eq!(space.at(0x4000).unwrap().region, 0);
         assert_eq!(name_at(&space, 0x7000), Some("[heap]"));
@@ -252,10 +259,27 @@ mod tests {
     }
 
     #[test]
+    fn what_was_mapped_after_a_look_is_not_forgotten_by_it() {
+        let mut space = Space::default();
+        let record = |start, time_ns| MapRecord {
+            time_ns,
+            process: 1,
+            start,
+            end: start + 0x1000,
+            offset: 0,
+            name: NO_FILE.to_owned(),
+        };
+        space.take(&record(0x1000, 5));
+        space.take(&record(0x4000, 20));
+        space.set(&[], 10);
+        assert_eq!((space.at(0x1000), space.at(0x4000).map(|of| of.region)), (None, Some(1)));
+    }
+
+    #[test]
     fn a_stack_grows_downwards_and_those_of_threads_are_told_by_their_pointers() {
         let mut space = Space::default();
         map(&mut space, 0x7000, 0x9000, "[stack]");
-        space.set(&maps("5000-9000 rw-p 00000000 00:00 0 [stack]\n").collect::<Vec<_>>());
+        space.set(&maps("5000-9000 rw-p 00000000 00:00 0 [stack]\n").collect::<Vec<_>>(), 0);
         assert_eq!(name_at(&space, 0x5000), Some("[stack]"));
         map(&mut space, 0x1000, 0x2000, NO_FILE);
         space.stack(0x1800, 41);

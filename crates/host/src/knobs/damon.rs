@@ -187,6 +187,8 @@ fn watch_writes(process: u32) -> Vec<(String, String)> {
     write("contexts/0/operations", &"vaddr");
     write("contexts/0/monitoring_attrs/intervals/sample_us", &SAMPLE_US);
     write("contexts/0/monitoring_attrs/intervals/aggr_us", &AGGREGATION_US);
+    // What is mapped: by default once a minute, and a program maps most when it begins.
+    write("contexts/0/monitoring_attrs/intervals/update_us", &AGGREGATION_US);
     write("contexts/0/targets/nr_targets", &1);
     write("contexts/0/targets/0/pid_target", &process);
     write("contexts/0/schemes/nr_schemes", &1);

@@ -64,6 +64,16 @@ fn a_fault_that_moves_its_page_counts_where_the_page_lay() {
 }
 
 #[test]
+fn where_a_page_lay_that_was_moved_before_it_was_asked_for_is_not_known() {
+    let mut program = program();
+    program.sample(&fault(7, 0), 0, Counted::Access);
+    program.sample(&fault(8, 0), 1, Counted::Access);
+    program.sample(&fault(8, 1), 1, Counted::Access);
+    program.settle(on(1));
+    assert_eq!((program.unplaced, program.accesses()), (2, (3, 0)));
+}
+
+#[test]
 fn a_sample_counts_where_its_page_lies_and_a_fault_beside_it_only_who_touched_it_first() {
     let mut program = program();
     program.sample(&fault(7, 3), 0, Counted::Touch);
@@ -107,4 +117,20 @@ fn used_ranges_add_up_by_look() {
     let sum = program.ranges.values().next().unwrap();
     assert_eq!(*sum, RangeUse { used: 11, written: Some(1) });
     assert_eq!(program.accesses(), (11, 0));
+}
+
+#[test]
+fn what_is_used_of_a_mapping_of_several_regions_is_shared_by_what_is_in_memory() {
+    let mut program = program();
+    let below = (START - 64 * PAGE, START);
+    let name = "//anon".to_owned();
+    let (start, end) = below;
+    program.space.take(&MapRecord { time_ns: 1, process: 1, start, end, offset: 0, name });
+    program.resident.insert(0, BTreeMap::from([(0, 48)]));
+    program.resident.insert(1, BTreeMap::from([(1, 16)]));
+    program.used((start, START + 64 * PAGE), RangeUse { used: 32, written: None }, (0, 5));
+    let mut used: Vec<_> =
+        program.ranges.iter().map(|((region, ..), of)| (*region, of.used)).collect();
+    used.sort_unstable();
+    assert_eq!(used, [(0, 24), (1, 8)]);
 }

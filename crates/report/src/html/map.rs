@@ -38,14 +38,11 @@ fn head(map: &AccessMap) -> String {
     } else {
         String::new()
     };
-    let groups: String = map
-        .threads
-        .iter()
-        .map(|(node, threads)| {
-            let count = threads.len();
-            format!("<th class=\"first\" colspan=\"{count}\" scope=\"colgroup\">used from node {node}</th>")
-        })
-        .collect();
+    let group = |(from, threads): &(String, Vec<String>)| {
+        let (count, from) = (threads.len(), escape(from));
+        format!("<th class=\"first\" colspan=\"{count}\" scope=\"colgroup\">{from}</th>")
+    };
+    let groups: String = map.threads.iter().map(group).collect();
     let nodes: String = map
         .memory_nodes
         .iter()
@@ -136,10 +133,12 @@ fn legend(map: &AccessMap) -> String {
         items.push(("m", "% of the region's pages".to_owned()));
     }
     if !map.threads.is_empty() {
-        items.push(("h", format!("% of all {counted}, to memory of the thread's own node")));
         let is_remote =
             |cell: &Option<MapCell>| cell.as_ref().is_some_and(|of| of.remote > Some(0.0));
-        if map.rows.iter().any(|row| row.accesses.iter().any(is_remote)) {
+        let any = map.rows.iter().any(|row| row.accesses.iter().any(is_remote));
+        let local = if any { ", to memory of the thread's own node" } else { "" };
+        items.push(("h", format!("% of all {counted}{local}")));
+        if any {
             items.push(("r", "mostly to memory of other nodes".to_owned()));
         }
     }
@@ -164,9 +163,10 @@ mod tests {
     fn a_cell_of_remote_accesses_has_another_colour_and_names_are_no_markup() {
         let cell =
             |remote| Some(MapCell { share: 0.4, remote: Some(remote), tip: "<t>".to_owned() });
+        let of = |from: &str, thread: &str| (from.to_owned(), vec![thread.to_owned()]);
         let map = AccessMap {
             memory_nodes: vec![0, 1],
-            threads: vec![(0, vec!["7".to_owned()]), (1, vec!["8".to_owned()])],
+            threads: vec![of("from 0", "7"), of("from 1", "8")],
             rows: vec![MapRow {
                 name: "<heap>".to_owned(),
                 memory: vec![Some(MapCell { share: 1.0, ..MapCell::default() }), None],

@@ -6,7 +6,7 @@ use crate::number::figure;
 use crate::page::{MemoryOverTime, Moment};
 
 /// Where the axes begin: room for regions' names.
-const LEFT: f64 = 152.0;
+const LEFT: f64 = 164.0;
 const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 40.0;
 const RATES: f64 = 110.0;
@@ -14,7 +14,7 @@ const THREADS: f64 = 56.0;
 const GAP: f64 = 26.0;
 const ROW: f64 = 18.0;
 /// Letters of a region's name that there is room for.
-const NAME: usize = 20;
+const NAME: usize = 19;
 
 /// The drawing with its legend.
 pub(super) fn chart(of: &MemoryOverTime, caption: &str) -> String {
@@ -25,9 +25,12 @@ pub(super) fn chart(of: &MemoryOverTime, caption: &str) -> String {
     let threads = frame(rates.bottom + GAP, THREADS);
     let rows_top = threads.bottom + GAP - 8.0;
     let bottom = rows_top + ROW * of.rows.len() as f64;
+    // Neighbours touch without a seam.
+    drawing.raw("<g shape-rendering=\"crispEdges\">");
     draw_rates(&mut drawing, of, &x, rates);
     draw_threads(&mut drawing, of, &x, threads);
     draw_rows(&mut drawing, of, &x, rows_top);
+    drawing.raw("</g>");
     draw_phases(&mut drawing, of, &x, bottom);
     let ticks: Vec<(f64, String)> =
         x.ticks().into_iter().map(|tick| (x.at(tick), tick_text(tick))).collect();
@@ -160,7 +163,7 @@ fn draw_rows(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, top: f64) {
                 "<rect class=\"{class}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.2}\" height=\"{:.1}\" \
                  fill-opacity=\"{:.2}\" data-tip=\"{}\"/>",
                 y + 1.0,
-                to - from + 0.2,
+                to - from,
                 ROW - 2.0,
                 0.15 + 0.85 * heat(*value, most),
                 escape(&text)
@@ -193,7 +196,7 @@ fn bar(class: &str, (from, to): (f64, f64), (above, below): (f64, f64), opacity:
     format!(
         "<rect class=\"{class}\" x=\"{from:.1}\" y=\"{above:.1}\" width=\"{:.2}\" height=\"{:.1}\" \
          fill-opacity=\"{opacity}\"/>",
-        to - from + 0.2,
+        to - from,
         (below - above).max(0.0)
     )
 }
@@ -273,7 +276,7 @@ mod tests {
 
     #[test]
     fn long_names_keep_their_end() {
-        assert_eq!(cut("/usr/lib/x86_64-linux-gnu/libc.so.6"), "…linux-gnu/libc.so.6");
+        assert_eq!(cut("/usr/lib/x86_64-linux-gnu/libc.so.6"), "…inux-gnu/libc.so.6");
         assert_eq!(cut("[heap]"), "[heap]");
     }
 }

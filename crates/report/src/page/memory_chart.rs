@@ -5,8 +5,8 @@
 pub struct AccessMap {
     /// The nodes that memory lies on, a column each.
     pub memory_nodes: Vec<u32>,
-    /// The nodes that threads run on, with the threads, a column each.
-    pub threads: Vec<(u32, Vec<String>)>,
+    /// From where it is used, with the threads that do, a column each.
+    pub threads: Vec<(String, Vec<String>)>,
     /// The regions.
     pub rows: Vec<MapRow>,
     /// What is counted: `accesses`.

@@ -161,8 +161,8 @@ fn latencies(summary: &ProfileSummary<'_>) -> Option<Lead> {
 
 /// How much of the memory is hot, where pages were counted.
 fn heat(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
-    // First touches are of each page alike.
-    if matches!(profile.source, ProfileSource::Faults { balancing: false }) {
+    // Others do not tell how often a page is used.
+    if !matches!(profile.source, ProfileSource::Samples { .. } | ProfileSource::Emulation { .. }) {
         return None;
     }
     let hot: u64 = profile.program.regions.iter().map(|region| region.hot_pages).sum();

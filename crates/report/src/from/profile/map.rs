@@ -13,7 +13,9 @@ use crate::number::size;
 use crate::page::{AccessMap, MapCell, MapRow, StripPart};
 
 /// Rows of the map.
-const MOST_REGIONS: usize = 24;
+const MOST_REGIONS: usize = 16;
+/// What has less of the accesses and of the memory has no row.
+const LEAST_SHARE: f64 = 0.001;
 /// Columns of threads; with more of them those of a node are one.
 const MOST_THREADS: usize = 16;
 
@@ -26,9 +28,14 @@ struct Column {
 /// The map; `None` where nothing was seen.
 pub(super) fn map(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<AccessMap> {
     let all = summary.distance.all();
-    let has_pages = |of: &&RegionUse<'_>| of.distance.all() > 0 || !of.pages.is_empty();
+    let pages = |of: &RegionUse<'_>| of.pages.values().sum::<u64>();
+    let all_pages: u64 = summary.regions.iter().map(pages).sum();
+    let is_much = |part: u64, whole: u64| part > 0 && part as f64 >= LEAST_SHARE * whole as f64;
+    let is_shown = |of: &&RegionUse<'_>| {
+        is_much(of.distance.all(), all) || is_much(pages(of), all_pages.saturating_mul(10))
+    };
     let regions: Vec<&RegionUse<'_>> =
-        summary.regions.iter().filter(has_pages).take(MOST_REGIONS).collect();
+        summary.regions.iter().filter(is_shown).take(MOST_REGIONS).collect();
     if regions.is_empty() {
         return None;
     }
@@ -53,14 +60,16 @@ pub(super) fn map(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Acc
         memory_nodes: nodes.clone(),
         threads: groups
             .iter()
-            .map(|(node, columns)| (*node, columns.iter().map(|of| of.label.clone()).collect()))
+            .map(|(from, columns)| {
+                (from.clone(), columns.iter().map(|of| of.label.clone()).collect())
+            })
             .collect(),
         counted: counted(&profile.source).to_owned(),
     })
 }
 
-/// Threads that accessed anything, node by node.
-fn columns(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<(u32, Vec<Column>)> {
+/// Threads that accessed anything, node by node; one column for all where threads are not known.
+fn columns(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<(String, Vec<Column>)> {
     let mut by_thread: BTreeMap<u32, u64> = BTreeMap::new();
     for of in &summary.regions {
         for (thread, distance) in &of.by_thread {
@@ -76,8 +85,16 @@ fn columns(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<(u32, Vec<Col
             _ => groups.push((thread.cpu_node, vec![column])),
         }
     }
+    if groups.is_empty() {
+        let all = Column { label: String::new(), threads: Vec::new() };
+        return vec![("used".to_owned(), vec![all])];
+    }
     let many = groups.iter().map(|(_, columns)| columns.len()).sum::<usize>() > MOST_THREADS;
-    if many { groups.into_iter().map(joined).collect() } else { groups }
+    let groups = if many { groups.into_iter().map(joined).collect() } else { groups };
+    let several = summary.nodes.len() > 1;
+    let from =
+        |node| if several { format!("used from node {node}") } else { "used by thread".to_owned() };
+    groups.into_iter().map(|(node, columns)| (from(node), columns)).collect()
 }
 
 /// The threads that matter least are one column.
@@ -129,21 +146,26 @@ fn accesses(of: &RegionUse<'_>, column: &Column, all: u64, counted: &str) -> Opt
         sum.local += distance.local;
         sum.remote += distance.remote;
     }
+    if column.threads.is_empty() {
+        sum = of.distance;
+    }
     if sum.all() == 0 {
         return None;
     }
     let share = sum.all() as f64 / all.max(1) as f64;
     let remote = sum.remote_share();
     let who = match column.threads.as_slice() {
-        [thread] => format!("thread {thread}"),
-        _ => column.label.clone(),
+        [] => String::new(),
+        [thread] => format!("thread {thread} → "),
+        _ => format!("{} → ", column.label),
     };
+    let remotely =
+        remote.map_or_else(String::new, |share| format!("\n{} of them remote", percent(share)));
     let tip = format!(
-        "{who} → {}: {} {counted}, {} of all\n{} of them remote",
+        "{who}{}: {} {counted}, {} of all{remotely}",
         short(&of.region.name),
         sum.all(),
         percent(share),
-        percent(remote.unwrap_or(0.0))
     );
     Some(MapCell { share, remote, tip })
 }

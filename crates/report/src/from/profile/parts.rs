@@ -7,7 +7,9 @@ use numalab_record::{ProgramThread, Sharing};
 use super::PAGE_BYTES;
 use super::map::map;
 use super::over_time::{over_time, phases};
-use super::words::{cannot_words, counted, hindrance_words, percent, short_count, time};
+use super::words::{
+    cannot_words, counted, hindrance_words, percent, short_count, source_sentence, time,
+};
 use crate::from::memory::program::{place, sharing, short};
 use crate::number::{figure, size};
 use crate::page::{Chart, Panel, Part, Terminal};
@@ -126,6 +128,8 @@ fn used_by(of: &RegionUse<'_>) -> String {
     let mut parts: Vec<(u64, &Sharing)> =
         of.sharing.iter().map(|(sharing, pages)| (*pages, sharing)).collect();
     parts.sort_by_key(|(pages, _)| std::cmp::Reverse(*pages));
+    // What is rounded to nothing says nothing.
+    parts.retain(|(pages, _)| *pages * 200 >= all);
     let words = parts.iter().take(2).map(|(pages, sharing)| match parts.len() {
         1 => name(sharing).to_owned(),
         _ => format!("{} {:.0} %", name(sharing), 100.0 * *pages as f64 / all.max(1) as f64),
@@ -281,16 +285,16 @@ fn others(profile: &Profile) -> Table {
 
 /// Where the figures come from, and what they do not show.
 fn source(profile: &Profile) -> Part {
-    let unseen = Table::new("What this source cannot see").words("not seen");
-    let unseen = unseen.rows(profile.cannot_see.iter().map(|of| vec![cannot_words(of)]));
+    let unseen: Vec<String> = profile.cannot_see.iter().map(cannot_words).collect();
+    let unseen = (!unseen.is_empty()).then(|| format!("It cannot see: {}.", unseen.join("; ")));
     let over = Table::new("Sources that come before it, and why they could not be used")
         .words("source")
         .words("why not");
     let over = over.rows(
         profile.passed_over.iter().map(|of| vec![of.source.to_string(), hindrance_words(&of.why)]),
     );
-    let panels = [unseen, over].into_iter().filter(|table| !table.rows.is_empty());
-    let notes = profile.faults.map(|faults| {
+    let panels = [over].into_iter().filter(|table| !table.rows.is_empty());
+    let followed = profile.faults.map(|faults| {
         let lost = match faults.lost {
             0 => String::new(),
             lost => format!(" {lost} records were lost, because more came than could be read."),
@@ -299,7 +303,7 @@ fn source(profile: &Profile) -> Part {
     });
     Part {
         title: "What this shows, and what not".to_owned(),
-        notes: notes.into_iter().collect(),
+        notes: [Some(source_sentence(profile)), unseen, followed].into_iter().flatten().collect(),
         panels: panels.map(Panel::table).collect(),
         ..Part::default()
     }
