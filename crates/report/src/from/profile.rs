@@ -46,10 +46,11 @@ impl Report for Profile {
             .texts(["source"])
             .values(words::counted(&self.source), ["loads", "stores", "either", "misses"])
             .values("ns", ["waited_ns"]);
-        let rows = self.program.regions.iter().flat_map(|region| {
-            let row = |by: &RegionAccesses| self.row(region, by);
-            region.accesses.iter().map(row).collect::<Vec<_>>()
-        });
+        let rows = self
+            .program
+            .regions
+            .iter()
+            .flat_map(|region| region.accesses.iter().map(move |by| row(self, region, by)));
         Some(columns.rows(rows))
     }
 
@@ -58,19 +59,13 @@ impl Report for Profile {
     }
 }
 
-trait Row {
-    fn row(&self, region: &Region, by: &RegionAccesses) -> Vec<String>;
-}
-
-impl Row for Profile {
-    fn row(&self, region: &Region, by: &RegionAccesses) -> Vec<String> {
-        let start = format!("{:#x}", region.start);
-        let numbers = [by.thread, by.cpu_node, by.memory_node].map(|of| of.to_string());
-        let figures = [by.loads, by.stores, by.either, by.misses, by.waited_ns];
-        let figures = figures.map(|figure| figure.to_string());
-        let labels = [region.name.clone(), start].into_iter().chain(numbers);
-        labels.chain([self.source.name().name().to_owned()]).chain(figures).collect()
-    }
+fn row(profile: &Profile, region: &Region, by: &RegionAccesses) -> Vec<String> {
+    let start = format!("{:#x}", region.start);
+    let numbers = [by.thread, by.cpu_node, by.memory_node].map(|of| of.to_string());
+    let figures = [by.loads, by.stores, by.either, by.misses, by.waited_ns];
+    let figures = figures.map(|figure| figure.to_string());
+    let labels = [region.name.clone(), start].into_iter().chain(numbers);
+    labels.chain([profile.source.name().name().to_owned()]).chain(figures).collect()
 }
 
 fn meta(profile: &Profile) -> String {
@@ -123,6 +118,9 @@ fn tiles(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Tile> {
 
 /// Pages in records are of the base size, which is this on the processors that numalab knows.
 const PAGE_BYTES: u64 = 4096;
+
+#[cfg(test)]
+mod tests;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use numalab_record::Pages;
 
 use super::*;
 use crate::mapping::Mapping;
-use crate::perf::SampleRecord;
+use crate::perf::{DataSource, SampleRecord, ServedBy};
 
 /// This process on all cpus; `None`, and loud words, where the kernel does not let us.
 fn recording() -> Option<Recording> {
@@ -81,6 +81,41 @@ fn who_touches_a_page_first_is_sampled_with_its_address_and_code() {
         _ => None,
     });
     assert_eq!(mapped.unwrap().name, "//anon");
+}
+
+/// The events of a unit have more fields, and come through the same rings: here a software event
+/// stands for them, which every machine has.
+#[test]
+fn events_of_a_unit_are_read_beside_page_faults_by_their_own_layout() {
+    let test = "events_of_a_unit_are_read_beside_page_faults_by_their_own_layout";
+    if alone(test).is_none() {
+        return;
+    }
+    let event = MemoryEvent {
+        name: "software/minor-faults/".to_owned(),
+        unit_type: perf_event_open_sys::bindings::PERF_TYPE_SOFTWARE,
+        config: [perf_event_open_sys::bindings::PERF_COUNT_SW_PAGE_FAULTS_MIN.into(), 0, 0],
+        period: 2,
+        least_latency_cycles: None,
+        precise: 0,
+        helper: None,
+        cpus: None,
+        may_exclude_kernel: true,
+    };
+    let kind = numalab_record::profile::SamplingUnit::Pebs;
+    let unit = MemoryUnit { kind, events: vec![event] };
+    let cpus = crate::current_affinity().unwrap();
+    let own = Followed::Now(std::process::id());
+    let mut recording = Recording::open(own, Some(&unit), &cpus).unwrap();
+    let mut mapping = Mapping::new(256 << 12, Pages::Base).unwrap();
+    touch(&mut mapping);
+    let samples = samples(&recording.drain(), &mapping);
+    let (of_unit, faults): (Vec<_>, Vec<_>) =
+        samples.iter().partition(|sample| sample.access.is_some());
+    assert_eq!((faults.len(), of_unit.len()), (256, 128), "one in two");
+    let nothing = DataSource { operation: None, served_by: ServedBy::Unknown };
+    assert!(of_unit.iter().all(|sample| sample.access == Some(nothing)), "{of_unit:?}");
+    assert!(of_unit.iter().all(|sample| sample.stack_pointer.is_some() && sample.cpu < 4096));
 }
 
 #[test]
