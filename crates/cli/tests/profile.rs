@@ -20,6 +20,9 @@ use serde_json::Value;
 const TABLE: u64 = 2048;
 const OWN: u64 = 512;
 
+/// Functions that call no others have frame pointers too.
+const LEAVES: &str = "-mno-omit-leaf-frame-pointer";
+
 /// The program, compiled once.
 fn uses() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
@@ -27,7 +30,7 @@ fn uses() -> &'static str {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/uses.c");
         let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("uses");
         let mut compiler = Command::new("cc");
-        compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-pthread", "-o"]);
+        compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", LEAVES, "-pthread", "-o"]);
         let compiled = compiler.arg(&program).arg(source).status().expect("cc: apt install gcc");
         assert!(compiled.success());
         program.to_string_lossy().into_owned()
@@ -87,7 +90,7 @@ fn region<'a>(profile: &'a Value, pages: u64) -> &'a Value {
 
 #[test]
 fn faults_tell_which_thread_touches_which_page_first_and_in_which_line() {
-    let Some(profile) = profile("faults", &[uses(), "300", "0", "1"]) else { return };
+    let Some(profile) = profile("faults", &[uses(), "1500", "0", "1"]) else { return };
     assert_eq!(profile["source"]["name"], "faults");
     assert_eq!(profile["ended"], serde_json::json!({ "exited": 0 }));
     let (table, own) = (region(&profile, TABLE), region(&profile, OWN));

