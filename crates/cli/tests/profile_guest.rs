@@ -62,8 +62,7 @@ fn boot() -> Option<Seen> {
     let program = directory.join("uses");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/uses.c");
     let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"]);
-    compiler.args(["-static", "-pthread", "-o"]);
+    compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-static", "-pthread", "-o"]);
     let compiled = compiler.arg(&program).arg(source).status().expect("cc: apt install gcc");
     assert!(compiled.success());
     // What the guest's image is made of: without debug information it is much smaller.

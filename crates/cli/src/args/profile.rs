@@ -36,8 +36,7 @@ before it do not, and what the one that was used cannot see:
   referenced  pages of each mapping that were used since the last look; for your own
               processes without root. Clears the kernel's referenced bits
 Beside samples, damon and referenced, page faults tell who touches memory first. Compile with
--g -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer, so that lines of source and their
-callers are named.
+-g -fno-omit-frame-pointer, so that lines of source and their callers are named.
 
 With a command the report goes to standard error and the exit code is the command's; what it
 leaves running is ended. Interrupted, the report is of what was seen so far.")]
