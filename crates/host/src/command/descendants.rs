@@ -5,12 +5,15 @@ use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
 
 use crate::proc::{Stat, descendants};
 
 /// How long those have that were told to end, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
+/// One that a device holds up cannot be killed, and is not waited for longer.
+const LONGEST: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// From now on this process is the parent of every orphan below it, until it ends.
@@ -25,36 +28,37 @@ pub fn adopt_descendants() -> io::Result<()> {
 /// that [adopts](adopt_descendants) and has started one command alone, which has ended.
 #[must_use]
 pub fn end_descendants() -> Vec<String> {
-    let left = living();
-    let named =
-        left.iter().filter_map(|process| Some(format!("{} ({process})", Stat::of(*process)?.name)));
-    let named = named.collect();
-    tell(&left, Signal::TERM);
+    let left: Vec<(u32, String)> = descendants(std::process::id())
+        .filter_map(|process| Some((process, Stat::of(process)?)))
+        .filter(|(_, stat)| !stat.has_ended())
+        .map(|(process, stat)| (process, format!("{} ({process})", stat.name)))
+        .collect();
+    left.iter().for_each(|(process, _)| tell(*process, Signal::TERM));
     let begun = Instant::now();
-    while !living().is_empty() && begun.elapsed() < GRACE {
-        sleep(LOOK);
-    }
-    // What they started meanwhile is found anew each time.
-    loop {
-        let left = living();
-        if left.is_empty() {
-            return named;
+    while !all_have_ended() && begun.elapsed() < LONGEST {
+        if begun.elapsed() > GRACE {
+            // What they started meanwhile is found anew each time.
+            descendants(std::process::id()).for_each(|process| tell(process, Signal::KILL));
         }
-        tell(&left, Signal::KILL);
         sleep(LOOK);
+    }
+    left.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Takes note of those that have ended, and whether there are no others: orphans come to this
+/// process, so that all of them are its children in the end.
+fn all_have_ended() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => return false,
+            Err(errno) => return errno == Errno::CHILD,
+        }
     }
 }
 
-/// Those that have not ended; takes note of those that have.
-fn living() -> Vec<u32> {
-    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
-    let is_living = |process: &u32| Stat::of(*process).is_some_and(|stat| !stat.has_ended());
-    descendants(std::process::id()).filter(is_living).collect()
-}
-
-fn tell(processes: &[u32], signal: Signal) {
-    let numbers = processes.iter().filter_map(|process| i32::try_from(*process).ok());
-    for process in numbers.filter_map(Pid::from_raw) {
+fn tell(process: u32, signal: Signal) {
+    if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
         // One that has ended by itself is as well.
         let _ = kill_process(process, signal);
     }
@@ -82,7 +86,7 @@ mod tests {
         assert!(Command::new("sh").args(["-c", script]).status().unwrap().success());
         let left = end_descendants();
         assert!(left.iter().any(|of| of.starts_with("sh (")), "{left:?}");
-        assert_eq!(living(), [] as [u32; 0]);
+        assert_eq!(descendants(std::process::id()).count(), 0);
         assert_eq!(end_descendants(), [] as [String; 0]);
     }
 }

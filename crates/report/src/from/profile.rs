@@ -121,6 +121,3 @@ const PAGE_BYTES: u64 = 4096;
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod tests;
