@@ -9,6 +9,8 @@ const STEPS: f64 = 6.0;
 const LEAST: f64 = 0.005;
 /// Of a cell's accesses more than this part makes it one of remote ones.
 const MOSTLY: f64 = 0.5;
+/// Less than this is not marked in it.
+const LEAST_FAR: f64 = 0.02;
 /// The size of a strip, in its own units.
 const STRIP: (usize, usize) = (128, 18);
 
@@ -92,7 +94,12 @@ fn cell(value: Option<&MapCell>, kind: &str, more: &str, is_first: &mut bool) ->
     let text = if percent >= 0.95 { format!("{percent:.0}") } else { String::new() };
     let tip = tip(&of.tip, *is_first);
     *is_first = false;
-    format!("<td class=\"{kind}{}{more}\" {tip}>{text}</td>", step(of.share))
+    let far = of
+        .remote
+        .filter(|far| kind == "h" && *far >= LEAST_FAR)
+        .map_or_else(String::new, |far| format!(" style=\"--far:{:.0}%\"", 100.0 * far));
+    let part = if far.is_empty() { "" } else { " part" };
+    format!("<td class=\"{kind}{}{more}{part}\"{far} {tip}>{text}</td>", step(of.share))
 }
 
 /// What is hot, as a row of small boxes.
@@ -139,7 +146,7 @@ fn legend(map: &AccessMap) -> String {
         let local = if any { ", to memory of the thread's own node" } else { "" };
         items.push(("h", format!("% of all {counted}{local}")));
         if any {
-            items.push(("r", "mostly to memory of other nodes".to_owned()));
+            items.push(("r", "mostly to memory of other nodes; less of it is a bar".to_owned()));
         }
     }
     let items: String = items
@@ -170,13 +177,17 @@ mod tests {
             rows: vec![MapRow {
                 name: "<heap>".to_owned(),
                 memory: vec![Some(MapCell { share: 1.0, ..MapCell::default() }), None],
-                accesses: vec![cell(0.0), cell(0.9)],
+                accesses: vec![cell(0.25), cell(0.9)],
                 ..MapRow::default()
             }],
             counted: "accesses".to_owned(),
         };
         let html = chart(&map, "map");
-        assert!(html.contains("class=\"m6\"") && html.contains("class=\"h5 first\""), "{html}");
+        assert!(
+            html.contains("class=\"m6\"")
+                && html.contains("class=\"h5 first part\" style=\"--far:25%\""),
+            "{html}"
+        );
         assert!(html.contains("class=\"r5 first\"") && html.contains("&lt;heap&gt;"), "{html}");
         assert!(html.contains("mostly to memory of other nodes"));
         assert!(!html.contains("<t>"));

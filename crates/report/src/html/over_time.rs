@@ -96,11 +96,12 @@ fn draw_threads(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, frame: Fr
     let most = of.moments.iter().map(|moment| moment.running).fold(0.0, f64::max);
     let y = Scale::new(ScaleKind::Linear, (0.0, most.max(1.0)), (frame.bottom, frame.top));
     axis(drawing, frame, &y, "threads running");
-    for (from, to, moment) in spans(of, x) {
-        drawing.raw(&bar("f5", (from, to), (y.at(moment.running), frame.bottom), 0.45));
-        if of.has_waits {
-            drawing.raw(&bar("f3", (from, to), (y.at(moment.waiting), frame.bottom), 1.0));
-        }
+    let spans = spans(of, x);
+    drawing.raw(&area("f5", &spans, frame.bottom, |moment| y.at(moment.running), 0.45));
+    if of.has_waits {
+        drawing.raw(&area("f3", &spans, frame.bottom, |moment| y.at(moment.waiting), 1.0));
+    }
+    for (from, to, moment) in spans {
         let waiting = match of.has_waits {
             true => format!(", {} of them waiting for memory", figure(moment.waiting)),
             false => String::new(),
@@ -198,6 +199,22 @@ fn bar(class: &str, (from, to): (f64, f64), (above, below): (f64, f64), opacity:
          fill-opacity=\"{opacity}\"/>",
         to - from,
         (below - above).max(0.0)
+    )
+}
+
+/// Steps under which all is filled.
+fn area(
+    class: &str,
+    spans: &[(f64, f64, &Moment)],
+    bottom: f64,
+    height: impl Fn(&Moment) -> f64,
+    opacity: f64,
+) -> String {
+    let step = |(_, to, moment): &(f64, f64, &Moment)| format!("V{:.1}H{to:.1}", height(moment));
+    let steps: String = spans.iter().map(step).collect();
+    let from = spans.first().map_or(LEFT, |(from, ..)| *from);
+    format!(
+        "<path class=\"{class}\" fill-opacity=\"{opacity}\" d=\"M{from:.1} {bottom:.1}{steps}V{bottom:.1}Z\"/>"
     )
 }
 

@@ -8,7 +8,7 @@ use numalab_record::{Stretch, StretchAccesses};
 
 use super::words::{counted, percent};
 use crate::from::memory::program::{place, short};
-use crate::number::figure;
+use crate::number::{figure, size};
 use crate::page::{MemoryOverTime, Moment, PhaseMark, TimeRow};
 use crate::table::Table;
 
@@ -108,7 +108,7 @@ fn name(summary: &ProfileSummary<'_>, position: usize) -> String {
         let line = || place(&of.region.made_at).or_else(|| place(&first?.at));
         match name.as_str() {
             "[anonymous]" => match line() {
-                Some(line) => format!("anon {line}"),
+                Some(line) => format!("anon {} {line}", size(of.region.end - of.region.start)),
                 None => format!("anon {:#x}", of.region.start),
             },
             _ => name,
