@@ -76,7 +76,7 @@ fn number(value: &Value) -> u64 {
 }
 
 /// The region that begins where the program says that its table or block does.
-fn region<'a>(profile: &'a Value, pages: u64) -> &'a Value {
+fn region(profile: &Value, pages: u64) -> &Value {
     let regions = profile["program"]["regions"].as_array().expect("regions");
     let is_it = |region: &&Value| {
         let touched = region["first_touches"].as_array().expect("touches");

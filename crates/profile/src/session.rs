@@ -115,10 +115,9 @@ fn start(
     sources: &[SourceName],
 ) -> Result<Begun, ProfileError> {
     adopt_descendants().map_err(ProfileError::NotFollowed)?;
-    let (program, arguments) =
-        words.split_first().map_or((&*"", &[][..]), |(one, rest)| (one, rest));
+    let program = words.first().map_or("", String::as_str);
     let mut command = Command::new(program);
-    command.args(arguments);
+    command.args(words.iter().skip(1));
     die_with_parent(&mut command);
     let not_started = |source| ProfileError::NotStarted { program: program.to_owned(), source };
     let watched = Watched::Command(words);

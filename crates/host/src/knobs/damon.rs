@@ -11,7 +11,6 @@ use numalab_topology::{Machine, NodeId};
 
 use super::error::WriteFailure;
 use super::file::{self, FileState};
-use super::knob::{Knob, Nature};
 use crate::linux_version::linux_version;
 use crate::root::Root;
 use crate::sysfs::read_machine;
@@ -215,14 +214,6 @@ pub struct WatchedRegion {
 pub const WATCH_LOOKS: u64 = AGGREGATION_US / SAMPLE_US;
 /// Time between looks, in microseconds.
 pub const WATCH_SAMPLE_US: u64 = SAMPLE_US;
-
-impl Knob {
-    /// DAMON watching the memory of a process: its values are `watch:PID`.
-    #[must_use]
-    pub fn damon_watch() -> Self {
-        Self::new("damon_watch", vec![COUNT.to_owned()], Nature::Damon)
-    }
-}
 
 /// The regions of the process that is watched, and what was seen of them last.
 ///
