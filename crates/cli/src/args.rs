@@ -225,8 +225,8 @@ Examples:
   numalab report results_scaling                           all runs of numalab scale below it
   numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
   numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite
-  numalab report profile.json --format html                a profile of a program, or a report of
-                                                           the memory emulator")]
+  numalab report profile.json --format html                a profile of a program
+  numalab report memory.json                               a report of the memory emulator")]
 pub(crate) struct ReportArgs {
     /// The result directory of any command, a CSV of numalab scale, the file of a profile or of a
     /// memory emulator
