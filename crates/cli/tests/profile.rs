@@ -176,7 +176,8 @@ fn a_commands_exit_code_is_its_own_and_so_is_its_output() {
 fn a_command_that_ends_at_once_is_said_to() {
     let output = run(&["profile", "--source", "referenced", "--", "true"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(stderr(&output).contains("this is of its start"), "{}", stderr(&output));
+    // On a busy machine it takes longer, and does as little.
+    assert!(stderr(&output).contains("Little was seen"), "{}", stderr(&output));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::page::{Lead, Mood};
 /// Remote memory that takes less of the accesses is not worth a change.
 const WORTH_SHARE: f64 = 0.05;
 /// A program that is looked at for less hardly does more than start.
-const SHORT_NS: u64 = 50_000_000;
+const SHORT_NS: u64 = 100_000_000;
 /// Fewer of what is counted say little.
 const FEW: u64 = 50;
 
