@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_process_on_cpus_is_that_which_it_knows_itself() {
-        let busy = std::hint::black_box((0..1_000_000_u64).fold(0, |sum, at| sum ^ at * at));
+        let busy = std::hint::black_box((0..1_000_000_u64).fold(0, |sum, at| sum ^ (at * at)));
         let (before, told, after) =
             (process_cpu_ns(), cpu_ns_of(std::process::id()), process_cpu_ns());
         assert!((before..=after).contains(&told.unwrap()), "{before} {told:?} {after} {busy}");
