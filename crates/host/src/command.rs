@@ -1,6 +1,7 @@
 //! A command that is run to its end, and that does not outlive this process.
 
 mod error;
+mod held;
 mod orphans;
 mod pipes;
 
@@ -21,8 +22,9 @@ use rustix::process::{
 use crate::proc::{Stat, processes};
 use crate::signals::Interrupt;
 pub use error::CommandError;
+pub use held::spawn_held;
 use orphans::Known;
-pub use orphans::adopt_orphans;
+pub use orphans::{adopt_orphans, end_orphans};
 use pipes::Pipes;
 
 /// How often a waiting thread looks whether it was interrupted.

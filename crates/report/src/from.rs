@@ -11,6 +11,7 @@ pub mod machine;
 pub mod memory;
 mod over_time;
 mod plan;
+pub mod profile;
 pub mod published;
 pub mod run;
 pub mod samples;

@@ -50,6 +50,7 @@ pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
         regions: regions(program, machine, &objects),
         contended_lines: lines(program, machine, &objects),
         unplaced: program.unplaced.load(Relaxed),
+        ..ProgramMemory::default()
     }
 }
 
@@ -95,6 +96,7 @@ fn regions(program: &Program, machine: &Machine, objects: &Objects) -> Vec<recor
             .map(|(alike, sum)| pages_alike(alike, sum, machine))
             .collect(),
         accesses: accesses(program, machine, number),
+        ..record::Region::default()
     };
     let known = lock(&program.regions);
     let used = known.all().iter().enumerate().map(|(number, region)| of_region(number, region));
@@ -162,6 +164,7 @@ fn from(machine: &Machine, place: usize, node: usize, done: Done) -> RegionAcces
         near_ns: done.near_ps / 1000,
         far_ns: done.far_ps / 1000,
         uncached: done.uncached,
+        ..RegionAccesses::default()
     }
 }
 

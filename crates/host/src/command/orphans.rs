@@ -1,5 +1,5 @@
-//! What has left the session of the command that started it, as daemons do: the kernel gives such
-//! processes to this one when their parent ends (prctl(2), `PR_SET_CHILD_SUBREAPER`).
+//! What a command leaves behind, wherever it went: the kernel gives a process to this one when the
+//! parent of it ends (prctl(2), `PR_SET_CHILD_SUBREAPER`).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +11,20 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
 };
 
+use super::{GRACE, LINGER};
 use crate::proc::{Stat, processes};
 
 /// How often orphans are looked at that may end by themselves.
 const LOOK: Duration = Duration::from_millis(10);
+/// One that a device holds up cannot be killed, and is not waited for longer.
+const LONGEST: Duration = Duration::from_secs(20);
 
 /// The commands that are running now, by number.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// From now on, what a command leaves behind is ended with it even if it has left the command's
-/// session.
+/// From now on this process is the parent of every orphan below it, so that what a command leaves
+/// behind is ended with it even if it has left the command's session.
 ///
 /// # Errors
 /// The kernel's refusal.
@@ -31,11 +34,20 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
+/// Ends all that is left of a command in the session of this process, and names it: `sleep (1234)`.
+/// For a process that [adopts](adopt_orphans) and has started this command alone, which has ended.
+#[must_use]
+pub fn end_orphans() -> Vec<String> {
+    let own = std::process::id();
+    end_all(LINGER, |stat| stat.parent == own)
+}
+
 fn running() -> MutexGuard<'static, Vec<u32>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A command that is running. Every one is known, so that none is taken for an orphan.
+/// A command that is running in a session of its own. Every one is known, so that none is taken for
+/// an orphan.
 pub(super) struct Known {
     number: u32,
 }
@@ -50,32 +62,13 @@ impl Known {
     /// names it; what ends by itself before `patience` is over is not meant. Where other commands
     /// run at the same time it may be theirs, and the last of them does it.
     pub(super) fn end_orphans(&self, patience: Duration) -> Vec<String> {
-        let mut ended = Vec::new();
         if !ADOPTS.load(Ordering::Relaxed) || running().iter().any(|other| *other != self.number) {
-            return ended;
+            return Vec::new();
         }
-        let begun = Instant::now();
-        // What an orphan started becomes one when it has ended.
-        loop {
-            let found: Vec<Orphan> = orphans().collect();
-            if found.is_empty() {
-                return ended;
-            }
-            let is_over = begun.elapsed() >= patience;
-            for Orphan { pid, name, has_ended } in found {
-                if is_over && !has_ended {
-                    // It fails if it has just ended by itself, which is as well.
-                    let _ = kill_process(pid, Signal::KILL);
-                    ended.push(format!("{name} ({})", pid.as_raw_nonzero()));
-                }
-                if is_over || has_ended {
-                    let _ = waitpid(Some(pid), WaitOptions::empty());
-                }
-            }
-            if !is_over {
-                thread::sleep(LOOK);
-            }
-        }
+        // Whatever else this process starts is in its session.
+        let own = std::process::id();
+        let own_session = Stat::of(own).map(|stat| stat.session);
+        end_all(patience, |stat| stat.parent == own && Some(stat.session) != own_session)
     }
 }
 
@@ -85,24 +78,42 @@ impl Drop for Known {
     }
 }
 
-/// A child of this process that a command started.
-struct Orphan {
-    pid: Pid,
-    name: String,
-    has_ended: bool,
+/// Ends the orphans among the processes, gently first, and names those that did not end by
+/// themselves before `patience` was over.
+fn end_all(patience: Duration, is_orphan: impl Fn(&Stat) -> bool) -> Vec<String> {
+    let mut told: Vec<(Pid, String)> = Vec::new();
+    let begun = Instant::now();
+    // What an orphan started becomes one when it has ended.
+    loop {
+        let found = orphans(&is_orphan);
+        let over = begun.elapsed().checked_sub(patience);
+        if found.is_empty() || over.is_some_and(|over| over > LONGEST) {
+            return told.into_iter().map(|(_, name)| name).collect();
+        }
+        for (pid, name) in found {
+            let has_ended = matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
+            let Some(over) = over.filter(|_| !has_ended) else { continue };
+            let is_told = told.iter().any(|(other, _)| *other == pid);
+            // It fails where that has just ended by itself, which is as well.
+            if over >= GRACE {
+                let _ = kill_process(pid, Signal::KILL);
+            } else if !is_told {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+            if !is_told {
+                told.push((pid, format!("{name} ({})", pid.as_raw_nonzero())));
+            }
+        }
+        thread::sleep(LOOK);
+    }
 }
 
-/// Children of this process in other sessions: a command's own children are in its session, and
-/// whatever else this process starts is in this one.
-fn orphans() -> impl Iterator<Item = Orphan> {
-    let own = std::process::id();
+/// The orphans of now, but no command that is running.
+fn orphans(is_orphan: impl Fn(&Stat) -> bool) -> Vec<(Pid, String)> {
     let known = running().clone();
-    let own_session = Stat::of(own).map(|stat| stat.session);
-    processes().filter_map(move |process| {
-        let stat = Stat::of(process).filter(|stat| stat.parent == own)?;
-        let is_orphan = !known.contains(&process) && Some(stat.session) != own_session;
-        let pid = i32::try_from(process).ok().and_then(Pid::from_raw)?;
-        let has_ended = stat.has_ended();
-        is_orphan.then_some(Orphan { pid, name: stat.name, has_ended })
-    })
+    let found = processes().filter(|process| !known.contains(process)).filter_map(|process| {
+        let stat = Stat::of(process).filter(&is_orphan)?;
+        Some((i32::try_from(process).ok().and_then(Pid::from_raw)?, stat.name))
+    });
+    found.collect()
 }

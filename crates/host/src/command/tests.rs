@@ -80,20 +80,24 @@ fn what_has_left_the_group_is_not_waited_for_though_it_holds_the_pipes() {
     assert_eq!(ran.left, [] as [String; 0]);
 }
 
-/// In a process of its own: whose orphans come to it is a matter of the whole process.
+/// Whether this test has a process of its own, as whose orphans come to it is a matter of the whole
+/// process; else it is run in one, and succeeds there.
+fn in_own_process(test: &str) -> bool {
+    if env::var_os("NUMALAB_ADOPTS").is_some() {
+        return true;
+    }
+    let mut own = Command::new(env::current_exe().unwrap());
+    own.args(["--exact", &format!("command::tests::{test}")]).env("NUMALAB_ADOPTS", "1");
+    let ran = run_command(own, Duration::from_secs(60), &Interrupt::never()).unwrap();
+    assert!(ran.status.success(), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("1 passed"), "no test of this name: {}", ran.stdout);
+    false
+}
+
 #[test]
 fn a_daemon_is_told_and_ended_by_who_adopts_orphans() {
     let daemon = "(setsid sh -c 'sleep 600 & exec sleep 601' >/dev/null 2>&1 &) ; sleep 0.2";
-    if env::var_os("NUMALAB_ADOPTS").is_none() {
-        let name = "command::tests::a_daemon_is_told_and_ended_by_who_adopts_orphans";
-        let mut own = Command::new(env::current_exe().unwrap());
-        own.args(["--exact", name]).env("NUMALAB_ADOPTS", "1");
-        assert!(
-            run_command(own, Duration::from_secs(60), &Interrupt::never())
-                .unwrap()
-                .status
-                .success()
-        );
+    if !in_own_process("a_daemon_is_told_and_ended_by_who_adopts_orphans") {
         return;
     }
     adopt_orphans().unwrap();
@@ -104,6 +108,21 @@ fn a_daemon_is_told_and_ended_by_who_adopts_orphans() {
     }
     let brief = "(setsid sleep 0.1 >/dev/null 2>&1 &)";
     assert_eq!(shell(brief, 60_000).unwrap().left, [] as [String; 0], "it ends by itself");
+}
+
+#[test]
+fn a_daemon_of_this_session_is_ended_even_if_it_does_not_listen() {
+    if !in_own_process("a_daemon_of_this_session_is_ended_even_if_it_does_not_listen") {
+        return;
+    }
+    adopt_orphans().unwrap();
+    let script =
+        "(setsid sh -c 'trap : TERM; sleep 600 & while :; do sleep 1; done' &) ; sleep 0.2";
+    assert!(Command::new("sh").args(["-c", script]).status().unwrap().success());
+    let left = end_orphans();
+    assert!(left.iter().any(|of| of.starts_with("sh (")), "{left:?}");
+    assert_eq!(crate::proc::descendants(std::process::id()).count(), 0);
+    assert_eq!(end_orphans(), [] as [String; 0]);
 }
 
 #[test]

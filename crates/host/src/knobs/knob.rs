@@ -37,6 +37,12 @@ impl Knob {
         Self { name: name.to_owned(), saves: files.clone(), writes: files, nature }
     }
 
+    /// DAMON watching the memory of a process: its values are `watch:PID`.
+    #[must_use]
+    pub fn damon_watch() -> Self {
+        Self::new("damon_watch", vec![damon::COUNT.to_owned()], Nature::Damon)
+    }
+
     /// Its name as it was asked for.
     #[must_use]
     pub fn name(&self) -> &str {
