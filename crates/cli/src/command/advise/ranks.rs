@@ -65,8 +65,11 @@ fn candidates(command: &[String]) -> Vec<Candidate> {
     let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
     let is_said = |option: &str| {
         let name = name(option);
-        let short = if name == "--distribution" { SHORT_DISTRIBUTION } else { &name };
-        command.iter().any(|word| *word == name || word.starts_with(short))
+        let short = (name == "--distribution").then_some(SHORT_DISTRIBUTION);
+        let is_it = |word: &String| {
+            word.starts_with(&name) || short.is_some_and(|short| word.starts_with(short))
+        };
+        command.iter().any(is_it)
     };
     let free = PLACEMENTS.iter().filter(|options| !options.iter().any(|option| is_said(option)));
     let ranks = |options: &&[&str]| Candidate::Ranks {
