@@ -13,6 +13,7 @@ mod finding;
 pub mod fleet;
 pub mod health;
 pub mod machine;
+pub mod profile;
 pub mod program;
 pub mod run;
 pub mod samples;

@@ -284,7 +284,7 @@ fn looks(journal: &[Entry]) -> usize {
                 looks += usize::from(ended);
                 ended = false;
             }
-            Entry::Began { .. } | Entry::Applied(_) => {}
+            Entry::Began { .. } | Entry::Applied(_) | Entry::Out { .. } => {}
         }
     }
     looks
@@ -342,8 +342,9 @@ fn effect(
     criteria: &Criteria,
     seed: u64,
 ) -> Option<Effect> {
-    let found = asked.contrast.compare(&cells.treatments, criteria).ok()?;
-    let differences = asked.contrast.differences(&cells.treatments).ok()?;
+    let columns = asked.columns(cells);
+    let found = asked.contrast.compare(&columns, criteria).ok()?;
+    let differences = asked.contrast.differences(&columns).ok()?;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let resampling = Resampling { resamples: RESAMPLES, ..Resampling::new(seed) };
     let both = first != cells;
@@ -352,7 +353,7 @@ fn effect(
         change: asked.change.clone(),
         sides: asked.sides,
         found,
-        first: both.then(|| asked.contrast.compare(&first.treatments, criteria).ok()).flatten(),
+        first: both.then(|| asked.contrast.compare(&asked.columns(first), criteria).ok()).flatten(),
         bootstrap: bootstrap_bca(&differences, mean, &resampling),
         permutation: paired_permutation(
             &differences,

@@ -16,6 +16,7 @@ mod mark;
 mod measuring;
 mod memory_emulator;
 mod probe;
+mod profile;
 mod ranks;
 mod raw;
 mod scale;
@@ -30,8 +31,8 @@ use clap::{Args, ValueEnum};
 use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
-pub(crate) use advise::{AdviseArgs, Tries};
-pub(crate) use bind::{BindArgs, Policy};
+pub(crate) use advise::{AdviseArgs, Tries, TryOn};
+pub(crate) use bind::{BindArgs, Policy, RankCpus};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use emulate::{EmulateArgs, ThreadPlacement};
@@ -46,10 +47,11 @@ pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, Kn
 pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Measuring, Output, Rules, Selection};
-pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
+pub(crate) use memory_emulator::{Caches, MemoryCostArgs, MemoryEmulatorArgs, Stages};
 pub(crate) use probe::{
     AccessKind, BalancingArgs, HeatKind, PlaceKind, ProbeArgs, ProbeCommand, TieringArgs,
 };
+pub(crate) use profile::ProfileArgs;
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
 pub(crate) use self_test::SelfTestArgs;
@@ -61,7 +63,7 @@ pub(crate) use study::{
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
-pub(crate) use value::{CpuList, SizeList, Weights};
+pub(crate) use value::{SizeList, Weights};
 
 /// The version, and what this program was built from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
@@ -223,10 +225,11 @@ Examples:
   numalab report results_scaling                           all runs of numalab scale below it
   numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
   numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite
+  numalab report profile.json --format html                a profile of a program
   numalab report memory.json                               a report of the memory emulator")]
 pub(crate) struct ReportArgs {
-    /// The result directory of any command, a CSV of numalab scale, or the file of a memory
-    /// emulator
+    /// The result directory of any command, a CSV of numalab scale, the file of a profile or of a
+    /// memory emulator
     #[arg(value_name = "DIR|FILE")]
     pub place: PathBuf,
     /// Print it instead of writing report.md and report.html

@@ -22,6 +22,7 @@ mod mark;
 mod measure;
 mod measuring;
 mod probe;
+mod profile;
 mod ranks;
 mod report;
 mod scale;
@@ -39,8 +40,8 @@ use clap_complete::Shell;
 use crate::args::{
     AcpiArgs, AdviseArgs, BandwidthArgs, BindArgs, BisectArgs, CompareArgs, EmulateArgs,
     ExploreArgs, FleetArgs, GuestArgs, HealthArgs, KnobsArgs, LatencyArgs, MachineFileArgs,
-    MarkArgs, MeasureArgs, ProbeArgs, Redact, ReportArgs, ScaleArgs, SelfTestArgs, StudyArgs,
-    TopologyArgs, VERSION,
+    MarkArgs, MeasureArgs, ProbeArgs, ProfileArgs, Redact, ReportArgs, ScaleArgs, SelfTestArgs,
+    StudyArgs, TopologyArgs, VERSION,
 };
 use crate::failure::Failure;
 use kind::KindCommand;
@@ -67,7 +68,7 @@ Exit codes:
   1  failed while running            4  --fail-if or --expect fails; health: failing
   2  usage or bad input              5  a check found errors in its input
                                      6  health: degraded, or not certain
-bind, emulate, mark, knobs run and guest run end with the exit code of the command they run; they
+bind, emulate, mark, profile, knobs run and guest run end with the exit code of the command they run; they
 exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -114,6 +115,8 @@ pub(crate) enum Command {
     Advise(Box<AdviseArgs>),
     /// Run a program as on any NUMA machine: what its memory would cost there
     Emulate(Box<EmulateArgs>),
+    /// What a program does to its memory: who uses what, from which node, and when
+    Profile(Box<ProfileArgs>),
     /// Run a command between markers that the memory emulator recognizes
     Mark(MarkArgs),
     /// Machine files: what a machine is and what its memory costs
@@ -153,6 +156,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Machine(args) => machine::run(&args.command),
         Command::Mark(args) => return mark::run(&args).map_err(Failure::of_wrapper),
         Command::Advise(args) => advise::run(&args),
+        Command::Profile(args) => return profile::run(&args),
         Command::Emulate(args) => return emulate::run(&args).map_err(Failure::of_wrapper),
         Command::Measure(args) => measure::run(&args),
         Command::Topology(args) => topology::run(&args),

@@ -59,7 +59,7 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
     (Code::Degraded as u8, "health: degraded, or worse under other load, which is not certain."),
     (
         Code::WrapperFailed as u8,
-        "bind, emulate, mark, knobs run or guest run failed itself; otherwise they end with the exit \
+        "bind, emulate, mark, profile, knobs run or guest run failed itself; otherwise they end with the exit \
          code of the command they run.",
     ),
     (Code::NotRunnable as u8, "The command to run was found and could not be run."),

@@ -1,8 +1,10 @@
 //! How far a run is, on standard error while cells are measured, with the last figure found.
 
 mod lines;
+mod samples;
 
 pub(crate) use lines::ProgressLines;
+pub(crate) use samples::SampleProgress;
 
 use std::fmt;
 use std::time::{Duration, Instant};

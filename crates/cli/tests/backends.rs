@@ -4,6 +4,7 @@
 //! downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` the lack of what a test
 //! needs is a failure; otherwise it is printed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,6 +23,10 @@ impl Place {
         let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
         fs::write(directory.path().join("s.toml"), study).expect("written");
         Self { directory }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     fn numalab(&self, arguments: &[&str]) -> Command {
@@ -127,14 +132,18 @@ pattern = \"knob = {value}\"
 #[test]
 fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evidence() {
     let backend = "linux-guest]\nemulate = \"2\"\ncpus = 2\nmemory = \"512M\"\n\
-                 counters = [\"numa_pte_updates\", \"pgfault\"]\nwatch-pages = true\naccel = \"tcg\"";
+                 counters = [\"numa_pte_updates\", \"pgfault\"]\nwatch-pages = true\naccel = \"tcg\"\n\
+                 watch-output = true\nwith = [\"./beside.txt\"]";
     let factors = "[[factor]]\nname = \"numa_balancing\"\nlevels = [0, 1]\n[[factor]]\n\
                    name = \"pool\"\nlevels = [{ name = \"none\", set = { huge_2m_pages = 0 } }, \
-                   { name = \"some\", set = { huge_2m_pages = 8, nodes = 1, policy = \"bind:0\" } }]\n";
+                   { name = \"some\", set = { huge_2m_pages = 8, nodes = 1, policy = \"bind:0\", environment = \
+                   \"MODE=1\" } }]\n";
     let probe = "[[workload]]\nname = \"probe\"\ntool = \"balancing-probe\"\n\
                  arguments = [\"--size\", \"2M\", \"--time\", \"200ms\"]\n\
                  metrics = [\"latency-end\", \"local\"]\n";
-    let place = Place::with(&study(backend, &format!("{factors}{SHOW}{probe}")));
+    let place = Place::with(&study(backend, &format!("{factors}{SHOW}{probe}{WORDS}")));
+    fs::write(place.path("words.txt"), "7\n").expect("written");
+    fs::write(place.path("beside.txt"), "11\n").expect("written");
     let others = Others::start();
     let output = place.run(&["study", "run", "s.toml"]);
     drop(others);
@@ -160,11 +169,24 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
             assert_eq!(evidence.contains(placed), is_placed, "{evidence}");
         }
     }
-    let samples = of_kind(&journal, "sample");
-    assert_eq!(samples.len(), 8);
+    has_sampled(&journal);
+}
+
+/// Each workload, under each treatment, while others kept the cpus busy.
+fn has_sampled(journal: &[Value]) {
+    let samples = of_kind(journal, "sample");
+    assert_eq!(samples.len(), 12);
     for sample in samples {
         let treatment = sample["treatment"].as_u64().expect("an index");
         let reading = &sample["readings"][0];
+        if reading["metric"] == "word" {
+            assert_eq!(
+                reading["value"],
+                if treatment % 2 == 1 { 187.0 } else { 180.0 },
+                "{sample}"
+            );
+            continue;
+        }
         if reading["metric"] == "knob" {
             let wanted = if treatment < 2 { 0.0 } else { 1.0 };
             assert_eq!(reading["value"], wanted, "{sample}");
@@ -362,6 +384,53 @@ fn placements_are_applied_to_all_that_a_workload_starts_and_read_back() {
             assert_eq!(value(1), 0.0, "{sample}");
         }
     }
+}
+
+/// Reads its input, a file beside it and a variable.
+const WORDS: &str = "\
+[[workload]]
+name = \"words\"
+command = [\"sh\", \"-c\", \"read a; read b <$(find / -xdev -name beside.txt); echo word: $((a * MODE + b + 169))\"]
+stdin = \"words.txt\"
+[[workload.metric]]
+name = \"word\"
+better = \"lower\"
+regex = \"^word: ([0-9]+)$\"
+";
+
+#[test]
+fn commands_have_their_input_and_variables_and_what_they_print_is_told_apart() {
+    let factors = "[[factor]]\nname = \"environment\"\nlevels = [\"MODE=0\", \"MODE=1\"]\n";
+    let words = WORDS.replace("$(find / -xdev -name beside.txt)", "beside.txt");
+    let place = Place::with(&study("host]\nwatch-output = true", &format!("{factors}{words}")));
+    fs::write(place.path("words.txt"), "7\n").expect("written");
+    fs::write(place.path("beside.txt"), "11\n").expect("written");
+    assert!(ran(&place.run(&["study", "run", "s.toml"])));
+    let journal = place.journal();
+    let mut outputs = BTreeSet::new();
+    for sample in of_kind(&journal, "sample") {
+        let value = &sample["readings"][0]["value"];
+        assert_eq!(*value, json!(if sample["treatment"] == 1 { 187.0 } else { 180.0 }));
+        let output = &sample["evidence"][0];
+        assert_eq!(output["what"], "output");
+        outputs.insert(output["found"].as_str().expect("a hash").to_owned());
+    }
+    assert_eq!(outputs.len(), 2);
+}
+
+#[test]
+fn a_workload_that_goes_on_behind_its_end_is_ended_and_refused() {
+    let workload = "[[workload]]\nname = \"daemon\"\ncommand = [\"sh\", \"-c\", \"setsid sleep 6543 \
+                    >/dev/null 2>&1 & sleep 0.2\"]\nmetric = [{ name = \"t\", better = \"lower\", \
+                    exit-time = true }]\n";
+    let factors = "[[factor]]\nname = \"v\"\nlevels = [1, 2]\n";
+    let place = Place::with(&study("host]", &format!("{factors}{workload}")));
+    let output = place.run(&["study", "run", "s.toml"]);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("left sleep (") && message.contains("which was ended"), "{message}");
+    let left = Command::new("pgrep").args(["-f", "sleep 6543"]).output().expect("pgrep runs");
+    assert_eq!(text(&left.stdout), "", "nothing is left running");
 }
 
 #[test]

@@ -413,6 +413,8 @@ fn commands_that_run_another_end_as_it_does_and_with_the_codes_of_env_for_their_
     }
     refuses(&["bind", "--numa=0", "--nosuch"], 125, &["--nosuch"]);
     refuses(&["bind", "--numa=4095", "--", "true"], 125, &["4095"]);
+    let spread = ["bind", "--cpus", "node", "--numa=0", "--policy", "interleave", "--", "true"];
+    refuses(&spread, 125, &["--cpus node: expected --policy bind or preferred"]);
     refuses(&["knobs", "run", "nosuch=1", "--", "true"], 125, &["nosuch"]);
     refuses(&["guest", "run", "--emulate", "nosuch", "--", "true"], 125, &["nosuch"]);
     refuses(&["guest", "list", "--nosuch"], 2, &["--nosuch"]);

@@ -12,6 +12,7 @@ use numalab_analysis::health::Health;
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_launch::scale::Manifest;
 use numalab_record::bisect::BisectDocument;
+use numalab_record::profile::Profile;
 use numalab_record::self_test::SelfTest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
 use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
@@ -127,7 +128,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// The schema of every kind of document, from the type that it is made of.
-fn all_schemas() -> [(Kind, Value); 25] {
+fn all_schemas() -> [(Kind, Value); 26] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<RankRun>(Kind::Ranks),
@@ -154,6 +155,7 @@ fn all_schemas() -> [(Kind, Value); 25] {
         schema_of::<Described>(Kind::Topology),
         schema_of::<AcpiShown>(Kind::Acpi),
         schema_of::<Advice>(Kind::Advice),
+        schema_of::<Profile>(Kind::Profile),
     ]
 }
 

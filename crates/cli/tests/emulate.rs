@@ -8,6 +8,7 @@
 mod lab;
 #[path = "programs/real.rs"]
 mod real;
+mod schemas;
 
 use std::process::{Command, Output};
 
@@ -77,6 +78,35 @@ fn memory_that_one_thread_touched_first_is_named_with_what_it_costs() {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("it lies on node 0, and cpus of node 1 use it"), "{text}");
     assert!(output.stdout.is_empty());
+}
+
+/// `profile` takes the same report, and says where it comes from.
+#[test]
+fn a_profile_by_emulation_counts_what_emulate_counts_and_is_named_so() {
+    let Some(lab) = lab() else { return };
+    let program = lab.program("placement");
+    let profile = |options: &[&str]| {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+        run.env("NUMALAB_EMULATOR", &lab.plugin).arg("profile").args(options);
+        run.args(["-o", "/dev/stdout", "--", &program, "first"]).output().expect("it starts")
+    };
+    let output = profile(&MACHINE);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found = schemas::document(&output.stdout);
+    assert_eq!(found["source"]["name"], "emulation");
+    assert_eq!(block_accesses(&found), block_accesses(&lab.report("first")));
+    assert_eq!(found["latency_ns"].as_array().expect("rows").len(), 2);
+    let html = profile(&[&MACHINE[..], &["--format", "html"]].concat());
+    let html = String::from_utf8_lossy(&html.stdout).into_owned();
+    assert!(html.contains("used from node 1") && html.contains("Remote memory costs"), "{html}");
+    // Where there is no better source it is the choice, and the user is told that it takes long.
+    let output = profile(&[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let chosen = schemas::document(&output.stdout);
+    if chosen["source"]["name"] == "emulation" {
+        assert!(said.contains("10 to 100 times slower; --source faults"), "{said}");
+        assert_eq!(chosen["passed_over"][0]["source"], "samples");
+    }
 }
 
 #[test]

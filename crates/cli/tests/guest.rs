@@ -61,6 +61,7 @@ numalab topology > out/topology.txt
 numalab topology --format json > out/sysfs.json
 numalab bind -q --near eth0 -- cat /proc/self/status /proc/self/numa_maps > out/near.txt
 numalab bind --dry-run --near eth0 -- true > out/said.txt
+numalab bind -q --numa=1 --cpus node -- cat /proc/self/status /proc/self/numa_maps > out/home.txt
 for device in eth7 00:1f.2; do
   numalab bind -q --near $device -- true 2>> out/refused.txt && exit 1
 done
@@ -277,6 +278,9 @@ fn devices_are_near_their_nodes(lab: &Lab) {
     let beside = text("near.txt");
     assert!(beside.contains("Cpus_allowed_list:\t4-5\n"), "{beside}");
     assert!(beside.lines().any(|line| line.contains(" bind:2 ")), "{beside}");
+    let home = text("home.txt");
+    assert!(home.contains("Cpus_allowed_list:\t2-3\n"), "{home}");
+    assert!(home.lines().any(|line| line.contains(" bind:1 ")), "{home}");
     let said = text("said.txt");
     assert!(said.contains("eth0 (network, 0000:"), "{said}");
     assert!(said.contains("is near node 2: cpus 4,5\n"), "{said}");

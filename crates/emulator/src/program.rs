@@ -19,6 +19,7 @@ mod stack;
 mod summary;
 mod syscalls;
 mod thread;
+mod time_line;
 mod turns;
 mod world;
 
@@ -264,7 +265,7 @@ impl Program {
         // SAFETY: QEMU has stopped all other threads when the program ends, and they count nothing from
         // exit_group(2) on; execve(2) is begun by the thread that has the turn.
         let world = unsafe { &mut *self.world.get() }.as_mut()?;
-        world.settle_all();
+        world.ends_stretch(world.elapsed_ps());
         Some(world)
     }
 

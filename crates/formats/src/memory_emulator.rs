@@ -17,7 +17,10 @@ use numalab_memory_model::machine::{MachineError, Node as EmulatedNode, SCHEMA};
 use numalab_topology::{Findings, Machine};
 
 pub use costs::{BandwidthModel, LatencyModel, MemoryCosts};
-pub use text::{CostTextError, parse_bandwidth, parse_caches, parse_latency, parse_stages};
+pub use text::{
+    CostTextError, format_bandwidth, format_caches, format_latency, format_stages, parse_bandwidth,
+    parse_caches, parse_latency, parse_stages,
+};
 
 use crate::error::WriteError;
 use crate::guest::Guest;

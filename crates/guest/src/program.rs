@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use numalab_formats::memory_emulator::EmulatedMachine;
-use numalab_host::{CommandError, Interrupt, Ran, die_with_parent, on_path, run_command};
+use numalab_host::{CommandError, Input, Interrupt, Ran, die_with_parent, on_path, run_with_input};
 
 use crate::emulator::{MACHINE, escaped};
 
@@ -144,17 +144,18 @@ impl EmulatedProgram {
         Ok(ProgramOutcome { status, reports: reports(directory.path())? })
     }
 
-    /// Runs it to its end without input, keeps what it prints, and ends what it leaves running.
+    /// Runs it to its end with this input, keeps what it prints, and ends what it leaves running.
     ///
     /// # Errors
     /// [`ProgramError`]; a status other than 0 is an answer here.
     pub fn run_apart(
         &self,
+        input: Input<'_>,
         limit: Duration,
         interrupt: &Interrupt,
     ) -> Result<(Ran, Vec<String>), ProgramError> {
         let directory = tempfile::tempdir()?;
-        let ran = run_command(self.command_in(directory.path())?, limit, interrupt)?;
+        let ran = run_with_input(self.command_in(directory.path())?, input, limit, interrupt)?;
         Ok((ran, reports(directory.path())?))
     }
 

@@ -14,6 +14,12 @@ pub fn monotonic_raw_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::MonotonicRaw))
 }
 
+/// Nanoseconds of `CLOCK_MONOTONIC`, by which performance events have their times.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
 /// Nanoseconds for which the calling thread was on a cpu.
 pub(crate) fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
@@ -22,6 +28,13 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 /// Nanoseconds for which all threads of this process together were on a cpu.
 pub(crate) fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// Nanoseconds for which all threads of a process together were on a cpu, those that have ended
+/// among them; `None` if it is not there.
+#[must_use]
+pub fn cpu_ns_of(process: u32) -> Option<u64> {
+    crate::syscall::cpu_time(process).map(nanoseconds)
 }
 
 /// Nanoseconds for which children of this process that were waited for, and theirs, were
@@ -133,6 +146,15 @@ mod tests {
     fn the_compact_form_is_fit_for_a_file_name() {
         let time = UtcTime { unix_ms: 951_782_399_999 };
         assert_eq!(time.compact(), "20000228-235959");
+    }
+
+    #[test]
+    fn the_time_of_a_process_on_cpus_is_that_which_it_knows_itself() {
+        let busy = std::hint::black_box((0..1_000_000_u64).fold(0, |sum, at| sum ^ (at * at)));
+        let (before, told, after) =
+            (process_cpu_ns(), cpu_ns_of(std::process::id()), process_cpu_ns());
+        assert!((before..=after).contains(&told.unwrap()), "{before} {told:?} {after} {busy}");
+        assert_eq!(cpu_ns_of(u32::MAX), None);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A command that is run to its end, and that does not outlive this process.
 
 mod error;
+mod held;
+mod orphans;
 mod pipes;
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, io};
@@ -14,15 +16,56 @@ use std::{env, fs, io};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
+    setsid,
 };
 
 use crate::proc::{Stat, processes};
 use crate::signals::Interrupt;
 pub use error::CommandError;
+pub use held::spawn_held;
+use orphans::Known;
+pub use orphans::{adopt_orphans, end_orphans};
 use pipes::Pipes;
 
 /// How often a waiting thread looks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a command has that was told to end, before it is killed: `srun` needs it to end its
+/// step.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long what a command started may outlive it: a helper that is just ending, as `srun` has one,
+/// is nothing left running.
+const LINGER: Duration = Duration::from_millis(500);
+const LINGER_LOOK: Duration = Duration::from_millis(10);
+
+/// What a command finds on its standard input.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Input<'a> {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// This file, from its beginning.
+    File(&'a Path),
+}
+
+impl Input<'_> {
+    /// The bytes that are written while the command runs.
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Empty | Self::File(_) => &[],
+        }
+    }
+
+    fn stdio(&self) -> io::Result<Stdio> {
+        Ok(match self {
+            Self::File(path) => fs::File::open(path)?.into(),
+            _ if self.bytes().is_empty() => Stdio::null(),
+            _ => Stdio::piped(),
+        })
+    }
+}
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +82,7 @@ pub struct Ran {
     pub dropped_bytes: usize,
     /// From its start to its end.
     pub took: Duration,
-    /// What it left running in its process group, as `sleep (1234)`: ended with it.
+    /// What it left running, as `sleep (1234)`: ended with it.
     pub left: Vec<String>,
 }
 
@@ -96,6 +139,14 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
+/// Starts the command in a session of its own: it leads a process group, and has no terminal.
+fn in_own_session(command: &mut Command) {
+    // SAFETY: as for `die_with_parent`.
+    unsafe {
+        command.pre_exec(|| Ok(setsid().map(drop)?));
+    }
+}
+
 /// Runs `command` with no input, as [`run_with_input`] does, and gives what it printed.
 ///
 /// # Errors
@@ -113,38 +164,44 @@ pub fn run_command(
     limit: Duration,
     interrupt: &Interrupt,
 ) -> Result<Ran, CommandError> {
-    run_with_input(command, &[], limit, interrupt)
+    run_with_input(command, Input::Empty, limit, interrupt)
 }
 
-/// Runs `command` to its end in a process group of its own, and gives it `input`. Whatever
-/// it leaves running in that group is ended with it; all are ended after `limit`, when
-/// `interrupt` is requested, and when this process dies, however it dies. What has left the
-/// group is not waited for, even if it holds the outputs open.
+/// Runs `command` to its end in a session of its own, without a terminal, and gives it `input`.
+/// Whatever it leaves running in its process group is ended with it, and so is what has left that,
+/// if this process [adopts orphans](adopt_orphans); else that is not waited for, even if it holds
+/// the outputs open. All are told to end after `limit` and when `interrupt` is requested, and are
+/// killed if they do not; they are killed when this process dies, however it dies.
 ///
 /// # Errors
 /// [`CommandError`] if it cannot be started or does not end by itself; a status other than
 /// 0 is an answer here.
 pub fn run_with_input(
     mut command: Command,
-    input: &[u8],
+    input: Input<'_>,
     limit: Duration,
     interrupt: &Interrupt,
 ) -> Result<Ran, CommandError> {
     let program = command.get_program().to_string_lossy().into_owned();
-    command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let stdin = input.stdio();
+    let unread = |source| CommandError::NotRun { program: program.clone(), source };
+    command.stdin(stdin.map_err(unread)?).stdout(Stdio::piped()).stderr(Stdio::piped());
+    in_own_session(&mut command);
     die_with_parent(&mut command);
     let begun = Instant::now();
     let mut child = command.spawn().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => CommandError::NotFound { program: program.clone() },
         _ => CommandError::NotRun { program: program.clone(), source },
     })?;
-    let followed = Pipes::of(&mut child, input).and_then(|mut pipes| {
+    let known = Known::new(child.id());
+    let followed = Pipes::of(&mut child, input.bytes()).and_then(|mut pipes| {
         let ending = follow(&child, &mut pipes, begun, limit, interrupt)?;
         Ok((ending, pipes))
     });
     let took = begun.elapsed();
-    let (left, status) = end(&mut child);
+    let is_told_to_end = followed.as_ref().is_ok_and(|(ending, _)| *ending != Ending::Ended);
+    let (mut left, status) = end(&mut child, is_told_to_end);
+    left.extend(known.end_orphans(if is_told_to_end { Duration::ZERO } else { LINGER }));
     let (ending, mut pipes) =
         followed.map_err(|source| CommandError::NotRun { program: program.clone(), source })?;
     match ending {
@@ -166,6 +223,7 @@ pub fn run_with_input(
     })
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Ended,
     TimedOut,
@@ -203,13 +261,36 @@ fn follow(
     }
 }
 
-/// Ends the command's group; what was left in it, and how the command itself ended.
-fn end(child: &mut Child) -> (Vec<String>, io::Result<ExitStatus>) {
+/// Ends the command's group, gently first if the command itself has not ended; what was left in it,
+/// and how the command itself ended.
+fn end(child: &mut Child, gently: bool) -> (Vec<String>, io::Result<ExitStatus>) {
     // The leader is not reaped yet, so its group is still its own.
     let group = Pid::from_child(child);
-    let left = in_group(child.id());
+    let mut left = in_group(child.id());
+    let begun = Instant::now();
+    while !gently && !left.is_empty() && begun.elapsed() < LINGER {
+        std::thread::sleep(LINGER_LOOK);
+        left = in_group(child.id());
+    }
+    if gently && kill_process_group(group, Signal::TERM).is_ok() {
+        wait_for_end(child);
+    }
     let _ = kill_process_group(group, Signal::KILL);
     (left, child.wait())
+}
+
+/// Waits for the end of a command that was told to end, without taking note of it.
+fn wait_for_end(child: &Child) {
+    let Ok(pidfd) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) else { return };
+    let begun = Instant::now();
+    while let Some(rest) = GRACE.checked_sub(begun.elapsed()) {
+        let tv_sec = i64::try_from(rest.as_secs()).unwrap_or_default();
+        let step = Timespec { tv_sec, tv_nsec: i64::from(rest.subsec_nanos()) };
+        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&step)) {
+            Err(rustix::io::Errno::INTR) => {}
+            _ => return,
+        }
+    }
 }
 
 /// The processes of a group but its leader, as `sleep (1234)`. Numbers below the leader's

@@ -18,6 +18,7 @@ mod value;
 
 pub use acts::Acts;
 pub use catalogue::list;
+pub use damon::{WATCH_LOOKS, WATCH_SAMPLE_US, WatchedRegion, watch_hindrance, watched_regions};
 pub use error::{KnobError, WriteFailure};
 pub use file::FileState;
 pub use journal::JOURNAL;

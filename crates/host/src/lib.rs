@@ -20,6 +20,7 @@ mod memory_limit;
 mod memory_usage;
 mod mpi;
 mod page_nodes;
+pub mod perf;
 mod populate;
 pub mod proc;
 mod process_policy;
@@ -38,9 +39,10 @@ pub use affinity::{
     thread_affinity,
 };
 pub use allowed::allowed_now;
-pub use clock::{UtcTime, monotonic_raw_ns};
+pub use clock::{UtcTime, cpu_ns_of, monotonic_ns, monotonic_raw_ns};
 pub use command::{
-    CommandError, Ran, die_with_parent, on_path, output_of, run_command, run_with_input, tool,
+    CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,
+    run_command, run_with_input, spawn_held, tool,
 };
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
 pub use emulator::emulator_counters;

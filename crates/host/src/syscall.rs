@@ -150,6 +150,18 @@ pub(crate) fn touch_page(address: usize) {
     unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
 }
 
+/// The time that a process has been on cpus, by the clock that clock_getcpuclockid(3) makes of its
+/// number.
+pub(crate) fn cpu_time(process: u32) -> Option<rustix::time::Timespec> {
+    /// Of the clocks of a process that of its time on cpus (`linux/posix-timers.h`).
+    const SCHEDULED: libc::clockid_t = 2;
+    let clock = !libc::clockid_t::try_from(process).ok()? << 3 | SCHEDULED;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one `timespec` to a valid place, or fails.
+    check(unsafe { libc::clock_gettime(clock, &raw mut time) }.into()).ok()?;
+    Some(rustix::time::Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec })
+}
+
 /// The affinity of a thread, 0 for the calling one.
 pub(crate) fn affinity(thread: u32) -> Result<CpuSet, Errno> {
     let mut mask = vec![0_usize; CPU_WORDS];

@@ -3,10 +3,14 @@
 mod tree;
 
 use numalab_record::NoEffect;
+use numalab_record::profile::Hindrance;
 use std::fs;
 use std::path::Path;
 
-use numalab_host::knobs::{Acts, FileState, JOURNAL, Knob, KnobError, Tuning, restore_stale};
+use numalab_host::knobs::{
+    Acts, FileState, JOURNAL, Knob, KnobError, Tuning, WatchedRegion, restore_stale,
+    watch_hindrance, watched_regions,
+};
 use numalab_host::{ErrorClass, Root};
 
 const THREADS: &str = "sys/kernel/mm/damon/admin/kdamonds";
@@ -168,4 +172,55 @@ fn a_kernel_before_6_11_and_one_tier_cannot_migrate() {
     fs::remove_dir_all(lab.path().join("sys/devices/virtual/memory_tiering/memory_tier27"))
         .unwrap();
     assert_eq!(lab.knob().acts(&lab.root), Acts::No(NoEffect::OneTier));
+}
+
+#[test]
+fn the_memory_of_a_process_is_watched_and_nothing_is_left_behind() {
+    let lab = Lab::new().with_thread(1);
+    for file in [
+        "targets/0/pid_target",
+        "schemes/0/tried_regions/0/start",
+        "monitoring_attrs/intervals/update_us",
+    ] {
+        lab.write(&format!("{THREADS}/0/contexts/0/{file}"), "\n");
+    }
+    assert_eq!(watch_hindrance(&lab.root), None);
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    let applied = tuning.set(&Knob::damon_watch(), "watch:4242").unwrap();
+    assert_eq!(applied.found, "watch:4242");
+    let context = |file: &str| lab.text(&format!("0/contexts/0/{file}"));
+    assert_eq!(context("monitoring_attrs/intervals/update_us"), "100000");
+    assert_eq!(
+        (context("operations"), context("schemes/0/action")),
+        ("vaddr".into(), "stat".into())
+    );
+    for (file, value) in [("start", "4096"), ("end", "12288"), ("nr_accesses", "7")] {
+        lab.write(&format!("{THREADS}/0/contexts/0/schemes/0/tried_regions/0/{file}"), value);
+    }
+    let regions = watched_regions(&lab.root).unwrap();
+    assert_eq!(regions, [WatchedRegion { start: 4096, end: 12288, accesses: 7 }]);
+    assert_eq!(lab.text("0/state"), "update_schemes_tried_regions");
+    tuning.restore().unwrap();
+    assert_eq!(lab.text("nr_kdamonds"), "0");
+    assert!(!lab.path().join(JOURNAL).exists());
+    let wrong = tuning.set(&Knob::damon_watch(), "watch:me").unwrap_err();
+    assert!(matches!(wrong, KnobError::Refused { .. }), "{wrong}");
+}
+
+#[test]
+fn why_processes_cannot_be_watched_is_told_apart() {
+    let lab = Lab::new().with_thread(1);
+    lab.write(&format!("{THREADS}/nr_kdamonds"), "1\n");
+    lab.write(&format!("{THREADS}/0/contexts/0/schemes/0/action"), "pageout\n");
+    let unavailable = watch_hindrance(&lab.root).unwrap();
+    let expected = "it is in use, with schemes pageout".to_owned();
+    assert_eq!(unavailable, Hindrance::DamonUnavailable { reason: expected });
+    lab.write(&format!("{THREADS}/0/contexts/0/avail_operations"), "fvaddr\npaddr\n");
+    let operations = ["fvaddr", "paddr"].map(str::to_owned).to_vec();
+    assert_eq!(watch_hindrance(&lab.root), Some(Hindrance::DamonWithoutProcesses { operations }));
+    lab.write(&format!("{THREADS}/nr_kdamonds"), "0\n");
+    lab.write("proc/sys/kernel/osrelease", "6.1.0-56-cloud-amd64\n");
+    assert!(matches!(watch_hindrance(&lab.root), Some(Hindrance::DamonUnavailable { .. })));
+    let bare = tempfile::tempdir().unwrap();
+    assert_eq!(watch_hindrance(&Root::at(bare.path())), Some(Hindrance::NoDamon));
 }

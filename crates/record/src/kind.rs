@@ -81,13 +81,15 @@ pub enum Kind {
     Acpi,
     /// Which placement is right for a program.
     Advice,
+    /// What a program does to its memory: [`Profile`](crate::profile::Profile).
+    Profile,
     /// A test of numalab on the nodes of a machine.
     SelfTest,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Run,
         Self::Study,
         Self::StudyPlan,
@@ -112,6 +114,7 @@ impl Kind {
         Self::Topology,
         Self::Acpi,
         Self::Advice,
+        Self::Profile,
         Self::SelfTest,
     ];
 
@@ -143,6 +146,7 @@ impl Kind {
             Self::Topology => "numalab/topology-2",
             Self::Acpi => "numalab/acpi-2",
             Self::Advice => "numalab/advice-1",
+            Self::Profile => "numalab/profile-1",
             Self::SelfTest => "numalab/self-test-1",
         }
     }
@@ -150,9 +154,12 @@ impl Kind {
     /// The command that reads such a document, if one does.
     const fn reader(self) -> Option<&'static str> {
         match self {
-            Self::Run | Self::Ranks | Self::Scale | Self::Scaling | Self::Bisect => {
-                Some("numalab report")
-            }
+            Self::Profile
+            | Self::Run
+            | Self::Ranks
+            | Self::Scale
+            | Self::Scaling
+            | Self::Bisect => Some("numalab report"),
             Self::Study => Some("numalab study report"),
             Self::StudyPlan
             | Self::StudyDefinition
@@ -275,6 +282,7 @@ impl fmt::Display for Kind {
             Self::Topology => "a machine",
             Self::Acpi => "ACPI tables",
             Self::Advice => "advice for a program",
+            Self::Profile => "a profile of a program's memory",
             Self::SelfTest => "a self-test",
         })
     }

@@ -20,6 +20,7 @@ mod no_effect;
 mod pages;
 mod pattern;
 mod placement;
+pub mod profile;
 mod program;
 mod ranks;
 mod run;
@@ -47,8 +48,9 @@ pub use pages::{Pages, UnknownPages};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{
-    CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser, NodeWaits, PagesAlike, Placed,
-    ProgramMemory, ProgramThread, Region, RegionAccesses, Sharing,
+    AccessedAt, CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser, NodePages, NodeWaits,
+    PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses, RegionPart, Sharing,
+    Stretch, StretchAccesses,
 };
 pub use ranks::{RankResult, RankRun, WindowTime};
 pub use run::{Environment, Run};

@@ -1,6 +1,6 @@
 //! Pages made from what was found, and findings put into words.
 
-mod advice;
+pub mod advice;
 pub mod bisect;
 pub mod capture;
 pub mod compare;
@@ -11,6 +11,7 @@ pub mod machine;
 pub mod memory;
 mod over_time;
 mod plan;
+pub mod profile;
 pub mod published;
 pub mod run;
 pub mod samples;

@@ -6,8 +6,10 @@ mod forest;
 mod heatmap;
 mod lines;
 mod loaded;
+mod map;
 mod markup;
 mod order;
+mod over_time;
 mod page;
 mod pairs;
 mod plot;
@@ -126,5 +128,7 @@ fn drawing(chart: &Chart, caption: &str) -> String {
         Chart::Intervals(rows) => forest::chart(rows),
         Chart::Blocks(changes) => pairs::chart(changes),
         Chart::Order(order) => order::chart(order),
+        Chart::Map(map) => map::chart(map, caption),
+        Chart::OverTime(of) => over_time::chart(of, caption),
     }
 }

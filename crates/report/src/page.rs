@@ -1,10 +1,14 @@
 //! The one page model: what every result is made into, and every format made from.
 
 mod chart;
+mod memory_chart;
 mod redact;
 
 pub use crate::mood::Mood;
 pub use chart::{Bar, BarGroup, BlockChanges, Chart, Curves, Dot, IntervalRow, RunOrder, Series};
+pub use memory_chart::{
+    AccessMap, MapCell, MapRow, MemoryOverTime, Moment, PhaseMark, StripPart, TimeRow,
+};
 
 use crate::table::Table;
 

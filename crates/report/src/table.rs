@@ -69,6 +69,24 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Without the columns that have nothing in any row but dashes.
+    #[must_use]
+    pub fn without_empty_columns(mut self) -> Self {
+        let is_kept = |at: &usize| {
+            self.rows
+                .iter()
+                .any(|row| row.get(*at).is_some_and(|cell| !matches!(&**cell, "" | "–")))
+        };
+        let kept: Vec<usize> = (0..self.columns.len()).filter(is_kept).collect();
+        self.columns = kept.iter().map(|at| self.columns[*at].clone()).collect();
+        for row in &mut self.rows {
+            *row = kept.iter().map(|at| row[*at].clone()).collect();
+        }
+        self
+    }
+}
+
 /// `text` with every control character replaced, so that a name out of a file can
 /// neither break a line nor steer a terminal.
 #[must_use]

@@ -5,6 +5,7 @@ mod chart;
 mod latency_table;
 pub(crate) mod layout;
 mod lines;
+mod over_time;
 mod style;
 
 pub use latency_table::latency_table;

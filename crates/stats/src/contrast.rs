@@ -153,10 +153,11 @@ impl Contrast {
 
     /// Judges the contrast on blocks: `columns[treatment][block]`. A contrast of two
     /// treatments compares their values; any other has the weighted geometric means of its
-    /// two sides in their place, or sums where a value is zero or below.
+    /// two sides in their place, or sums where a value is zero or below. Treatments without a weight
+    /// are not looked at.
     ///
     /// # Errors
-    /// [`Error::LengthsDiffer`] unless every treatment has a value in every block,
+    /// [`Error::LengthsDiffer`] unless each of its treatments has a value in every block,
     /// [`Error::Empty`] without blocks, [`Error::NotFinite`].
     pub fn compare(&self, columns: &[Vec<f64>], criteria: &Criteria) -> Result<Comparison, Error> {
         let (baseline, candidate) = self.sides(columns)?;
@@ -176,16 +177,17 @@ impl Contrast {
     }
 
     fn sides(&self, columns: &[Vec<f64>]) -> Result<(Sample, Sample), Error> {
-        let blocks = columns.first().map_or(0, Vec::len);
         if columns.len() != self.weights.len() {
             return Err(Error::LengthsDiffer { left: self.weights.len(), right: columns.len() });
         }
-        if let Some(column) = columns.iter().find(|column| column.len() != blocks) {
+        let weighted = || self.weights.iter().zip(columns).filter(|(weight, _)| **weight != 0.0);
+        let blocks = weighted().next().map_or(0, |(_, column)| column.len());
+        if let Some((_, column)) = weighted().find(|(_, column)| column.len() != blocks) {
             return Err(Error::LengthsDiffer { left: blocks, right: column.len() });
         }
-        let positive = columns.iter().flatten().all(|value| *value > 0.0);
+        let positive = weighted().flat_map(|(_, column)| column).all(|value| *value > 0.0);
         let side = |wanted: fn(f64) -> bool| {
-            let parts = self.weights.iter().zip(columns).filter(|(weight, _)| wanted(**weight));
+            let parts = weighted().filter(|(weight, _)| wanted(**weight));
             let parts: Vec<(f64, &Vec<f64>)> = parts.map(|(w, c)| (w.abs(), c)).collect();
             let value = |block: usize| match parts[..] {
                 // Not through logarithms, which would round it.
@@ -308,6 +310,9 @@ mod tests {
         assert_eq!(found.effect, 1.0);
         let ragged = vec![vec![1.0], vec![1.0, 2.0]];
         assert!(layout.pair(0, 1).compare(&ragged, &rates()).is_err());
+        let beside = vec![vec![1.0, 2.0], vec![1.0, 2.0], vec![0.0]];
+        let of_two = Layout::new([3]).unwrap().pair(0, 1).compare(&beside, &rates()).unwrap();
+        assert_eq!(of_two.scale, crate::Scale::LogRatio, "the third is not of the contrast");
         assert!(layout.pair(0, 1).compare(&[vec![], vec![]], &rates()).is_err());
         assert!(layout.pair(0, 1).compare(&[vec![1.0]], &rates()).is_err());
     }

@@ -65,20 +65,30 @@ impl ThresholdTest {
         LOOKS[0]
     }
 
+    /// Whether so many values are those of a look.
+    #[must_use]
+    pub fn is_look(&self, count: usize) -> bool {
+        self.sizes().any(|size| size == count)
+    }
+
     /// Decides from the values so far. Call it with as many values as it asked for last: looking
     /// oftener errs oftener.
     #[must_use]
     pub fn look(&self, values: &[f64]) -> Look {
         let count = values.len();
-        let sizes = LOOKS.into_iter().filter(|&size| size < self.most).chain([self.most]);
-        let error = self.level.alpha() / sizes.clone().count() as f64;
+        let error = self.level.alpha() / self.sizes().count() as f64;
         if count >= LOOKS[0]
             && let Some(side) = self.side(values, error)
         {
             return Look::Decided(side);
         }
-        let mut later = sizes.filter(|&size| size > count);
+        let mut later = self.sizes().filter(|&size| size > count);
         later.next().map_or(Look::Undecided, |look_at| Look::Continue { look_at })
+    }
+
+    /// The values that there are at each look.
+    fn sizes(&self) -> impl Iterator<Item = usize> {
+        LOOKS.into_iter().filter(|&size| size < self.most).chain([self.most])
     }
 
     fn side(&self, values: &[f64], error: f64) -> Option<Side> {

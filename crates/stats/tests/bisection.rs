@@ -4,41 +4,12 @@
 mod process;
 
 use numalab_stats::{Bisection, Confidence, Look, Rng, Side, ThresholdTest, score};
-use process::normal;
+use process::Noise;
 
 /// States that could be the first bad one.
 const STATES: usize = 24;
 const SEARCHES: u64 = 2_000;
 const MARGIN: f64 = 0.01;
-
-/// How samples of one state scatter, as log ratios of a standard deviation near 1.
-#[derive(Clone, Copy, Debug)]
-enum Noise {
-    Normal,
-    /// Student's t of three degrees of freedom.
-    HeavyTailed,
-    /// Nine boots in ten are fast, the others slow.
-    TwoKindsOfBoot,
-    /// Now and then far too slow, never too fast.
-    Skewed,
-}
-
-impl Noise {
-    fn draw(self, rng: &mut Rng) -> f64 {
-        match self {
-            Self::Normal => normal(rng),
-            Self::HeavyTailed => {
-                let squares: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
-                normal(rng) / (squares / 3.0).sqrt() / 3.0_f64.sqrt()
-            }
-            Self::TwoKindsOfBoot => {
-                let usual = 0.1 * normal(rng);
-                usual + if rng.uniform() < 0.1 { 3.0 } else { 0.0 }
-            }
-            Self::Skewed => -rng.uniform().max(1e-300).ln() - 1.0,
-        }
-    }
-}
 
 /// A history of which the states from `first_bad` on take `effect` (a log ratio) longer.
 struct History {
@@ -160,7 +131,7 @@ fn a_change_four_times_the_noise_is_found_in_as_many_states_as_halving_needs() {
 
 #[test]
 fn a_wrong_state_is_named_no_oftener_than_the_level_says() {
-    for noise in [Noise::Normal, Noise::HeavyTailed, Noise::TwoKindsOfBoot, Noise::Skewed] {
+    for noise in Noise::ALL {
         let (_, wrong, _) = searched(0.02, 0.02, noise, Confidence::P95);
         assert!(wrong <= most_wrong(Confidence::P95), "{noise:?}: {wrong} of {SEARCHES} are wrong");
     }
@@ -168,7 +139,7 @@ fn a_wrong_state_is_named_no_oftener_than_the_level_says() {
 
 #[test]
 fn nothing_is_named_where_nothing_changed() {
-    for noise in [Noise::Normal, Noise::HeavyTailed, Noise::TwoKindsOfBoot, Noise::Skewed] {
+    for noise in Noise::ALL {
         let (_, named, _) = searched(0.0, 0.02, noise, Confidence::P95);
         assert!(named <= most_wrong(Confidence::P95), "{noise:?}: {named} of {SEARCHES} are named");
     }

@@ -33,6 +33,7 @@ pub use agent::serve;
 pub use contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
+pub use host::OUTPUT;
 pub use setting_spec::{BackendKind, SettingKind, SettingSpec};
 
 /// Opens a backend with a study's settings; what it runs is ended when it is interrupted.

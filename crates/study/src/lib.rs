@@ -22,7 +22,7 @@ mod session;
 mod study_place;
 
 pub use backend::{
-    Backend, BackendError, BackendKind, Inspection, Preparation, PrepareError, Prepared,
+    Backend, BackendError, BackendKind, Inspection, OUTPUT, Preparation, PrepareError, Prepared,
     SampleRequest, Scope, SettingKind, SettingSpec, backend_kind, backend_kinds, open, serve,
 };
 pub use bundled::{bundled, bundled_text, start};

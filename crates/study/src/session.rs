@@ -35,6 +35,12 @@ pub trait Observer {
     /// The first block of this session is done, and the rest will take about so long.
     fn first_block(&mut self, _rest: Duration) {}
 
+    /// The treatments that cannot be the best any more, and are not tried again; asked after each
+    /// block.
+    fn out(&mut self, _document: &StudyDocument) -> Vec<usize> {
+        Vec::new()
+    }
+
     /// Whether every interval is narrow enough; asked after each block if the study has
     /// a precision.
     fn is_precise(&mut self, _document: &StudyDocument) -> bool {
@@ -161,7 +167,10 @@ impl Running<'_> {
         let rules = self.plan.study().rules.clone();
         let mut attempts = Attempts::of(self.journal.document(), &rules);
         for block in 0..self.plan.blocks() {
-            let left = self.plan.visits(block).iter().any(|visit| {
+            if self.none_is_left() {
+                return Ok(EndReason::NoneLeft);
+            }
+            let left = self.visits(block).iter().any(|visit| {
                 self.plan.workloads(block).into_iter().any(|workload| {
                     !attempts.is_done((block, visit.treatment, visit.arm, workload))
                 })
@@ -172,9 +181,10 @@ impl Running<'_> {
             if block > rules.warm_ups && self.is_spent(block) {
                 return Ok(EndReason::BudgetSpent);
             }
-            for visit in self.plan.visits(block) {
+            for visit in self.visits(block) {
                 self.visit(block, visit, &mut attempts, observer)?;
             }
+            self.put_out(block, observer)?;
             if std::mem::take(&mut is_first) {
                 self.tell_the_rest(&attempts, observer);
             }
@@ -184,6 +194,31 @@ impl Running<'_> {
             }
         }
         Ok(EndReason::Done)
+    }
+
+    /// The visits of a block without those of treatments that are out.
+    fn visits(&self, block: usize) -> Vec<Visit> {
+        let out = self.journal.document().out();
+        let mut visits = self.plan.visits(block);
+        visits.retain(|visit| out.get(&visit.treatment).is_none_or(|from| block < *from));
+        visits
+    }
+
+    /// Whether all treatments but the baseline are out.
+    fn none_is_left(&self) -> bool {
+        let out = self.journal.document().out().len();
+        out > 0 && out + 1 == self.plan.treatments().len()
+    }
+
+    /// Asks who is out after this block, and keeps the answer.
+    fn put_out(&mut self, block: usize, observer: &mut dyn Observer) -> Result<(), SessionError> {
+        let before = self.journal.document().out();
+        let mut found = observer.out(self.journal.document());
+        found.retain(|treatment| *treatment > 0 && !before.contains_key(treatment));
+        for treatment in found {
+            self.journal.append(Entry::Out { treatment, from_block: block + 1 })?;
+        }
+        Ok(())
     }
 
     fn visit(
@@ -202,7 +237,10 @@ impl Running<'_> {
         self.check_interrupt()?;
         let treatment = &self.plan.treatments()[visit.treatment];
         let begun = Instant::now();
-        self.backend.expect(&upcoming(self.plan, block, |cell| attempts.is_done(cell)));
+        let out = self.journal.document().out();
+        let is_out = |cell: Cell| out.get(&cell.1).is_some_and(|from| *from <= cell.0);
+        let is_done = |cell| attempts.is_done(cell) || is_out(cell);
+        self.backend.expect(&upcoming(self.plan, block, is_done));
         let evidence = self.backend.apply(treatment)?;
         let took_s = begun.elapsed().as_secs_f64();
         let Visit { treatment, arm } = visit;
@@ -255,8 +293,8 @@ impl Running<'_> {
     }
 
     fn samples_in_all(&self) -> usize {
-        let visits = self.plan.treatments().len() + usize::from(self.plan.study().rules.aa);
-        self.plan.blocks() * visits * self.session.workloads.len()
+        let visits: usize = (0..self.plan.blocks()).map(|block| self.visits(block).len()).sum();
+        visits * self.session.workloads.len()
     }
 
     /// Whether another block like the mean of those before would exceed the budget.

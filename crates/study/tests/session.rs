@@ -8,8 +8,8 @@ use std::rc::Rc;
 use numalab_host::Interrupt;
 use numalab_record::Environment;
 use numalab_record::study::{
-    Disturbance, EndReason, Entry, Evidence, Load, LoadedMachine, Observation, Quantity, Reading,
-    Treatment,
+    Counted, Disturbance, EndReason, Entry, Evidence, Load, LoadedMachine, Observation, Quantity,
+    Reading, StudyDocument, Treatment,
 };
 use numalab_study::{
     Backend, BackendError, Inspection, Journal, Observer, Plan, Preparation, PrepareError,
@@ -107,9 +107,19 @@ impl Prepared for Scripted {
     }
 }
 
-struct Silent;
+/// Puts treatments out when there are so many samples.
+#[derive(Clone, Copy, Default)]
+struct Judge {
+    after_samples: usize,
+    out: &'static [usize],
+}
 
-impl Observer for Silent {}
+impl Observer for Judge {
+    fn out(&mut self, document: &StudyDocument) -> Vec<usize> {
+        let is_time = document.samples().count() >= self.after_samples;
+        if is_time { self.out.to_vec() } else { Vec::new() }
+    }
+}
 
 /// A plan of two blocks of two treatments, and a place for its journal.
 struct Lab {
@@ -130,24 +140,30 @@ impl Lab {
     }
 
     fn run(&self, backend: &Scripted) -> Result<EndReason, SessionError> {
+        self.judged(backend, Judge::default())
+    }
+
+    fn judged(&self, backend: &Scripted, judge: Judge) -> Result<EndReason, SessionError> {
         let started = Started { version: "0".to_owned(), command: Vec::new(), unix_ms: 1 };
         let run = self.plan.run(&self.workloads, backend.describe(), started);
         let journal = || Journal::create(self.directory.path(), run, STUDY);
-        self.session(backend, journal)
+        self.session(backend, journal, judge)
     }
 
     fn resume(&self, backend: &Scripted) -> Result<EndReason, SessionError> {
-        self.session(backend, || Journal::resume(&self.results().unwrap()))
+        let journal = || Journal::resume(&self.results().unwrap());
+        self.session(backend, journal, Judge::default())
     }
 
     fn session(
         &self,
         backend: &Scripted,
         journal: impl FnOnce() -> Result<Journal, numalab_study::JournalError>,
+        mut judge: Judge,
     ) -> Result<EndReason, SessionError> {
         let interrupt = Interrupt::never();
         let session = Session::new(&self.plan, &self.workloads, &interrupt);
-        session.run(Box::new(backend.clone()), journal, &mut Silent).map(|(_, end)| end)
+        session.run(Box::new(backend.clone()), journal, &mut judge).map(|(_, end)| end)
     }
 
     fn results(&self) -> Option<std::path::PathBuf> {
@@ -183,6 +199,27 @@ fn on_a_shared_machine_samples_are_taken_again_only_until_it_is_known_to_be_one(
     // A guest that fails is tried again to the end.
     let guest = "g01".to_owned();
     assert_eq!(taken(Some(Disturbance::Guest { guest, reason: None })), 12 * 3);
+}
+
+#[test]
+fn a_treatment_that_is_out_is_not_tried_again_and_without_any_the_study_ends() {
+    let study = STUDY.replace("[1, 2]", "[1, 2, 3]").replace("blocks = 2", "blocks = 4");
+    let lab = Lab::of(&study);
+    let two_out = Judge { after_samples: 6, out: &[0, 2] };
+    let backend = Scripted::new(None, true);
+    assert_eq!(lab.judged(&backend, two_out).unwrap(), EndReason::Done, "the baseline stays");
+    let document = numalab_study::read(&lab.results().unwrap()).unwrap();
+    assert_eq!(document.out(), [(2, 2)].into());
+    let cells = document.cells(0, "t", Counted::Undisturbed);
+    let columns: Vec<usize> = cells.treatments.iter().map(Vec::len).collect();
+    assert_eq!((cells.blocks, columns), (vec![0, 1, 2, 3], vec![4, 4, 2]));
+
+    let lab = Lab::of(&study);
+    let all_out = Judge { after_samples: 3, out: &[1, 2] };
+    assert_eq!(lab.judged(&backend, all_out).unwrap(), EndReason::NoneLeft);
+    assert_eq!(lab.samples(), 3);
+    assert_eq!(lab.resume(&backend).unwrap(), EndReason::NoneLeft);
+    assert_eq!(lab.samples(), 3, "nothing is left to be gone on with");
 }
 
 #[test]
@@ -263,7 +300,7 @@ fn a_backend_is_restored_where_the_journal_cannot_be_made() {
     let lab = Lab::open();
     let backend = Scripted::new(None, true);
     let none = || Journal::resume(&lab.directory.path().join("none"));
-    assert!(matches!(lab.session(&backend, none), Err(SessionError::Journal(_))));
+    assert!(matches!(lab.session(&backend, none, Judge::default()), Err(SessionError::Journal(_))));
     assert_eq!(*backend.calls.borrow(), ["prepare", "restore"]);
 }
 

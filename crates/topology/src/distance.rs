@@ -87,6 +87,16 @@ impl Distances {
         }
     }
 
+    /// The matrix of these dense node indices alone, in this order; empty for an empty one.
+    #[must_use]
+    pub fn among(&self, nodes: &[usize]) -> Self {
+        if self.is_empty() {
+            return Self::default();
+        }
+        let row = |from: &usize| nodes.iter().map(|to| self.get(*from, *to)).collect();
+        Self { rows: nodes.iter().map(row).collect() }
+    }
+
     /// Whether every entry is known.
     #[must_use]
     pub fn is_complete(&self) -> bool {

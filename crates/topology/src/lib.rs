@@ -23,6 +23,7 @@ pub mod order;
 mod tables;
 mod tiers;
 mod uniform;
+mod usable;
 mod validate;
 mod weights;
 

@@ -106,7 +106,7 @@ pub enum SpecError {
     /// Nothing says what a command measures.
     #[error(
         "workload {name:?}: a command needs at least one [[workload.metric]] with \
-         `pattern`, `json` or `exit-time`"
+         `pattern`, `regex`, `json` or `exit-time`"
     )]
     NoMetric {
         /// The workload.
@@ -130,7 +130,8 @@ pub enum SpecError {
     },
     /// A metric has no source, or more than one.
     #[error(
-        "workload {name:?}, metric {metric:?}: expected one of `pattern`, `json` and `exit-time`"
+        "workload {name:?}, metric {metric:?}: expected one of `pattern`, `regex`, `json` and \
+         `exit-time`"
     )]
     Source {
         /// The workload.
@@ -157,6 +158,16 @@ pub enum SpecError {
         metric: String,
         /// What is wrong.
         error: PatternError,
+    },
+    /// An unreadable regular expression.
+    #[error("workload {name:?}, metric {metric:?}: {error}")]
+    Expression {
+        /// The workload.
+        name: String,
+        /// The metric.
+        metric: String,
+        /// What is wrong.
+        error: ExpressionError,
     },
     /// A JSON pointer that does not begin with a slash.
     #[error(
@@ -198,6 +209,30 @@ pub enum PatternError {
     NoText {
         /// The pattern.
         pattern: String,
+    },
+}
+
+/// Why a regular expression cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionError {
+    /// It is none.
+    #[error("regular expression {expression:?}: {reason}")]
+    Malformed {
+        /// What was given.
+        expression: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There must be exactly one group for the number.
+    #[error(
+        "regular expression {expression:?} has {count} groups in parentheses, expected one, such \
+         as 'time: ([0-9.]+) s'; (?:...) groups without a number"
+    )]
+    Groups {
+        /// What was given.
+        expression: String,
+        /// How many it has.
+        count: usize,
     },
 }
 

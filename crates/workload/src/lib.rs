@@ -4,6 +4,7 @@
 pub mod catalogue;
 mod command;
 mod error;
+mod expression;
 mod finished;
 mod json;
 mod need;
@@ -18,7 +19,8 @@ mod workload;
 
 pub use catalogue::{kernel_needs, tier_looks};
 pub use command::{NUMALAB, SCRATCH, Service};
-pub use error::{OutputError, PatternError, SpecError};
+pub use error::{ExpressionError, OutputError, PatternError, SpecError};
+pub use expression::Expression;
 pub use finished::{Ending, Finished};
 pub use need::{KernelNeed, Tool};
 pub use numalab_record::study::{Quantity, Reading};

@@ -6,6 +6,7 @@ use numalab_stats::Direction;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SpecError;
+use crate::expression::Expression;
 use crate::finished::Finished;
 use crate::pattern::Pattern;
 
@@ -35,6 +36,8 @@ impl Stream {
 pub enum Source {
     /// The last match of a [`Pattern`].
     Pattern(String),
+    /// The group of the last match of an [`Expression`].
+    Regex(String),
     /// A JSON pointer (RFC 6901) into the output.
     Json(String),
     /// The time from the command's start to its end.
@@ -52,7 +55,7 @@ pub struct OwnMetric {
     pub stream: Stream,
 }
 
-/// A metric as a user writes it in TOML. One of `pattern`, `json` and `exit-time`.
+/// A metric as a user writes it in TOML. One of `pattern`, `regex`, `json` and `exit-time`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MetricSpec {
@@ -66,6 +69,9 @@ pub struct MetricSpec {
     /// Text with a place for the number: `Rate: {steps} steps/s`. The last match counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// A regular expression with one group, the number: `rate:\s+([0-9.]+)`. The last match counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regex: Option<String>,
     /// A JSON pointer into the output: `/results/0/rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<String>,
@@ -87,16 +93,27 @@ impl MetricSpec {
             better,
             exit_time: pattern.is_none(),
             pattern,
+            regex: None,
             json: None,
             from: Stream::Stdout,
         }
     }
 
+    /// The number that a regular expression finds in a command's output.
+    #[must_use]
+    pub fn of_regex(regex: String, better: Direction) -> Self {
+        Self { pattern: None, regex: Some(regex), ..Self::of_command(Some(String::new()), better) }
+    }
+
     /// The checked metric of the workload `name`.
     pub(crate) fn check(&self, name: &str) -> Result<OwnMetric, SpecError> {
         let (name, metric) = (name.to_owned(), self.name.clone());
-        let (source, unit) = match (&self.pattern, &self.json, self.exit_time) {
-            (Some(pattern), None, false) => {
+        let texts = [&self.pattern, &self.regex, &self.json];
+        if texts.into_iter().flatten().count() + usize::from(self.exit_time) != 1 {
+            return Err(SpecError::Source { name, metric });
+        }
+        let (source, unit) = match texts {
+            [Some(pattern), ..] => {
                 let parsed = Pattern::parse(pattern).map_err(|error| SpecError::Pattern {
                     name,
                     metric,
@@ -105,14 +122,21 @@ impl MetricSpec {
                 let unit = if self.unit.is_empty() { parsed.label() } else { &self.unit };
                 (Source::Pattern(pattern.clone()), unit.to_owned())
             }
-            (None, Some(pointer), false) if pointer.is_empty() || pointer.starts_with('/') => {
+            [_, Some(regex), _] => {
+                Expression::parse(regex).map_err(|error| SpecError::Expression {
+                    name,
+                    metric,
+                    error,
+                })?;
+                (Source::Regex(regex.clone()), self.unit.clone())
+            }
+            [.., Some(pointer)] if pointer.is_empty() || pointer.starts_with('/') => {
                 (Source::Json(pointer.clone()), self.unit.clone())
             }
-            (None, Some(pointer), false) => {
+            [.., Some(pointer)] => {
                 return Err(SpecError::Pointer { name, metric, pointer: pointer.clone() });
             }
-            (None, None, true) => (Source::ExitTime, "s".to_owned()),
-            _ => return Err(SpecError::Source { name, metric }),
+            [None, None, None] => (Source::ExitTime, "s".to_owned()),
         };
         let quantity = Quantity { metric: self.name.clone(), unit, better: self.better };
         Ok(OwnMetric { quantity, source, stream: self.from })

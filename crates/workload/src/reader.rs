@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::ToolReader;
 use crate::error::OutputError;
+use crate::expression::Expression;
 use crate::finished::Finished;
 use crate::json;
 use crate::own::{OwnMetric, Source};
@@ -48,14 +49,16 @@ impl Reader {
 
 fn read_own(own: &OwnMetric, finished: &Finished<'_>) -> Result<Reading, OutputError> {
     let text = own.stream.of(finished);
+    let name = &own.quantity.metric;
+    let unreadable = |text: &String| OutputError::missing(name, "what was checked before", text);
     let value = match &own.source {
         Source::ExitTime => finished.elapsed_s,
         Source::Json(pointer) => json::value(text, pointer)?,
         Source::Pattern(pattern) => {
-            let name = &own.quantity.metric;
-            let parsed = Pattern::parse(pattern);
-            let unreadable = |_| OutputError::missing(name, "a pattern that was checked", pattern);
-            parsed.map_err(unreadable)?.last(name, text)?
+            Pattern::parse(pattern).map_err(|_| unreadable(pattern))?.last(name, text)?
+        }
+        Source::Regex(regex) => {
+            Expression::parse(regex).map_err(|_| unreadable(regex))?.last(name, text)?
         }
     };
     Ok(own.quantity.clone().at(value))

@@ -1,5 +1,7 @@
 //! A workload as a user writes it.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{self, Entry};
@@ -45,6 +47,9 @@ pub struct WorkloadSpec {
     /// A command of the user's own; `{scratch}` in it is an empty directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
+    /// The file that the command reads on standard input, which is empty without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<PathBuf>,
     /// The Debian package that has the command's program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
@@ -99,6 +104,9 @@ impl WorkloadSpec {
         if self.package.is_some() {
             return Err(misplaced("package"));
         }
+        if self.stdin.is_some() {
+            return Err(misplaced("stdin"));
+        }
         let entry: &Entry = catalogue::entry(tool).ok_or_else(|| SpecError::NoTool {
             name: name.clone(),
             tool: tool.to_owned(),
@@ -143,6 +151,7 @@ impl WorkloadSpec {
             name,
             service: None,
             command: command.to_vec(),
+            stdin: self.stdin.clone(),
             timeout_s: self.timeout_s.unwrap_or(OWN_TIMEOUT_S),
             tools: vec![tool],
             kernel_needs: Vec::new(),

@@ -1,5 +1,7 @@
 //! A workload, ready to be run.
 
+use std::path::PathBuf;
+
 use numalab_record::study::{Quantity, Reading};
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,8 @@ pub struct Workload {
     pub service: Option<Service>,
     /// The command line; [`SCRATCH`] and [`NUMALAB`] are filled in by the runner.
     pub command: Vec<String>,
+    /// The file that it reads on standard input; nothing without it.
+    pub stdin: Option<PathBuf>,
     /// After how many seconds it is ended and has failed.
     pub timeout_s: u64,
     /// The programs that must be installed.
@@ -50,6 +54,7 @@ impl Workload {
             kernel_needs: kernel_needs(&command),
             wanted: strings(tool.metrics),
             reader: Reader::Tool(ToolReader { tool: tool.name.to_owned(), arguments }),
+            stdin: None,
             command,
         }
     }

@@ -29,9 +29,12 @@ fn nonsense_is_refused_with_the_expected_form() {
     refused("tool = 'dbench'\nmetrics = ['speed']", &["\"dbench\"", "no metric \"speed\""]);
     refused("command = ['x']\narguments = []", &["`arguments` goes with `tool` only"]);
     let metric = |rest: &str| format!("command = ['x']\nmetric = [{{ name = 'm', {rest} }}]");
-    refused(&metric("better = 'lower'"), &["\"m\"", "`pattern`, `json` and `exit-time`"]);
+    refused(&metric("better = 'lower'"), &["\"m\"", "`pattern`, `regex`, `json` and `exit-time`"]);
     refused(&metric("better = 'smaller', exit-time = true"), &["smaller", "lower"]);
     refused(&metric("better = 'lower', pattern = 'no place'"), &["0 places", "{seconds}"]);
+    refused(&metric("better = 'lower', regex = 'no group'"), &["0 groups", "([0-9.]+)"]);
+    refused(&metric("better = 'lower', regex = '(a)', exit-time = true"), &["one of `pattern`"]);
+    refused("tool = 'sysbench-cpu'\nstdin = 'x'", &["`stdin` goes with `command` only"]);
     refused(&metric("better = 'lower', json = 'a/b'"), &["\"a/b\"", "/results/0/rate"]);
     let twice = "command = ['x']\nmetric = [{ name = 'm', better = 'lower', exit-time = true }, \
                  { name = 'm', better = 'lower', exit-time = true }]";
@@ -89,8 +92,9 @@ fn places_in_a_command_line_are_filled_in() {
 }
 
 #[test]
-fn a_command_of_the_users_own_is_timed_and_read_by_pattern_and_pointer() {
-    let toml = "name = 'mine'\ncommand = ['./x']\nmetric = [\n\
+fn a_command_of_the_users_own_is_timed_and_read_by_pattern_expression_and_pointer() {
+    let toml = "name = 'mine'\ncommand = ['./x']\nstdin = 'in'\nmetric = [\n\
+        { name = 'last', better = 'lower', regex = '^rate ([0-9])$', from = 'stderr' },\n\
         { name = 'rate', better = 'higher', pattern = 'rate {steps/s}', from = 'stderr' },\n\
         { name = 'wall', better = 'lower', exit-time = true },\n\
         { name = 'deep', unit = 'J', better = 'lower', json = '/a/0' }]";
@@ -108,10 +112,14 @@ fn a_command_of_the_users_own_is_timed_and_read_by_pattern_and_pointer() {
             (reading.quantity.metric.as_str(), reading.quantity.unit.as_str(), reading.value)
         })
         .collect();
-    assert_eq!(found, [("rate", "steps/s", 2.0), ("wall", "s", 3.25), ("deep", "J", 7.5)]);
+    assert_eq!(
+        found,
+        [("last", "", 2.0), ("rate", "steps/s", 2.0), ("wall", "s", 3.25), ("deep", "J", 7.5)]
+    );
     let declared = workload.metrics().unwrap();
     let declared: Vec<String> = declared.into_iter().map(|metric| metric.metric).collect();
-    assert_eq!(declared, ["rate", "wall", "deep"]);
+    assert_eq!(declared, ["last", "rate", "wall", "deep"]);
+    assert_eq!(workload.stdin, Some("in".into()));
     let killed = Finished { ending: Ending::Signalled(9), ..finished };
     let error = workload.read(&killed).unwrap_err().to_string();
     assert_eq!(error, "`./x`: ended by signal 9: rate 2");

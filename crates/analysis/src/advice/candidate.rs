@@ -1,17 +1,10 @@
 //! What could be done about a program's memory.
 
-use std::collections::BTreeSet;
-
-use numalab_record::{ContendedLine, Placed, ProgramMemory, ProgramThread, Region, Sharing};
+use numalab_record::Placed;
 use serde::{Deserialize, Serialize};
 
-use super::MachineCosts;
-use crate::program::told;
-
-/// A region is worth a word when its memory takes this part of the threads' time.
-const NAMED_SHARE: f64 = 0.02;
-/// Of a node for which others have hardly any bandwidth.
-const MOST_WEIGHT: u32 = 16;
+use super::machine::MachineCosts;
+use super::spread::Spread;
 
 /// Something that could be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,17 +16,48 @@ pub enum Candidate {
         /// The node.
         node: u32,
     },
-    /// Pages on all nodes in turn.
-    Interleave,
+    /// Pages on these nodes in turn.
+    Interleave {
+        /// The nodes.
+        nodes: Vec<u32>,
+    },
     /// Pages on all nodes, on each as many in turn as its weight says.
     WeightedInterleave {
         /// Of each node, by its bandwidth.
         weights: Vec<u32>,
     },
+    /// No memory of nodes without cpus, which is slower.
+    FastMemory {
+        /// The nodes with cpus.
+        nodes: Vec<u32>,
+    },
     /// Huge pages wherever there can be.
     HugePages,
     /// Threads on one node after the other in their order, with the pages that they touch first.
     Pack,
+    /// Threads on these CPUs only.
+    Cpus {
+        /// By what they were chosen.
+        spread: Spread,
+        /// The CPUs.
+        cpus: Vec<u32>,
+    },
+    /// The kernel moves pages to the node that uses them, or does not.
+    Balancing {
+        /// `kernel.numa_balancing`: 0, 1, or 2, which brings what is used to the fast tier.
+        mode: u8,
+    },
+    /// One region's pages elsewhere than the others.
+    BindRegion {
+        /// The region.
+        region: String,
+        /// Its first address in the run that was followed.
+        address: u64,
+        /// Where it is made.
+        line: String,
+        /// The nodes: on several, pages take turns.
+        nodes: Vec<u32>,
+    },
     /// Pages are touched first by the threads that use them.
     FirstTouch {
         /// Where they are touched first now.
@@ -53,54 +77,68 @@ pub enum Candidate {
         /// Where they are stored to now.
         lines: Vec<String>,
     },
+    /// Ranks that `srun` places otherwise.
+    Ranks {
+        /// Its options.
+        options: Vec<String>,
+    },
 }
 
 impl Candidate {
-    /// Whether it changes the command line, not the program.
+    /// Whether it changes how the program is run, not the program.
     #[must_use]
     pub fn is_by_command(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            Self::BindRegion { .. }
+            | Self::FirstTouch { .. }
+            | Self::Replicate { .. }
+            | Self::SeparateLines { .. } => false,
             Self::Bind { .. }
-                | Self::Interleave
-                | Self::WeightedInterleave { .. }
-                | Self::HugePages
-                | Self::Pack
-        )
+            | Self::Interleave { .. }
+            | Self::WeightedInterleave { .. }
+            | Self::FastMemory { .. }
+            | Self::HugePages
+            | Self::Pack
+            | Self::Cpus { .. }
+            | Self::Balancing { .. }
+            | Self::Ranks { .. } => true,
+        }
     }
 
-    /// Those that are a matter of the machine alone: pages on its nodes in turn, threads on one after
-    /// the other or all on one, and huge pages.
+    /// Those that are a matter of the machine alone and that the emulator can follow in any run:
+    /// pages on its nodes in turn, threads on one after the other or all on one, and huge pages.
     #[must_use]
     pub fn of_machine(machine: &MachineCosts) -> Vec<Self> {
-        let huge = machine.walks.then_some(Self::HugePages);
-        if machine.nodes.len() < 2 {
-            return huge.into_iter().collect();
-        }
-        let with_cpus = machine.nodes.iter().zip(&machine.cpus).filter(|(_, cpus)| **cpus > 0);
-        let binds = with_cpus.map(|(node, _)| Self::Bind { node: *node });
-        let of_all = [Self::Interleave, Self::Pack].into_iter().chain(weighted(machine));
-        of_all.chain(binds).chain(huge).collect()
+        let huge = (machine.walks && !machine.kernel.huge_always).then_some(Self::HugePages);
+        let [near, all] = [false, true].map(|with_slow| machine.memory_nodes(with_slow));
+        let turns = [near.clone(), all.clone()].into_iter().filter(|nodes| nodes.len() > 1);
+        let mut turns: Vec<Self> = turns.map(|nodes| Self::Interleave { nodes }).collect();
+        turns.dedup();
+        let with_cpus = machine.cpus.iter().filter(|cpus| **cpus > 0).count();
+        let pack = (with_cpus > 1).then_some(Self::Pack);
+        let binds = near.into_iter().filter(|_| all.len() > 1 || with_cpus > 1);
+        let binds = binds.map(|node| Self::Bind { node });
+        turns.into_iter().chain(pack).chain(weighted(machine)).chain(binds).chain(huge).collect()
     }
 
     /// Where it places pages of which the program says nothing, if that is the same for all.
     #[must_use]
     pub fn placed(&self, machine: &MachineCosts) -> Option<Placed> {
         match self {
-            Self::Bind { node } => {
-                machine.nodes.iter().position(|id| id == node).map(Placed::Bound)
-            }
+            Self::Bind { node } => machine.position(*node).map(Placed::Bound),
             Self::HugePages => Some(Placed::Huge),
             Self::Pack => Some(Placed::Packed),
-            _ => self.turns(machine.nodes.len()).map(Placed::Interleaved),
+            _ => self.turns(machine).map(Placed::Interleaved),
         }
     }
 
-    /// Positions of nodes on which it lays pages in turn, of so many nodes.
+    /// Positions of nodes on which it lays all pages in turn.
     #[must_use]
-    pub fn turns(&self, nodes: usize) -> Option<Vec<usize>> {
+    pub fn turns(&self, machine: &MachineCosts) -> Option<Vec<usize>> {
         match self {
-            Self::Interleave => Some((0..nodes).collect()),
+            Self::Interleave { nodes } => {
+                Some(nodes.iter().filter_map(|node| machine.position(*node)).collect())
+            }
             Self::WeightedInterleave { weights } => {
                 let turns = weights.iter().enumerate().flat_map(|(at, weight)| {
                     std::iter::repeat_n(at, usize::try_from(*weight).unwrap_or(1))
@@ -112,27 +150,8 @@ impl Candidate {
     }
 }
 
-/// What could be done about a program on a machine.
-#[must_use]
-pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
-    let by_pages = match machine.nodes.len() {
-        ..2 => [None, None, separate_lines(program)],
-        _ => [first_touch(program), replicate(program), separate_lines(program)],
-    };
-    let of_machine = Candidate::of_machine(machine).into_iter();
-    let of_machine = of_machine.filter(|of| *of != Candidate::Pack || can_pack(program, machine));
-    of_machine.chain(by_pages.into_iter().flatten()).collect()
-}
-
-/// Whether threads can be packed otherwise than by binding them all to one node: there are more of
-/// them than the first one has cpus. Only cores that were followed tell what that brings.
-fn can_pack(program: &ProgramMemory, machine: &MachineCosts) -> bool {
-    let first = machine.cpus.iter().find(|cpus| **cpus > 0);
-    let is_followed =
-        |of: &ProgramThread| of.elsewhere.iter().any(|of| of.placed == Placed::Packed);
-    first.is_some_and(|cpus| program.threads.len() > *cpus)
-        && program.threads.iter().any(is_followed)
-}
+/// Of a node for which others have hardly any bandwidth.
+const MOST_WEIGHT: u32 = 16;
 
 /// Weights of interleaving by bandwidth, where nodes differ in it.
 fn weighted(machine: &MachineCosts) -> Option<Candidate> {
@@ -148,59 +167,44 @@ fn weighted(machine: &MachineCosts) -> Option<Candidate> {
     differ.then_some(Candidate::WeightedInterleave { weights })
 }
 
-fn busy_ns(program: &ProgramMemory) -> f64 {
-    program.threads.iter().map(|thread| thread.busy_ns as f64).sum()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The region most of whose waiting is for pages of a kind, if that is worth a word.
-fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
-    let (ns, worst) =
-        program.regions.iter().map(|of| (waits_ns(of), of)).max_by_key(|(ns, _)| *ns)?;
-    (ns as f64 >= NAMED_SHARE * busy_ns(program)).then_some(worst)
-}
-
-/// How long is waited from other nodes for pages of a region that some predicate picks.
-fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
-    let pages = region.pages.iter().filter(|pages| sharing(pages.sharing));
-    let waits = pages
-        .flat_map(|pages| pages.waits.iter().filter(|waits| waits.cpu_node != pages.memory_node));
-    waits.map(|waits| waits.memory_ns).sum()
-}
-
-fn first_touch(program: &ProgramMemory) -> Option<Candidate> {
-    let misplaced = |region: &Region| {
-        let pages = region.pages.iter().filter(|pages| pages.main_node != pages.memory_node);
-        let pages = pages.filter(|pages| !pages.bound);
-        let waits = pages.flat_map(|pages| &pages.waits);
-        waits.map(|waits| waits.memory_ns).sum()
-    };
-    let region = region(program, misplaced)?;
-    let most = region.first_touches.iter().max_by_key(|touches| touches.pages);
-    let line = most.and_then(|touches| told(&touches.at)?.line.clone());
-    Some(Candidate::FirstTouch { line, region: region.name.clone() })
-}
-
-fn replicate(program: &ProgramMemory) -> Option<Candidate> {
-    let region = region(program, |region| away_ns(region, |of| of == Sharing::Read))?;
-    let nodes: BTreeSet<u32> = region
-        .pages
-        .iter()
-        .filter(|pages| pages.sharing == Sharing::Read)
-        .flat_map(|pages| pages.waits.iter().map(|waits| waits.cpu_node))
-        .collect();
-    let line = told(&region.made_at).and_then(|place| place.line.clone());
-    (nodes.len() > 1).then(|| Candidate::Replicate { line, region: region.name.clone() })
-}
-
-fn separate_lines(program: &ProgramMemory) -> Option<Candidate> {
-    let shared = program.contended_lines.iter().filter(|line| line.is_false_sharing());
-    let shared: Vec<&ContendedLine> = shared.collect();
-    let waited_ns: u64 = shared.iter().map(|line| line.waited_ns()).sum();
-    if (waited_ns as f64) < NAMED_SHARE * busy_ns(program) {
-        return None;
+    fn machine(cpus: &[usize], memory: &[bool]) -> MachineCosts {
+        MachineCosts {
+            nodes: (0..).take(cpus.len()).collect(),
+            cpus: cpus.to_vec(),
+            has_memory: memory.to_vec(),
+            walks: true,
+            ..MachineCosts::default()
+        }
     }
-    let users = shared.iter().flat_map(|line| &line.threads).filter(|user| user.stores > 0);
-    let lines = users.filter_map(|user| told(&user.at)?.line.clone());
-    let lines: BTreeSet<String> = lines.collect();
-    Some(Candidate::SeparateLines { lines: lines.into_iter().collect() })
+
+    fn interleave(nodes: &[u32]) -> Candidate {
+        Candidate::Interleave { nodes: nodes.to_vec() }
+    }
+
+    #[test]
+    fn a_machine_has_the_candidates_that_its_nodes_allow() {
+        let of = |cpus: &[usize], memory: &[bool]| Candidate::of_machine(&machine(cpus, memory));
+        assert_eq!(of(&[4], &[true]), [Candidate::HugePages]);
+        let binds = |nodes: &[u32]| {
+            nodes.iter().copied().map(|node| Candidate::Bind { node }).collect::<Vec<_>>()
+        };
+        let mut expected = vec![interleave(&[0, 1]), Candidate::Pack];
+        expected.extend(binds(&[0, 1]));
+        expected.push(Candidate::HugePages);
+        assert_eq!(of(&[2, 2], &[true, true]), expected);
+        let tiered = of(&[2, 2, 0], &[true, true, true]);
+        assert_eq!(tiered[..2], [interleave(&[0, 1]), interleave(&[0, 1, 2])]);
+        assert!(!tiered.contains(&Candidate::Bind { node: 2 }), "{tiered:?}");
+        let one_fast = of(&[2, 0], &[true, true]);
+        assert_eq!(one_fast[..2], [interleave(&[0, 1]), Candidate::Bind { node: 0 }]);
+        let always = MachineCosts {
+            kernel: super::super::KernelNow { huge_always: true, ..Default::default() },
+            ..machine(&[4], &[true])
+        };
+        assert_eq!(Candidate::of_machine(&always), [], "it has huge pages already");
+    }
 }

@@ -2,8 +2,9 @@
 
 use numalab_record::{ProgramMemory, Region, RegionAccesses};
 
+use super::Candidate;
 use super::bound::bound_part;
-use super::{Candidate, MachineCosts};
+use super::machine::MachineCosts;
 
 /// What memory moves at a time.
 const LINE_BYTES: f64 = 64.0;
@@ -28,28 +29,48 @@ impl Demand {
         let stays = |by: &RegionAccesses| by.memory_node;
         let moved = match candidate {
             Candidate::Bind { node } => Self::by(program, machine, free, |_| *node),
-            Candidate::Interleave | Candidate::WeightedInterleave { .. } => {
-                let all: f64 = Self::by(program, machine, free, stays).0.iter().sum();
-                let nodes = machine.nodes.len();
-                let turns = candidate.turns(nodes).unwrap_or_default();
-                let part = |at| turns.iter().filter(|of| **of == at).count() as f64;
-                let each = all / turns.len().max(1) as f64;
-                Self((0..nodes).map(|at| each * part(at)).collect())
+            Candidate::Interleave { .. } | Candidate::WeightedInterleave { .. } => {
+                let turns = candidate.turns(machine).unwrap_or_default();
+                Self::by(program, machine, free, stays).in_turn(&turns)
             }
-            Candidate::FirstTouch { .. } | Candidate::Replicate { .. } => {
-                Self::by(program, machine, free, |by| by.cpu_node)
+            Candidate::BindRegion { address, nodes, .. } => {
+                let is_meant = |region: &Region| region.start == *address;
+                let of = |meant: bool| {
+                    let part = move |region: &Region, by: &RegionAccesses| {
+                        if is_meant(region) == meant { free(region, by) } else { 0.0 }
+                    };
+                    Self::by(program, machine, part, stays)
+                };
+                let turns = nodes.iter().filter_map(|node| machine.position(*node));
+                of(false).and(&of(true).in_turn(&turns.collect::<Vec<_>>()))
             }
+            Candidate::FirstTouch { .. }
+            | Candidate::Replicate { .. }
+            | Candidate::Balancing { .. } => Self::by(program, machine, free, |by| by.cpu_node),
             // A thread takes along what it has on its own node, as if it had touched that first.
             Candidate::Pack => Self::by(program, machine, free, |by| {
                 let packed = machine.packed_node(by.thread);
                 packed.filter(|_| by.memory_node == by.cpu_node).unwrap_or(by.memory_node)
             }),
-            Candidate::HugePages | Candidate::SeparateLines { .. } => {
-                Self::by(program, machine, free, stays)
-            }
+            Candidate::HugePages
+            | Candidate::FastMemory { .. }
+            | Candidate::Cpus { .. }
+            | Candidate::Ranks { .. }
+            | Candidate::SeparateLines { .. } => Self::by(program, machine, free, stays),
         };
-        let bound = Self::by(program, machine, bound_part, stays);
-        Self(moved.0.iter().zip(&bound.0).map(|(moved, bound)| moved + bound).collect())
+        moved.and(&Self::by(program, machine, bound_part, stays))
+    }
+
+    /// That of two together.
+    fn and(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(one, other)| one + other).collect())
+    }
+
+    /// All of it on these nodes in turn.
+    fn in_turn(&self, turns: &[usize]) -> Self {
+        let part = |at| turns.iter().filter(|of| **of == at).count() as f64;
+        let each = self.0.iter().sum::<f64>() / turns.len().max(1) as f64;
+        Self((0..self.0.len()).map(|at| each * part(at)).collect())
     }
 
     /// The part of misses that is meant, on the nodes that are.
@@ -63,7 +84,7 @@ impl Demand {
         for region in &program.regions {
             for by in &region.accesses {
                 let id = node(by);
-                if let Some(at) = machine.nodes.iter().position(|of| *of == id) {
+                if let Some(at) = machine.position(id) {
                     lines[at] += by.misses as f64 * part(region, by);
                 }
             }
@@ -73,7 +94,7 @@ impl Demand {
 
     /// Of one node; 1 at least.
     pub(super) fn of(&self, machine: &MachineCosts, node: u32) -> f64 {
-        let at = machine.nodes.iter().position(|of| *of == node);
+        let at = machine.position(node);
         at.map_or(1.0, |at| self.0[at].max(1.0))
     }
 

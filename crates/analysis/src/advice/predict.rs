@@ -4,12 +4,16 @@
 //! all times shrink alike, or the longest thread and the one that made it decide. No program is
 //! faster than the bandwidth of the memory that it would use.
 
+use std::collections::BTreeMap;
+
 use numalab_record::ProgramMemory;
 use serde::{Deserialize, Serialize};
 
+use super::balancing::balanced_ns;
 use super::demand::Demand;
+use super::machine::MachineCosts;
 use super::waits::saved_ns;
-use super::{Candidate, MachineCosts, WORTH_SHARE};
+use super::{Candidate, WORTH_SHARE};
 
 /// What the model of a program's time leaves out, as a part of a change and in points.
 const UNKNOWN_PART: f64 = 0.2;
@@ -28,25 +32,48 @@ pub struct Prediction {
 impl Prediction {
     /// Whether it is worth a change, even at the worse end of the interval.
     #[must_use]
-    pub fn is_gain(&self) -> bool {
+    pub fn is_gain(self) -> bool {
         self.is_likely_gain() && self.interval_percent.1 < 0.0
     }
 
     /// Whether the change that is expected is worth it, whatever the interval.
     #[must_use]
-    pub fn is_likely_gain(&self) -> bool {
+    pub fn is_likely_gain(self) -> bool {
         self.change_percent < -100.0 * WORTH_SHARE
     }
 }
 
-/// What a candidate would bring to a program that ran as it is on the machine.
+/// What a candidate would bring to a program that ran as it is on the machine; nothing where one run
+/// does not tell: caches and cores that threads share otherwise, and what a kernel does in time.
 #[must_use]
 pub fn predict(
     candidate: &Candidate,
     program: &ProgramMemory,
     machine: &MachineCosts,
+) -> Option<Prediction> {
+    let changed = |saved: &BTreeMap<u32, f64>| changed(candidate, program, machine, saved);
+    match candidate {
+        Candidate::Cpus { .. }
+        | Candidate::FastMemory { .. }
+        | Candidate::Ranks { .. }
+        | Candidate::Balancing { mode: 0 | 2.. } => None,
+        Candidate::Balancing { mode: 1 } => {
+            let moved = saved_ns(candidate, program, machine);
+            let [mean, most, least] = balanced_ns(&moved, program).map(|saved| changed(&saved));
+            let (low, high) = (most.interval_percent.0, least.interval_percent.1);
+            Some(Prediction { interval_percent: (low, high), ..mean })
+        }
+        _ => Some(changed(&saved_ns(candidate, program, machine))),
+    }
+}
+
+/// The change of the program's time if its threads save so much.
+fn changed(
+    candidate: &Candidate,
+    program: &ProgramMemory,
+    machine: &MachineCosts,
+    saved: &BTreeMap<u32, f64>,
 ) -> Prediction {
-    let saved = saved_ns(candidate, program, machine);
     let times = program.threads.iter().map(|thread| {
         let saved_ns = saved.get(&thread.thread).copied().unwrap_or(0.0);
         let busy_ns = thread.busy_ns as f64;
@@ -86,8 +113,7 @@ fn is_fork_join(times: &[Times], elapsed_ns: f64) -> bool {
 /// CPUs that threads would have.
 fn cpus(candidate: &Candidate, machine: &MachineCosts) -> f64 {
     let Candidate::Bind { node } = candidate else { return f64::INFINITY };
-    let at = machine.nodes.iter().position(|id| id == node);
-    at.and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1) as f64
+    machine.position(*node).and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1) as f64
 }
 
 /// How much longer threads take that have fewer cpus than run at a time, on average of the time but
@@ -107,24 +133,32 @@ type Times = (u32, f64, f64);
 mod tests {
     use numalab_record::study::Quantity;
     use numalab_record::{
-        ContendedLine, Elsewhere, LineUser, NodeWaits, PagesAlike, Placed, ProgramThread, Region,
-        RegionAccesses, Sharing,
+        CodePlace, ContendedLine, Elsewhere, LineUser, NodeWaits, PagesAlike, Placed,
+        ProgramThread, Region, RegionAccesses, Sharing,
     };
 
     use super::*;
     use crate::VerdictWord;
-    use crate::advice::{Advice, AdvisedOption, Measured};
+    use crate::advice::{Advice, AdvisedOption, KernelNow, Measured, RaceEnd, TrialPlace};
 
     fn machine() -> MachineCosts {
         MachineCosts {
             nodes: vec![0, 1],
             cpus: vec![2, 2],
+            has_memory: vec![true, true],
             latency_ns: vec![vec![100.0, 200.0], vec![200.0, 100.0]],
             transfer_ns: Some((20.0, 200.0)),
             shared_cache_ns: Some(10.0),
-            bandwidth_mb_s: Vec::new(),
-            walks: false,
+            ..MachineCosts::default()
         }
+    }
+
+    fn advice(program: &ProgramMemory, machine: MachineCosts) -> Advice {
+        Advice::of(&[], program, machine, TrialPlace::Emulation)
+    }
+
+    fn interleave() -> Candidate {
+        Candidate::Interleave { nodes: vec![0, 1] }
     }
 
     /// A first thread that worked for 100 ns, one on node 0 that worked for 600 ns, and two on node 1
@@ -174,7 +208,7 @@ mod tests {
     }
 
     fn change(candidate: &Candidate, program: &ProgramMemory) -> f64 {
-        let found = predict(candidate, program, &machine());
+        let found = predict(candidate, program, &machine()).expect("one run tells");
         let (low, high) = found.interval_percent;
         assert!(low <= found.change_percent && found.change_percent <= high, "{found:?}");
         found.change_percent
@@ -183,7 +217,7 @@ mod tests {
     #[test]
     fn pages_that_their_users_touch_first_cost_what_local_ones_do() {
         let program = program(1000, Sharing::OneNode, 1);
-        let advice = Advice::of(&[], &program, machine());
+        let advice = advice(&program, machine());
         let best = advice.best().expect("a gain");
         assert!(matches!(best.candidate, Candidate::FirstTouch { .. }), "{advice:?}");
         assert!(change(&best.candidate, &program) < -20.0, "{best:?}");
@@ -192,34 +226,36 @@ mod tests {
     #[test]
     fn what_is_likely_to_gain_is_worth_a_trial_and_nodes_that_are_alike_one() {
         let of_all = program(1000, Sharing::Read, 0);
-        let mut advice = Advice::of(&[], &of_all, machine());
+        let mut advice = advice(&of_all, machine());
         let bind = |option: &&AdvisedOption| matches!(option.candidate, Candidate::Bind { .. });
         let binds = |advice: &Advice| advice.worth_a_trial().filter(bind).count();
         assert_eq!(advice.options.iter().filter(bind).count(), 2, "{advice:?}");
         assert_eq!(binds(&advice), 1, "{advice:?}");
         let second = advice.options.iter_mut().filter(|option| bind(&&**option)).nth(1);
         let second = second.expect("there are two");
-        second.predicted.change_percent += 1.0;
-        second.predicted.interval_percent.1 = 9.0;
+        let predicted = second.predicted.as_mut().unwrap();
+        predicted.change_percent += 1.0;
+        predicted.interval_percent.1 = 9.0;
         assert_eq!(binds(&advice), 2, "{advice:?}");
-        assert!(!advice.promising().any(|option| option.predicted.interval_percent.1 > 0.0));
+        assert!(!advice.promising().any(|of| of.predicted.unwrap().interval_percent.1 > 0.0));
     }
 
     #[test]
     fn what_is_read_by_all_gains_from_copies_and_what_is_written_does_not() {
         let copies = Candidate::Replicate { line: None, region: String::new() };
         let read = program(1000, Sharing::Read, 0);
-        assert!(predict(&copies, &read, &machine()).interval_percent.0 < -10.0);
+        assert!(predict(&copies, &read, &machine()).unwrap().interval_percent.0 < -10.0);
         assert_eq!(change(&copies, &program(1000, Sharing::Written, 0)), 0.0);
     }
 
     #[test]
     fn the_best_of_a_metric_is_what_raises_or_lowers_it() {
-        let mut advice = Advice::of(&[], &program(1000, Sharing::Read, 0), machine());
+        let mut advice = advice(&program(1000, Sharing::Read, 0), machine());
         for (option, change_percent) in advice.options.iter_mut().zip([5.0, 9.0]) {
-            let interval_percent = (change_percent, change_percent);
+            let interval_percent = Some((change_percent, change_percent));
             let verdict = VerdictWord::Better;
-            option.measured = Some(Measured { change_percent, interval_percent, verdict });
+            option.measured =
+                Some(Measured { change_percent, interval_percent, verdict, out: None });
         }
         let rate = Quantity::higher("value", "x/s");
         for (metric, best) in [(rate, 9.0), (Quantity::lower("value", "s"), 5.0)] {
@@ -259,9 +295,9 @@ mod tests {
         program.regions[0].accesses.iter_mut().for_each(|by| by.misses = 100);
         // 200 lines of 64 bytes at 6.4 bytes a ns.
         let narrow = MachineCosts { bandwidth_mb_s: vec![6400.0; 2], ..machine() };
-        let found = predict(&bind, &program, &narrow).change_percent;
+        let found = predict(&bind, &program, &narrow).unwrap().change_percent;
         assert!((found - 100.0 * (2000.0 / 1100.0 - 1.0)).abs() < 0.1, "{found}");
-        assert!(predict(&Candidate::Interleave, &program, &narrow).change_percent < 10.0);
+        assert!(predict(&interleave(), &program, &narrow).unwrap().change_percent < 10.0);
     }
 
     #[test]
@@ -272,9 +308,9 @@ mod tests {
             thread.elsewhere = each.map(|placed| Elsewhere { placed, longer_ns }).to_vec();
         };
         program.threads.iter_mut().for_each(|thread| longer(thread, 0));
-        assert_eq!(change(&Candidate::Interleave, &program), 0.0);
+        assert_eq!(change(&interleave(), &program), 0.0);
         longer(&mut program.threads[3], 550);
-        let found = change(&Candidate::Interleave, &program);
+        let found = change(&interleave(), &program);
         assert!((found - 50.0).abs() < 0.1, "{found}: the longest thread decides");
         let bound = change(&Candidate::Bind { node: 1 }, &program);
         assert!(bound > 50.0, "{bound}: and three threads have two cpus");
@@ -288,14 +324,16 @@ mod tests {
         let mut program = program(0, Sharing::Private, 0);
         let huge = |longer_ns| Elsewhere { placed: Placed::Huge, longer_ns };
         program.threads.iter_mut().for_each(|thread| thread.elsewhere = vec![huge(-300)]);
-        assert!(Advice::of(&[], &program, machine()).best().is_none(), "walks cost nothing");
+        assert!(advice(&program, machine()).best().is_none(), "walks cost nothing");
         for nodes in [1, 2] {
             let MachineCosts { nodes: ids, .. } = machine();
-            let walking = MachineCosts { nodes: ids[..nodes].to_vec(), walks: true, ..machine() };
-            let advice = Advice::of(&[], &program, walking);
+            let has_memory = vec![true; nodes];
+            let nodes = ids[..nodes].to_vec();
+            let walking = MachineCosts { nodes, has_memory, walks: true, ..machine() };
+            let advice = advice(&program, walking);
             let best = advice.best().expect("a gain");
             assert_eq!(best.candidate, Candidate::HugePages, "{advice:?}");
-            assert!(best.predicted.change_percent < -25.0, "{best:?}");
+            assert!(best.predicted.unwrap().change_percent < -25.0, "{best:?}");
         }
     }
 
@@ -303,13 +341,13 @@ mod tests {
     fn threads_are_packed_where_one_node_has_no_cpus_for_all_and_cores_were_followed() {
         let mut program = program(0, Sharing::Private, 0);
         let pack = |program: &ProgramMemory| {
-            let advice = Advice::of(&[], program, machine());
-            advice.options.iter().find(|of| of.candidate == Candidate::Pack).cloned()
+            let found = advice(program, machine());
+            found.options.iter().find(|of| of.candidate == Candidate::Pack).cloned()
         };
         assert_eq!(pack(&program), None, "nobody followed them");
         let packed = Elsewhere { placed: Placed::Packed, longer_ns: -300 };
         program.threads.iter_mut().for_each(|of| of.elsewhere = vec![packed.clone()]);
-        let found = pack(&program).expect("four threads, two cpus a node").predicted;
+        let found = pack(&program).expect("four threads, two cpus a node").predicted.unwrap();
         assert!(found.change_percent < -25.0, "{found:?}");
         let accesses = &mut program.regions[0].accesses;
         accesses.iter_mut().for_each(|by| (by.misses, by.memory_node) = (100, 1));
@@ -324,11 +362,11 @@ mod tests {
     #[test]
     fn memory_that_the_program_binds_stays_where_it_is() {
         let mut program = program(400, Sharing::Read, 0);
-        assert!(change(&Candidate::Interleave, &program) < -5.0);
+        assert!(change(&interleave(), &program) < -5.0);
         let near = change(&Candidate::Bind { node: 0 }, &program);
         let moved = change(&Candidate::Bind { node: 1 }, &program);
         program.regions[0].pages[0].bound = true;
-        assert_eq!(change(&Candidate::Interleave, &program), 0.0);
+        assert_eq!(change(&interleave(), &program), 0.0);
         assert_eq!(change(&Candidate::Bind { node: 0 }, &program), near);
         assert!(change(&Candidate::Bind { node: 1 }, &program) > moved + 5.0);
         let candidates = super::super::candidates(&program, &machine());
@@ -341,21 +379,21 @@ mod tests {
         let mut program = program(400, Sharing::Private, 0);
         program.regions[0].accesses.iter_mut().for_each(|by| by.misses = 100);
         let uneven = MachineCosts { bandwidth_mb_s: vec![20_000.0, 10_000.0], ..machine() };
-        let advice = Advice::of(&[], &program, uneven);
+        let advice = advice(&program, uneven);
         let weighted = Candidate::WeightedInterleave { weights: vec![2, 1] };
         let found = advice.options.iter().find(|option| option.candidate == weighted);
-        let found = found.expect("it is an option").predicted.change_percent;
-        let evenly = change(&Candidate::Interleave, &program);
+        let found = found.expect("it is an option").predicted.unwrap().change_percent;
+        let evenly = change(&interleave(), &program);
         assert!(found < 0.0 && evenly < found, "{found}, {evenly}: those on node 1 wait longer");
-        let even = Advice::of(&[], &program, machine());
+        let even = Advice::of(&[], &program, machine(), TrialPlace::Emulation);
         assert!(even.options.iter().all(|option| option.candidate != weighted));
     }
 
     #[test]
     fn who_hardly_waits_has_nothing_to_gain() {
-        let advice = Advice::of(&[], &program(10, Sharing::OneNode, 1), machine());
+        let advice = advice(&program(10, Sharing::OneNode, 1), machine());
         assert!(advice.best().is_none(), "{advice:?}");
-        assert!(advice.memory_share < 0.02);
+        assert!(advice.hardly_waits());
     }
 
     #[test]
@@ -374,19 +412,83 @@ mod tests {
         let threads = vec![user(1, 0xff), user(2, 0xff00), user(3, 0xff_0000)];
         let line = ContendedLine { address: 0, region: String::new(), changes: 9, threads };
         shared.contended_lines = vec![line];
-        let advice = Advice::of(&[], &shared, machine());
+        let advice = advice(&shared, machine());
         let apart = Candidate::SeparateLines { lines: Vec::new() };
         assert_eq!(advice.best().map(|option| &option.candidate), Some(&apart));
         let mut failed = advice.clone();
         let bind = failed.options.iter_mut().find(|option| option.candidate.is_by_command());
         let measured = Measured {
             change_percent: -1.0,
-            interval_percent: (-9.0, 7.0),
+            interval_percent: Some((-9.0, 7.0)),
             verdict: VerdictWord::Inconclusive,
+            out: None,
         };
         bind.expect("it can be bound").measured = Some(measured);
         assert_eq!(failed.best().map(|option| &option.candidate), Some(&apart));
         let found = change(&apart, &shared);
         assert!((-80.0..-60.0).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn one_region_that_all_nodes_wait_for_goes_on_all_of_them_and_the_line_is_named() {
+        let mut shared = program(400, Sharing::Written, 0);
+        let made = CodePlace {
+            object: "solver".to_owned(),
+            offset: 1,
+            function: None,
+            line: Some("solver.c:7".to_owned()),
+        };
+        shared.regions[0].made_at = vec![made];
+        shared.regions[0].start = 0x1000;
+        let other = Region { name: "other".to_owned(), ..shared.regions[0].clone() };
+        shared.regions.push(Region { start: 0x9000, made_at: Vec::new(), ..other });
+        let found = advice(&shared, machine());
+        let regions = |of: &&AdvisedOption| matches!(of.candidate, Candidate::BindRegion { .. });
+        let bound: Vec<&AdvisedOption> = found.options.iter().filter(regions).collect();
+        let [AdvisedOption { candidate: Candidate::BindRegion { line, nodes, .. }, .. }] =
+            bound[..]
+        else {
+            panic!("the best way alone: {bound:?}");
+        };
+        // Those who wait are on node 1, which the region does not serve.
+        assert_eq!((line.as_str(), nodes.as_slice()), ("solver.c:7", &[1][..]));
+        let part = bound[0].predicted.unwrap().change_percent;
+        let mut both = shared.clone();
+        both.regions[1].start = 0x1000;
+        let of_both = change(&bound[0].candidate, &both);
+        assert!(part < -5.0 && of_both < 1.9 * part, "{part}, {of_both}");
+        shared.regions[0].pages[0].bound = true;
+        assert!(!advice(&shared, machine()).options.iter().any(|of| regions(&of)));
+    }
+
+    #[test]
+    fn what_one_run_does_not_tell_is_left_to_trials_where_there_is_anything_to_gain() {
+        let kernel = KernelNow { balancing: Some(1), ..KernelNow::default() };
+        let balanced = MachineCosts { kernel, ..machine() };
+        let off = Candidate::Balancing { mode: 0 };
+        let tried = |away_ns| {
+            let found = advice(&program(away_ns, Sharing::OneNode, 1), balanced.clone());
+            let option = found.options.last().expect("options").clone();
+            let is_tried = found.worth_a_trial().any(|of| of.candidate == off);
+            assert_eq!((&option.candidate, option.predicted), (&off, None));
+            is_tried
+        };
+        assert!(tried(1000) && !tried(10));
+        let on = Candidate::Balancing { mode: 1 };
+        assert_eq!(change(&on, &program(1000, Sharing::OneNode, 1)), 0.0, "it ends too early");
+    }
+
+    #[test]
+    fn a_candidate_that_was_out_is_not_the_best() {
+        let mut found = advice(&program(1000, Sharing::Read, 0), machine());
+        let measured = |change_percent, out| Measured {
+            change_percent,
+            interval_percent: None,
+            verdict: VerdictWord::Better,
+            out,
+        };
+        found.options[0].measured = Some(measured(-9.0, Some(RaceEnd { blocks: 3, behind: None })));
+        found.options[1].measured = Some(measured(-5.0, None));
+        assert_eq!(found.best().map(|of| &of.candidate), Some(&found.options[1].candidate));
     }
 }

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 
 use numalab_record::{PagesAlike, ProgramMemory, Region, RegionAccesses, Sharing};
 
+use super::Candidate;
 use super::bound::bound_part;
 use super::demand::Demand;
-use super::{Candidate, MachineCosts};
+use super::machine::MachineCosts;
 
 /// Who waits for pages less than others by less than this factor may as well touch them first.
 const AS_LONG: f64 = 1.25;
@@ -124,15 +125,20 @@ fn ratio(
         Candidate::Bind { node } => {
             free_or_bound(latency(*node, *node), latency(*node, accesses.memory_node))
         }
-        Candidate::Interleave | Candidate::WeightedInterleave { .. } => {
-            let turns = candidate.turns(machine.nodes.len()).unwrap_or_default();
-            let all = turns.iter().map(|at| latency(accesses.cpu_node, machine.nodes[*at]));
-            free_or_bound(all.sum::<f64>() / turns.len().max(1) as f64, now)
+        Candidate::Interleave { .. } | Candidate::WeightedInterleave { .. } => {
+            let turns = candidate.turns(machine).unwrap_or_default();
+            let nodes: Vec<u32> = turns.into_iter().map(|at| machine.nodes[at]).collect();
+            free_or_bound(mean_ns(machine, accesses.cpu_node, &nodes), now)
         }
+        Candidate::BindRegion { address, nodes, .. } if *address == region.start => {
+            free_or_bound(mean_ns(machine, accesses.cpu_node, nodes), now)
+        }
+        Candidate::Balancing { .. } => by_pages(region, accesses, |pages| {
+            let own = latency(accesses.cpu_node, accesses.cpu_node);
+            if can_follow(pages) && pages.main_node == accesses.cpu_node { own / now } else { 1.0 }
+        }),
         Candidate::FirstTouch { .. } => by_pages(region, accesses, |pages| {
-            let users = first_touchers(pages);
-            let all = users.iter().map(|node| latency(accesses.cpu_node, *node));
-            all.sum::<f64>() / users.len().max(1) as f64 / now
+            mean_ns(machine, accesses.cpu_node, &first_touchers(pages)) / now
         }),
         Candidate::Replicate { .. } => {
             let own = latency(accesses.cpu_node, accesses.cpu_node);
@@ -141,8 +147,27 @@ fn ratio(
                 _ => 1.0,
             })
         }
-        Candidate::HugePages | Candidate::Pack | Candidate::SeparateLines { .. } => 1.0,
+        Candidate::HugePages
+        | Candidate::Pack
+        | Candidate::FastMemory { .. }
+        | Candidate::Cpus { .. }
+        | Candidate::BindRegion { .. }
+        | Candidate::Ranks { .. }
+        | Candidate::SeparateLines { .. } => 1.0,
     }
+}
+
+/// The mean latency from a node's cpus to the memory of others.
+fn mean_ns(machine: &MachineCosts, cpu: u32, nodes: &[u32]) -> f64 {
+    let all = nodes.iter().map(|node| latency_ns(machine, cpu, *node));
+    all.sum::<f64>() / nodes.len().max(1) as f64
+}
+
+/// Whether pages can be brought to who uses them: one node does, and the program leaves it to the
+/// kernel where they lie.
+pub(super) fn can_follow(pages: &PagesAlike) -> bool {
+    let is_of_one = matches!(pages.sharing, Sharing::Private | Sharing::OneNode);
+    is_of_one && pages.main_node != pages.memory_node && !pages.bound
 }
 
 /// The nodes any of which may touch pages first: that which waits for them most, and all that wait
@@ -170,9 +195,9 @@ fn by_pages(region: &Region, accesses: &RegionAccesses, ratio: impl Fn(&PagesAli
 }
 
 fn latency_ns(machine: &MachineCosts, cpu: u32, memory: u32) -> f64 {
-    let at = |node: u32| machine.nodes.iter().position(|id| *id == node);
-    let found = at(cpu)
-        .zip(at(memory))
+    let found = machine
+        .position(cpu)
+        .zip(machine.position(memory))
         .and_then(|(cpu, memory)| machine.latency_ns.get(cpu)?.get(memory).copied());
     found.filter(|ns| *ns > 0.0).unwrap_or(1.0)
 }

@@ -1,6 +1,6 @@
 //! Which treatments are set against each other.
 
-use numalab_record::study::{Factor, FactorKind, StudyRun};
+use numalab_record::study::{Cells, Factor, FactorKind, StudyRun};
 use numalab_stats::{Contrast, Layout};
 use serde::Serialize;
 
@@ -82,6 +82,18 @@ pub(super) struct Asked {
     /// The treatments of the two sides, where there are only two.
     pub sides: Option<(usize, usize)>,
     pub contrast: Contrast,
+}
+
+impl Asked {
+    /// The values of each treatment in the blocks that all those of the contrast have: one that was
+    /// not tried to the end lacks the last.
+    pub(super) fn columns(&self, cells: &Cells) -> Vec<Vec<f64>> {
+        let weighted = self.contrast.weights().iter().zip(&cells.treatments);
+        let of_contrast = weighted.filter(|(weight, _)| **weight != 0.0);
+        let blocks = of_contrast.map(|(_, column)| column.len()).min().unwrap_or(0);
+        let cut = |column: &Vec<f64>| column[..blocks.min(column.len())].to_vec();
+        cells.treatments.iter().map(cut).collect()
+    }
 }
 
 /// Everything that a study compares, main effects first.

@@ -109,7 +109,7 @@ fn sessions(document: &StudyDocument) -> BTreeMap<usize, usize> {
             Entry::Sample(sample) => {
                 of.insert(sample.block, session);
             }
-            Entry::Applied(_) | Entry::Ended { .. } => {}
+            Entry::Applied(_) | Entry::Out { .. } | Entry::Ended { .. } => {}
         }
     }
     of

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use numalab_analysis::advice::TrialPlace;
 use numalab_stats::{Confidence, Direction, least_pairs};
 
 use super::{Format, MachineArgs, MemoryCostArgs, value};
@@ -11,53 +12,83 @@ use super::{Format, MachineArgs, MemoryCostArgs, value};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  numalab advise -- ./solver                                 on this machine
+  numalab advise --source results:results/measure-20261121-024500 -- ./solver
+                                           predicted by what was measured on this machine
+  numalab advise --trials-only --budget 10m -- ./solver      a program that runs for minutes
   numalab advise --emulate-like xeon-8360y-2s -- ./solver    a machine that comes with numalab
-  numalab advise --emulate 2 --cpus 8 -- ./solver            two nodes of four cpus
+  numalab advise --try-on guest --emulate-like x460 -- ./solver
   numalab advise --emulate 2 --cpus 8 --predict-only -- ./solver
   numalab advise --emulate 2 --cpus 8 --try all -- ./solver
-  numalab advise --emulate 2 --cpus 8 --try 4 --budget 10m -- ./solver
-  numalab advise --emulate 2 --cpus 8 --metric 'rate {x/s}' --better higher -- ./solver
-  numalab advise --emulate 2 --cpus 8 --format html -o advice.html -- ./solver
+  numalab advise --metric 'rate {x/s}' --better higher -- ./solver
+  numalab advise --metric-regex 'took ([0-9.]+) s' -- ./solver
+  numalab advise --format html -o advice.html -- ./solver
+  srun -n1 -c8 numalab advise -- ./solver                    on the cpus of the allocation
+  numalab advise -- srun -n4 ./ranks                         within an allocation of one node
 
-The program runs under QEMU's user mode (package qemu-user) on the machine that is named,
-with its threads on all nodes in turn and its pages where they are touched first. What it
-did to its memory tells what could be done; counts and latencies predict what each change
-would bring. The best that need no change of the program are then tried there, in random
-blocks with the program as it is, and so is first touch by the users of memory. The
-program must end by itself, needs no terminal, and runs several times: its input is empty,
-its output is not shown. Compile it with -g, so that lines of its source can be named.
-A number that --metric reads should count work or events: the program's own clock is that
-of this host, on which it is emulated, and what it prints of time is too.
-Without --emulate-cache and --emulate-stages a machine has caches of 32K, 1M and 16M,
-overlapping misses, lines that stores take from other caches, and TLBs. Pages are of
-4 KiB, but where the program asks for huge ones (transparent_hugepage/enabled=madvise).
-Exit code 1 if the program fails or does not end.")]
+The program runs once under QEMU's user mode (package qemu-user), which follows every access
+to its memory: what could be done, and what each change would bring on the machine. The best
+that need no change of the program are then tried, in random blocks with the program as it
+is, which is run twice a block: what differs then is the machine's noise. One that cannot win
+any more is not tried to the end; the best one is lost so with a chance of 5 % at most.
+Trials run on this machine if no other is described, on the cpus that this process may use;
+for a machine that is described under emulation, or in a Linux guest (--try-on guest). Kernel
+settings are put back, and nothing is left running.
+The program must end by itself, and do its work before it ends. It has no terminal; its input
+is empty, or the file that standard input is redirected from (< FILE), which every run reads
+from its beginning; its output is not shown, and kept up to 8 MiB. Compile it with -g, so that
+lines of its source can be named. Under emulation it takes 20 to 100 times as long.
+A number that --metric or --metric-regex reads should count work or events where trials are
+emulated: the program's own clock is then that of this host.
+Without --emulate-cache and --emulate-stages an emulated machine has caches of 32K, 1M and
+16M, overlapping misses, lines that stores take from other caches, and TLBs.
+Exit code 1 if the program fails or does not end, or if trials are interrupted.")]
 pub(crate) struct AdviseArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
     #[command(flatten)]
     pub costs: MemoryCostArgs,
+    /// Where to try candidates [default: host, emulation for a machine that is described]
+    #[arg(long, value_enum, value_name = "PLACE")]
+    pub try_on: Option<TryOn>,
     /// Predict from one run; try nothing
     #[arg(long)]
     pub predict_only: bool,
+    /// Try candidates without following the program first, for one that would take too long under
+    /// emulation, or cannot run there
+    #[arg(long, conflicts_with = "predict_only")]
+    pub trials_only: bool,
     /// Number of candidates to try, best prediction first, or all
-    #[arg(long = "try", value_name = "N|all", default_value = "2", value_parser = tries, conflicts_with = "predict_only")]
-    pub tries: Tries,
-    /// Number of blocks, 6 or more; each runs the program unchanged and once with each candidate.
-    /// Raised where a verdict on that many candidates needs more
+    /// [default: 2, all with --trials-only]
+    #[arg(long = "try", value_name = "N|all", value_parser = tries, conflicts_with = "predict_only")]
+    pub tries: Option<Tries>,
+    /// Number of blocks, 6 or more; each runs the program unchanged twice and once with each
+    /// candidate. Raised where a verdict on that many candidates needs more
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = blocks, conflicts_with = "predict_only")]
     pub blocks: usize,
     /// Time limit for all trials, such as 10m: fewer blocks and candidates are run to meet it, none
     /// if even one candidate takes longer
     #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "predict_only")]
     pub budget: Option<Duration>,
-    /// Pattern of a number in the program's output, by which the trials judge in place of the
-    /// program's time: 'rate {x/s}'
-    #[arg(long, value_name = "PATTERN", conflicts_with = "predict_only")]
+    /// Run all blocks of every candidate, even of one that cannot win any more
+    #[arg(long, conflicts_with = "predict_only")]
+    pub to_the_end: bool,
+    /// Pattern of a number in the program's output, by which the trials judge in place of its time:
+    /// 'rate {x/s}'
+    #[arg(long, value_name = "PATTERN", group = "number", conflicts_with = "predict_only")]
     pub metric: Option<String>,
+    /// Regular expression with one group, the number: 'took ([0-9.]+) s'
+    #[arg(long, value_name = "REGEX", group = "number", conflicts_with = "predict_only")]
+    pub metric_regex: Option<String>,
     /// Which way the metric is better
-    #[arg(long, value_parser = value::direction(), default_value = "lower", requires = "metric")]
+    #[arg(long, value_parser = value::direction(), default_value = "lower", requires = "number")]
     pub better: Direction,
+    /// With --try-on guest: what the program needs there besides, by name or path
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub with: Vec<String>,
+    /// Keep the trials in a new directory under DIR, for `numalab study report`
+    #[arg(long, value_name = "DIR", conflicts_with = "predict_only")]
+    pub keep: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -67,12 +98,33 @@ pub(crate) struct AdviseArgs {
     /// The command to use alone
     #[arg(short, long, conflicts_with = "format")]
     pub quiet: bool,
-    /// Show the command line of QEMU; start nothing
+    /// Show the command line of QEMU and what would be tried; start nothing
     #[arg(long)]
     pub dry_run: bool,
     /// The program, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// Where candidates are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TryOn {
+    /// This machine
+    Host,
+    /// A Linux guest of the machine that is described, its memory emulated
+    Guest,
+    /// QEMU's user mode, on the machine that is described
+    Emulation,
+}
+
+impl From<TryOn> for TrialPlace {
+    fn from(place: TryOn) -> Self {
+        match place {
+            TryOn::Host => Self::Host,
+            TryOn::Guest => Self::Guest,
+            TryOn::Emulation => Self::Emulation,
+        }
+    }
 }
 
 /// Candidates that are tried.

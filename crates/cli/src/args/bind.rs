@@ -3,7 +3,9 @@
 use clap::{Args, ValueEnum};
 use numalab_launch::bind::{NodeChoice, PolicyKind};
 
-use super::value::{self, CpuList, Weights};
+use numalab_topology::CpuId;
+
+use super::value::{self, Weights};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -12,6 +14,7 @@ Examples:
   srun -n8 numalab bind --numa=0,1,2,3,0,1,2,3 -- ./a.out      a node for each rank
   mpirun -n 4 numalab bind --numa=auto -- numalab latency --size=1-512
   numalab bind --ranks 4 --cpus=0,8,1,9 --numa=0 -- ./a.out    without a launcher
+  numalab bind --numa=0 --cpus node -- ./a.out   its cpus too, as numactl --cpunodebind=0
   numalab bind --numa=0,1 --policy interleave -- ./a.out
   numalab bind --near mlx5_0 -- ./a.out          cpus and memory of the node of a device
   numalab bind --numa=auto --policy weighted --weights auto -- ./a.out   by bandwidth
@@ -36,9 +39,10 @@ pub(crate) struct BindArgs {
     #[arg(long, value_name = "WEIGHTS", conflicts_with = "ranks")]
     #[arg(value_parser = value::weights)]
     pub weights: Option<Weights>,
-    /// CPU for each rank, such as 0,8,1,9; each rank is pinned to its own
-    #[arg(long, value_name = "CPUS", value_parser = value::cpu_list)]
-    pub cpus: Option<CpuList>,
+    /// CPU for each rank, such as 0,8,1,9, to which it is pinned; or `node`: each rank runs on the
+    /// cpus of its node
+    #[arg(long, value_name = "CPUS|node", value_parser = cpus)]
+    pub cpus: Option<RankCpus>,
     /// Number of ranks to start on this host, without a launcher
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
@@ -57,6 +61,22 @@ pub(crate) struct BindArgs {
     /// The command, or only options of `numalab latency`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// Where ranks run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RankCpus {
+    /// Each on its own cpu, in the order given.
+    Listed(Vec<CpuId>),
+    /// On the cpus of the node whose memory it takes.
+    OfNode,
+}
+
+fn cpus(text: &str) -> Result<RankCpus, String> {
+    match text {
+        "node" => Ok(RankCpus::OfNode),
+        _ => value::cpu_list(text).map(RankCpus::Listed),
+    }
 }
 
 /// How nodes are used.

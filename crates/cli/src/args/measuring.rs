@@ -100,6 +100,6 @@ pub(crate) enum Format {
     /// Gauges for Prometheus, in the OpenMetrics text format
     #[value(name = "openmetrics")]
     OpenMetrics,
-    /// What a program's memory costs by function, for KCachegrind (of emulate alone)
+    /// What a program's memory costs by function, for KCachegrind (of emulate and profile)
     Callgrind,
 }

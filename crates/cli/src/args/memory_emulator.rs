@@ -76,7 +76,8 @@ impl MemoryEmulatorArgs {
 }
 
 impl MemoryCostArgs {
-    fn given(&self) -> bool {
+    /// Whether anything is said of them.
+    pub fn given(&self) -> bool {
         self.emulate_latency.is_some()
             || self.emulate_bandwidth.is_some()
             || self.emulate_cache.is_some()

@@ -41,21 +41,17 @@ pub(crate) fn blocks(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("expected 1 to {MOST_BLOCKS}"))
 }
 
-/// Cpus in the order given, as a rank takes its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CpuList(pub Vec<CpuId>);
-
-/// `0,8,1,9` or `0-3,8`: an order, not a set; `all` and `!0` in numerical order.
-pub(crate) fn cpu_list(text: &str) -> Result<CpuList, String> {
+/// Cpus in the order given, as ranks take their own: `0,8,1,9` or `0-3,8`: an order, not a set; `all` and `!0` in numerical order.
+pub(crate) fn cpu_list(text: &str) -> Result<Vec<CpuId>, String> {
     if text == "all" || text.starts_with('!') {
-        return host_cpus(text).map(|cpus| CpuList(cpus.iter().collect()));
+        return host_cpus(text).map(|cpus| cpus.iter().collect());
     }
     let items = text.split(',').map(|item| item.trim().parse::<CpuSet>());
     let sets: Vec<CpuSet> = items.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     if sets.iter().any(CpuSet::is_empty) {
         return Err(format!("`{text}`: an empty item, expected cpus such as 0,8,1,9"));
     }
-    Ok(CpuList(sets.iter().flat_map(|set| set.iter().collect::<Vec<_>>()).collect()))
+    Ok(sets.iter().flat_map(|set| set.iter().collect::<Vec<_>>()).collect())
 }
 
 /// Cpus of this machine as numactl takes them: `0-3,8`, `all`, `!0`.
@@ -213,7 +209,7 @@ mod tests {
 
     #[test]
     fn cpus_of_ranks_keep_their_order() {
-        let cpus = |text| cpu_list(text).map(|list| list.0.iter().map(|cpu| cpu.0).collect());
+        let cpus = |text| cpu_list(text).map(|list| list.iter().map(|cpu| cpu.0).collect());
         assert_eq!(cpus("0,8,1,9"), Ok(vec![0, 8, 1, 9]));
         assert_eq!(cpus("4-6,0"), Ok(vec![4, 5, 6, 0]));
         assert!(cpus("0,,1").is_err() && cpus("x").is_err());
@@ -231,7 +227,7 @@ mod tests {
             false => assert_eq!(others, Ok(expected.clone())),
         }
         assert_eq!(host_nodes("7,3-4").map(|set| set.to_string()), Ok("3,4,7".to_owned()));
-        assert_eq!(cpu_list("all").map(|list| list.0.len()), Ok(allowed.cpus.len()));
+        assert_eq!(cpu_list("all").map(|list| list.len()), Ok(allowed.cpus.len()));
         for text in ["", "x", "!", "3-"] {
             let error = host_nodes(text).expect_err(text);
             assert!(error.contains("expected nodes such as"), "{text}: {error}");

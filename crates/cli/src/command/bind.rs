@@ -9,9 +9,9 @@ use numalab_host::{Interrupt, Root, read_machine, read_machine_and_devices, set_
 use numalab_launch::bind::{Binding, NodeChoice};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::near::Near;
-use numalab_topology::CpuId;
+use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
 
-use crate::args::{BindArgs, CpuList};
+use crate::args::{BindArgs, Policy, RankCpus};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -36,8 +36,8 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
         None => {
             let prepared = prepare(args, identity.as_ref())?;
             if !args.dry_run {
-                if let Some(near) = &prepared.near {
-                    stay_near(near)?;
+                if let Some(home) = &prepared.home {
+                    stay(home)?;
                 }
                 // Never dropped: the command keeps the affinity.
                 let pinned = prepared.cpu.map(numalab_host::pin).transpose();
@@ -53,7 +53,13 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
 struct Prepared {
     command: Vec<String>,
     cpu: Option<CpuId>,
-    near: Option<Near>,
+    home: Option<Home>,
+}
+
+/// The node on whose cpus it stays.
+struct Home {
+    node: NodeId,
+    cpus: CpuSet,
 }
 
 /// Sets the policy, unless it is a dry run, and says so.
@@ -69,7 +75,11 @@ fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Fai
     let cpu = cpu_of(args, identity)?;
     let present = machine.usable_memory_nodes();
     let binding = Binding::of(&choice, args.policy.into(), identity, &present)?;
-    let binding = Binding { cpus_of: near.as_ref().map(|near| near.node), ..binding };
+    let home = match &near {
+        Some(near) => Some(Home { node: near.node, cpus: near.cpus.clone() }),
+        None => home(args, &machine, &binding)?,
+    };
+    let binding = Binding { cpus_of: home.as_ref().map(|home| home.node), ..binding };
     if !args.dry_run {
         set_process_policy(&binding.policy).map_err(numalab_host::Error::from)?;
     }
@@ -85,7 +95,25 @@ fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Fai
         });
         output::print(&format!("{unsaid}{said}{}", binding.lines(&command)))?;
     }
-    Ok(Prepared { command, cpu, near })
+    Ok(Prepared { command, cpu, home })
+}
+
+/// The node of the rank's memory and its cpus, where `--cpus node` asks for them.
+fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<Home>, Failure> {
+    if args.cpus != Some(RankCpus::OfNode) {
+        return Ok(None);
+    }
+    let is_of_one = matches!(args.policy, Policy::Bind | Policy::Preferred);
+    let Some(node) = binding.policy.nodes().first().filter(|_| is_of_one) else {
+        return Err(Failure::bad_input("--cpus node: expected --policy bind or preferred"));
+    };
+    let of_node = machine.node(node).map(|of| of.cpus.intersection(&machine.usable_cpus()));
+    let cpus = of_node.unwrap_or_default();
+    if cpus.is_empty() {
+        let message = format!("--cpus node: node {node} has no cpus that this process may use");
+        return Err(Failure::new(Code::Lacking, message));
+    }
+    Ok(Some(Home { node, cpus }))
 }
 
 /// Starts this very command as so many ranks.
@@ -96,13 +124,12 @@ fn start(ranks: usize) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(numalab_launch::local::run(ranks, &words, &interrupt)?))
 }
 
-/// Keeps this thread, and so the command that it becomes, on the cpus near a device; a node
-/// without any leaves it where it is.
-fn stay_near(near: &Near) -> Result<(), Failure> {
-    if near.cpus.is_empty() {
+/// Keeps this thread, and so the command that it becomes, on the cpus of a node; one without any
+/// leaves it where it is.
+fn stay(Home { node, cpus }: &Home) -> Result<(), Failure> {
+    if cpus.is_empty() {
         return Ok(());
     }
-    let Near { node, cpus, .. } = near;
     numalab_host::set_thread_affinity(std::process::id(), cpus).map_err(|errno| {
         Failure::new(Code::Lacking, format!("cannot keep to cpus {cpus} of node {node}: {errno}"))
     })
@@ -110,7 +137,7 @@ fn stay_near(near: &Near) -> Result<(), Failure> {
 
 /// The cpu of this rank among those of `--cpus`.
 fn cpu_of(args: &BindArgs, identity: Option<&Identity>) -> Result<Option<CpuId>, Failure> {
-    let Some(CpuList(cpus)) = &args.cpus else { return Ok(None) };
+    let Some(RankCpus::Listed(cpus)) = &args.cpus else { return Ok(None) };
     let (rank, ranks) = identity.map_or((0, 1), |identity| (identity.rank, identity.size));
     if cpus.len() == ranks {
         return Ok(cpus.get(rank).copied());

@@ -45,7 +45,10 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Positions of the cpus that threads take, in turn.
-fn threads(placement: &ThreadPlacement, machine: &Machine) -> Result<Vec<usize>, Failure> {
+pub(super) fn threads(
+    placement: &ThreadPlacement,
+    machine: &Machine,
+) -> Result<Vec<usize>, Failure> {
     let online = machine.cpus.iter().filter(|cpu| cpu.online);
     let cpus: Vec<(CpuId, _)> = online.map(|cpu| (cpu.id, cpu.node)).collect();
     let position = |wanted: CpuId| cpus.iter().position(|(id, _)| *id == wanted);
@@ -106,10 +109,7 @@ fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
 /// The report of the process that took the most time, with the lines of its source.
 pub(super) fn longest(reports: &[String]) -> Result<MemoryReport, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::Failed, error.to_string());
-    let reports =
-        reports.iter().map(|text| MemoryReport::read(text).map_err(|error| failed(&error)));
-    let reports = reports.collect::<Result<Vec<_>, _>>()?;
-    let Some(mut longest) = reports.into_iter().max_by_key(MemoryReport::time_ns) else {
+    let Some(mut longest) = read_all(reports)?.into_iter().max_by_key(MemoryReport::time_ns) else {
         return Err(failed(&"the memory emulator left no report"));
     };
     let mut lines = SourceLines::default();
@@ -119,6 +119,12 @@ pub(super) fn longest(reports: &[String]) -> Result<MemoryReport, Failure> {
     };
     longest.name_code(name).map_err(|error| failed(&error))?;
     Ok(longest)
+}
+
+/// The reports of all processes.
+pub(super) fn read_all(reports: &[String]) -> Result<Vec<MemoryReport>, Failure> {
+    let failed = |error| Failure::new(Code::Failed, error);
+    reports.iter().map(|text| MemoryReport::read(text).map_err(failed)).collect()
 }
 
 impl From<ProgramError> for Failure {

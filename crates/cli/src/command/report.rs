@@ -2,11 +2,13 @@
 
 mod scaling;
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
 use numalab_analysis::run::Summary;
-use numalab_record::file;
+use numalab_record::profile::Profile;
+use numalab_record::{Kind, file};
 use numalab_report::from::memory::MemoryReport;
 
 use crate::args::{Format, ReportArgs};
@@ -27,7 +29,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         return scaling::run(args);
     }
     if args.place.is_file() {
-        return of_memory(&args.place, args.format.unwrap_or(Format::Text));
+        return of_program(&args.place, args.format.unwrap_or(Format::Text));
     }
     if args.place.join(file::BISECT).is_file() {
         return super::bisect::report(&args.place, args.format);
@@ -46,11 +48,19 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// Prints what a memory emulator reported.
-fn of_memory(file: &Path, format: Format) -> Result<(), Failure> {
+/// Prints a profile, or what a memory emulator reported.
+fn of_program(file: &Path, format: Format) -> Result<(), Failure> {
     let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
     let text = fs::read_to_string(file).map_err(failed)?;
-    let wrong = |error| Failure::bad_input(format!("{}: {error}", file.display()));
-    let report = MemoryReport::read(&text).map_err(wrong)?;
+    let wrong = |error: &dyn Display| Failure::bad_input(format!("{}: {error}", file.display()));
+    if let Ok(kind) = Kind::of(&text) {
+        let profile: Profile = Kind::Profile.read(&text).map_err(|error| match kind {
+            Kind::Profile => wrong(&error),
+            // A report of the emulator is of none of these kinds.
+            _ => wrong(&format!("{error}, or a report of the memory emulator")),
+        })?;
+        return output::show(&profile, format);
+    }
+    let report = MemoryReport::read(&text).map_err(|error| wrong(&error))?;
     output::show(&report, format)
 }

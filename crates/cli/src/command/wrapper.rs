@@ -7,9 +7,12 @@ use std::process::{ExitCode, ExitStatus};
 /// Whether the words of a command line name such a command. Only for a line that could not
 /// be read: what was read knows by itself.
 pub(crate) fn is_named(words: impl Iterator<Item = OsString>) -> bool {
-    let words: Vec<OsString> = words.skip(1).take(2).collect();
+    let words: Vec<OsString> = words.skip(1).collect();
+    let has_command = words.iter().any(|word| word == "--");
     let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
-    matches!((word(0), word(1)), ("bind" | "emulate" | "mark", _) | ("knobs" | "guest", "run"))
+    let is_wrapper =
+        matches!((word(0), word(1)), ("bind" | "emulate" | "mark", _) | ("knobs" | "guest", "run"));
+    is_wrapper || (word(0) == "profile" && has_command)
 }
 
 /// The exit code of a command that ended: its own, or 128 and the signal's number, as a
@@ -34,6 +37,7 @@ mod tests {
         let named = |line: &str| is_named(line.split(' ').map(OsString::from));
         assert!(named("numalab bind --nosuch") && named("numalab knobs run"));
         assert!(named("numalab guest run x") && named("numalab mark"));
+        assert!(named("numalab profile --nosuch -- true") && !named("numalab profile --pid x"));
         assert!(!named("numalab guest list") && !named("numalab knobs") && !named("numalab"));
     }
 }

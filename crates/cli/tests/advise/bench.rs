@@ -68,7 +68,8 @@ const REAL: [(&str, &str); 12] = [
 fn case(lab: &Lab, program: &str, machine: Machine, command: &[&str]) -> Option<Case> {
     let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
     run.env("NUMALAB_EMULATOR", &lab.plugin).env("LAB", &lab.directory).arg("advise");
-    run.args(machine.1).args(["--try", "all", "--blocks", BLOCKS, "--format", "json", "--"]);
+    run.args(machine.1).args(["--try", "all", "--blocks", BLOCKS, "--to-the-end"]);
+    run.args(["--format", "json", "--"]);
     let output = run.args(command).output().expect("it starts");
     if !output.status.success() {
         println!("FAILED: {program}: {}", String::from_utf8_lossy(&output.stderr));

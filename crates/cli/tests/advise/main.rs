@@ -9,7 +9,7 @@ mod table;
 use std::process::Command;
 
 use lab::{Lab, lab, line_of};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A machine on which the quarters of a block of 8 MiB do not stay in caches.
 const SMALL_CACHES: [&str; 8] = [
@@ -32,28 +32,44 @@ fn advise(lab: &Lab, options: &[&str], command: &[&str]) -> (Option<i32>, String
     (output.status.code(), words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// The advice as a document, and what is said beside it.
+fn advice(lab: &Lab, options: &[&str], command: &[&str]) -> (Value, String) {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    run.env("NUMALAB_EMULATOR", &lab.plugin).arg("advise").args(SMALL_CACHES).args(options);
+    let output = run.args(["--format", "json", "--"]).args(command).output().expect("it starts");
+    let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+    let advice = serde_json::from_slice(&output.stdout);
+    (advice.unwrap_or_else(|error| panic!("{error}: {notes}")), notes)
+}
+
+/// An option's command line by a tool.
+fn command_of<'a>(option: &'a Value, tool: &str) -> &'a str {
+    let lines = option["commands"].as_array().expect("commands");
+    let line = lines.iter().find(|line| line["tool"] == tool).expect("a command of the tool");
+    line["command"].as_str().expect("a command")
+}
+
 #[test]
 fn a_program_that_computes_is_told_at_once_that_there_is_no_gain() {
     let Some(lab) = lab() else { return };
     let (code, text) = advise(lab, &[], &[&lab.program("answers"), "compute"]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("Advice: No gain to be had:"), "{text}");
+    assert!(text.starts_with("No gain to be had: "), "the answer comes first: {text}");
 }
 
 #[test]
 fn what_is_advised_is_predicted_and_proven_and_names_the_line() {
     let Some(lab) = lab() else { return };
-    let options = ["--format", "json", "--try", "1"];
-    let (code, text) = advise(lab, &options, &[&lab.program("answers"), "first-touch"]);
-    assert_eq!(code, Some(0), "{text}");
-    let advice: Value = serde_json::from_str(&text).expect("JSON");
+    let command = [lab.program("answers"), "first-touch".to_owned()];
+    let command = [command[0].as_str(), command[1].as_str()];
+    let (advice, _) = advice(lab, &["--try", "1"], &command);
     assert_eq!(advice["schema"], "numalab/advice-1");
     let options = advice["options"].as_array().expect("options");
     let by_users = options.iter().find(|option| option["candidate"]["first-touch"].is_object());
     let line = by_users.expect("an option")["candidate"]["first-touch"]["line"].as_str();
     assert!(line.is_some_and(|line| line.ends_with(&line_of("FIRST"))), "{line:?}");
     let tried = options.iter().find(|option| option["measured"].is_object());
-    let tried = tried.unwrap_or_else(|| panic!("something was tried: {text}"));
+    let tried = tried.expect("something was tried");
     assert_eq!(tried["measured"]["verdict"], "better", "{tried:#}");
 }
 
@@ -76,8 +92,8 @@ fn what_huge_pages_would_save_is_predicted_and_they_do() {
     let measured = number(&options[0]["measured"]["change_percent"]);
     assert!((number(&interval[0])..number(&interval[1])).contains(&measured), "{options:?}");
     assert!(measured < -10.0, "{options:?}");
-    let command = options[0]["command"].as_str().expect("a command");
-    assert!(command.starts_with("numalab knobs run thp_enabled=always -- "), "{command}");
+    let command = command_of(&options[0], "numalab");
+    assert!(command.starts_with("numalab knobs run -q thp_enabled=always -- "), "{command}");
 }
 
 #[test]
@@ -103,9 +119,9 @@ fn neighbours_that_share_memory_are_packed_on_a_node() {
     let interval = &pack["predicted"]["interval_percent"];
     let measured = number(&pack["measured"]["change_percent"]);
     assert!((number(&interval[0])..number(&interval[1])).contains(&measured), "{pack:#}");
-    let command = pack["command"].as_str().expect("a command");
+    let command = command_of(pack, "OpenMP");
     assert!(command.starts_with("OMP_PLACES=cores OMP_PROC_BIND=close "), "{command}");
-    let pinned = pack["without_numalab"].as_str().expect("a command");
+    let pinned = command_of(pack, "likwid-pin");
     assert!(pinned.starts_with("likwid-pin -c M0:0-2@M1:0-2 "), "{pinned}");
 }
 
@@ -132,7 +148,14 @@ fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
         (["--metric", "rate x/s"], "--metric: pattern \"rate x/s\" has 0 places for a number"),
         (["--metric", "{a} of {b}"], "--metric: pattern \"{a} of {b}\" has 2 places for a number"),
         (["--metric", "{x/s}"], "--metric: pattern \"{x/s}\" has no text beside the number"),
+        (["--metric-regex", "rate"], "--metric-regex: regular expression \"rate\" has 0 groups"),
+        (
+            ["--metric-regex", "("],
+            "--metric-regex: regular expression \"(\": error: unclosed group",
+        ),
         (["--better", "higher"], "--metric <PATTERN>"),
+        (["--with", "numactl"], "--with: expected --try-on guest as well"),
+        (["--try-on", "host"], "--try-on host: expected this machine"),
     ] {
         let (code, text) = advise(lab, &options, &["true"]);
         assert_eq!(code, Some(2), "{text}");
@@ -143,34 +166,46 @@ fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
 #[test]
 fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
     let Some(lab) = lab() else { return };
-    let options = ["--format", "json", "--blocks", "6"];
-    let (code, text) = advise(lab, &options, &[&lab.program("answers"), "table", "1"]);
-    assert_eq!(code, Some(0), "{text}");
-    let (notes, json) = text.split_at(text.find('{').expect("JSON"));
-    assert!(notes.is_empty(), "notes follow what is printed: {notes}");
-    let end = json.rfind('}').expect("JSON") + 1;
-    let advice: Value = serde_json::from_str(&json[..end]).expect("JSON");
+    let command = [&lab.program("answers"), "table", "1"];
+    let (full, notes) = advice(lab, &["--blocks", "6", "--to-the-end"], &command);
     let note = "6 blocks are too few for a verdict on 2 candidates: running 7";
-    assert!(json[end..].contains(note), "{}", &json[end..]);
-    let options = advice["options"].as_array().expect("options");
-    let pages = options.iter().find(|option| option["candidate"] == "interleave");
+    assert!(notes.contains(note), "{notes}");
+    let options = full["options"].as_array().expect("options");
+    let pages = options.iter().find(|option| option["candidate"]["interleave"].is_object());
     let pages = pages.expect("an option");
     let worst = pages["predicted"]["interval_percent"][1].as_f64();
     assert!(worst.is_some_and(|worst| worst > 0.0), "its interval reaches beyond none: {pages}");
     assert_eq!(pages["measured"]["verdict"], "better", "{pages}");
+    assert!(
+        full["trials"]["again_percent"].is_array(),
+        "what differs where nothing does: {full:#}"
+    );
+    // It is better than the program as it is, and cannot win against binding.
+    let (early, _) = advice(lab, &["--blocks", "6"], &command);
+    let options = early["options"].as_array().expect("options");
+    let at = |name: &str| {
+        let position = options.iter().position(|option| option["candidate"][name].is_object());
+        position.expect("an option")
+    };
+    let pages = &options[at("interleave")];
+    assert_eq!(pages["measured"]["out"], json!({"blocks": 3, "behind": at("bind")}), "{pages}");
+    assert_eq!(options[at("bind")]["measured"]["verdict"], "better", "{options:#?}");
 }
 
 #[test]
 fn trials_judge_by_the_number_that_a_program_prints() {
     let Some(lab) = lab() else { return };
     let script = format!("{} one-node 1; echo done at a rate of 5.5 x/s", lab.program("answers"));
-    let options = ["--metric", "rate of {x/s}", "--better", "higher", "--try", "1"];
+    let options = ["--metric", "rate of {x/s}", "--better", "higher", "--try", "1", "--to-the-end"];
     let with = |more: [&str; 2], script: &str| {
         advise(lab, &[&options[..], &more[..]].concat(), &["sh", "-c", script])
     };
     let (code, text) = with(["--blocks", "6"], &script);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("0.0 to 0.0 equivalent"), "the rate is the same everywhere: {text}");
+    assert!(
+        text.contains("0.0 (0.0 to 0.0) equivalent"),
+        "the rate is the same everywhere: {text}"
+    );
     assert!(text.contains("of the metric (x/s), higher is better, measured"), "{text}");
     for words in ["echo no number", "echo a rate of none x/s"] {
         let (code, text) = with(["--blocks", "6"], words);
@@ -215,8 +250,9 @@ fn quietly_the_one_command_to_use_is_printed() {
     let options = ["--predict-only", "--quiet"];
     let (code, text) = advise(lab, &options, &[&lab.program("answers"), "one-node"]);
     assert_eq!(code, Some(0), "{text}");
-    let expected = [0, 1]
-        .map(|node| format!("numalab bind --numa={node} -- {} one-node", lab.program("answers")));
+    let expected = [0, 1].map(|node| {
+        format!("numalab bind -q --numa={node} --cpus node -- {} one-node", lab.program("answers"))
+    });
     assert!(expected.contains(&text), "{text}");
     let (_, text) = advise(lab, &options, &[&lab.program("answers"), "compute"]);
     assert_eq!(text, format!("{} compute", lab.program("answers")));

@@ -79,6 +79,8 @@ impl Case {
         let number = |value: &Value| value.as_f64().expect("a number");
         let row = |option: &Value| {
             let (predicted, measured) = (&option["predicted"], &option["measured"]);
+            // Only a trial tells of some.
+            predicted.as_object()?;
             let interval = measured["interval_percent"].as_array()?;
             let change = number(&predicted["change_percent"]);
             let worst = number(&predicted["interval_percent"][1]);

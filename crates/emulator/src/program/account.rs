@@ -145,6 +145,11 @@ impl Account {
         }
     }
 
+    /// What was done, by slot.
+    pub fn all(&self) -> &[Done] {
+        &self.done
+    }
+
     /// What was done to a slot.
     pub fn of(&self, slot: usize) -> Done {
         self.done.get(slot).copied().unwrap_or_default()

@@ -94,14 +94,14 @@ impl Pages {
         sums
     }
 
-    /// The accesses to each page of a region that is there now, most first.
-    pub fn heat(&self) -> HashMap<usize, Vec<u64>> {
-        let mut heat: HashMap<usize, Vec<u64>> = HashMap::new();
-        for seen in self.living.values().map(|record| record.seen()) {
-            heat.entry(seen.region).or_default().push(seen.accesses.iter().sum());
+    /// The pages that are there now, by region and number.
+    pub fn by_region(&self) -> HashMap<usize, BTreeMap<u64, Seen>> {
+        let mut regions: HashMap<usize, BTreeMap<u64, Seen>> = HashMap::new();
+        for (number, record) in &self.living {
+            let seen = record.seen();
+            regions.entry(seen.region).or_default().insert(*number, seen);
         }
-        heat.values_mut().for_each(|of| of.sort_unstable_by(|one, other| other.cmp(one)));
-        heat
+        regions
     }
 }
 

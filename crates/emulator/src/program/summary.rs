@@ -1,11 +1,15 @@
 //! What a program did to its memory, for the report.
 
+mod heat;
+
+use std::collections::{BTreeMap, HashMap};
+
 use numalab_memory_model::arguments::Beside;
 use numalab_memory_model::machine::Machine;
 use numalab_memory_model::space::Placement;
 use numalab_record::{
     self as record, ContendedLine, Elsewhere, LineUser, NodeWaits, PagesAlike, Placed,
-    ProgramMemory, ProgramThread, RegionAccesses,
+    ProgramMemory, ProgramThread, RegionAccesses, Stretch, StretchAccesses,
 };
 
 use super::Program;
@@ -20,8 +24,6 @@ use super::world::World;
 
 /// Lines that are told of.
 const MOST_LINES: usize = 64;
-/// Of a region's accesses, its hot pages take this part.
-const HOT_PERCENT: u64 = 90;
 
 /// What the program did as far as it has come; nothing if it has not begun. Called where none of its
 /// threads runs any more, or by the one that has the turn.
@@ -38,15 +40,31 @@ fn of_world(world: &World) -> ProgramMemory {
         busy_ns: thread.busy_ps() / 1000,
         elsewhere: elsewhere(&world.engine.arguments.beside, &thread.shadow.later_ps()),
     });
+    let regions = regions(world, &objects);
     ProgramMemory {
         process: std::process::id(),
         became: world.becomes.clone(),
         elapsed_ns: world.elapsed_ps() / 1000,
         threads: threads.collect(),
-        regions: regions(world, &objects),
+        timeline: stretches(world, &regions),
+        regions: regions.into_values().collect(),
         contended_lines: lines(world, &objects),
         unplaced: world.unplaced,
     }
+}
+
+/// The time line, with regions by position.
+fn stretches(world: &World, regions: &BTreeMap<usize, record::Region>) -> Vec<Stretch> {
+    let positions: HashMap<usize, usize> =
+        regions.keys().enumerate().map(|(position, number)| (*number, position)).collect();
+    let numbered = |stretch: &Stretch| {
+        let regions = stretch
+            .regions
+            .iter()
+            .filter_map(|of| Some(StretchAccesses { region: *positions.get(&of.region)?, ..*of }));
+        Stretch { regions: regions.collect(), ..*stretch }
+    };
+    world.time_line.stretches().iter().map(numbered).collect()
 }
 
 /// What a thread would wait beyond what it did.
@@ -75,37 +93,33 @@ fn home(world: &World, seat: usize) -> u32 {
     machine.nodes[world.threads.get(seat).map_or(0, |thread| thread.home)].id
 }
 
-fn regions(world: &World, objects: &Objects) -> Vec<record::Region> {
-    let (alike, heat) = (world.pages.alike(), world.pages.heat());
-    let of_region = |number: usize, region: &Region| record::Region {
-        start: region.start,
-        end: region.end,
-        name: region.name.clone(),
-        made_at: objects.places(None, &region.made_by),
-        first_touches: region.touches.iter().map(|of| touches(of, world, objects)).collect(),
-        hot_pages: heat.get(&number).map_or(0, |heat| hot(heat)),
-        pages: alike
-            .iter()
-            .filter(|(alike, _)| alike.region == number)
-            .map(|(alike, sum)| pages_alike(alike, sum, &world.engine.arguments.machine))
-            .collect(),
-        accesses: accesses(world, number),
+/// The regions that were accessed, by number.
+fn regions(world: &World, objects: &Objects) -> BTreeMap<usize, record::Region> {
+    let (alike, pages) = (world.pages.alike(), world.pages.by_region());
+    let (machine, none) = (&world.engine.arguments.machine, BTreeMap::new());
+    let of_region = |number: usize, region: &Region| {
+        let pages = pages.get(&number).unwrap_or(&none);
+        record::Region {
+            start: region.start,
+            end: region.end,
+            name: region.name.clone(),
+            made_at: objects.places(None, &region.made_by),
+            first_touches: region.touches.iter().map(|of| touches(of, world, objects)).collect(),
+            hot_pages: heat::hot_pages(pages),
+            pages: alike
+                .iter()
+                .filter(|(alike, _)| alike.region == number)
+                .map(|(alike, sum)| pages_alike(alike, sum, machine))
+                .collect(),
+            accesses: accesses(world, number),
+            resident: heat::resident(pages, machine),
+            parts: heat::parts((region.start, region.end), pages, machine),
+            accessed_at: Vec::new(),
+        }
     };
     let all = world.regions.all().iter().enumerate();
-    let used = all.map(|(number, region)| of_region(number, region));
-    used.filter(|used| !used.accesses.is_empty()).collect()
-}
-
-/// The fewest pages that take most of the accesses.
-fn hot(heat: &[u64]) -> u64 {
-    let all: u64 = heat.iter().sum();
-    let mut sum = 0;
-    let cold = |accesses: &&u64| {
-        let before = sum;
-        sum += **accesses;
-        before * 100 < all * HOT_PERCENT
-    };
-    heat.iter().take_while(cold).count() as u64
+    let used = all.map(|(number, region)| (number, of_region(number, region)));
+    used.filter(|(_, used)| !used.accesses.is_empty()).collect()
 }
 
 fn touches(of: &FirstTouches, world: &World, objects: &Objects) -> record::FirstTouches {
@@ -158,6 +172,7 @@ fn from(world: &World, seat: usize, node: usize, done: Done) -> RegionAccesses {
         near_ns: done.near_ps / 1000,
         far_ns: done.far_ps / 1000,
         uncached: done.uncached,
+        ..RegionAccesses::default()
     }
 }
 
@@ -181,17 +196,5 @@ fn user(party: &Party, world: &World, objects: &Objects) -> LineUser {
         stored_bytes: party.bytes[1],
         waited_ns: party.waited_ps / 1000,
         at: objects.places(Some(party.instruction), &party.callers),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hot_pages_are_the_fewest_that_take_most_accesses() {
-        assert_eq!(hot(&[900, 50, 30, 20]), 1);
-        assert_eq!(hot(&[500, 300, 150, 50]), 3);
-        assert_eq!(hot(&[]), 0);
     }
 }

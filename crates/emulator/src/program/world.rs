@@ -13,6 +13,7 @@ use super::page_use::{LINE_BYTES, Line};
 use super::pages::Pages;
 use super::regions::{ANONYMOUS, Regions, STACK};
 use super::thread::Thread;
+use super::time_line::TimeLine;
 use super::turns::Born;
 
 /// A page goes to another node when that waits for it longer than its own by a quarter and by this,
@@ -55,6 +56,8 @@ pub struct World {
     pub unplaced: u64,
     /// The program that this process is about to become, outside of the emulation.
     pub becomes: Option<String>,
+    /// What threads did over time.
+    pub time_line: TimeLine,
     /// The latest that any thread has come to.
     latest_ps: u64,
     /// Counted on when pages go or move: what threads remember is old then.
@@ -81,6 +84,7 @@ impl World {
             heap: None,
             unplaced: 0,
             becomes: None,
+            time_line: TimeLine::default(),
             latest_ps: 0,
             generation: 1,
             nodes: machine.nodes.len(),
@@ -165,6 +169,9 @@ impl World {
         if self.follows_users && outcome.missed {
             self.settle(seat, virtual_address);
         }
+        if self.time_line.is_due(now_ps) {
+            self.ends_stretch(now_ps);
+        }
     }
 
     /// Moves a page to the node of a thread that has waited for it, if that waits for it most.
@@ -233,6 +240,15 @@ impl World {
     /// A thread has come to a time.
     pub fn comes_to(&mut self, now_ps: u64) {
         self.latest_ps = self.latest_ps.max(now_ps);
+        if self.time_line.is_due(now_ps) {
+            self.ends_stretch(now_ps);
+        }
+    }
+
+    /// A stretch of the time line ends.
+    pub fn ends_stretch(&mut self, now_ps: u64) {
+        self.settle_all();
+        self.time_line.end(now_ps, &self.threads, self.nodes);
     }
 
     /// From the program's beginning to the latest that any thread has come to.

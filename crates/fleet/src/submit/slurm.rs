@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numalab_host::{CommandError, Interrupt, run_with_input, tool};
+use numalab_host::{CommandError, Input, Interrupt, run_with_input, tool};
 
 use super::SubmitError;
 
@@ -78,7 +78,7 @@ pub fn control(commands: &str) -> Result<(), SubmitError> {
 fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<String, SubmitError> {
     let failed = |said: String| SubmitError::Failed { program, said };
     let command = tool(program, arguments);
-    let ran = run_with_input(command, input.as_bytes(), LIMIT, &Interrupt::never());
+    let ran = run_with_input(command, Input::Bytes(input.as_bytes()), LIMIT, &Interrupt::never());
     let ran = ran.map_err(|error| match error {
         CommandError::NotFound { .. } => SubmitError::Absent { program },
         error => failed(error.to_string()),

@@ -46,7 +46,8 @@ impl MachineFile {
     }
 
     /// Its data caches by level, each level as its first cache is.
-    fn caches(&self) -> Vec<CacheLevel> {
+    #[must_use]
+    pub fn caches(&self) -> Vec<CacheLevel> {
         let data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
         let levels: BTreeSet<u8> =
             self.machine.caches.iter().filter(data).map(|cache| cache.level).collect();

@@ -1,7 +1,7 @@
 //! Costs as people type them: `100`, `hmat`, `flat:90`; `10G`, `10G,5G`; `32K,1M@4,16M/16`.
 
 use super::{BandwidthModel, CacheLevel, CacheScope, LatencyModel, Stage};
-use crate::size::parse_bytes;
+use crate::size::{format_bytes, parse_bytes};
 
 const LINE_BYTES: u32 = 64;
 const MOST_LEVELS: u8 = 4;
@@ -33,6 +33,47 @@ pub fn parse_latency(text: &str) -> Result<LatencyModel, CostTextError> {
         Some(("flat", ns)) => Ok(LatencyModel::Flat { ns: nanoseconds(ns)? }),
         Some(_) => Err(wrong()),
     }
+}
+
+/// The text that [`parse_latency`] reads as this.
+#[must_use]
+pub fn format_latency(latency: &LatencyModel) -> String {
+    match latency {
+        LatencyModel::Distance { local_ns } => local_ns.to_string(),
+        LatencyModel::Firmware => "hmat".to_owned(),
+        LatencyModel::Flat { ns } => format!("flat:{ns}"),
+    }
+}
+
+/// The text that [`parse_bandwidth`] reads as this; none for memory without limits.
+#[must_use]
+pub fn format_bandwidth(bandwidth: &BandwidthModel) -> Option<String> {
+    let item = |mb_s: &u64| if *mb_s == 0 { "0".to_owned() } else { format!("{mb_s}M") };
+    let row = |row: &Vec<u64>| row.iter().map(item).collect::<Vec<_>>().join(",");
+    match bandwidth {
+        BandwidthModel::Unlimited => None,
+        BandwidthModel::Nodes(nodes) => Some(row(nodes)),
+        BandwidthModel::Links(rows) => Some(rows.iter().map(row).collect::<Vec<_>>().join(";")),
+        BandwidthModel::Firmware => Some("hmat".to_owned()),
+    }
+}
+
+/// The text that [`parse_caches`] reads as these.
+#[must_use]
+pub fn format_caches(caches: &[CacheLevel]) -> String {
+    let item =
+        |of: &CacheLevel| format!("{}/{}@{}", format_bytes(of.size_bytes), of.ways, of.latency_ns);
+    match caches {
+        [] => "none".to_owned(),
+        caches => caches.iter().map(item).collect::<Vec<_>>().join(","),
+    }
+}
+
+/// The text that [`parse_stages`] reads as these.
+#[must_use]
+pub fn format_stages(stages: &[Stage]) -> String {
+    let name = |stage: &Stage| Stage::ALL.iter().find(|(_, of)| of == stage).map(|(name, _)| *name);
+    stages.iter().filter_map(name).collect::<Vec<_>>().join(",")
 }
 
 /// `85.5` or `85.5ns`, from `least` to a second.
@@ -181,6 +222,24 @@ mod tests {
             let error = parse_caches(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("`{text}`: expected sizes of caches")), "{error}");
         }
+    }
+
+    #[test]
+    fn what_was_read_is_written_as_it_is_read_again() {
+        for text in ["100", "85.5", "flat:90", "hmat"] {
+            let latency = parse_latency(text).unwrap();
+            assert_eq!(parse_latency(&format_latency(&latency)), Ok(latency));
+        }
+        for text in ["10G", "800M,0", "0,5G;5G,0", "hmat"] {
+            let bandwidth = parse_bandwidth(text).unwrap();
+            assert_eq!(parse_bandwidth(&format_bandwidth(&bandwidth).unwrap()), Ok(bandwidth));
+        }
+        for text in ["none", "32K", "32K,1M@4,12M/12@12.5"] {
+            let caches = parse_caches(text).unwrap();
+            assert_eq!(parse_caches(&format_caches(&caches)), Ok(caches));
+        }
+        let stages = parse_stages("core,owners,tlb,load").unwrap();
+        assert_eq!(parse_stages(&format_stages(&stages)), Ok(stages));
     }
 
     proptest::proptest! {

@@ -64,6 +64,12 @@ fn what_is_left_running_is_told_and_ended_and_not_waited_for() {
 }
 
 #[test]
+fn a_helper_that_is_just_ending_is_nothing_left_running() {
+    let ran = shell("sleep 0.1 & true", 60_000).unwrap();
+    assert_eq!(ran.left, [] as [String; 0]);
+}
+
+#[test]
 fn what_has_left_the_group_is_not_waited_for_though_it_holds_the_pipes() {
     let begun = Instant::now();
     let ran = shell("setsid sleep 600 & echo $!; sleep 0.2", 60_000).unwrap();
@@ -74,13 +80,103 @@ fn what_has_left_the_group_is_not_waited_for_though_it_holds_the_pipes() {
     assert_eq!(ran.left, [] as [String; 0]);
 }
 
+/// Whether this test has a process of its own, as whose orphans come to it is a matter of the whole
+/// process; else it is run in one, and succeeds there.
+fn in_own_process(test: &str) -> bool {
+    if env::var_os("NUMALAB_ADOPTS").is_some() {
+        return true;
+    }
+    let mut own = Command::new(env::current_exe().unwrap());
+    own.args(["--exact", &format!("command::tests::{test}")]).env("NUMALAB_ADOPTS", "1");
+    let ran = run_command(own, Duration::from_secs(60), &Interrupt::never()).unwrap();
+    assert!(ran.status.success(), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("1 passed"), "no test of this name: {}", ran.stdout);
+    false
+}
+
+#[test]
+fn a_daemon_is_told_and_ended_by_who_adopts_orphans() {
+    let daemon = "(setsid sh -c 'sleep 600 & exec sleep 601' >/dev/null 2>&1 &) ; sleep 0.2";
+    if !in_own_process("a_daemon_is_told_and_ended_by_who_adopts_orphans") {
+        return;
+    }
+    adopt_orphans().unwrap();
+    let ran = shell(daemon, 60_000).unwrap();
+    assert_eq!(ran.left.len(), 2, "{:?}", ran.left);
+    for process in &ran.left {
+        assert_gone(process.trim_start_matches("sleep (").trim_end_matches(')'));
+    }
+    let brief = "(setsid sleep 0.1 >/dev/null 2>&1 &)";
+    assert_eq!(shell(brief, 60_000).unwrap().left, [] as [String; 0], "it ends by itself");
+}
+
+#[test]
+fn a_daemon_of_this_session_is_ended_even_if_it_does_not_listen() {
+    if !in_own_process("a_daemon_of_this_session_is_ended_even_if_it_does_not_listen") {
+        return;
+    }
+    adopt_orphans().unwrap();
+    let script =
+        "(setsid sh -c 'trap : TERM; sleep 600 & while :; do sleep 1; done' &) ; sleep 0.2";
+    assert!(Command::new("sh").args(["-c", script]).status().unwrap().success());
+    let left = end_orphans();
+    assert!(left.iter().any(|of| of.starts_with("sh (")), "{left:?}");
+    assert_eq!(crate::proc::descendants(std::process::id()).count(), 0);
+    assert_eq!(end_orphans(), [] as [String; 0]);
+}
+
+#[test]
+fn a_file_is_read_from_its_beginning_by_every_command() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    io::Write::write_all(&mut file, b"some words").unwrap();
+    for _ in 0..2 {
+        let input = Input::File(file.path());
+        let limit = Duration::from_secs(60);
+        let ran = run_with_input(Command::new("cat"), input, limit, &Interrupt::never()).unwrap();
+        assert_eq!(ran.stdout, "some words");
+    }
+    let none = Input::File(Path::new("/no/such/file"));
+    let limit = Duration::from_secs(1);
+    let error = run_with_input(Command::new("cat"), none, limit, &Interrupt::never());
+    assert!(error.unwrap_err().to_string().contains("No such file"));
+}
+
+#[test]
+fn a_command_has_no_terminal_to_wait_for() {
+    // The leader of a session that has opened no terminal has none (proc_pid_stat(5): field 6).
+    let script = "[ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && ! read answer </dev/tty";
+    let ran = shell(script, 60_000).unwrap();
+    assert!(ran.status.success(), "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_interrupted_may_clean_up_before_it_is_killed() {
+    let interrupt = Interrupt::never();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().display();
+    let script = format!("trap 'echo clean >{path}; exit' TERM; echo up >{path}; sleep 600 & wait");
+    let asked = interrupt.clone();
+    let (words, limit) = (tool("sh", ["-c", &script]), Duration::from_secs(60));
+    let running = std::thread::spawn(move || run_command(words, limit, &asked));
+    while fs::read_to_string(file.path()).unwrap() != "up\n" {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    interrupt.request();
+    let error = running.join().unwrap().unwrap_err();
+    assert!(matches!(error, CommandError::Interrupted { .. }), "{error}");
+    assert_eq!(fs::read_to_string(file.path()).unwrap(), "clean\n");
+}
+
 #[test]
 fn input_of_any_length_is_read_while_output_is_written() {
     let input = vec![b'x'; 3 << 20];
     let limit = Duration::from_secs(60);
-    let ran = run_with_input(Command::new("cat"), &input, limit, &Interrupt::never()).unwrap();
+    let ran = run_with_input(Command::new("cat"), Input::Bytes(&input), limit, &Interrupt::never())
+        .unwrap();
     assert_eq!(ran.stdout.as_bytes(), input);
-    let ran = run_with_input(Command::new("true"), &input, limit, &Interrupt::never()).unwrap();
+    let ran =
+        run_with_input(Command::new("true"), Input::Bytes(&input), limit, &Interrupt::never())
+            .unwrap();
     assert!(ran.status.success(), "what it does not read is no failure");
 }
 

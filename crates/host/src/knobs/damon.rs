@@ -6,6 +6,7 @@
 //! threads is the one that is kept and put back: without threads there is nothing else.
 
 use numalab_record::NoEffect;
+use numalab_record::profile::Hindrance;
 use numalab_topology::{Machine, NodeId};
 
 use super::error::WriteFailure;
@@ -24,6 +25,21 @@ const SAMPLE_US: u64 = 5_000;
 const AGGREGATION_US: u64 = 100_000;
 /// Looks that found no access, for so many aggregations, make memory cold: a second.
 const COLD_AGGREGATIONS: u64 = 1_000_000 / AGGREGATION_US;
+
+/// How the values of watching begin, and the action that only looks.
+const WATCH: &str = "watch:";
+const LOOK: &str = "stat";
+/// The first Linux that tells the regions that it saw.
+const WATCH_SINCE: (u32, u32) = (6, 2);
+/// Every region, whatever was seen of it.
+const EVERYTHING: [(&str, u64); 6] = [
+    ("sz/min", 0),
+    ("sz/max", i64::MAX.cast_unsigned()),
+    ("nr_accesses/min", 0),
+    ("nr_accesses/max", u32::MAX as u64),
+    ("age/min", 0),
+    ("age/max", u32::MAX as u64),
+];
 
 /// The values that the setting takes, and the schemes of each.
 const VALUES: [(&str, &[Action]); 4] = [
@@ -83,7 +99,17 @@ pub(super) fn state(root: &Root) -> FileState {
         !expected.is_empty() && expected.iter().map(|action| action.name()).eq(actions.iter())
     };
     let value = VALUES.iter().find(is).map(|(value, _)| (*value).to_owned());
+    let value = value.or_else(|| watched_process(root, &actions).map(|of| format!("{WATCH}{of}")));
     FileState::Value(value.unwrap_or_else(|| format!("schemes {}", actions.join(","))))
+}
+
+/// The process whose memory is watched, where that is all that is done.
+fn watched_process(root: &Root, actions: &[String]) -> Option<u32> {
+    let context = format!("{THREADS}/0/contexts/0");
+    let is_watch =
+        actions == [LOOK] && root.value(&format!("{context}/operations")).ok()? == "vaddr";
+    let target = root.value(&format!("{context}/targets/0/pid_target")).ok()?;
+    target.parse().ok().filter(|_| is_watch)
 }
 
 /// Why it cannot act here, if it cannot.
@@ -112,6 +138,9 @@ pub(super) fn choices() -> String {
 
 /// What is written for a value, in this order, once nothing runs; none for no such value.
 pub(super) fn writes(root: &Root, value: &str) -> Option<Vec<(String, String)>> {
+    if let Some(process) = value.strip_prefix(WATCH) {
+        return process.parse().ok().map(watch_writes);
+    }
     let (_, actions) = VALUES.iter().find(|(name, _)| *name == value)?;
     if actions.is_empty() {
         return Some(Vec::new());
@@ -145,6 +174,93 @@ pub(super) fn writes(root: &Root, value: &str) -> Option<Vec<(String, String)>> 
     }
     write("state", &"on");
     Some(writes)
+}
+
+/// What is written to watch the memory of a process.
+fn watch_writes(process: u32) -> Vec<(String, String)> {
+    let mut writes = vec![(COUNT.to_owned(), "1".to_owned())];
+    let mut write = |file: &str, value: &dyn std::fmt::Display| {
+        writes.push((format!("{THREADS}/0/{file}"), value.to_string()));
+    };
+    write("contexts/nr_contexts", &1);
+    write("contexts/0/operations", &"vaddr");
+    write("contexts/0/monitoring_attrs/intervals/sample_us", &SAMPLE_US);
+    write("contexts/0/monitoring_attrs/intervals/aggr_us", &AGGREGATION_US);
+    // What is mapped: by default once a minute, and a program maps most when it begins.
+    write("contexts/0/monitoring_attrs/intervals/update_us", &AGGREGATION_US);
+    write("contexts/0/targets/nr_targets", &1);
+    write("contexts/0/targets/0/pid_target", &process);
+    write("contexts/0/schemes/nr_schemes", &1);
+    write("contexts/0/schemes/0/action", &LOOK);
+    for (limit, value) in EVERYTHING {
+        write(&format!("contexts/0/schemes/0/access_pattern/{limit}"), &value);
+    }
+    write("state", &"on");
+    writes
+}
+
+/// A region of a process's memory, as DAMON sees it now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedRegion {
+    /// The first address.
+    pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// Looks that found an access, of [`WATCH_LOOKS`].
+    pub accesses: u64,
+}
+
+/// Looks that each count of accesses is of.
+pub const WATCH_LOOKS: u64 = AGGREGATION_US / SAMPLE_US;
+/// Time between looks, in microseconds.
+pub const WATCH_SAMPLE_US: u64 = SAMPLE_US;
+
+/// The regions of the process that is watched, and what was seen of them last.
+///
+/// # Errors
+/// The system's reason; the process may have ended.
+pub fn watched_regions(root: &Root) -> std::io::Result<Vec<WatchedRegion>> {
+    let state = root.path(&format!("{THREADS}/0/state"));
+    std::fs::write(state, "update_schemes_tried_regions\n")?;
+    let regions = format!("{THREADS}/0/contexts/0/schemes/0/tried_regions");
+    let region = |number: u32| {
+        let value = |file: &str| {
+            root.value(&format!("{regions}/{number}/{file}")).ok()?.parse::<u64>().ok()
+        };
+        let (start, end, accesses) = (value("start")?, value("end")?, value("nr_accesses")?);
+        Some(WatchedRegion { start, end, accesses })
+    };
+    Ok(root.numbered(&regions, "").into_iter().filter_map(region).collect())
+}
+
+/// Why DAMON cannot watch processes here, as far as can be told without setting anything.
+#[must_use]
+pub fn watch_hindrance(root: &Root) -> Option<Hindrance> {
+    let unavailable = |reason: String| Some(Hindrance::DamonUnavailable { reason });
+    match file::read(root, COUNT) {
+        FileState::Absent => return Some(Hindrance::NoDamon),
+        FileState::Denied(reason) => return unavailable(reason),
+        FileState::WriteOnly => return unavailable(format!("/{COUNT} cannot be read")),
+        FileState::Value(count) if count != "0" => {
+            let offered = root.value(&format!("{THREADS}/0/contexts/0/avail_operations"));
+            let operations: Vec<String> =
+                offered.unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+            if !operations.is_empty() && !operations.iter().any(|of| of == "vaddr") {
+                return Some(Hindrance::DamonWithoutProcesses { operations });
+            }
+            let what = if let FileState::Value(what) = state(root) { what } else { String::new() };
+            return unavailable(format!("it is in use, with {what}"));
+        }
+        FileState::Value(_) => {}
+    }
+    let release = root.value("proc/sys/kernel/osrelease").unwrap_or_default();
+    if linux_version(&release).is_some_and(|version| version < WATCH_SINCE) {
+        return unavailable(format!(
+            "Linux {release} does not tell what it saw: expected 6.2 or newer"
+        ));
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    (!is_root).then(|| "only root may use it".to_owned()).and_then(unavailable)
 }
 
 /// Ends all threads.

@@ -64,6 +64,11 @@ pub(super) fn is_writable(root: &Root, path: &str) -> bool {
     metadata.is_ok_and(|metadata| metadata.permissions().mode() & 0o222 != 0)
 }
 
+/// Whether this process may write the file (access(2)).
+pub(super) fn may_write(root: &Root, path: &str) -> bool {
+    rustix::fs::access(root.path(path), rustix::fs::Access::WRITE_OK).is_ok()
+}
+
 /// The words that the file offers, if it is of that kind.
 pub(super) fn choices(root: &Root, path: &str) -> Vec<String> {
     root.value(path).map(|text| value::choices(&text)).unwrap_or_default()

@@ -37,6 +37,12 @@ impl Knob {
         Self { name: name.to_owned(), saves: files.clone(), writes: files, nature }
     }
 
+    /// DAMON watching the memory of a process: its values are `watch:PID`.
+    #[must_use]
+    pub fn damon_watch() -> Self {
+        Self::new("damon_watch", vec![damon::COUNT.to_owned()], Nature::Damon)
+    }
+
     /// Its name as it was asked for.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -47,6 +53,12 @@ impl Knob {
     #[must_use]
     pub fn files(&self) -> &[String] {
         &self.writes
+    }
+
+    /// Whether this process may change it.
+    #[must_use]
+    pub fn may_be_set(&self, root: &Root) -> bool {
+        !self.writes.is_empty() && self.writes.iter().all(|path| file::may_write(root, path))
     }
 
     /// What it holds now: the value that all of its files have, or those that differ,

@@ -1,5 +1,41 @@
 //! Lines of `/proc/PID/maps` and `smaps` (`proc_pid_maps(5)`).
 
+/// A mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapsLine {
+    /// Its first address.
+    pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// Whether anything of it may be accessed.
+    pub accessible: bool,
+    /// Where it begins in its file, in bytes.
+    pub offset: u64,
+    /// The file, or the kernel's word for it; empty where there is neither.
+    pub name: String,
+}
+
+/// Every mapping of `maps`; lines that are none are passed over.
+pub fn maps(text: &str) -> impl Iterator<Item = MapsLine> {
+    text.lines().filter_map(MapsLine::parse)
+}
+
+impl MapsLine {
+    /// `7f00-7f80 rw-p 00000000 00:00 0    [heap]`
+    fn parse(line: &str) -> Option<Self> {
+        let (start, end) = address_range(line)?;
+        let mut words = line.splitn(6, ' ');
+        let (protection, offset) = (words.nth(1)?, words.next()?);
+        Some(Self {
+            start,
+            end,
+            accessible: !protection.starts_with("---"),
+            offset: u64::from_str_radix(offset, 16).ok()?,
+            name: words.nth(2).unwrap_or_default().trim_start().to_owned(),
+        })
+    }
+}
+
 /// First address and end of a mapping: `7f00-7f80 rw-p 00000000 00:00 0`.
 #[must_use]
 pub fn address_range(line: &str) -> Option<(u64, u64)> {
@@ -7,4 +43,34 @@ pub fn address_range(line: &str) -> Option<(u64, u64)> {
     let (end, _) = rest.split_once(' ')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
     Some((number(start)?, number(end)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_line_tells_addresses_offset_and_name() {
+        let text = "\
+5581a2e0a000-5581a2e0b000 r-xp 00002000 fe:00 1234                       /bin/a b
+7f00000000-7f00800000 ---p 00000000 00:00 0 
+7f00800000-7f01000000 rw-p 00000000 00:00 0                              [stack]
+nonsense
+";
+        let found: Vec<_> = maps(text).collect();
+        assert_eq!((found[0].start, found[0].end), (0x5581_a2e0_a000, 0x5581_a2e0_b000));
+        assert_eq!((found[0].offset, found[0].name.as_str()), (0x2000, "/bin/a b"));
+        assert!(found[0].accessible && !found[1].accessible);
+        assert_eq!((found[1].name.as_str(), found[2].name.as_str()), ("", "[stack]"));
+        assert_eq!(found.len(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(?s)([0-9a-f]{1,17}-[0-9a-f]{1,17} \\PC{0,60}\n){0,4}\\PC{0,40}") {
+            let _ = maps(&text).count();
+        }
+    }
 }

@@ -11,6 +11,10 @@ use super::address_range;
 pub struct SmapsMapping {
     /// Its first address.
     pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// Bytes of it that were used since referenced bits were cleared.
+    pub referenced_bytes: u64,
     /// The size in bytes of its pages where they are not transparent huge pages.
     pub page_bytes: u64,
     /// Its pages.
@@ -24,12 +28,14 @@ pub fn smaps(text: &str) -> Vec<SmapsMapping> {
     for line in text.lines() {
         match (field(line), mappings.last_mut()) {
             (Some(("KernelPageSize", bytes)), Some(last)) => last.page_bytes = bytes,
+            (Some(("Referenced", bytes)), Some(last)) => last.referenced_bytes = bytes,
             (Some((name, bytes)), Some(last)) => take(&mut last.sizes, name, bytes),
             (Some(_), None) => {}
-            (None, _) => mappings.extend(
-                address_range(line)
-                    .map(|(start, _)| SmapsMapping { start, ..SmapsMapping::default() }),
-            ),
+            (None, _) => mappings.extend(address_range(line).map(|(start, end)| SmapsMapping {
+                start,
+                end,
+                ..SmapsMapping::default()
+            })),
         }
     }
     mappings
@@ -106,6 +112,7 @@ mod tests {
 7f0000000000-7f0000600000 rw-p 00000000 00:00 0 
 KernelPageSize:        4 kB
 Rss:                5120 kB
+Referenced:           16 kB
 Anonymous:          5120 kB
 AnonHugePages:      4096 kB
 Swap:                 12 kB
@@ -133,8 +140,20 @@ Private_Hugetlb:    4096 kB
         assert_eq!(
             found,
             [
-                SmapsMapping { start: 0x7f00_0000_0000, page_bytes: 4 * kib, sizes: first },
-                SmapsMapping { start: 0x7f10_0000_0000, page_bytes: 2 * mib, sizes: second },
+                SmapsMapping {
+                    start: 0x7f00_0000_0000,
+                    end: 0x7f00_0060_0000,
+                    referenced_bytes: 16 * kib,
+                    page_bytes: 4 * kib,
+                    sizes: first
+                },
+                SmapsMapping {
+                    start: 0x7f10_0000_0000,
+                    end: 0x7f10_0040_0000,
+                    referenced_bytes: 0,
+                    page_bytes: 2 * mib,
+                    sizes: second
+                },
             ]
         );
         let mut sum = found[0].sizes;

@@ -15,6 +15,8 @@ pub struct Stat {
     pub parent: u32,
     /// Its process group.
     pub group: u32,
+    /// Its session; 0 where it is that of the kernel's own threads and of process 1.
+    pub session: u32,
     /// Its time on cpus so far, in ticks of the kernel (100 a second).
     pub cpu_ticks: u64,
     /// The same of its children that it has waited for.
@@ -41,6 +43,7 @@ impl Stat {
             state: fields.first()?.chars().next()?,
             parent: small(4)?,
             group: small(5)?,
+            session: small(6)?,
             cpu_ticks: number(14)?.saturating_add(number(15)?),
             children_ticks: number(16)?.saturating_add(number(17)?),
             started_ticks: number(22)?,
@@ -117,6 +120,7 @@ mod tests {
             state: 'R',
             parent: 1,
             group: 4240,
+            session: 4242,
             cpu_ticks: 200,
             children_ticks: 7,
             started_ticks: 83399,

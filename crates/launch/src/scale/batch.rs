@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numalab_host::{CommandError, Interrupt, run_with_input, tool};
+use numalab_host::{CommandError, Input, Interrupt, run_with_input, tool};
 use numalab_record::shell::command_line;
 
 /// A controller that is busy answers late; one that is gone never.
@@ -62,7 +62,7 @@ pub fn submit(script: &str) -> Result<Submission, CommandError> {
 
 fn sbatch(option: &str, script: &str) -> Result<(bool, String), CommandError> {
     let command = tool("sbatch", [option]);
-    let ran = run_with_input(command, script.as_bytes(), LIMIT, &Interrupt::never())?;
+    let ran = run_with_input(command, Input::Bytes(script.as_bytes()), LIMIT, &Interrupt::never())?;
     let words = if ran.status.success() { &ran.stdout } else { &ran.stderr };
     Ok((ran.status.success(), words.trim().to_owned()))
 }

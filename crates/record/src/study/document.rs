@@ -70,7 +70,8 @@ pub enum Counted {
 pub struct Cells {
     /// The block of each row.
     pub blocks: Vec<usize>,
-    /// A value for each treatment, in the run's order.
+    /// A value for each treatment, in the run's order; fewer for one that was not tried to the
+    /// end.
     pub treatments: Vec<Vec<f64>>,
     /// The baseline once more; empty without an A/A arm.
     pub again: Vec<f64>,
@@ -143,8 +144,18 @@ impl StudyDocument {
         cells
     }
 
-    /// The values of a metric in the blocks in which every treatment has one; warm-ups
-    /// are left out.
+    /// The treatments that were not tried to the end, each with the first block without it.
+    #[must_use]
+    pub fn out(&self) -> BTreeMap<usize, usize> {
+        let out = self.journal.iter().filter_map(|entry| match entry {
+            Entry::Out { treatment, from_block } => Some((*treatment, *from_block)),
+            _ => None,
+        });
+        out.collect()
+    }
+
+    /// The values of a metric in the blocks in which every treatment that was still tried has one;
+    /// warm-ups are left out.
     #[must_use]
     pub fn cells(&self, workload: usize, metric: &str, counted: Counted) -> Cells {
         let samples = self.counted(counted);
@@ -154,17 +165,18 @@ impl StudyDocument {
             let mut readings = sample.observation.readings.iter();
             readings.find(|reading| reading.quantity.metric == metric).map(|reading| reading.value)
         };
+        let out = self.out();
+        let is_tried = |treatment, block| out.get(&treatment).is_none_or(|from| block < *from);
         let mut cells = Cells { treatments: vec![Vec::new(); treatments], ..Cells::default() };
         let blocks = samples.keys().map(|key| key.0 + 1).max().unwrap_or(0);
         for block in self.run.rules.warm_ups..blocks {
-            let row: Option<Vec<f64>> =
-                (0..treatments).map(|treatment| value(block, treatment, Arm::Main)).collect();
+            let tried = (0..treatments).filter(|treatment| is_tried(*treatment, block));
+            let valued = |at| Some((at, value(block, at, Arm::Main)?));
+            let row: Option<Vec<(usize, f64)>> = tried.map(valued).collect();
             let again = value(block, 0, Arm::Again);
             let Some(row) = row.filter(|_| !aa || again.is_some()) else { continue };
             cells.blocks.push(block);
-            for (column, value) in cells.treatments.iter_mut().zip(row) {
-                column.push(value);
-            }
+            row.into_iter().for_each(|(at, value)| cells.treatments[at].push(value));
             cells.again.extend(again);
         }
         cells

@@ -31,6 +31,13 @@ pub enum Entry {
     Applied(Applied),
     /// A sample was taken.
     Sample(SampleEntry),
+    /// A treatment cannot be the best any more, and is not tried again.
+    Out {
+        /// Its index.
+        treatment: usize,
+        /// The first block without it.
+        from_block: usize,
+    },
     /// The session ended by itself.
     Ended {
         /// Why.
@@ -49,6 +56,8 @@ pub enum EndReason {
     Done,
     /// Every interval is narrow enough.
     Precise,
+    /// No treatment but the baseline is left that could be the best.
+    NoneLeft,
     /// The time allowed is spent.
     BudgetSpent,
     /// The user interrupted it.

@@ -1,34 +1,36 @@
 //! Advice for a program in words.
 
+mod tables;
+mod words;
+
 use numalab_analysis::VerdictWord;
-use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, WORTH_SHARE};
+use numalab_analysis::advice::{
+    Advice, AdvisedOption, Candidate, CostsKnown, TrialPlace, TrialsEnd, WORTH_SHARE,
+};
 use numalab_record::Kind;
+use numalab_record::shell::command_line;
 
 use crate::documents::document;
-use crate::number::{figure, trimmed};
-use crate::page::{Lead, Mood, Page, Panel, Part};
+use crate::number::{count, figure, trimmed};
+use crate::page::{Lead, Mood, Page};
 use crate::report::Report;
 use crate::rows::Rows;
-use crate::table::Table;
+pub use words::what;
+use words::{change_to_make, judged, signed};
 
 impl Report for Advice {
     fn page(&self) -> Page {
         let best = self.best();
-        let parts = (!self.options.is_empty()).then(|| options(self));
+        let mood = if best.is_some() { Mood::Good } else { Mood::Plain };
+        let use_it = best.and_then(|option| to_use(option, mood));
+        let leads = [use_it, cannot_act(self), by_what(self), noise(self), ended(self)];
+        let options = (!self.options.is_empty()).then(|| tables::options(self));
         Page {
             brand: "numalab advise".to_owned(),
-            title: format!("Which placement is right for {}?", self.command.join(" ")),
-            meta: format!(
-                "{} ms on a machine of {}; {} % of the threads' time waits for memory",
-                figure(self.elapsed_ns as f64 / 1e6),
-                match self.machine.nodes.len() {
-                    1 => "one node".to_owned(),
-                    nodes => format!("{nodes} nodes"),
-                },
-                trimmed(100.0 * self.memory_share)
-            ),
-            lead: [Some(answer(self, best)), best.and_then(to_use)].into_iter().flatten().collect(),
-            parts: parts.into_iter().collect(),
+            title: answer(self, best),
+            meta: meta(self),
+            lead: leads.into_iter().flatten().collect(),
+            parts: [options, tables::commands(self, best)].into_iter().flatten().collect(),
             ..Page::default()
         }
     }
@@ -40,12 +42,14 @@ impl Report for Advice {
     /// A row for each option.
     fn rows(&self) -> Option<Rows> {
         let row = |option: &AdvisedOption| {
-            let (low, high) = option.predicted.interval_percent;
-            let figures = [option.predicted.change_percent, low, high].map(|of| of.to_string());
+            let predicted = option.predicted.map_or([const { String::new() }; 3], |of| {
+                let (low, high) = of.interval_percent;
+                [of.change_percent, low, high].map(|of| of.to_string())
+            });
             let measured = option.measured.as_ref();
             let found = measured.map_or(String::new(), |of| of.change_percent.to_string());
             let what = [what(&option.candidate)];
-            what.into_iter().chain(figures).chain([found]).collect()
+            what.into_iter().chain(predicted).chain([found]).collect()
         };
         let columns = Rows::new("advice").labels(["option"]).values(
             "percent",
@@ -55,26 +59,39 @@ impl Report for Advice {
     }
 }
 
-fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> Lead {
-    let share = format!("{} % of the time waits for memory", trimmed(100.0 * advice.memory_share));
-    let tried = advice.options.iter().any(|option| option.measured.is_some());
-    let text = match best {
-        None if advice.memory_share < WORTH_SHARE => format!("No gain to be had: {share}."),
+/// What is said first: the answer.
+fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
+    let waits = advice.profile.map_or_else(String::new, |profile| {
+        format!("{} % of the time waits for memory", trimmed(100.0 * profile.memory_share))
+    });
+    let with_waits = |words: &str| match waits.as_str() {
+        "" => words.to_owned(),
+        waits => format!("{words}: {waits}"),
+    };
+    let is_tried = advice.options.iter().any(|option| option.measured.is_some());
+    let hardly = advice.profile.is_some_and(|profile| profile.memory_share < WORTH_SHARE);
+    match best {
+        None if hardly && !is_tried => with_waits("No gain to be had"),
         None if is_open(advice) => {
-            format!("Undecided: {share}; --blocks with a higher number would tell.")
+            with_waits("Undecided") + "; --blocks with a higher number would tell"
         }
-        None if tried => format!("No gain was found: {share}, but what was tried is not faster."),
-        None => format!("No gain to be had from placement: {share}."),
+        None if is_tried => with_waits("No gain was found") + "; what was tried is not faster",
+        None if advice.profile.is_none() => "Nothing was tried, and nothing predicted".to_owned(),
+        None => with_waits("No gain to be had from placement"),
         Some(option) => {
-            let predicted = (option.predicted.change_percent, "time".to_owned(), "predicted");
             let measured = option.measured.as_ref();
             let found = measured.map(|of| (of.change_percent, judged(advice), "measured"));
-            let (change, of, how) = found.unwrap_or(predicted);
-            format!("{}: {} % of the {of}, {how}.", what(&option.candidate), signed(change))
+            let predicted = option.predicted.map_or(0.0, |of| of.change_percent);
+            let (change, of, how) = found.unwrap_or((predicted, "time".to_owned(), "predicted"));
+            let here = match (how, advice.place) {
+                ("measured", TrialPlace::Host) => " on this machine",
+                ("measured", TrialPlace::Guest) => " in a guest",
+                ("measured", TrialPlace::Emulation) => " under emulation",
+                _ => "",
+            };
+            format!("{}: {} % of the {of}, {how}{here}", what(&option.candidate), signed(change))
         }
-    };
-    let mood = if best.is_some() { Mood::Good } else { Mood::Fine };
-    Lead::new("Advice", text, mood)
+    }
 }
 
 /// Whether the trials left a gain open.
@@ -83,117 +100,106 @@ fn is_open(advice: &Advice) -> bool {
     let may_gain =
         |(low, high): (f64, f64)| [low, high].iter().any(|of| advice.as_of_time(*of) < 0.0);
     measured
-        .into_iter()
-        .any(|of| of.verdict == VerdictWord::Inconclusive && may_gain(of.interval_percent))
+        .filter(|of| of.verdict == VerdictWord::Inconclusive && of.out.is_none())
+        .any(|of| of.interval_percent.is_none_or(may_gain))
 }
 
-/// What trials judge by.
-fn judged(advice: &Advice) -> String {
-    match advice.metric.as_ref().map(|metric| metric.unit.as_str()) {
-        None => "time".to_owned(),
-        Some("") => "metric".to_owned(),
-        Some(unit) => format!("metric ({unit})"),
-    }
-}
-
-fn verdict(verdict: VerdictWord) -> &'static str {
-    match verdict {
-        VerdictWord::Better => "better",
-        VerdictWord::Worse => "worse",
-        VerdictWord::Equivalent => "equivalent",
-        VerdictWord::Inconclusive => "inconclusive",
-    }
+fn meta(advice: &Advice) -> String {
+    let nodes = count(advice.machine.nodes.len(), "node");
+    let cpus = count(advice.machine.places.len(), "cpu");
+    let of = match advice.place {
+        TrialPlace::Host => format!("this machine ({nodes}, {cpus})"),
+        TrialPlace::Guest | TrialPlace::Emulation => format!("a machine of {nodes}, {cpus}"),
+    };
+    let known = advice.profile.map_or_else(String::new, |profile| {
+        format!(
+            "; {} ms and {} there, and {} % of the threads' time waits for memory",
+            figure(profile.elapsed_ns as f64 / 1e6),
+            count(profile.threads, "thread"),
+            trimmed(100.0 * profile.memory_share)
+        )
+    });
+    format!("{} on {of}{known}", command_line(&advice.command))
 }
 
 /// The one command, or the one change.
-fn to_use(option: &AdvisedOption) -> Option<Lead> {
-    let text = match (&option.command, &option.candidate) {
-        (Some(command), _) => command.clone(),
-        (None, Candidate::FirstTouch { line: Some(line), .. }) => {
-            format!("Let the threads that use this memory touch it first, instead of {line}.")
-        }
-        (None, Candidate::SeparateLines { lines }) if !lines.is_empty() => {
-            format!("Give what {} stores a cache line (64 bytes) per thread.", lines.join(" and "))
-        }
-        (None, Candidate::Replicate { line: Some(line), .. }) => {
-            format!("Make a copy on each node of what {line} makes.")
-        }
-        _ => return None,
-    };
-    Some(Lead::new("Use", text, Mood::Plain))
+fn to_use(option: &AdvisedOption, mood: Mood) -> Option<Lead> {
+    if let Some(line) = option.commands.first() {
+        let command = Some(line.command.clone());
+        let lead = Lead::new("Use", format!("by {}", line.tool), mood);
+        return Some(Lead { command, ..lead });
+    }
+    Some(Lead::new("Use", change_to_make(&option.candidate)?, mood))
 }
 
-fn options(advice: &Advice) -> Part {
-    let caption = match &advice.metric {
-        None => {
-            "Change of the time, in %: predicted, and measured with its 95 % interval".to_owned()
-        }
-        Some(metric) => format!(
-            "Change in %: of the time, predicted, and of the {}, {}, measured with its 95 % interval",
-            judged(advice),
-            metric.better
-        ),
-    };
-    let table = Table::new(caption)
-        .words("option")
-        .figures("predicted")
-        .words("interval")
-        .figures("measured")
-        .words("interval")
-        .words("verdict");
-    let interval = |(low, high): (f64, f64)| format!("{} to {}", signed(low), signed(high));
-    let row = |option: &AdvisedOption| {
-        let measured = option.measured.as_ref();
-        vec![
-            what(&option.candidate),
-            signed(option.predicted.change_percent),
-            interval(option.predicted.interval_percent),
-            measured.map_or_else(String::new, |of| signed(of.change_percent)),
-            measured.map_or_else(String::new, |of| interval(of.interval_percent)),
-            measured.map_or_else(String::new, |of| verdict(of.verdict).to_owned()),
-        ]
-    };
-    let mut notes = vec![
-        "Predicted: counted accesses by the latencies of the machine. Measured: the program run \
-         under emulation with the placement, in random blocks with the program as it is."
-            .to_owned(),
-    ];
-    let both = |option: &AdvisedOption| {
-        Some(format!("{}, or {}", option.command.as_ref()?, option.without_numalab.as_ref()?))
-    };
-    notes.extend(advice.options.iter().filter_map(both));
-    let panels = vec![Panel::table(table.rows(advice.options.iter().map(row)))];
-    Part { title: "Options".to_owned(), notes, panels, ..Part::default() }
+/// What cannot be had on this machine, whatever the program is.
+fn cannot_act(advice: &Advice) -> Option<Lead> {
+    if advice.place != TrialPlace::Host {
+        return None;
+    }
+    let machine = &advice.machine;
+    let nodes = (machine.memory_nodes(true).len() < 2).then_some(
+        "all memory is on one node, so that binding, interleaving, first touch and NUMA balancing \
+         cannot act",
+    );
+    let are_ranks =
+        advice.options.iter().any(|option| matches!(option.candidate, Candidate::Ranks { .. }));
+    let cpus = (machine.groups() < 2 && !machine.has_siblings() && !are_ranks).then_some(
+        "all cores share one L3 and have no SMT siblings, so that threads cannot be spread otherwise",
+    );
+    let said: Vec<&str> = [nodes, cpus].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| Lead::new("Not here", format!("{}.", said.join("; ")), Mood::Fine))
 }
 
-fn signed(percent: f64) -> String {
-    let sign = if percent > 0.0 { "+" } else { "" };
-    format!("{sign}{percent:.1}")
-}
-
-/// An option in a few words.
-fn what(candidate: &Candidate) -> String {
-    let at = |line: &Option<String>| {
-        line.as_ref().map_or_else(String::new, |line| format!(" ({})", file_and_line(line)))
-    };
-    match candidate {
-        Candidate::Bind { node } => format!("Bind to node {node}"),
-        Candidate::Interleave => "Interleave over all nodes".to_owned(),
-        Candidate::WeightedInterleave { weights } => {
-            let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
-            format!("Interleave by bandwidth ({})", weights.join(":"))
-        }
-        Candidate::Pack => "Pack threads node by node (close)".to_owned(),
-        Candidate::HugePages => "Huge pages (THP)".to_owned(),
-        Candidate::FirstTouch { line, .. } => format!("First touch by the users{}", at(line)),
-        Candidate::Replicate { line, .. } => format!("Copies of read-only data{}", at(line)),
-        Candidate::SeparateLines { lines } => {
-            let lines: Vec<&str> = lines.iter().map(|line| file_and_line(line)).collect();
-            format!("Separate cache lines ({})", lines.join(", "))
-        }
+/// By what predictions were made, where that is not the machine's own.
+fn by_what(advice: &Advice) -> Option<Lead> {
+    advice.profile?;
+    let measure = "numalab machine capture > here.toml";
+    let lead = |sentence: &str| Lead::new("Predictions", sentence, Mood::Odd);
+    match &advice.machine.known {
+        CostsKnown::Described => None,
+        CostsKnown::Measured(_) => None,
+        CostsKnown::Firmware => Some(Lead {
+            command: Some(measure.to_owned()),
+            ..lead(
+                "by the latencies that the firmware tells, and typical ones of caches and TLBs. To \
+                 measure this machine, then add --emulate-like here.toml --try-on host:",
+            )
+        }),
+        CostsKnown::Typical => Some(Lead {
+            command: Some(measure.to_owned()),
+            ..lead(
+                "by typical latencies only: this machine was not measured. To measure it, then add \
+                 --emulate-like here.toml --try-on host:",
+            )
+        }),
     }
 }
 
-fn file_and_line(line: &str) -> &str {
-    line.rsplit('/').next().unwrap_or(line)
+/// What is found where nothing differs.
+fn noise(advice: &Advice) -> Option<Lead> {
+    let trials = advice.trials.as_ref()?;
+    let (low, high) = trials.again_percent?;
+    let kept = trials.directory.as_ref();
+    let kept = kept.map_or_else(String::new, |kept| format!("; samples are in {kept}"));
+    let sentence = format!(
+        "{} blocks; the program as it is against itself: {} to {} %{kept}.",
+        trials.blocks,
+        signed(low),
+        signed(high)
+    );
+    Some(Lead::new("Trials", sentence, Mood::Fine))
+}
+
+/// Why trials ended before all blocks.
+fn ended(advice: &Advice) -> Option<Lead> {
+    let trials = advice.trials.as_ref()?;
+    let words = match trials.end {
+        TrialsEnd::Done => return None,
+        TrialsEnd::NoneLeft => "no candidate was left that could win, so that they ended early.",
+        TrialsEnd::BudgetSpent => "the budget ran out before all blocks had run.",
+        TrialsEnd::Interrupted => "they were interrupted.",
+    };
+    let mood = if trials.end == TrialsEnd::NoneLeft { Mood::Fine } else { Mood::Odd };
+    Some(Lead::new("Trials", words, mood))
 }

@@ -1,9 +1,9 @@
 //! What a memory emulator saw of a guest (`numalab-emulator/1`): who accessed which node's
 //! memory, and what it cost.
 
-mod callgrind;
+pub(super) mod callgrind;
 mod parts;
-mod program;
+pub(super) mod program;
 
 pub use numalab_record::{MemoryReport, MemoryReportError};
 

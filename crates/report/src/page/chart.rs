@@ -5,6 +5,7 @@ use numalab_record::Unit;
 use numalab_stats::{Interval, Knee};
 
 use super::Mood;
+use super::memory_chart::{AccessMap, MemoryOverTime};
 
 /// What a picture is drawn of.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,10 @@ pub enum Chart {
     Blocks(BlockChanges),
     /// Every value in the order of the run.
     Order(RunOrder),
+    /// Regions of memory, the nodes that they lie on and the threads that use them.
+    Map(AccessMap),
+    /// What is done to regions of memory over time.
+    OverTime(MemoryOverTime),
 }
 
 /// Bars under one heading.

@@ -3,6 +3,7 @@
 use super::bar::{eighths, rightward};
 use super::layout::{WIDTH, cut};
 use super::lines;
+use super::over_time;
 use super::style::Style;
 use crate::label;
 use crate::number::{figure, interval_text, size};
@@ -26,9 +27,12 @@ pub(super) fn chart(chart: &Chart, style: Style) -> String {
         Chart::LatencyOverBandwidth(points, _) => loaded(points, style),
         Chart::Bars(groups) => bars(groups, style),
         Chart::Curves(curves) => lines::chart(curves, style),
-        Chart::Heatmap(_) | Chart::Intervals(_) | Chart::Blocks(_) | Chart::Order(_) => {
-            String::new()
-        }
+        Chart::OverTime(of) => over_time::chart(of, style),
+        Chart::Heatmap(_)
+        | Chart::Intervals(_)
+        | Chart::Blocks(_)
+        | Chart::Order(_)
+        | Chart::Map(_) => String::new(),
     }
 }
 

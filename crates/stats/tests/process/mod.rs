@@ -9,6 +9,39 @@ pub fn normal(rng: &mut Rng) -> f64 {
     radius * (std::f64::consts::TAU * rng.uniform()).cos()
 }
 
+/// How samples scatter, as log ratios of a standard deviation near 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noise {
+    /// As a bell.
+    Normal,
+    /// Student's t of three degrees of freedom.
+    HeavyTailed,
+    /// Nine in ten are fast, the others slow, as boots are.
+    TwoKindsOfBoot,
+    /// Now and then far too slow, never too fast.
+    Skewed,
+}
+
+impl Noise {
+    pub const ALL: [Self; 4] =
+        [Self::Normal, Self::HeavyTailed, Self::TwoKindsOfBoot, Self::Skewed];
+
+    pub fn draw(self, rng: &mut Rng) -> f64 {
+        match self {
+            Self::Normal => normal(rng),
+            Self::HeavyTailed => {
+                let squares: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
+                normal(rng) / (squares / 3.0).sqrt() / 3.0_f64.sqrt()
+            }
+            Self::TwoKindsOfBoot => {
+                let usual = 0.1 * normal(rng);
+                usual + if rng.uniform() < 0.1 { 3.0 } else { 0.0 }
+            }
+            Self::Skewed => -rng.uniform().max(1e-300).ln() - 1.0,
+        }
+    }
+}
+
 /// `n` values of a Gaussian AR(1) process with mean 0, variance 1 and lag-1 correlation `phi`.
 pub fn autoregressive(n: usize, phi: f64, rng: &mut Rng) -> Vec<f64> {
     let innovation = (1.0 - phi * phi).sqrt();

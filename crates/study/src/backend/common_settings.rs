@@ -93,6 +93,13 @@ pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
     about: "record which pages each workload's memory is on while it runs",
 };
 
+pub(super) const WATCH_OUTPUT: SettingSpec = SettingSpec {
+    name: "watch-output",
+    kind: SettingKind::Flag,
+    default: "false",
+    about: "record a hash of what each workload prints, which tells whether it is always the same",
+};
+
 /// What a guest's memory costs, where that is emulated: written as on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -8,12 +8,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use numalab_host::{CommandError, Interrupt, Ran};
+use numalab_host::{CommandError, Input, Interrupt, Ran};
 use numalab_record::study::{Reading, Setting};
 use numalab_record::tiering::TierLook;
 use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters, tier_looks};
 
 use super::contract::{BackendError, SampleRequest};
+use super::facts;
 use super::placement::Placement;
 pub(crate) use pages::{PagesSeen, PagesWatch};
 use service::{Running, Scratch};
@@ -30,6 +31,8 @@ pub(crate) struct Executed {
     pub(crate) looks: Vec<TierLook>,
     /// What `perf stat` counted, if it was asked to.
     pub(crate) counters: BTreeMap<String, f64>,
+    /// What it printed to standard output, as a word that is another one for other output.
+    pub(crate) output: String,
 }
 
 /// Whether `perf stat` counts around workloads.
@@ -55,7 +58,8 @@ pub(crate) fn run(
     let ran = placement.within(|| {
         let _service = Running::start(workload, &scratch, interrupt)?;
         let command = || command(request, &scratch, counting);
-        placement.run(command, limit, interrupt, |error| failed(workload, error))
+        let input = workload.stdin.as_deref().map_or(Input::Empty, Input::File);
+        placement.run(command, (input, limit), interrupt, |error| failed(workload, error))
     })?;
     // What failed is named as it ran, not as the study has it.
     let settings = &request.treatment.settings;
@@ -65,11 +69,22 @@ pub(crate) fn run(
         Counting::Off => BTreeMap::new(),
         Counting::Scheduler => scheduler_counters(&scratch),
     };
-    Ok(Executed { readings, looks: tier_looks(&ran.stdout), counters })
+    let output = facts::fingerprint(ran.stdout.as_bytes());
+    Ok(Executed { readings, looks: tier_looks(&ran.stdout), counters, output })
 }
 
-/// What a workload that has ended tells.
+/// What a workload that has ended tells. One that leaves work behind has not ended.
 pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, BackendError> {
+    if let Some(left) = ran.left.first() {
+        return Err(BackendError::Failed {
+            doing: format!("workload {}", workload.name),
+            reason: format!(
+                "`{}` left {left} running, which was ended: expected a program that does its work \
+                 before it ends",
+                workload.command.first().map_or("", String::as_str)
+            ),
+        });
+    }
     let finished = Finished {
         ending: ending(ran.status),
         stdout: &ran.stdout,

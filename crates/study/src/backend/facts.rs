@@ -47,9 +47,16 @@ pub(super) fn content(file: &Path) -> Result<String, BackendError> {
         doing: format!("reading {}", file.display()),
         reason: error.to_string(),
     })?;
-    let digest = Sha256::digest(content);
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("sha256 {digits}"))
+    Ok(format!("sha256 {}", digits(&content)))
+}
+
+/// A word for bytes that is another one for others.
+pub(super) fn fingerprint(bytes: &[u8]) -> String {
+    digits(bytes)[..16].to_owned()
+}
+
+fn digits(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

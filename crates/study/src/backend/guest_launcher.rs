@@ -1,7 +1,7 @@
 //! What the guests of a study are booted from: QEMU, kernels, images.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, absolute};
 
 use numalab_guest::{Accelerator, AcceleratorChoice, Guest, GuestError, Qemu};
 use numalab_host::note;
@@ -117,6 +117,13 @@ pub(super) fn contents(
     let programs = tools.map(|tool| tool.program.as_str());
     for program in programs.chain(settings.count_migrations.then_some("perf")) {
         contents.need_program(program).map_err(|error| failed(&error.into()))?;
+    }
+    for wanted in &settings.with {
+        contents.add_program(wanted).map_err(|error| failed(&error.into()))?;
+    }
+    for file in workloads.iter().filter_map(|workload| workload.stdin.as_ref()) {
+        let inside = absolute(file).unwrap_or_else(|_| file.clone());
+        contents.files.push((file.clone(), inside.to_string_lossy().into_owned()));
     }
     Ok(contents)
 }

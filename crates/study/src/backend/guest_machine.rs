@@ -38,6 +38,9 @@ pub(super) struct GuestSettings {
     pub(super) kernel: String,
     /// Whether each treatment of each block has a guest of its own.
     pub(super) fresh: bool,
+    /// Programs and files that its commands need besides.
+    #[serde(default)]
+    pub(super) with: Vec<String>,
     /// Words for its kernel.
     #[serde(default)]
     pub(super) kernel_arguments: Vec<String>,
@@ -47,6 +50,7 @@ pub(super) struct GuestSettings {
     pub(super) counters: Vec<String>,
     pub(super) count_migrations: bool,
     pub(super) watch_pages: bool,
+    pub(super) watch_output: bool,
 }
 
 impl GuestSettings {
@@ -162,6 +166,7 @@ impl GuestSettings {
             "counters": self.counters,
             "count-migrations": self.count_migrations,
             "watch-pages": self.watch_pages,
+            "watch-output": self.watch_output,
         })
         .to_string()
     }
@@ -183,7 +188,8 @@ mod tests {
         let json = serde_json::json!({
             "emulate": "1", "cpus": cpus, "memory": "1G", "accel": "auto",
             "kernel": "linux", "fresh": false,
-            "count-migrations": false, "watch-pages": false, "emulate-like": like,
+            "count-migrations": false, "watch-pages": false, "watch-output": false,
+            "emulate-like": like,
         });
         serde_json::from_value(json).expect("settings")
     }

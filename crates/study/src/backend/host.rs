@@ -1,6 +1,8 @@
 //! This machine: treatments are knobs, and parts of the commands that are run.
 
-use numalab_host::{Interrupt, Root, SystemWatch, on_path, read_environment, run_command};
+use numalab_host::{
+    Interrupt, Root, SystemWatch, adopt_orphans, on_path, read_environment, run_command,
+};
 use numalab_record::Environment;
 use numalab_record::study::{
     Disturbance, Evidence, LoadedMachine, Observation, Setting, Treatment,
@@ -9,7 +11,7 @@ use numalab_topology::Machine;
 use numalab_workload::{KernelNeed, Tool, Workload};
 use serde::Deserialize;
 
-use super::common_settings::{COUNT_MIGRATIONS, COUNTERS, WATCH_PAGES};
+use super::common_settings::{COUNT_MIGRATIONS, COUNTERS, WATCH_OUTPUT, WATCH_PAGES};
 use super::contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
@@ -23,6 +25,9 @@ use crate::definition::BackendSpec;
 
 /// How long a tool may take to tell its version.
 const VERSION_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What the hash of a workload's output is called among the evidence.
+pub const OUTPUT: &str = "output";
 
 /// This machine. A setting is a knob if it has a knob's name; others are written into
 /// the commands. All are given as environment variables `NUMALAB_<NAME>`, with the seed
@@ -51,12 +56,13 @@ struct Options {
     counters: Vec<String>,
     count_migrations: bool,
     watch_pages: bool,
+    watch_output: bool,
 }
 
 pub(super) const KIND: BackendKind = BackendKind {
     name: "host",
     about: "this machine: a factor is a knob of it, a placement, or a part of the commands",
-    settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES],
+    settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES, WATCH_OUTPUT],
     own_metrics: &[],
     levels: &placement::LEVELS,
 };
@@ -117,6 +123,10 @@ impl Backend for Host {
 
     fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
         let notices = self.inspect(scope)?.notices;
+        adopt_orphans().map_err(|error| BackendError::Failed {
+            doing: "watching what workloads leave behind".to_owned(),
+            reason: error.to_string(),
+        })?;
         let environment = self.environment(scope.workloads);
         let backend = PreparedHost {
             watch: SystemWatch::new(&allowed_cpus()?),
@@ -156,6 +166,7 @@ impl Prepared for PreparedHost {
         let executed = exec::run(request, &placement, self.counting(), &self.interrupt);
         let seen = pages.map(PagesWatch::end);
         let executed = executed?;
+        let output = self.options.watch_output.then(|| Evidence::fact(OUTPUT, executed.output));
         let mut counters = executed.counters;
         counters.extend(facts::grown(&self.options.counters, &counters_before, &facts::vmstat()));
         let load = self.watch.snapshot().disturbance_since(&before);
@@ -164,7 +175,7 @@ impl Prepared for PreparedHost {
             readings: executed.readings,
             looks: executed.looks,
             counters,
-            evidence: seen.iter().flat_map(page_evidence).collect(),
+            evidence: seen.iter().flat_map(page_evidence).chain(output).collect(),
             disturbances: disturbance.into_iter().collect(),
             ..Observation::default()
         })

@@ -1,7 +1,10 @@
 //! A Linux guest under QEMU: knobs inside it, what stands behind its memory, and knobs of
 //! the host (`host:NAME`).
 
+mod kind;
+
 use std::collections::BTreeMap;
+use std::path::absolute;
 
 use numalab_formats::size::format_rounded;
 use numalab_guest::{Accelerator, Guest, HostMemory, HostPages, Launch, Qemu};
@@ -10,12 +13,9 @@ use numalab_image::{Cache, KernelChoice};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Notice, Observation, Setting, Treatment};
 use numalab_topology::Machine;
+use numalab_workload::Workload;
 
 use super::agent::{Answer, Request, Setup};
-use super::common_settings::{
-    COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
-    EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_PAGES,
-};
 use super::contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
@@ -30,72 +30,8 @@ use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{self, KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, unexpected_answer};
 use super::placement;
-use super::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use crate::definition::BackendSpec;
-
-pub(super) const KIND: BackendKind = BackendKind {
-    name: "linux-guest",
-    about: "a Linux guest in QEMU: a factor is a knob of its kernel, one of the host's named \
-            host:KNOB, or a placement in it",
-    settings: &[
-        EMULATE,
-        CPUS,
-        MEMORY,
-        DISTANCES,
-        SettingSpec {
-            name: "arch",
-            kind: SettingKind::OneOf(&["x86_64", "aarch64"]),
-            default: "",
-            about: "its processor, as --arch takes it; this machine's where nothing is said",
-        },
-        SettingSpec {
-            name: "accel",
-            kind: SettingKind::OneOf(&["auto", "kvm", "tcg"]),
-            default: "auto",
-            about: "what runs its instructions",
-        },
-        ITS_KERNEL,
-        SettingSpec {
-            name: "fresh",
-            kind: SettingKind::Flag,
-            default: "false",
-            about: "each treatment of each block has a guest of its own, booted for it",
-        },
-        SettingSpec {
-            name: "kernel-arguments",
-            kind: SettingKind::List("words"),
-            default: "",
-            about: "words for its kernel's command line",
-        },
-        EMULATE_TIERS,
-        EMULATE_LIKE,
-        EMULATE_LATENCY,
-        EMULATE_BANDWIDTH,
-        EMULATE_CACHE,
-        EMULATE_STAGES,
-        COUNTERS,
-        COUNT_MIGRATIONS,
-        WATCH_PAGES,
-    ],
-    own_metrics: &[],
-    levels: &[
-        placement::CPUS,
-        placement::NODES,
-        placement::POLICY,
-        placement::RANKS,
-        placement::THREADS,
-        host_side::GUEST_MEMORY,
-        ITS_KERNEL,
-    ],
-};
-
-/// For all treatments, or of one.
-const ITS_KERNEL: SettingSpec = SettingSpec {
-    name: KERNEL,
-    kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),
-    default: "linux",
-    about: "the kernel that it boots",
-};
+pub(super) use kind::KIND;
 
 /// A Linux guest.
 pub(super) struct LinuxGuest {
@@ -169,7 +105,7 @@ impl LinuxGuest {
             launcher,
             setup: Setup {
                 treatments: scope.treatments.iter().map(inside).collect(),
-                workloads: scope.workloads.to_vec(),
+                workloads: scope.workloads.iter().map(workload_inside).collect(),
             },
             boot_evidence: Vec::new(),
             watch: DisturbanceWatch::new(!self.settings.costs.are_emulated())?,
@@ -360,7 +296,7 @@ impl Prepared for PreparedLinuxGuest {
         let before = self.watch.now();
         let asked = Request::Sample {
             treatment: inside(request.treatment),
-            workload: Box::new(request.workload.clone()),
+            workload: Box::new(workload_inside(request.workload)),
             seed: request.seed,
         };
         let mut taken = match self.guest(request.treatment)?.ask(&asked)? {
@@ -382,6 +318,12 @@ impl Prepared for PreparedLinuxGuest {
         drop(live);
         knobs.restore()
     }
+}
+
+/// The workload as it is inside the guest, where its file has the path that it has here.
+fn workload_inside(workload: &Workload) -> Workload {
+    let stdin = workload.stdin.as_ref().map(|file| absolute(file).unwrap_or_else(|_| file.clone()));
+    Workload { stdin, ..workload.clone() }
 }
 
 /// The treatment as the backend inside the guest sees it.

@@ -2,6 +2,7 @@
 //! Linux guests apply in the same way.
 
 mod applied;
+mod environment;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use numalab_workload::Workload;
 use super::contract::{BackendError, Scope};
 use super::setting_spec::{SettingKind, SettingSpec};
 use crate::study_place::StudyPlace;
+use environment::Environment;
 
 pub(super) const CPUS: SettingSpec = SettingSpec {
     name: "cpus",
@@ -45,8 +47,15 @@ pub(super) const THREADS: SettingSpec = SettingSpec {
     about: "threads of each copy (OMP_NUM_THREADS, {threads}), and with ranks its CPUs",
 };
 
+pub(super) const ENVIRONMENT: SettingSpec = SettingSpec {
+    name: "environment",
+    kind: SettingKind::Text("variables such as OMP_PLACES=cores OMP_PROC_BIND=close"),
+    default: "",
+    about: "variables of the environment of commands, with blanks between them",
+};
+
 /// What levels may set of placement.
-pub(super) const LEVELS: [SettingSpec; 5] = [CPUS, NODES, POLICY, RANKS, THREADS];
+pub(super) const LEVELS: [SettingSpec; 6] = [CPUS, NODES, POLICY, RANKS, THREADS, ENVIRONMENT];
 
 /// Refuses placements that cannot be on this machine, and tells which cannot act.
 pub(super) fn inspect(
@@ -72,6 +81,7 @@ pub(super) struct Placement {
     /// The CPUs of each copy; empty for a command that is run once.
     ranks: Vec<CpuSet>,
     threads: Option<usize>,
+    environment: Environment,
 }
 
 impl Placement {
@@ -106,7 +116,15 @@ impl Placement {
         let ranks = applied(RANKS.name).map(|text| number(RANKS.name, text)).transpose()?;
         let pool = in_order(machine, cpus.as_ref().unwrap_or(&free));
         let ranks = ranks.map(|ranks| shares(&pool, ranks, threads)).transpose()?;
-        Ok(Self { cpus, policy, ranks: ranks.unwrap_or_default(), threads })
+        let environment = applied(ENVIRONMENT.name);
+        let environment = environment.map(|text| Environment::of(&text)).transpose()?;
+        Ok(Self {
+            cpus,
+            policy,
+            ranks: ranks.unwrap_or_default(),
+            threads,
+            environment: environment.unwrap_or_default(),
+        })
     }
 }
 
@@ -248,6 +266,7 @@ mod tests {
             (&[("policy", "bind")], "with nodes of 0-3 as in bind:0"),
             (&[("ranks", "5"), ("threads", "2")], "ranks: 5 with 2 each: expected at most 8 CPUs"),
             (&[("cpus", "0"), ("nodes", "0")], "either cpus or nodes, not both"),
+            (&[("environment", "A=1 B")], "environment: B: expected NAME=VALUE"),
         ] {
             let message = placement(settings, "x").unwrap_err();
             assert!(message.contains(words), "{message}");

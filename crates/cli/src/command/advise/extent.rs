@@ -8,10 +8,12 @@ use numalab_stats::{Confidence, least_pairs};
 /// What trials are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// Candidates, each of which runs once a block, as does the program as it is.
+    /// Candidates, each of which runs once a block; the program as it is runs twice.
     pub candidates: usize,
     /// Blocks.
     pub blocks: usize,
+    /// Blocks before them that do not count.
+    pub warm_ups: usize,
 }
 
 impl Extent {
@@ -35,14 +37,14 @@ impl Extent {
     }
 
     /// The least that gives a verdict on anything: one candidate.
-    pub(super) fn least() -> Self {
-        let one = Self { candidates: 1, blocks: 0 };
+    pub(super) fn least(warm_ups: usize) -> Self {
+        let one = Self { candidates: 1, blocks: 0, warm_ups };
         one.enough()
     }
 
     /// So many runs of the program.
     pub(super) fn runs(self) -> usize {
-        (self.candidates + 1) * self.blocks
+        (self.candidates + 2) * (self.warm_ups + self.blocks)
     }
 
     /// The fewest blocks that can tell each candidate from chance, all of them allowed for, at the
@@ -59,7 +61,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn extent(candidates: usize, blocks: usize) -> Extent {
-        Extent { candidates, blocks }
+        Extent { candidates, blocks, warm_ups: 0 }
     }
 
     #[test]
@@ -69,17 +71,17 @@ mod tests {
         assert_eq!(extent(4, 6).enough(), extent(4, 8));
         assert_eq!(extent(5, 8).enough(), extent(5, 9));
         assert_eq!(extent(2, 20).enough(), extent(2, 20));
-        assert_eq!(Extent::least().runs(), 12);
+        assert_eq!((Extent::least(0).runs(), Extent::least(1).runs()), (18, 21));
     }
 
     #[test]
     fn a_budget_takes_blocks_first_then_candidates_and_never_verdicts() {
         let asked = extent(3, 10);
-        assert_eq!(asked.within(40 * SECOND, SECOND), Some(asked));
-        assert_eq!(asked.within(39 * SECOND, SECOND), Some(extent(3, 9)));
-        assert_eq!(asked.within(32 * SECOND, SECOND), Some(extent(3, 8)));
-        assert_eq!(asked.within(31 * SECOND, SECOND), Some(extent(2, 10)));
-        assert_eq!(asked.within(12 * SECOND, SECOND), Some(extent(1, 6)));
-        assert_eq!(asked.within(11 * SECOND, SECOND), None);
+        assert_eq!(asked.within(50 * SECOND, SECOND), Some(asked));
+        assert_eq!(asked.within(49 * SECOND, SECOND), Some(extent(3, 9)));
+        assert_eq!(asked.within(40 * SECOND, SECOND), Some(extent(3, 8)));
+        assert_eq!(asked.within(39 * SECOND, SECOND), Some(extent(2, 9)));
+        assert_eq!(asked.within(18 * SECOND, SECOND), Some(extent(1, 6)));
+        assert_eq!(asked.within(17 * SECOND, SECOND), None);
     }
 }

@@ -1,12 +1,15 @@
 //! What trials judge by: the program's time on the machine, or a number that it prints.
 
-use numalab_host::Ran;
+use std::path::PathBuf;
+
+use numalab_host::{Ran, on_path};
 use numalab_record::study::Reading;
 use numalab_workload::{
-    Ending, Finished, MetricSpec, OutputError, Pattern, Workload, WorkloadSpec,
+    Ending, Expression, Finished, MetricSpec, OutputError, Pattern, Workload, WorkloadSpec,
 };
 
-use crate::args::AdviseArgs;
+use super::subject::LONGEST_RUN;
+use crate::args::{AdviseArgs, TryOn};
 use crate::failure::Failure;
 
 /// What is judged, as the workload of a study.
@@ -19,15 +22,24 @@ pub(super) struct Judged {
 
 impl Judged {
     /// The command with the one metric that was asked for.
-    pub(super) fn of(args: &AdviseArgs) -> Result<Self, Failure> {
+    pub(super) fn of(args: &AdviseArgs, stdin: Option<PathBuf>) -> Result<Self, Failure> {
         if let Some(pattern) = &args.metric {
             let checked = Pattern::parse(pattern);
             checked.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
         }
-        let metric = MetricSpec::of_command(args.metric.clone(), args.better);
+        if let Some(regex) = &args.metric_regex {
+            let checked = Expression::parse(regex);
+            checked.map_err(|error| Failure::bad_input(format!("--metric-regex: {error}")))?;
+        }
+        let metric = match &args.metric_regex {
+            Some(regex) => MetricSpec::of_regex(regex.clone(), args.better),
+            None => MetricSpec::of_command(args.metric.clone(), args.better),
+        };
         let spec = WorkloadSpec {
             name: Some("program".to_owned()),
-            command: Some(args.command.clone()),
+            command: Some(findable(&args.command, args.try_on == Some(TryOn::Guest))),
+            stdin,
+            timeout_s: Some(LONGEST_RUN.as_secs()),
             metric: vec![metric],
             ..WorkloadSpec::default()
         };
@@ -49,4 +61,16 @@ impl Judged {
     pub(super) fn is_printed(&self) -> bool {
         self.spec.metric.iter().any(|metric| !metric.exit_time)
     }
+}
+
+/// The command with its program by a path that holds in a guest too: a guest has programs of this
+/// machine where they are here, but no working directory of ours, and others under the same names.
+fn findable(command: &[String], in_guest: bool) -> Vec<String> {
+    let mut words = command.to_vec();
+    let path = words.first().filter(|_| in_guest).and_then(|name| on_path(name));
+    let path = path.and_then(|path| std::path::absolute(path).ok());
+    if let (Some(path), Some(name)) = (path, words.first_mut()) {
+        *name = path.to_string_lossy().into_owned();
+    }
+    words
 }

@@ -32,7 +32,7 @@ pub(crate) fn figures_of(file: MachineFile) -> MachineFigures {
 }
 
 /// The file that says these figures.
-pub(super) fn file_of(figures: MachineFigures) -> MachineFile {
+pub(crate) fn file_of(figures: MachineFigures) -> MachineFile {
     let load = |load: Load| LoadFigures {
         nodes: NodeSet::from_iter([load.node]),
         from: load.from.map(|node| NodeSet::from_iter([node])),

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
@@ -20,7 +19,7 @@ use super::show::deliver;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::Failure;
 use crate::output;
-use crate::progress::ProgressLines;
+use crate::progress::SampleProgress;
 
 /// `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
@@ -129,7 +128,7 @@ fn finish(
     show: &StudyShow,
     lead: Lead,
 ) -> Result<(), Failure> {
-    watcher.bar.finish_and_clear();
+    watcher.progress.finish();
     let (journal, end) = ended?;
     if show.format == Format::Text {
         output::print(&lead(journal.document()))?;
@@ -139,23 +138,15 @@ fn finish(
 
 /// Shows how far the study is on standard error.
 struct Watcher {
-    bar: ProgressBar,
-    lines: ProgressLines,
+    progress: SampleProgress,
     precision_percent: Option<f64>,
     quiet: bool,
 }
 
 impl Watcher {
     fn new(plan: &Plan, quiet: bool) -> Self {
-        let target =
-            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(Some(0), target);
-        let template = "{bar:24} {pos} of {len} samples  {elapsed}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
         let precision_percent = plan.study().rules.precision_percent;
-        Self { bar, lines: ProgressLines::new(quiet), precision_percent, quiet }
+        Self { progress: SampleProgress::new(quiet), precision_percent, quiet }
     }
 }
 
@@ -167,27 +158,22 @@ impl Observer for Watcher {
     }
 
     fn sampled(&mut self, done: usize, in_all: usize) {
-        self.bar.set_length(in_all as u64);
-        self.bar.set_position(done as u64);
-        self.lines.reached(|| format!("{done} of {in_all} samples"));
+        self.progress.sampled(done, in_all);
     }
 
     fn machine_is_shared(&mut self) {
         if !self.quiet {
-            self.bar.suspend(|| {
-                print_error(format_args!(
-                    "this machine is shared: other load disturbs most samples; none is taken \
-                     again, and intervals are as wide as the baseline against itself shows\n"
-                ));
-            });
+            self.progress.say(format_args!(
+                "this machine is shared: other load disturbs most samples; none is taken again, \
+                 and intervals are as wide as the baseline against itself shows\n"
+            ));
         }
     }
 
     fn first_block(&mut self, rest: Duration) {
         if !self.quiet {
             let rest = seconds_words(rest.as_secs_f64());
-            self.bar
-                .suspend(|| print_error(format_args!("by the first block, about {rest} more\n")));
+            self.progress.say(format_args!("by the first block, about {rest} more\n"));
         }
     }
 

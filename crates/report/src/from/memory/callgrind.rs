@@ -43,7 +43,7 @@ struct Costs {
 }
 
 /// The program in this format.
-pub(super) fn callgrind(program: &ProgramMemory) -> String {
+pub(in crate::from) fn callgrind(program: &ProgramMemory) -> String {
     let mut graph = Graph::default();
     for region in &program.regions {
         graph.add(&region.made_at, Some(of_region(region)), waits(region));

@@ -19,7 +19,11 @@ const MOST_REGIONS: usize = 20;
 
 /// What matters most of a program.
 pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> {
-    let cost = cost(report, program);
+    lead_of(program, &cost(report, program))
+}
+
+/// What matters most of a program of which this is the cost.
+pub(in crate::from) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
     let percent = |ns: f64| format!("{} %", trimmed(100.0 * ns / cost.time_ns.max(1.0)));
     let memory = format!(
         "Memory and caches take {} of the threads' time, {} ms of {} ms.",
@@ -43,7 +47,7 @@ pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> 
     let mood = if worth { Mood::Odd } else { Mood::Fine };
     let mut lead =
         vec![Lead::new("Memory", memory, Mood::Plain), Lead::new("Placement", remote, mood)];
-    lead.extend(cost.regions.iter().take(1).filter(|_| worth).map(|region| worst(region, &cost)));
+    lead.extend(cost.regions.iter().take(1).filter(|_| worth).map(|region| worst(region, cost)));
     lead.extend(contended(program, cost.time_ns));
     lead
 }
@@ -99,7 +103,7 @@ fn lines(line: &ContendedLine) -> Option<String> {
 }
 
 /// `solver.c:120`, else the function's name.
-pub(super) fn place(places: &[CodePlace]) -> Option<String> {
+pub(in crate::from) fn place(places: &[CodePlace]) -> Option<String> {
     let told = told(places)?;
     told.line.as_deref().map(short).or_else(|| told.function.clone())
 }
@@ -129,7 +133,7 @@ fn origins(regions: &[&Region]) -> Option<Table> {
 }
 
 /// The lines that threads contend for.
-pub(super) fn sharing(program: &ProgramMemory) -> Option<Part> {
+pub(in crate::from) fn sharing(program: &ProgramMemory) -> Option<Part> {
     let row = |line: &ContendedLine| {
         let kind = if line.is_false_sharing() { "false" } else { "true" };
         vec![
@@ -238,6 +242,6 @@ fn pairs(region: &Region) -> String {
 const MOST_PAIRS: usize = 2;
 
 /// The end of a path says more than its beginning.
-fn short(name: &str) -> String {
+pub(in crate::from) fn short(name: &str) -> String {
     name.rsplit('/').next().unwrap_or(name).to_owned()
 }

@@ -96,6 +96,9 @@ fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> St
     let done = format!("{finished} of {planned} blocks are finished");
     match reason {
         Some(EndReason::Precise) => format!("{done}: every interval was narrow enough."),
+        Some(EndReason::NoneLeft) => {
+            format!("{done}: no treatment was left that could be better than the baseline.")
+        }
         Some(EndReason::BudgetSpent) => format!("{done}: the time allowed was spent."),
         Some(EndReason::Failed(why)) => format!("{done}; it failed: {why}"),
         Some(EndReason::Interrupted | EndReason::Done) | None => {

@@ -6,8 +6,8 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use numalab_host::{
-    CommandError, ErrorClass, Interrupt, MemoryPolicy, Ran, current_affinity, monotonic_raw_ns,
-    process_policy, run_command, set_process_policy, set_thread_affinity,
+    CommandError, ErrorClass, Input, Interrupt, MemoryPolicy, Ran, current_affinity,
+    monotonic_raw_ns, process_policy, run_with_input, set_process_policy, set_thread_affinity,
 };
 use numalab_launch::{identity, local};
 use numalab_record::study::Evidence;
@@ -42,22 +42,25 @@ impl Placement {
         placed(self.cpus.as_ref(), self.policy.as_ref(), |_| work())
     }
 
-    /// Runs a command, or all copies of it at once: the time is that of the slowest, the
-    /// output that of all in the order of their ranks. If one fails, the others are ended.
+    /// Runs a command that reads `input`, or all copies of it at once: the time is that of the
+    /// slowest, the output that of all in the order of their ranks. If one fails, the others are
+    /// ended.
     pub(in crate::backend) fn run(
         &self,
         command: impl Fn() -> Command,
-        limit: Duration,
+        (input, limit): (Input<'_>, Duration),
         interrupt: &Interrupt,
         failed: impl Fn(&CommandError) -> BackendError + Sync,
     ) -> Result<Ran, BackendError> {
         let command = || {
             let mut command = command();
             command.envs(self.threads.map(|threads| (OPENMP_THREADS, threads.to_string())));
+            self.environment.apply(&mut command);
             command
         };
         if self.ranks.is_empty() {
-            return run_command(command(), limit, interrupt).map_err(|error| failed(&error));
+            let ran = run_with_input(command(), input, limit, interrupt);
+            return ran.map_err(|error| failed(&error));
         }
         let meeting = format!("study-{}-{}", std::process::id(), monotonic_raw_ns());
         let (stop, failed) = (Interrupt::never(), &failed);
@@ -69,7 +72,8 @@ impl Placement {
                 command.env(local::MEETING, &meeting);
                 scope.spawn(move || {
                     let ran = placed(Some(&cpus), None, |_| {
-                        run_command(command, limit, &stop).map_err(|error| failed(&error))
+                        let ran = run_with_input(command, input, limit, &stop);
+                        ran.map_err(|error| failed(&error))
                     });
                     if !ran.as_ref().is_ok_and(|ran| ran.status.success()) {
                         stop.request();
@@ -151,6 +155,7 @@ fn together(ended: Vec<Result<Ran, BackendError>>) -> Result<Ran, BackendError> 
                 all.stdout.push_str(&ran.stdout);
                 all.stderr.push_str(&ran.stderr);
                 all.took = all.took.max(ran.took);
+                all.left.extend(ran.left);
             }
         }
     }
@@ -162,6 +167,7 @@ fn together(ended: Vec<Result<Ran, BackendError>>) -> Result<Ran, BackendError> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::Environment;
     use super::*;
 
     fn ranks(count: usize) -> Placement {
@@ -179,7 +185,8 @@ mod tests {
             CommandError::Interrupted { .. } => BackendError::Interrupted,
             error => BackendError::Failed { doing: "copy".to_owned(), reason: error.to_string() },
         };
-        placement.run(command, Duration::from_secs(50), &Interrupt::never(), failed)
+        let within = (Input::Empty, Duration::from_secs(50));
+        placement.run(command, within, &Interrupt::never(), failed)
     }
 
     #[test]
@@ -199,6 +206,13 @@ mod tests {
         let found: Vec<&str> = proof.iter().map(|evidence| evidence.found.as_str()).collect();
         assert_eq!(found, [cpu.to_string().as_str(), "bind:0"]);
         assert_eq!(current_affinity().unwrap(), before);
+    }
+
+    #[test]
+    fn a_command_has_the_variables_of_its_treatment() {
+        let environment = Environment::of("OMP_PLACES=cores A=b=c").unwrap();
+        let placement = Placement { environment, ..Placement::default() };
+        assert_eq!(run(&placement, "echo $OMP_PLACES $A").unwrap().stdout, "cores b=c\n");
     }
 
     #[test]

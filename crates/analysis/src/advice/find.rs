@@ -1,0 +1,156 @@
+//! Which candidates there are for a program on a machine.
+
+use std::collections::BTreeSet;
+
+use numalab_record::{ContendedLine, Placed, ProgramMemory, ProgramThread, Region, Sharing};
+
+use super::Candidate;
+use super::machine::MachineCosts;
+use super::spread::spreads;
+use crate::program::told;
+
+/// A region is worth a word when its memory takes this part of the threads' time.
+const NAMED_SHARE: f64 = 0.02;
+
+/// What could be done about a program on a machine.
+#[must_use]
+pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
+    let mut found = Candidate::of_machine(machine);
+    found.retain(|of| *of != Candidate::Pack || can_pack(program, machine));
+    found.extend(fast_memory(program, machine));
+    found.extend(on_cpus(machine, Some(program.threads.len())));
+    found.extend(balancing(machine));
+    if machine.nodes.len() > 1 {
+        found.extend(bind_region(program, machine));
+        found.extend(first_touch(program));
+        found.extend(replicate(program));
+    }
+    found.extend(separate_lines(program));
+    found
+}
+
+/// What could be tried with a program of which nothing is known.
+#[must_use]
+pub fn candidates_unprofiled(machine: &MachineCosts, threads: Option<usize>) -> Vec<Candidate> {
+    let mut found = Candidate::of_machine(machine);
+    found.extend(on_cpus(machine, threads));
+    found.extend(balancing(machine));
+    found
+}
+
+/// Threads spread and packed otherwise.
+fn on_cpus(machine: &MachineCosts, threads: Option<usize>) -> impl Iterator<Item = Candidate> {
+    let found = spreads(machine, threads).into_iter();
+    found.map(|(spread, cpus)| Candidate::Cpus { spread, cpus })
+}
+
+/// What the kernel does not do by itself now.
+fn balancing(machine: &MachineCosts) -> Vec<Candidate> {
+    if machine.memory_nodes(true).len() < 2 {
+        return Vec::new();
+    }
+    let modes = match machine.kernel.balancing {
+        Some(0) | None => [Some(1), machine.has_tiers().then_some(2)],
+        Some(_) => [Some(0), None],
+    };
+    let is_of_nodes = |mode: &u8| *mode == 2 || machine.memory_nodes(false).len() > 1;
+    let modes = modes.into_iter().flatten().filter(is_of_nodes);
+    modes.map(|mode| Candidate::Balancing { mode }).collect()
+}
+
+/// Whether threads can be packed otherwise than by binding them all to one node: there are more of
+/// them than the first one has cpus. Only cores that were followed tell what that brings.
+fn can_pack(program: &ProgramMemory, machine: &MachineCosts) -> bool {
+    let first = machine.cpus.iter().find(|cpus| **cpus > 0);
+    let is_followed =
+        |of: &ProgramThread| of.elsewhere.iter().any(|of| of.placed == Placed::Packed);
+    first.is_some_and(|cpus| program.threads.len() > *cpus)
+        && program.threads.iter().any(is_followed)
+}
+
+/// Where pages lie on nodes without cpus.
+fn fast_memory(program: &ProgramMemory, machine: &MachineCosts) -> Option<Candidate> {
+    let nodes = machine.memory_nodes(false);
+    let is_slow = |node: u32| !nodes.contains(&node);
+    let mut pages = program.regions.iter().flat_map(|region| &region.pages);
+    let spills = pages.any(|pages| is_slow(pages.memory_node) && !pages.bound);
+    (machine.has_tiers() && spills).then(|| Candidate::FastMemory { nodes: nodes.clone() })
+}
+
+fn busy_ns(program: &ProgramMemory) -> f64 {
+    program.threads.iter().map(|thread| thread.busy_ns as f64).sum()
+}
+
+/// The region most of whose waiting is for pages of a kind, if that is worth a word.
+fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
+    let (ns, worst) =
+        program.regions.iter().map(|of| (waits_ns(of), of)).max_by_key(|(ns, _)| *ns)?;
+    (ns as f64 >= NAMED_SHARE * busy_ns(program)).then_some(worst)
+}
+
+/// How long is waited from other nodes for pages of a region that some predicate picks.
+fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
+    let pages = region.pages.iter().filter(|pages| sharing(pages.sharing));
+    let waits = pages
+        .flat_map(|pages| pages.waits.iter().filter(|waits| waits.cpu_node != pages.memory_node));
+    waits.map(|waits| waits.memory_ns).sum()
+}
+
+/// The region whose memory is waited for most from other nodes, on each node and on all in turn. It
+/// must be made on a line of the program, behind which the call could stand.
+fn bind_region(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
+    let line = |region: &Region| told(&region.made_at).and_then(|place| place.line.clone());
+    let free = |region: &Region| {
+        let is_free = line(region).is_some() && region.pages.iter().any(|pages| !pages.bound);
+        if is_free { away_ns(region, |_| true) } else { 0 }
+    };
+    let Some(region) = region(program, free) else { return Vec::new() };
+    let Some(line) = line(region) else { return Vec::new() };
+    let near = machine.memory_nodes(false);
+    let each = near.iter().map(|node| vec![*node]).chain([near.clone()]);
+    let candidate = |nodes| Candidate::BindRegion {
+        region: region.name.clone(),
+        address: region.start,
+        line: line.clone(),
+        nodes,
+    };
+    each.map(candidate).collect()
+}
+
+fn first_touch(program: &ProgramMemory) -> Option<Candidate> {
+    let misplaced = |region: &Region| {
+        let pages = region.pages.iter().filter(|pages| pages.main_node != pages.memory_node);
+        let pages = pages.filter(|pages| !pages.bound);
+        let waits = pages.flat_map(|pages| &pages.waits);
+        waits.map(|waits| waits.memory_ns).sum()
+    };
+    let region = region(program, misplaced)?;
+    let most = region.first_touches.iter().max_by_key(|touches| touches.pages);
+    let line = most.and_then(|touches| told(&touches.at)?.line.clone());
+    Some(Candidate::FirstTouch { line, region: region.name.clone() })
+}
+
+fn replicate(program: &ProgramMemory) -> Option<Candidate> {
+    let region = region(program, |region| away_ns(region, |of| of == Sharing::Read))?;
+    let nodes: BTreeSet<u32> = region
+        .pages
+        .iter()
+        .filter(|pages| pages.sharing == Sharing::Read)
+        .flat_map(|pages| pages.waits.iter().map(|waits| waits.cpu_node))
+        .collect();
+    let line = told(&region.made_at).and_then(|place| place.line.clone());
+    (nodes.len() > 1).then(|| Candidate::Replicate { line, region: region.name.clone() })
+}
+
+fn separate_lines(program: &ProgramMemory) -> Option<Candidate> {
+    let shared = program.contended_lines.iter().filter(|line| line.is_false_sharing());
+    let shared: Vec<&ContendedLine> = shared.collect();
+    let waited_ns: u64 = shared.iter().map(|line| line.waited_ns()).sum();
+    if (waited_ns as f64) < NAMED_SHARE * busy_ns(program) {
+        return None;
+    }
+    let users = shared.iter().flat_map(|line| &line.threads).filter(|user| user.stores > 0);
+    let lines = users.filter_map(|user| told(&user.at)?.line.clone());
+    let lines: BTreeSet<String> = lines.collect();
+    Some(Candidate::SeparateLines { lines: lines.into_iter().collect() })
+}

@@ -1,0 +1,134 @@
+//! Arguments of `profile`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args};
+use numalab_record::profile::SourceName;
+
+use super::{Format, MachineArgs, MemoryCostArgs, ThreadPlacement, value};
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").required(true).args(["pid", "command"]), after_help = "\
+Examples:
+  numalab profile -- ./solver                     the best source that this machine has
+  numalab profile --pid 4242 --for 10s            a process that runs, and what it starts
+  numalab profile --format html -o profile.html -- ./solver
+  numalab profile -o profile.json -- ./solver     keep the figures
+  numalab report profile.json                     ... and show them again, in any format
+  numalab profile --source faults -- ./solver     who touches which page first, and where
+  numalab profile --source faults --for 60s --pid 4242
+                                                  with numa_balancing=1: who uses which page
+  numalab profile --emulate 2 --cpus 8 -- ./solver
+                                                  every access, as on a machine of two nodes
+  numalab profile --format callgrind -o callgrind.out.solver -- ./solver
+                                                  for KCachegrind and callgrind_annotate
+  numalab profile --dry-run -- ./solver           which source it would be, and why
+
+Sources, the best one first; auto takes the first that works, and the report says why those
+before it do not, and what the one that was used cannot see:
+  samples     loads and stores sampled by the processor, with latency (Intel PEBS, AMD IBS)
+  emulation   every access: the program runs in QEMU's user mode (package qemu-user), 10 to
+              100 times slower; on this machine, or on another one (--emulate...)
+  faults      page faults: first touches, and with NUMA balancing periodically who uses what
+  damon       pages found accessed by the kernel's data access monitor; needs root
+  referenced  pages of each mapping that were used since the last look; for your own
+              processes without root. Clears the kernel's referenced bits
+Beside samples, damon and referenced, page faults tell who touches memory first. Compile with
+-g -fno-omit-frame-pointer, so that lines of source and their callers are named.
+
+With a command the report goes to standard error and the exit code is the command's; what it
+leaves running is ended. Interrupted, the report is of what was seen so far.")]
+pub(crate) struct ProfileArgs {
+    /// A process that is running, with all its threads
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Look for so long, such as 10s; a command that still runs then is ended
+    #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
+    pub for_: Option<Duration>,
+    /// What the figures come from
+    #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = source())]
+    pub source: WantedSource,
+    /// Emulation on this machine: a machine file, or a name of `numalab machine list`
+    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["emulate", "pid"])]
+    pub emulate_like: Option<String>,
+    /// Emulation on these nodes: 4, 1G,1G,2G,0 (memory), 1G:4,2G:0 (with cpus)
+    #[arg(long, value_name = "NODES", conflicts_with = "pid")]
+    pub emulate: Option<String>,
+    /// With --emulate: rows of distances, such as 10,20;20,10
+    #[arg(long, value_name = "ROWS", requires = "emulate")]
+    pub distances: Option<String>,
+    /// Number of CPUs of an emulated machine
+    #[arg(long, value_name = "N", conflicts_with = "pid")]
+    pub cpus: Option<u32>,
+    #[command(flatten)]
+    pub costs: MemoryCostArgs,
+    /// CPUs that emulated threads take in turn: spread (over the nodes), pack (node by node), or a
+    /// list
+    #[arg(long, value_name = "spread|pack|CPUS", default_value = "spread")]
+    pub threads: ThreadPlacement,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the report to FILE (as JSON unless --format says otherwise)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show which source would be used, and why none before it; start and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The program, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// The source that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WantedSource {
+    /// The best one that works.
+    Auto,
+    /// This one.
+    Only(SourceName),
+}
+
+impl ProfileArgs {
+    /// The source that is wanted, if one is: a machine to emulate is an answer too.
+    pub fn wanted(&self) -> Option<SourceName> {
+        match self.source {
+            WantedSource::Only(source) => Some(source),
+            WantedSource::Auto if self.names_machine() => Some(SourceName::Emulation),
+            WantedSource::Auto => None,
+        }
+    }
+
+    fn names_machine(&self) -> bool {
+        self.emulate.is_some()
+            || self.emulate_like.is_some()
+            || self.cpus.is_some()
+            || self.costs.given()
+    }
+
+    /// The machine to emulate: this one, unless another is named.
+    pub fn machine(&self) -> MachineArgs {
+        MachineArgs {
+            source: None,
+            topology: None,
+            emulate_like: self.emulate_like.clone(),
+            emulate: self.emulate.clone(),
+            distances: self.distances.clone(),
+            emulate_tiers: None,
+            cxl: false,
+            cpus: self.cpus,
+            memory: None,
+        }
+    }
+}
+
+fn source() -> impl TypedValueParser<Value = WantedSource> {
+    let all = SourceName::ALL.map(|source| PossibleValue::new(source.name()));
+    let values = [PossibleValue::new("auto")].into_iter().chain(all);
+    PossibleValuesParser::new(values).map(|text| {
+        let named = SourceName::ALL.into_iter().find(|source| source.name() == text);
+        named.map_or(WantedSource::Auto, WantedSource::Only)
+    })
+}

@@ -1,0 +1,150 @@
+//! Candidates under emulation: a place of studies whose samples are runs of the program there.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use numalab_analysis::advice::{Candidate, MachineCosts, Spread, Untried};
+use numalab_formats::memory_emulator::EmulatedMachine;
+use numalab_guest::program::EmulatedProgram;
+use numalab_record::Environment;
+use numalab_record::study::{Evidence, Observation, Treatment};
+use numalab_record::{Placed, study::Setting};
+use numalab_study::{
+    Backend, BackendError, Inspection, OUTPUT, Preparation, PrepareError, Prepared, SampleRequest,
+    Scope,
+};
+
+use super::metric::Judged;
+use super::subject::Subject;
+
+/// The setting that names a placement.
+pub(super) const PLACEMENT: &str = "placement";
+
+/// The program under emulation, as it is and as each candidate would have it.
+#[derive(Clone)]
+pub(super) struct Emulation {
+    pub placements: Vec<(String, EmulatedProgram)>,
+    pub judged: Judged,
+    pub subject: Subject,
+}
+
+impl Backend for Emulation {
+    fn describe(&self) -> String {
+        "the program under emulation".to_owned()
+    }
+
+    fn inspect(&self, _: &Scope<'_>) -> Result<Inspection, BackendError> {
+        Ok(Inspection::default())
+    }
+
+    fn prepare(self: Box<Self>, _: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        let environment = Environment { facts: Default::default() };
+        Ok(Preparation { environment, notices: Vec::new(), backend: self })
+    }
+}
+
+impl Prepared for Emulation {
+    fn apply(&mut self, _: &Treatment) -> Result<Vec<Evidence>, BackendError> {
+        Ok(Vec::new())
+    }
+
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
+        let failed = |reason: String| BackendError::Failed { doing: "a trial".to_owned(), reason };
+        let named = request.treatment.settings.get(PLACEMENT).map(Setting::to_string);
+        let program = self.placements.iter().find(|(name, _)| Some(name) == named.as_ref());
+        let (_, program) = program.ok_or_else(|| failed("no such placement".to_owned()))?;
+        let (ran, report) = self.subject.follow(program).map_err(|error| {
+            match self.subject.interrupt.requested() {
+                true => BackendError::Interrupted,
+                false => failed(error.message().to_owned()),
+            }
+        })?;
+        let elapsed_ns = report.program().map_or(0, |program| program.elapsed_ns);
+        let readings = self.judged.read(&ran, elapsed_ns);
+        let readings = readings.map_err(|error| failed(error.to_string()))?;
+        let evidence = vec![Evidence::fact(OUTPUT, fingerprint(&ran.stdout))];
+        Ok(Observation { readings, evidence, ..Observation::default() })
+    }
+
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
+        Ok(())
+    }
+}
+
+fn fingerprint(text: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// The cpus of a machine, one node after the other in turn.
+pub(super) fn spread(machine: &EmulatedMachine) -> Vec<usize> {
+    let turn = |cpu: usize| {
+        let before = &machine.cpus[..cpu];
+        before.iter().filter(|node| **node == machine.cpus[cpu]).count()
+    };
+    let mut order: Vec<usize> = (0..machine.cpus.len()).collect();
+    order.sort_by_key(|cpu| (turn(*cpu), machine.cpus[*cpu]));
+    order
+}
+
+/// The program as a candidate would have it, or why that cannot be tried.
+pub(super) fn placement(
+    candidate: &Candidate,
+    costs: &MachineCosts,
+    asis: &EmulatedProgram,
+) -> Result<EmulatedProgram, Untried> {
+    let machine = &asis.machine;
+    let mut program = asis.clone();
+    match candidate {
+        Candidate::FirstTouch { .. } => program.policy = Some("users".to_owned()),
+        Candidate::Cpus { spread, .. } if !spread.is_of_siblings() => {
+            program.threads = by_group(machine, *spread == Spread::Groups);
+        }
+        Candidate::BindRegion { .. }
+        | Candidate::Replicate { .. }
+        | Candidate::SeparateLines { .. } => return Err(Untried::ProgramMustChange),
+        _ => {
+            let placed = candidate.placed(costs).ok_or(Untried::NotEmulated)?;
+            match &placed {
+                Placed::Huge => program.huge_always = true,
+                Placed::Packed => program.threads.sort_by_key(|cpu| machine.cpus[*cpu]),
+                placed => program.policy = Some(word(placed)),
+            }
+            if let Placed::Bound(at) = placed {
+                let all = 0..machine.cpus.len();
+                program.threads = all.filter(|cpu| machine.cpus[*cpu] == at).collect();
+            }
+        }
+    }
+    Ok(program)
+}
+
+/// The cpus of a machine by its L3 groups, in turn or one group after the other.
+fn by_group(machine: &EmulatedMachine, in_turn: bool) -> Vec<usize> {
+    let group = |cpu: usize| match &machine.l3_groups {
+        Some(groups) => (machine.cpus[cpu], groups[cpu]),
+        None => (machine.cpus[cpu], 0),
+    };
+    let turn = |cpu: usize| (0..cpu).filter(|before| group(*before) == group(cpu)).count();
+    let mut order: Vec<usize> = (0..machine.cpus.len()).collect();
+    order.sort_by_key(|cpu| (if in_turn { turn(*cpu) } else { 0 }, group(*cpu)));
+    order
+}
+
+/// What has the emulator tell what threads would wait with it.
+pub(super) fn beside(candidate: &Candidate, costs: &MachineCosts) -> Option<String> {
+    candidate.placed(costs).map(|placed| word(&placed))
+}
+
+/// A placement as the emulator has it.
+fn word(placed: &Placed) -> String {
+    match placed {
+        Placed::Bound(at) => format!("bind.{at}"),
+        Placed::Interleaved(turns) => {
+            let turns: Vec<String> = turns.iter().map(usize::to_string).collect();
+            format!("interleave.{}", turns.join("."))
+        }
+        Placed::Huge => "thp".to_owned(),
+        Placed::Packed => "pack".to_owned(),
+    }
+}

@@ -1,0 +1,13 @@
+//! What the program reads: nothing, or the file that standard input is redirected from.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// The regular file on standard input, which every run reads from its beginning. A terminal or a
+/// pipe, which only one run could read, is left alone.
+pub(super) fn redirected() -> Option<PathBuf> {
+    let own = "/proc/self/fd/0";
+    let is_file = fs::metadata(own).is_ok_and(|meta| meta.is_file());
+    // One that was removed has no name any more, under which it could be opened.
+    fs::read_link(own).ok().filter(|path| is_file && path.is_file())
+}

@@ -1,0 +1,110 @@
+//! Ranks that `srun` starts: SLURM's daemons start them, so that no emulator follows them, and
+//! `srun` places them. Within an allocation of one node its placements are tried.
+
+use std::env;
+use std::path::Path;
+
+use numalab_analysis::advice::{Advice, Candidate, MachineCosts, TrialPlace};
+
+use crate::failure::Failure;
+
+/// Placements by options of `srun`: ranks side by side, in turn over sockets, each within a node.
+const PLACEMENTS: [&[&str]; 3] = [
+    &["--distribution=block:block", "--cpu-bind=cores", "--mem-bind=local"],
+    &["--distribution=block:cyclic", "--cpu-bind=cores", "--mem-bind=local"],
+    &["--cpu-bind=ldoms", "--mem-bind=local"],
+];
+/// The short form of an option of these.
+const SHORT_DISTRIBUTION: &str = "-m";
+
+/// Whether ranks are started.
+pub(super) fn are_started_by(command: &[String]) -> bool {
+    let program = command.first().map(Path::new).and_then(Path::file_name);
+    program.is_some_and(|name| name == "srun")
+}
+
+/// Candidates for ranks, if they can be tried: here, and in an allocation of one node.
+pub(super) fn advice(
+    command: &[String],
+    machine: MachineCosts,
+    place: TrialPlace,
+) -> Result<Advice, Failure> {
+    if place != TrialPlace::Host {
+        return Err(Failure::bad_input(
+            "srun: ranks are tried on this machine only, expected no other that is described",
+        ));
+    }
+    let nodes = |name| env::var(name).ok();
+    check_allocation(nodes("SLURM_JOB_ID"), nodes("SLURM_JOB_NUM_NODES"))?;
+    let candidates = candidates(command);
+    if candidates.is_empty() {
+        return Err(Failure::bad_input(
+            "srun: its own options say where ranks run, so that nothing is left to be tried: \
+             expected it without --distribution, --cpu-bind and --mem-bind",
+        ));
+    }
+    Ok(Advice::unprofiled(command, candidates, machine, place))
+}
+
+/// Outside of an allocation each trial would wait for one of its own.
+fn check_allocation(job: Option<String>, nodes: Option<String>) -> Result<(), Failure> {
+    let nodes = nodes.as_deref().unwrap_or("1");
+    match job {
+        None => Err(Failure::bad_input(
+            "srun outside of an allocation: expected salloc -N1 --exclusive numalab advise -- srun ...",
+        )),
+        Some(_) if nodes != "1" => Err(Failure::bad_input(format!(
+            "srun in an allocation of {nodes} nodes: expected one node, as by salloc -N1"
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The placements of which the command line itself says nothing.
+fn candidates(command: &[String]) -> Vec<Candidate> {
+    let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
+    let is_said = |option: &str| {
+        let name = name(option);
+        let short = (name == "--distribution").then_some(SHORT_DISTRIBUTION);
+        let is_it = |word: &String| {
+            word.starts_with(&name) || short.is_some_and(|short| word.starts_with(short))
+        };
+        command.iter().any(is_it)
+    };
+    let free = PLACEMENTS.iter().filter(|options| !options.iter().any(|option| is_said(option)));
+    let ranks = |options: &&[&str]| Candidate::Ranks {
+        options: options.iter().map(|option| (*option).to_owned()).collect(),
+    };
+    free.map(ranks).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> usize {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert!(are_started_by(&words));
+        candidates(&words).len()
+    }
+
+    #[test]
+    fn placements_that_the_command_says_itself_are_left_to_it() {
+        assert_eq!(of("srun -n4 ./ranks"), 3);
+        assert_eq!(of("/usr/bin/srun -m cyclic -n4 ./ranks"), 1);
+        assert_eq!(of("srun --distribution=block -n4 ./ranks"), 1);
+        assert_eq!(of("srun --cpu-bind=none ./ranks"), 0);
+        assert!(!are_started_by(&["./srun-like".to_owned()]) && !are_started_by(&[]));
+    }
+
+    #[test]
+    fn an_allocation_of_one_node_is_expected() {
+        let check = |job: Option<&str>, nodes: Option<&str>| {
+            let checked = check_allocation(job.map(str::to_owned), nodes.map(str::to_owned));
+            checked.map_err(|failure| failure.message().to_owned())
+        };
+        assert_eq!(check(Some("7"), Some("1")), Ok(()));
+        assert!(check(None, None).is_err_and(|words| words.contains("salloc -N1")));
+        assert!(check(Some("7"), Some("2")).is_err_and(|words| words.contains("2 nodes")));
+    }
+}

@@ -1,0 +1,109 @@
+//! The program that the advice is for, run once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use numalab_guest::program::EmulatedProgram;
+use numalab_host::{Input, Interrupt, Ran, on_path, run_with_input};
+use numalab_record::ProgramMemory;
+use numalab_report::from::memory::MemoryReport;
+
+use crate::command::emulate::longest;
+use crate::failure::{Code, Failure};
+
+/// A run at most.
+pub(super) const LONGEST_RUN: Duration = Duration::from_secs(3600);
+/// The runtimes of OpenMP: GCC's, LLVM's and Intel's.
+const OPENMP: [&str; 3] = ["libgomp", "libomp", "libiomp5"];
+/// A program's own file has its libraries' names near its beginning or end; larger ones are not
+/// searched.
+const MOST_PROGRAM_BYTES: u64 = 256 << 20;
+
+/// What is run: its command line and what it reads.
+#[derive(Clone)]
+pub(super) struct Subject {
+    pub command: Vec<String>,
+    pub stdin: Option<PathBuf>,
+    pub interrupt: Interrupt,
+}
+
+impl Subject {
+    pub(super) fn input(&self) -> Input<'_> {
+        self.stdin.as_deref().map_or(Input::Empty, Input::File)
+    }
+
+    /// Runs it as it is on this machine.
+    pub(super) fn run(&self) -> Result<Ran, Failure> {
+        let (program, arguments) = self.command.split_first().ok_or_else(nothing_to_run)?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        let ran = run_with_input(command, self.input(), LONGEST_RUN, &self.interrupt);
+        let ran = ran.map_err(|error| not_run(program, &error))?;
+        has_worked(program, &ran)?;
+        Ok(ran)
+    }
+
+    /// Runs it under emulation, with what the emulator saw of it.
+    pub(super) fn follow(&self, program: &EmulatedProgram) -> Result<(Ran, MemoryReport), Failure> {
+        let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
+        has_worked(&program.command[0], &ran)?;
+        let report = longest(&reports)?;
+        Ok((ran, report))
+    }
+
+    /// Whether it uses OpenMP, which places threads by variables of the environment.
+    pub(super) fn has_openmp(&self, followed: Option<&ProgramMemory>) -> bool {
+        let is_runtime = |name: &str| OPENMP.iter().any(|runtime| name.contains(runtime));
+        match followed {
+            Some(program) => program.regions.iter().any(|region| is_runtime(&region.name)),
+            None => {
+                self.command.first().and_then(|name| on_path(name)).is_some_and(|path| names(&path))
+            }
+        }
+    }
+}
+
+/// Whether a program's file names a runtime of OpenMP as a library that it needs.
+fn names(path: &Path) -> bool {
+    let is_small = fs::metadata(path).is_ok_and(|meta| meta.len() <= MOST_PROGRAM_BYTES);
+    let bytes = if is_small { fs::read(path).unwrap_or_default() } else { Vec::new() };
+    let has = |name: &str| {
+        let library = format!("{name}.so");
+        bytes.windows(library.len()).any(|window| window == library.as_bytes())
+    };
+    OPENMP.iter().any(|name| has(name))
+}
+
+fn nothing_to_run() -> Failure {
+    Failure::bad_input("nothing to run: expected a command behind `--`")
+}
+
+fn not_run(program: &str, error: &numalab_host::CommandError) -> Failure {
+    use numalab_host::CommandError::{NotFound, NotRun};
+    match error {
+        NotFound { .. } => {
+            Failure::new(Code::NotFound, format!("{program}: no such program, here or in PATH"))
+        }
+        NotRun { .. } => Failure::new(Code::NotRunnable, error),
+        error => Failure::new(Code::Failed, error),
+    }
+}
+
+/// Refuses a run that failed, or that was not at its end when it ended.
+fn has_worked(program: &str, ran: &Ran) -> Result<(), Failure> {
+    if !ran.status.success() {
+        let said = ran.stderr.trim().lines().last().unwrap_or_default().to_owned();
+        let message = format!("{program} ended with {}: {said}", ran.status);
+        return Err(Failure::new(Code::Failed, message.trim_end_matches([':', ' '])));
+    }
+    if let Some(left) = ran.left.first() {
+        let message = format!(
+            "{program} left {left} running, which was ended: expected a program that does its work \
+             before it ends"
+        );
+        return Err(Failure::new(Code::Failed, message));
+    }
+    Ok(())
+}

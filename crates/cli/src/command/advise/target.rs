@@ -1,0 +1,57 @@
+//! Which machine the arguments mean, and where candidates are tried.
+
+use numalab_analysis::advice::{CostsKnown, KernelNow, MachineCosts, TrialPlace};
+use numalab_formats::memory_emulator::{parse_caches, parse_stages};
+use numalab_host::note;
+use numalab_study::BackendSpec;
+
+use super::model::{CACHES, STAGES, Target, costs, places};
+use super::{guest, here};
+use crate::args::AdviseArgs;
+use crate::failure::Failure;
+use crate::source::{describe, describe_guest};
+
+/// What the arguments describe; this machine if they describe none.
+pub(super) fn target(args: &AdviseArgs) -> Result<Target, Failure> {
+    let is_here = here::is_meant(&args.machine);
+    let usual = if is_here { TrialPlace::Host } else { TrialPlace::Emulation };
+    let place = args.try_on.map_or(usual, TrialPlace::from);
+    if place != TrialPlace::Guest && !args.with.is_empty() {
+        return Err(Failure::bad_input("--with: expected --try-on guest as well"));
+    }
+    match place {
+        TrialPlace::Host => here::target(args, place),
+        TrialPlace::Emulation if is_here => here::target(args, place),
+        TrialPlace::Emulation => described(args, place, None),
+        TrialPlace::Guest => described(args, place, Some(guest::spec(args)?)),
+    }
+}
+
+/// A machine that is not this one.
+fn described(
+    args: &AdviseArgs,
+    place: TrialPlace,
+    guest: Option<BackendSpec>,
+) -> Result<Target, Failure> {
+    // A guest is made small; a program takes what it touches.
+    let described = match (&args.machine.emulate_like, &guest) {
+        (Some(_), None) => describe(&args.machine)?,
+        _ => describe_guest(&args.machine)?,
+    };
+    described.findings.iter().for_each(note);
+    let usual = described.file.is_none();
+    let mut machine = described.emulated_memory(&args.costs)?;
+    if usual && args.costs.emulate_cache.is_none() {
+        machine.caches = parse_caches(CACHES).map_err(Failure::bad_input)?;
+    }
+    if usual && args.costs.emulate_stages.is_none() {
+        let stages = parse_stages(STAGES).map_err(Failure::bad_input)?;
+        machine = stages.iter().fold(machine, |machine, &stage| machine.with(stage));
+    }
+    // Linux balances by itself where it finds several nodes.
+    let balancing = guest.is_some().then_some(1);
+    let kernel = KernelNow { balancing, huge_always: false };
+    let places = places(&machine);
+    let costs = MachineCosts { kernel, ..costs(&machine, CostsKnown::Described, places) };
+    Ok(Target { machine, costs, place, guest })
+}

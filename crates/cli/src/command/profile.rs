@@ -1,0 +1,146 @@
+//! `numalab profile`.
+
+mod emulation;
+
+use std::process::ExitCode;
+
+use numalab_host::{Interrupt, Root, SourceLines, note, print_error, read_machine};
+use numalab_profile::{Choice, ProfileError, Watched, choose, watch};
+use numalab_record::CodePlace;
+use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
+use numalab_report::from::profile::hindrance_words;
+
+use crate::args::{Format, ProfileArgs};
+use crate::failure::{Code, Failure, code_of};
+use crate::output;
+
+/// Profiles a command, or a process that runs.
+pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode, Failure> {
+    let done = profile(args);
+    // A command's exit code is its own, so that ours must not be mistaken for it.
+    if args.pid.is_none() { done.map_err(Failure::of_wrapper) } else { done }
+}
+
+fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
+    let root = Root::live();
+    let machine = read_machine(&root).map_err(numalab_host::Error::from)?.machine;
+    let emulated = emulation::prepare(args);
+    let hindrance = emulated.as_ref().err().cloned();
+    let choice = choose(&root, &machine, args.wanted(), hindrance);
+    let first = choice.sources.first().copied();
+    if args.dry_run {
+        return intention(&choice, emulated.ok().filter(|_| first == Some(SourceName::Emulation)));
+    }
+    if first.is_none() {
+        let Some(over) = choice.passed_over.first() else { return Ok(ExitCode::SUCCESS) };
+        return Err(hindered(over.source, &over.why));
+    }
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let mut profile = match emulated {
+        Ok(emulated) if first == Some(SourceName::Emulation) => {
+            emulation::run(emulated, choice.passed_over, args.wanted().is_none())?
+        }
+        _ => {
+            let watched = match args.pid {
+                Some(process) => Watched::Process(process),
+                None => Watched::Command(&args.command),
+            };
+            watch(&machine, watched, choice, args.for_, &interrupt)?
+        }
+    };
+    name_code(&mut profile);
+    notes(&profile);
+    deliver(args, &profile)?;
+    Ok(exit_code(profile.ended))
+}
+
+/// What would be done.
+fn intention(choice: &Choice, emulated: Option<emulation::Prepared>) -> Result<ExitCode, Failure> {
+    let over = choice
+        .passed_over
+        .iter()
+        .map(|over| format!("not {}: {}\n", over.source, hindrance_words(&over.why)));
+    let mut text: String = over.collect();
+    match choice.sources.first() {
+        Some(source) => text.push_str(&format!("source: {source}\n")),
+        None => text.push_str("source: none\n"),
+    }
+    if let Some(emulated) = emulated {
+        text.push_str(&output::shell_lines(&emulated.command_line()?));
+    }
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hindered(source: SourceName, why: &Hindrance) -> Failure {
+    let message = format!("--source {source}: {}", hindrance_words(why));
+    Failure::new(Code::Lacking, message)
+}
+
+/// Gives the places in the program's code their source.
+fn name_code(profile: &mut Profile) {
+    let mut lines = SourceLines::default();
+    let name = |place: &mut CodePlace| {
+        let source = lines.of(&place.object, place.offset);
+        (place.function, place.line) = (source.function, source.line);
+    };
+    profile.program.places_mut().for_each(name);
+}
+
+/// What the user should know, whatever the format is.
+fn notes(profile: &Profile) {
+    if !profile.left.is_empty() {
+        let left = profile.left.join(", ");
+        note(format!(
+            "the command left {left} running, which was ended: a daemon is profiled in the \
+             foreground, or by --pid"
+        ));
+    }
+    let what = match profile.ended {
+        Ended::Interrupted => "interrupted",
+        Ended::TimeOver
+            if matches!(profile.target, numalab_record::profile::Target::Command(_)) =>
+        {
+            "the time is over, and the command was ended"
+        }
+        Ended::ProcessEnded => "the process has ended",
+        _ => return,
+    };
+    note(format!("{what}; the report is of what was seen until then"));
+}
+
+/// A command's report goes where its own output does not; that of a process to standard output.
+fn deliver(args: &ProfileArgs, profile: &Profile) -> Result<(), Failure> {
+    let Some(file) = &args.output else {
+        let text = output::render(profile, args.format)?;
+        if args.pid.is_some() {
+            return output::print(&text);
+        }
+        print_error(text);
+        return Ok(());
+    };
+    let format = if args.format == Format::Text { Format::Json } else { args.format };
+    let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
+    std::fs::write(file, output::render(profile, format)?).map_err(failed)
+}
+
+/// That of the command, as a shell gives it.
+fn exit_code(ended: Ended) -> ExitCode {
+    match ended {
+        Ended::Exited(code) => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
+        Ended::Signalled(signal) => {
+            ExitCode::from(u8::try_from(128 + (signal & 0x7f)).unwrap_or(u8::MAX))
+        }
+        Ended::ProcessEnded | Ended::TimeOver | Ended::Interrupted => ExitCode::SUCCESS,
+    }
+}
+
+impl From<ProfileError> for Failure {
+    fn from(error: ProfileError) -> Self {
+        match &error {
+            ProfileError::NotStarted { program, source } => Self::not_started(program, source),
+            ProfileError::Hindered { source_name, why } => hindered(*source_name, why),
+            _ => Self::new(code_of(error.class()), error),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The program in QEMU's user mode, on this machine's description or another's.
+
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use numalab_formats::memory_emulator::{EmulatedMachine, parse_caches, parse_stages};
+use numalab_guest::emulator::PLUGIN;
+use numalab_guest::program::{EmulatedProgram, ProgramError};
+use numalab_host::note;
+use numalab_profile::EmulatedRun;
+use numalab_record::profile::{Ended, Hindrance, PassedOver, Profile, ProfiledNode};
+use numalab_topology::Machine;
+
+use crate::args::{Caches, MemoryCostArgs, ProfileArgs, Stages};
+use crate::command::emulate;
+use crate::failure::{Code, Failure};
+use crate::source::{Described, describe};
+
+/// Caches and stages where nothing is said of them.
+const CACHES: &str = "32K,1M@4,16M@12.5";
+const STAGES: &str = "core,owners";
+
+/// A program that can be emulated.
+pub(super) struct Prepared {
+    program: EmulatedProgram,
+    machine: Machine,
+}
+
+impl Prepared {
+    /// QEMU's command line.
+    pub fn command_line(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.program.command_line(Path::new("DIRECTORY"))?)
+    }
+}
+
+/// The program with its machine, or why it cannot be emulated.
+pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
+    if args.pid.is_some() {
+        return Err(Hindrance::RunsAlready);
+    }
+    if args.for_.is_some() {
+        return Err(Hindrance::HasToEnd);
+    }
+    let no = |reason: String| Hindrance::NoEmulation { reason };
+    let plugin = PLUGIN.find().map_err(|error| no(error.to_string()))?;
+    let described = describe(&args.machine()).map_err(|error| no(error.message().to_owned()))?;
+    let prepared = || -> Result<Prepared, Failure> {
+        let program = EmulatedProgram {
+            plugin,
+            machine: memory(&described, &args.costs)?,
+            threads: emulate::threads(&args.threads, &described.machine)?,
+            policy: None,
+            huge_always: false,
+            beside: Vec::new(),
+            command: args.command.clone(),
+        };
+        Ok(Prepared { program, machine: described.machine.clone() })
+    };
+    let prepared = prepared().map_err(|error| no(error.message().to_owned()))?;
+    match prepared.program.command_line(Path::new("DIRECTORY")) {
+        // Whoever starts it says so better.
+        Ok(_) | Err(ProgramError::NotFound(_)) => Ok(prepared),
+        Err(error) => Err(no(error.to_string())),
+    }
+}
+
+/// The machine's memory: as its file has it, or with usual caches where nothing is said of them.
+fn memory(described: &Described, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
+    let bad = |error: &dyn std::fmt::Display| Failure::bad_input(error);
+    let caches = match &costs.emulate_cache {
+        Some(caches) => caches.clone(),
+        None => Caches(parse_caches(CACHES).map_err(|error| bad(&error))?),
+    };
+    let stages = match &costs.emulate_stages {
+        Some(stages) => stages.clone(),
+        None => Stages(parse_stages(STAGES).map_err(|error| bad(&error))?),
+    };
+    described.emulated_memory(&MemoryCostArgs {
+        emulate_latency: costs.emulate_latency,
+        emulate_bandwidth: costs.emulate_bandwidth.clone(),
+        emulate_cache: Some(caches),
+        emulate_stages: Some(stages),
+    })
+}
+
+/// Runs it to its end.
+pub(super) fn run(
+    prepared: Prepared,
+    passed_over: Vec<PassedOver>,
+    is_our_choice: bool,
+) -> Result<Profile, Failure> {
+    if is_our_choice {
+        note(
+            "the program runs in QEMU's user mode, 10 to 100 times slower; --source faults or \
+             referenced lets it run as it is",
+        );
+    }
+    let begun = Instant::now();
+    let outcome = prepared.program.run()?;
+    let watched_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let mut reports = emulate::read_all(&outcome.reports)?;
+    let longest = (0..reports.len()).max_by_key(|at| reports[*at].time_ns());
+    let Some(longest) = longest else {
+        let message = format!("{}: the memory emulator left no report", outcome.status);
+        return Err(Failure::new(Code::Failed, message));
+    };
+    let main = reports.swap_remove(longest);
+    let nodes = prepared.machine.nodes.iter();
+    let nodes = nodes.map(|node| ProfiledNode { node: node.id, cpus: node.cpus.clone() });
+    Ok(Profile::from(EmulatedRun {
+        command: prepared.program.command,
+        ended: ended(outcome.status),
+        watched_ns,
+        main,
+        others: reports,
+        nodes: nodes.collect(),
+        passed_over,
+    }))
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Exited(code),
+        (None, signal) => Ended::Signalled(signal.unwrap_or(0)),
+    }
+}

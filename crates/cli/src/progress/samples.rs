@@ -1,0 +1,44 @@
+//! How far a study is, in samples.
+
+use std::fmt::Arguments;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use numalab_host::print_error;
+
+use super::ProgressLines;
+
+/// A bar on standard error, or lines where there is no terminal; nothing if quiet.
+pub(crate) struct SampleProgress {
+    bar: ProgressBar,
+    lines: ProgressLines,
+}
+
+impl SampleProgress {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let target =
+            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(0), target);
+        let template = "{bar:24} {pos} of {len} samples  {elapsed}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self { bar, lines: ProgressLines::new(quiet) }
+    }
+
+    /// So many samples are done of so many.
+    pub(crate) fn sampled(&mut self, done: usize, in_all: usize) {
+        self.bar.set_length(in_all as u64);
+        self.bar.set_position(done as u64);
+        self.lines.reached(|| format!("{done} of {in_all} samples"));
+    }
+
+    /// Says something above the bar.
+    pub(crate) fn say(&self, words: Arguments<'_>) {
+        self.bar.suspend(|| print_error(words));
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,118 @@
+//! A command that waits, before it becomes its program, until somebody is ready to look at it.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::thread;
+
+use rustix::io::{Errno, read, write};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+/// What the waiting process is told: to go on, or to end.
+const GO: u8 = b'+';
+const END: u8 = b'-';
+
+/// Starts a command and calls `ready` with its number while it waits. It goes on when `ready` has
+/// succeeded, and does not when that failed.
+///
+/// # Errors
+/// As [`Command::spawn`]; what `ready` fails with is its own answer, and there is no child then.
+///
+/// # Panics
+/// If `ready` does.
+pub fn spawn_held<T: Send, E: Send>(
+    mut command: Command,
+    ready: impl FnOnce(u32) -> Result<T, E> + Send,
+) -> io::Result<Result<(Child, T), E>> {
+    let (number_in, number_out) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (word_in, word_out) = pipe_with(PipeFlags::CLOEXEC)?;
+    // SAFETY: between fork and exec the closure makes three system calls on descriptors that were
+    // open before: it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            let number = rustix::process::getpid().as_raw_nonzero().get();
+            write(&number_out, &number.to_ne_bytes())?;
+            let mut word = [END];
+            loop {
+                match read(&word_in, &mut word) {
+                    Err(Errno::INTR) => {}
+                    Ok(_) if word == [GO] => return Ok(()),
+                    Ok(_) => return Err(Errno::CANCELED.into()),
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+        });
+    }
+    // `spawn` returns when the command has become its program, so that another thread has to let it.
+    thread::scope(|scope| {
+        let helper = scope.spawn(move || {
+            let mut number = [0; 4];
+            // Nothing is read where no process was made.
+            if read(&number_in, &mut number) != Ok(number.len()) {
+                return None;
+            }
+            let made = ready(u32::from_ne_bytes(number));
+            let word = if made.is_ok() { GO } else { END };
+            let _ = write(&word_out, &[word]);
+            Some(made)
+        });
+        let spawned = command.spawn();
+        // The command holds the other ends of the pipes: without them the helper ends too.
+        drop(command);
+        finish(spawned, helper)
+    })
+}
+
+fn finish<T, E>(
+    spawned: io::Result<Child>,
+    helper: thread::ScopedJoinHandle<'_, Option<Result<T, E>>>,
+) -> io::Result<Result<(Child, T), E>> {
+    let made = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    match (spawned, made) {
+        (Ok(child), Some(Ok(made))) => Ok(Ok((child, made))),
+        (_, Some(Err(error))) => Ok(Err(error)),
+        (Err(error), _) => Err(error),
+        (Ok(_), None) => Err(io::Error::new(ErrorKind::BrokenPipe, "the command did not wait")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::proc::Stat;
+
+    #[test]
+    fn a_command_is_looked_at_before_it_is_its_program_and_goes_on_then() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exit 7"]);
+        let (mut child, name) = spawn_held(command, |process| {
+            thread::sleep(Duration::from_millis(20));
+            let stat = Stat::of(process).unwrap();
+            assert_eq!(stat.parent, std::process::id());
+            Ok::<_, ()>((process, stat.name))
+        })
+        .unwrap()
+        .unwrap();
+        assert_eq!(name.0, child.id());
+        assert_ne!(name.1, "sh", "it is not the program yet");
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn a_command_that_nobody_is_ready_for_does_not_run() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("echo ran >{}", file.path().display())]);
+        let failed = spawn_held(command, |_| Err::<(), _>("not ready")).unwrap();
+        assert_eq!(failed.map(drop), Err("not ready"));
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_the_systems_error() {
+        let spawned = spawn_held(Command::new("/no/such/program"), |_| Ok::<_, ()>(()));
+        assert_eq!(spawned.unwrap_err().kind(), ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,66 @@
+//! Places in code, each kept once.
+
+use std::collections::HashMap;
+
+use numalab_record::CodePlace;
+
+use crate::space::Space;
+
+/// Calls that were seen, by position.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Codes {
+    by_addresses: HashMap<Vec<u64>, usize>,
+    places: Vec<Vec<(usize, u64)>>,
+}
+
+impl Codes {
+    /// The position of calls, the innermost first. What lies at their addresses is what lay there
+    /// when they were seen first.
+    pub(crate) fn of(&mut self, calls: &[u64], space: &Space) -> usize {
+        if let Some(known) = self.by_addresses.get(calls) {
+            return *known;
+        }
+        let place = |(depth, address): (usize, &u64)| {
+            // Where a call returns to is behind it.
+            let address = if depth == 0 { *address } else { address.saturating_sub(1) };
+            space.at(address).map(|place| (place.region, place.offset))
+        };
+        self.places.push(calls.iter().enumerate().map_while(place).collect());
+        self.by_addresses.insert(calls.to_vec(), self.places.len() - 1);
+        self.places.len() - 1
+    }
+
+    /// Calls as places in files.
+    pub(crate) fn places(&self, code: usize, space: &Space) -> Vec<CodePlace> {
+        let place = |(region, offset): &(usize, u64)| CodePlace {
+            object: space.regions()[*region].name.clone(),
+            offset: *offset,
+            function: None,
+            line: None,
+        };
+        self.places.get(code).into_iter().flatten().map(place).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_host::perf::MapRecord;
+
+    use super::*;
+
+    #[test]
+    fn calls_are_kept_once_and_end_where_nothing_is_known() {
+        let mut space = Space::default();
+        let (start, end, offset) = (0x1000, 0x3000, 0x400);
+        let name = "/bin/a".to_owned();
+        space.take(&MapRecord { time_ns: 0, process: 1, start, end, offset, name });
+        let mut codes = Codes::default();
+        let first = codes.of(&[0x1010, 0x2000, 0x9000, 0x1020], &space);
+        assert_eq!(codes.of(&[0x1010, 0x2000, 0x9000, 0x1020], &space), first);
+        assert_ne!(codes.of(&[0x1010], &space), first);
+        let places = codes.places(first, &space);
+        let offsets: Vec<u64> = places.iter().map(|place| place.offset).collect();
+        assert_eq!(offsets, [0x410, 0x13ff], "the call is before where it returns to");
+        assert_eq!(places[0].object, "/bin/a");
+    }
+}

@@ -1,0 +1,66 @@
+//! A profile from what the memory emulator reports of a program.
+
+use numalab_record::profile::{
+    CannotSee, Ended, OtherProcess, PassedOver, Profile, ProfileSource, ProfiledNode, Target,
+};
+use numalab_record::{MemoryReport, ProgramMemory, RegionAccesses};
+
+/// What the emulator reported of the processes of a command.
+#[derive(Debug)]
+pub struct EmulatedRun {
+    /// The command.
+    pub command: Vec<String>,
+    /// How it ended.
+    pub ended: Ended,
+    /// For how long it ran, in ns of this machine's time.
+    pub watched_ns: u64,
+    /// The process that the profile is of.
+    pub main: MemoryReport,
+    /// The others.
+    pub others: Vec<MemoryReport>,
+    /// The nodes of the machine.
+    pub nodes: Vec<ProfiledNode>,
+    /// Better sources, and why they could not be used.
+    pub passed_over: Vec<PassedOver>,
+}
+
+impl From<EmulatedRun> for Profile {
+    fn from(run: EmulatedRun) -> Self {
+        let name = run.command.first().map(|program| file_name(program)).unwrap_or_default();
+        let others = run.others.iter().filter_map(|report| report.program.as_ref());
+        Self {
+            watched_ns: run.watched_ns,
+            ended: run.ended,
+            left: Vec::new(),
+            source: ProfileSource::Emulation { one_in: run.main.sample },
+            faults: None,
+            cannot_see: vec![CannotSee::ThisMachine],
+            passed_over: run.passed_over,
+            nodes: run.nodes,
+            latency_ns: run.main.machine.latency_ns,
+            others: others.map(|of| other(of, &name)).collect(),
+            name,
+            program: run.main.program.unwrap_or_default(),
+            thread_names: std::collections::BTreeMap::new(),
+            target: Target::Command(run.command),
+        }
+    }
+}
+
+fn file_name(program: &str) -> String {
+    program.rsplit('/').next().unwrap_or(program).to_owned()
+}
+
+/// A process that is a program of the command's, or became another one.
+fn other(program: &ProgramMemory, name: &str) -> OtherProcess {
+    let accesses = || program.regions.iter().flat_map(|region| &region.accesses);
+    let touches = program.regions.iter().flat_map(|region| &region.first_touches);
+    OtherProcess {
+        process: program.process,
+        name: program.became.as_deref().map_or_else(|| name.to_owned(), file_name),
+        busy_ns: program.threads.iter().map(|thread| thread.busy_ns).sum(),
+        accesses: accesses().map(RegionAccesses::all).sum(),
+        remote: accesses().filter(|by| by.is_remote()).map(RegionAccesses::all).sum(),
+        touched_pages: touches.map(|of| of.pages).sum(),
+    }
+}

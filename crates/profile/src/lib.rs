@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod choose;
+mod code;
+mod damon;
+mod emulated;
+mod error;
+mod follow;
+mod look;
+mod nodes;
+mod pages;
+mod program;
+mod referenced;
+mod resident;
+mod session;
+mod space;
+mod summary;
+mod threads;
+mod timeline;
+mod watch;
+
+pub use choose::{Choice, choose};
+pub use emulated::EmulatedRun;
+pub use error::ProfileError;
+pub use session::Watched;
+pub use watch::watch;

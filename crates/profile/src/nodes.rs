@@ -1,0 +1,48 @@
+//! The nodes of this machine.
+
+use std::collections::HashMap;
+
+use numalab_record::profile::ProfiledNode;
+use numalab_topology::{CpuSet, Machine};
+
+/// Which cpu is of which node, and whether there is a choice for memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Nodes {
+    of_cpu: HashMap<u32, u32>,
+    only: Option<u32>,
+    cpus: CpuSet,
+    /// All of them, with their cpus.
+    pub all: Vec<ProfiledNode>,
+}
+
+impl Nodes {
+    pub(crate) fn of(machine: &Machine) -> Self {
+        let of_cpu = machine.cpus.iter().filter_map(|cpu| Some((cpu.id.0, cpu.node?.0))).collect();
+        let memory = machine.memory_nodes();
+        let only = memory.first().filter(|_| memory.len() == 1);
+        let node =
+            |node: &numalab_topology::Node| ProfiledNode { node: node.id, cpus: node.cpus.clone() };
+        Self {
+            of_cpu,
+            only: only.map(|node| node.0),
+            cpus: machine.online_cpus(),
+            all: machine.nodes.iter().map(node).collect(),
+        }
+    }
+
+    /// The node of a cpu; of one that came online meanwhile, the first.
+    pub(crate) fn of_cpu(&self, cpu: u32) -> u32 {
+        let first = || self.all.first().map_or(0, |node| node.node.0);
+        self.of_cpu.get(&cpu).copied().unwrap_or_else(first)
+    }
+
+    /// The only node with memory, if it is the only one.
+    pub(crate) fn only(&self) -> Option<u32> {
+        self.only
+    }
+
+    /// Cpus that are online.
+    pub(crate) fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+}

@@ -1,0 +1,78 @@
+//! Where all pages of a process lie, by region: what `numa_maps` tells of each mapping.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::read_to_string;
+
+use numalab_host::proc::{MapsLine, numa_maps};
+use numalab_host::{base_page_bytes, page_nodes};
+
+use crate::follow::Follower;
+
+/// Pages that are asked for of a part of a mapping, at most.
+const ASKED: u64 = 4096;
+
+/// Pages by region and node.
+type Resident = BTreeMap<usize, BTreeMap<u32, u64>>;
+
+/// Looks where the pages of a process lie, with its mappings as they are now.
+pub(crate) fn look(follower: &mut Follower, process: u32, lines: &[MapsLine]) {
+    let Ok(text) = read_to_string(format!("/proc/{process}/numa_maps")) else { return };
+    let page_bytes = base_page_bytes();
+    let Some(program) = follower.living.get_mut(&process) else { return };
+    let ends: HashMap<u64, u64> = lines.iter().map(|line| (line.start, line.end)).collect();
+    let mut resident = Resident::new();
+    for mapping in numa_maps(&text, page_bytes).filter(|mapping| mapping.pages() > 0) {
+        let end = ends.get(&mapping.start).copied().unwrap_or(mapping.start + 1);
+        let parts = program.space.parts(mapping.start, end);
+        let mut add = |region, node, pages| {
+            *resident.entry(region).or_default().entry(node).or_default() += pages;
+        };
+        match parts.first() {
+            Some((.., region)) if parts.iter().all(|(.., other)| other == region) => {
+                for (node, bytes) in mapping.bytes_by_node() {
+                    add(*region, node.0, bytes / page_bytes);
+                }
+            }
+            _ => parts.iter().for_each(|(from, to, region)| {
+                for (node, pages) in asked(process, *from, *to, page_bytes) {
+                    add(*region, node, pages);
+                }
+            }),
+        }
+    }
+    // A process that is ending has none any more.
+    if !resident.is_empty() {
+        program.resident = resident;
+    }
+}
+
+/// The kernel joins neighbours to one mapping: pages spread over a part of it tell of that part.
+fn asked(process: u32, from: u64, to: u64, page_bytes: u64) -> BTreeMap<u32, u64> {
+    let step = ((to - from) / page_bytes).div_ceil(ASKED).max(1);
+    let stride = usize::try_from(step * page_bytes).unwrap_or(usize::MAX);
+    let addresses: Vec<u64> = (from..to).step_by(stride).collect();
+    let mut by_node = BTreeMap::new();
+    for node in page_nodes(process, &addresses).into_iter().flatten().flatten() {
+        *by_node.entry(node.0).or_default() += step;
+    }
+    by_node
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_host::Mapping;
+    use numalab_record::Pages;
+
+    use super::*;
+
+    #[test]
+    fn pages_of_a_part_of_a_mapping_are_counted_and_those_that_are_not_there_are_not() {
+        let mut mapping = Mapping::new(64 << 12, Pages::Base).unwrap();
+        mapping.as_bytes_mut()[..10 << 12].fill(1);
+        let start = mapping.span().address as u64;
+        let found = asked(std::process::id(), start, start + (32 << 12), 4096);
+        // Some containers forbid the call.
+        let pages: u64 = found.values().sum();
+        assert!(pages == 10 || found.is_empty(), "{found:?}");
+    }
+}

@@ -1,0 +1,165 @@
+//! From what was seen to a profile.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use numalab_host::{Interrupt, Root, base_page_bytes};
+use numalab_record::profile::{
+    CannotSee, FaultsSeen, OtherProcess, Profile, ProfileSource, SourceName, Target,
+};
+use numalab_topology::Machine;
+
+use crate::choose::Choice;
+use crate::damon::Damon;
+use crate::error::ProfileError;
+use crate::pages::MOST_PAGES;
+use crate::program::Program;
+use crate::session::{self, Seen, Source, Watched};
+use crate::summary::program_memory;
+
+/// Watches a program by the best of these sources that works: to its end, for so long, or until the
+/// user interrupts it. A command that has not ended then is ended, and so is what it leaves behind:
+/// this process adopts it.
+///
+/// # Errors
+/// [`ProfileError`].
+pub fn watch(
+    machine: &Machine,
+    watched: Watched<'_>,
+    choice: Choice,
+    limit: Option<Duration>,
+    interrupt: &Interrupt,
+) -> Result<Profile, ProfileError> {
+    let Choice { sources, mut passed_over } = choice;
+    let target = match watched {
+        Watched::Command(words) => Target::Command(words.to_vec()),
+        Watched::Process(process) => Target::Process {
+            process,
+            command: Root::live().arguments(process).unwrap_or_default(),
+        },
+    };
+    let seen = session::watch(machine, watched, &sources, limit, interrupt)?;
+    passed_over.extend(seen.passed_over.iter().cloned());
+    Ok(profile(target, seen, passed_over))
+}
+
+fn profile(
+    target: Target,
+    seen: Seen,
+    passed_over: Vec<numalab_record::profile::PassedOver>,
+) -> Profile {
+    let (begun_ns, ended_ns) = seen.times_ns;
+    let cannot_see = cannot_see(&seen);
+    let source = source(&seen);
+    let is_samples = source.name() == SourceName::Samples;
+    let faults = seen.has_faults.then_some(FaultsSeen {
+        lost: if is_samples { 0 } else { seen.lost.0 },
+        ..seen.follower.faults
+    });
+    let nodes = seen.follower.nodes.all.clone();
+    let mut programs = seen.follower.past;
+    programs.extend(seen.follower.living.into_values());
+    let again = programs.iter().map(|program| program.faults_again).sum();
+    let faults = faults.map(|faults| FaultsSeen { again, ..faults });
+    let others: Vec<OtherProcess> = programs.iter().map(other).collect();
+    let most = (0..programs.len())
+        .max_by_key(|at| (others[*at].accesses, others[*at].touched_pages, others[*at].busy_ns));
+    let most = most.unwrap_or(0);
+    let mut programs = programs.into_iter().enumerate();
+    let main = programs.find(|(at, _)| *at == most).map(|(_, program)| program);
+    let name = main.as_ref().map_or_else(String::new, |program| program.name.clone());
+    let names = |program: &Program| {
+        let named = program.threads.all().filter_map(|(of, seen)| Some((of, seen.name.clone()?)));
+        named.collect()
+    };
+    let thread_names = main.as_ref().map_or_else(BTreeMap::new, names);
+    let page_bytes = base_page_bytes();
+    let others = others.into_iter().enumerate().filter(|(at, _)| *at != most);
+    Profile {
+        target,
+        watched_ns: ended_ns - begun_ns,
+        ended: seen.ended,
+        left: seen.left,
+        source,
+        faults,
+        cannot_see,
+        passed_over,
+        nodes,
+        latency_ns: Vec::new(),
+        name,
+        program: main
+            .map(|program| program_memory(program, ended_ns, page_bytes))
+            .unwrap_or_default(),
+        thread_names,
+        others: others.map(|(_, other)| other).collect(),
+    }
+}
+
+fn other(program: &Program) -> OtherProcess {
+    let (accesses, remote) = program.accesses();
+    OtherProcess {
+        process: program.process,
+        name: program.name.clone(),
+        busy_ns: program.threads.busy_ns(),
+        accesses,
+        remote,
+        touched_pages: program.touches.values().sum(),
+    }
+}
+
+fn source(seen: &Seen) -> ProfileSource {
+    match &seen.source {
+        Source::Samples(unit) => ProfileSource::Samples {
+            unit: unit.kind,
+            events: unit.events.iter().map(numalab_host::perf::MemoryEvent::told).collect(),
+            taken: seen.follower.samples,
+            lost: seen.lost.0,
+            throttled: seen.lost.1,
+        },
+        Source::Faults { balancing } => ProfileSource::Faults { balancing: *balancing },
+        Source::Damon(damon) => {
+            ProfileSource::Damon { sample_us: Damon::SAMPLE_US, rounds: damon.rounds }
+        }
+        Source::Referenced(referenced) => ProfileSource::Referenced {
+            rounds: referenced.rounds,
+            interval_ns: referenced.interval_ns(),
+            soft_dirty: referenced.soft_dirty,
+        },
+    }
+}
+
+/// What cannot be seen by this source, and what turned out not to be.
+fn cannot_see(seen: &Seen) -> Vec<CannotSee> {
+    let by_source = match &seen.source {
+        Source::Samples(unit) => {
+            let fastest = unit.events.iter().filter_map(|event| event.least_latency_cycles);
+            let fast = fastest.max().map(|cycles| CannotSee::FastLoads { cycles });
+            fast.into_iter().collect()
+        }
+        Source::Faults { balancing: true } => {
+            vec![CannotSee::HowOften, CannotSee::LoadsFromStores]
+        }
+        Source::Faults { balancing: false } => {
+            vec![CannotSee::LaterAccesses, CannotSee::LoadsFromStores]
+        }
+        Source::Damon(_) => {
+            vec![CannotSee::HowOften, CannotSee::LoadsFromStores, CannotSee::Threads]
+        }
+        Source::Referenced(referenced) => {
+            let loads = (!referenced.soft_dirty).then_some(CannotSee::LoadsFromStores);
+            let always = [CannotSee::HowOften, CannotSee::Threads];
+            always.into_iter().chain(loads).collect::<Vec<_>>()
+        }
+    };
+    let touches = if seen.has_faults {
+        CannotSee::CallsWithoutFramePointers
+    } else {
+        CannotSee::FirstTouches
+    };
+    let mut programs = seen.follower.past.iter().chain(seen.follower.living.values());
+    let is_cut = programs.any(|program| program.pages.is_cut);
+    let cut = is_cut.then_some(CannotSee::PagesBeyond { most: MOST_PAGES as u64 });
+    let always = [CannotSee::Waiting, CannotSee::HeapSites, touches];
+    let found = seen.follower.cannot_see.iter().cloned();
+    by_source.into_iter().chain(always).chain(cut).chain(found).collect()
+}

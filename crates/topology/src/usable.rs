@@ -1,0 +1,91 @@
+//! The part of a machine that a process may use.
+
+use alloc::vec::Vec;
+
+use crate::cpu::Cpu;
+use crate::id_set::CpuSet;
+use crate::machine::Machine;
+use crate::node::Node;
+
+impl Machine {
+    /// The machine without the cpus and the memory that the calling process may not use, and without
+    /// nodes of which nothing is left; all of it where nothing says what is allowed. Ids stay.
+    #[must_use]
+    pub fn usable_part(&self) -> Self {
+        let (cpus, memory) = (self.usable_cpus(), self.usable_memory_nodes());
+        let node = |node: &Node| Node {
+            cpus: node.cpus.intersection(&cpus),
+            memory_bytes: if memory.contains(node.id) { node.memory_bytes } else { 0 },
+            ..node.clone()
+        };
+        let is_of_use =
+            |node: &Node| node.online && (!node.cpus.is_empty() || node.memory_bytes > 0);
+        let nodes: Vec<Node> = self.nodes.iter().map(node).filter(is_of_use).collect();
+        let kept: Vec<usize> = nodes.iter().filter_map(|node| self.node_index(node.id)).collect();
+        let is_there = |id| nodes.iter().any(|node| node.id == id);
+        let left = |set: &CpuSet| set.intersection(&cpus);
+        let mut caches = self.caches.clone();
+        caches.iter_mut().for_each(|cache| cache.cpus = left(&cache.cpus));
+        caches.retain(|cache| !cache.cpus.is_empty());
+        let mut access = self.access.clone();
+        access.retain(|access| is_there(access.initiator) && is_there(access.target));
+        let is_usable = |cpu: &&Cpu| cpus.contains(cpu.id);
+        Self {
+            cpus: self.cpus.iter().filter(is_usable).cloned().collect(),
+            distances: self.distances.among(&kept),
+            caches,
+            access,
+            nodes,
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use crate::{Allowed, CpuId, NodeId, UniformMachine};
+    use crate::{EmulatedNodes, EmulationSpec};
+
+    use super::*;
+
+    /// Three nodes of two cpus each.
+    fn machine() -> Machine {
+        let base = UniformMachine {
+            cpus: 6,
+            threads_per_core: 1,
+            packages: 3,
+            l3_groups: 3,
+            memory_bytes: 3 << 30,
+        };
+        let spec = EmulationSpec { nodes: EmulatedNodes::Equal(3), distances: None };
+        spec.emulate(&base.build().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_allowed_is_left_with_its_ids() {
+        let allowed = |cpus: &str, nodes: &str| {
+            let allowed =
+                Allowed { cpus: cpus.parse().unwrap(), memory_nodes: nodes.parse().unwrap() };
+            Machine { allowed: Some(allowed), ..machine() }.usable_part()
+        };
+        let part = allowed("3-5", "1-2");
+        assert_eq!(
+            part.nodes.iter().map(|node| node.id).collect::<Vec<_>>(),
+            [NodeId(1), NodeId(2)]
+        );
+        assert_eq!(part.cpus.iter().map(|cpu| cpu.id.0).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(part.distance(NodeId(1), NodeId(2)), machine().distance(NodeId(1), NodeId(2)));
+        assert_eq!(part.node(NodeId(1)).unwrap().cpus.iter().collect::<Vec<_>>(), [CpuId(3)]);
+        assert!(part.caches.iter().all(|cache| !cache.cpus.contains(CpuId(2))));
+        let far = allowed("0", "2");
+        let shape: Vec<_> = far.nodes.iter().map(|n| (n.cpus.len(), n.memory_bytes > 0)).collect();
+        assert_eq!(shape, vec![(1, false), (0, true)]);
+    }
+
+    #[test]
+    fn a_machine_that_says_nothing_is_all_of_use() {
+        assert_eq!(machine().usable_part(), machine());
+    }
+}

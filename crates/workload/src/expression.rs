@@ -1,0 +1,81 @@
+//! A regular expression that finds a number.
+
+use regex::{Regex, RegexBuilder};
+
+use crate::error::{ExpressionError, OutputError};
+use crate::number;
+
+/// A regular expression with one group in parentheses, the number: `rate:\s+([0-9.]+)`.
+///
+/// `^` and `$` are the ends of a line.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    regex: Regex,
+}
+
+impl Expression {
+    /// Reads a regular expression, of the syntax of <https://docs.rs/regex>.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Malformed`] with what is wrong, [`ExpressionError::Groups`] unless there is
+    /// exactly one group.
+    pub fn parse(text: &str) -> Result<Self, ExpressionError> {
+        let expression = text.to_owned();
+        let regex = RegexBuilder::new(text).multi_line(true).build().map_err(|error| {
+            // Its first lines repeat the expression and point into it.
+            let reason = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
+            ExpressionError::Malformed { expression: text.to_owned(), reason }
+        })?;
+        match regex.captures_len() - 1 {
+            1 => Ok(Self { regex }),
+            count => Err(ExpressionError::Groups { expression, count }),
+        }
+    }
+
+    /// The number in the group of the last match.
+    ///
+    /// # Errors
+    /// [`OutputError::Missing`] if nothing matches, [`OutputError::NoNumber`] if the group is none.
+    pub fn last(&self, metric: &str, text: &str) -> Result<f64, OutputError> {
+        let found = self.regex.captures_iter(text).filter_map(|found| found.get(1)).last();
+        match found {
+            Some(group) => number::whole(metric, group.as_str()),
+            None => Err(OutputError::missing(metric, "a match of its regular expression", text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last(expression: &str, text: &str) -> Result<f64, String> {
+        let parsed = Expression::parse(expression).map_err(|error| error.to_string())?;
+        parsed.last("rate", text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_number_is_the_group_of_the_last_match() {
+        let log = "step 1: 12.5 it/s\nstep 2: 1.3e1 it/s (warm)\n";
+        assert_eq!(last(r"^step \d+: (\S+) it/s", log), Ok(13.0));
+        assert_eq!(last(r"(?:took|time) (\d+)$", "took 7\ntime 9 s"), Ok(7.0));
+    }
+
+    #[test]
+    fn what_does_not_match_or_is_no_number_is_said() {
+        let error = last(r"rate (\d+)", "nothing").unwrap_err();
+        assert!(error.contains("expected a match of its regular expression"), "{error}");
+        let error = last(r"rate (\w+)", "rate fast").unwrap_err();
+        assert!(error.contains("rate is \"fast\", expected a finite number"), "{error}");
+    }
+
+    #[test]
+    fn an_expression_has_one_group() {
+        for (text, count) in [("rate", 0), (r"(\d+)/(\d+)", 2)] {
+            let error = Expression::parse(text).unwrap_err();
+            assert_eq!(error, ExpressionError::Groups { expression: text.to_owned(), count });
+        }
+        let error = Expression::parse("rate (").unwrap_err().to_string();
+        assert!(error.contains("\"rate (\"") && error.contains("unclosed group"), "{error}");
+    }
+}
