@@ -16,8 +16,8 @@ use super::thread::Thread;
 use super::time_line::TimeLine;
 use super::turns::Born;
 
-/// A page goes to another node when that waits for it longer than its own by a quarter and by this,
-/// in ps: pages that all use stay.
+/// A page goes to another node when that would wait for it longer than its own, if both were as near,
+/// by a quarter and by this, in ps: pages that all use stay.
 const SETTLES_PS: u64 = 500_000;
 /// Calls that are told of a place in the code.
 pub const MOST_CALLERS: usize = 12;
@@ -184,7 +184,10 @@ impl World {
         }
         let waits_ps = found.used.seen().memory_ps;
         let longest = waits_ps[own] + waits_ps[own] / 4 + SETTLES_PS;
-        if waits_ps[home] <= longest {
+        // Who is far from it waits longer for as many accesses.
+        let latency_ns = &self.engine.arguments.machine.latency_ns;
+        let nearer = latency_ns[own][own] / latency_ns[home][own].max(f64::MIN_POSITIVE);
+        if waits_ps[home] as f64 * nearer.min(1.0) <= longest as f64 {
             return;
         }
         if let Some(page) = self.space.move_page(found.number, home) {
