@@ -51,13 +51,7 @@ pub struct Overlap {
 impl Overlap {
     /// Time that is not hidden of a miss by the vCPU's `instruction`th instruction.
     #[inline]
-    pub fn exposed_ps(
-        &mut self,
-        cost_ps: u64,
-        instruction: u64,
-        most: u32,
-        ps_each: u64,
-    ) -> u64 {
+    pub fn exposed_ps(&mut self, cost_ps: u64, instruction: u64, most: u32, ps_each: u64) -> u64 {
         let since = instruction.saturating_sub(self.last_miss).min(u64::from(most));
         self.last_miss = self.last_miss.max(instruction);
         cost_ps.saturating_sub(since * ps_each)

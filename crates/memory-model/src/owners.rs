@@ -227,7 +227,9 @@ mod tests {
         let owners = Owners::new(4096);
         let lines = || (0..4_u64).flat_map(|node| (0..1024).map(move |line| (node << 24) + line));
         lines().for_each(|line| assert_eq!(owners.store(line, who(1), 0), Found::Free));
-        let known = lines().filter(|line| owners.load(*line, who(0)) == Found::WrittenBy(who(1), 0)).count();
+        let known = lines()
+            .filter(|line| owners.load(*line, who(0)) == Found::WrittenBy(who(1), 0))
+            .count();
         assert!(known > 3500, "{known} of 4096 in four places for each");
     }
 }

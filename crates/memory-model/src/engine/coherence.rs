@@ -27,7 +27,12 @@ impl Active<'_> {
     /// What an access that would begin at `begin_ps` must take from another vCPU, if anything;
     /// `own` says whether a cache of its own had the line.
     #[inline]
-    pub(super) fn transfer(&mut self, access: Access, begin_ps: u64, own: bool) -> Option<Transfer> {
+    pub(super) fn transfer(
+        &mut self,
+        access: Access,
+        begin_ps: u64,
+        own: bool,
+    ) -> Option<Transfer> {
         let engine = self.engine;
         let looks = self.state.look(access.address, access.kind);
         let owners = engine.owners.as_ref()?;

@@ -30,7 +30,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// What each vCPU comes to and has counted, and how many accesses went the quick way.
 fn run(machine: &str, steps: &[Step], quickly: bool) -> (Vec<[u64; 5]>, usize) {
     let engine = engine_of(machine).for_threads();
-    let [follow, read, store, stream] = [FOLLOW, READ, STORE, STREAM].map(|code| block_of(&[code, COUNT, STEP]));
+    let [follow, read, store, stream] =
+        [FOLLOW, READ, STORE, STREAM].map(|code| block_of(&[code, COUNT, STEP]));
     let mut known = HashMap::new();
     let (mut quick, mut last) = (0, None);
     for step in steps {
@@ -51,9 +52,8 @@ fn run(machine: &str, steps: &[Step], quickly: bool) -> (Vec<[u64; 5]>, usize) {
         let by = By { accessor: flow.accessors.first().copied(), behind: 2 };
         let same = last.replace(place) == Some(place);
         let known_line = known.get(&place).filter(|_| quickly);
-        let found = known_line.filter(|of| {
-            same || active.translates(of) && active.finds(of, address)
-        });
+        let found =
+            known_line.filter(|of| same || active.translates(of) && active.finds(of, address));
         let hit = found.and_then(|of| active.again(of, address, step.kind, &by));
         if hit.is_some() {
             let counts = [Kind::Load, Kind::Store].map(|kind| u64::from(kind == step.kind));
