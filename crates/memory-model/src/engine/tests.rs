@@ -198,7 +198,7 @@ fn turn_ns(
     for turn in 0..turns {
         engine.block_of(0, flow);
         for (position, address) in (0..).zip(loads(turn)) {
-            load(&engine, 0, address, position);
+            load(engine, 0, address, position);
         }
     }
     (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / turns as f64
