@@ -9,6 +9,7 @@
 
 mod cxl;
 mod domains;
+mod gallery;
 mod guest;
 mod lab;
 mod like;

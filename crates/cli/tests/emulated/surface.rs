@@ -27,10 +27,21 @@ impl Surface<'_> {
     /// How far latency has risen when so many 10^6 bytes a second are read and written; `None` where
     /// memory saturates. Between curves by the share of writes, each at the same part of its peak.
     pub fn rise_ns(&self, read_mb_s: f64, written_mb_s: f64) -> Option<f64> {
+        if self.curves.is_empty() {
+            return Some(0.0);
+        }
         let moved = read_mb_s + written_mb_s;
         let writes_percent = 100.0 * written_mb_s / moved;
         let part = moved / self.peak_mb_s(writes_percent);
         (part < SATURATED).then(|| self.between(writes_percent, |curve| risen_ns(curve, part)))
+    }
+
+    /// How far latency has risen when so many 10^6 bytes a second are read, up to the peak; `None`
+    /// beyond. Without curves there is no limit.
+    pub fn rise_to_peak_ns(&self, read_mb_s: f64) -> Option<f64> {
+        let Some(curve) = self.curves.first() else { return Some(0.0) };
+        let part = read_mb_s / peak_mb_s(curve);
+        (part <= 1.0).then(|| risen_ns(curve, part))
     }
 
     fn between(&self, writes_percent: f64, value: impl Fn(&Curve) -> f64) -> f64 {

@@ -124,7 +124,8 @@ impl Active<'_> {
             return Step::default();
         }
         let mut step = engine.take_turn(self.vcpu, self.time_ps.get());
-        let spins = self.state.spins();
+        // Without owners of lines nobody is seen to wait.
+        let spins = engine.owners.is_some() && self.state.spins();
         let begun = self.begin(instructions, flow, None);
         if spins {
             // Who waits for another one lets it run, and holds nobody up.

@@ -354,3 +354,14 @@ fn who_waits_for_a_line_ends_its_turn_and_goes_on_when_the_line_was_written() {
     // Eight instructions run beside it.
     assert!((14_000..24_000).contains(&late_ps), "{late_ps} ps after it was written");
 }
+
+#[test]
+fn where_lines_have_no_owners_nobody_is_seen_to_wait() {
+    let engine = engine("mode=virtual,caches=1:32K:8:64:cpu:1");
+    let look = |_| {
+        let over = engine.block(1, 1).over;
+        load(&engine, 1, 0, 0);
+        over
+    };
+    assert!(!(0..100).any(look), "its turn ends by time alone");
+}
