@@ -44,7 +44,7 @@ pub(crate) struct ProfileArgs {
     /// A process that is running, with all its threads
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// Look for so long, such as 10s; a command that still runs then is ended
+    /// How long to look, such as 10s; a command that still runs then is ended
     #[arg(long = "for", value_name = "TIME", value_parser = value::duration)]
     pub for_: Option<Duration>,
     /// What the figures come from

@@ -7,7 +7,7 @@ use super::thread::Thread;
 /// Stretches are joined in pairs when there are more: fewer than a screen has columns.
 const MOST: usize = 240;
 /// How long a stretch is at first, in ps.
-const FIRST_PS: u64 = 50_000_000;
+const FIRST_PS: u64 = 10_000_000;
 
 /// What was seen of a thread by the end of the last stretch.
 #[derive(Clone, Debug, Default)]

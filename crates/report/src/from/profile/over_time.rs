@@ -120,8 +120,8 @@ fn name(summary: &ProfileSummary<'_>, position: usize) -> String {
 pub(super) fn phases(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     let table = Table::new("Phases: stretches of time in which the same regions are used alike")
         .words("phase")
-        .figures("from, s")
-        .figures("to, s")
+        .figures("from")
+        .figures("to")
         .figures("threads")
         .figures(counted(&profile.source))
         .figures("remote")
@@ -139,8 +139,8 @@ pub(super) fn phases(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
         let waiting = phase.waited_ns.map(|ns| ns as f64 / phase.busy_ns.max(1) as f64);
         vec![
             (at + 1).to_string(),
-            figure(phase.begin_ns as f64 / 1e9),
-            figure(phase.end_ns as f64 / 1e9),
+            super::words::time(phase.begin_ns),
+            super::words::time(phase.end_ns),
             figure(phase.busy_ns as f64 / 1e9 / seconds),
             super::words::short_count(all),
             remote,
