@@ -18,7 +18,7 @@ use super::turns::Born;
 
 /// A page goes to another node when that would wait for it longer than its own, if both were as near,
 /// by a quarter and by this, in ps: pages that all use stay.
-const SETTLES_PS: u64 = 250_000;
+const SETTLES_PS: u64 = 500_000;
 /// Calls that are told of a place in the code.
 pub const MOST_CALLERS: usize = 12;
 
