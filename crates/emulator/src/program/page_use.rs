@@ -131,6 +131,13 @@ impl PageUse {
         usize::try_from(self.first.get()).unwrap_or(0)
     }
 
+    /// Whether nobody but the thread that touched it first has used it, and the thread of this seat is
+    /// another one.
+    pub fn is_handed_to(&self, seat: usize) -> bool {
+        let users: u32 = self.threads.iter().map(|word| word.get().count_ones()).sum();
+        users == 1 && self.first() != seat
+    }
+
     /// The page lies there now.
     pub fn moved(&self, page: Page) {
         self.node.set(page.node as u64);
@@ -246,6 +253,15 @@ mod tests {
             page.pass(*seat, 8, *kind, turn * apart_ps) == Line::Contended(true)
         };
         all.filter(pass).count()
+    }
+
+    #[test]
+    fn a_page_is_handed_to_the_first_one_that_uses_it_after_another() {
+        let page = PageUse::new(0, on(0), 7);
+        page.uses(7, 0);
+        assert!(page.is_handed_to(8) && !page.is_handed_to(7));
+        page.uses(8, 1);
+        assert!(!page.is_handed_to(8) && !page.is_handed_to(9));
     }
 
     #[test]

@@ -221,8 +221,15 @@ impl World {
             self.regions.touched(region, seat, made.by.address, callers);
             self.pages.add(number, region, page, seat)
         });
+        let home = thread.home;
+        let is_handed = self.follows_users && !page.bound && used.is_handed_to(seat);
+        let taken = (is_handed && page.node != home).then(|| self.space.move_page(number, home));
+        if let Some(Some(_)) = taken {
+            self.forget();
+        }
+        let page = taken.flatten().unwrap_or(page);
         used.moved(page);
-        used.uses(seat, thread.home);
+        used.uses(seat, home);
         let packed = self.engine.packed_node(used.first());
         let elsewhere = elsewhere(&self.engine.arguments.beside, number, page, (block, packed));
         let slot = u32::try_from(region * self.nodes + page.node).ok()?;
