@@ -224,6 +224,18 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_nodes_use_alike_lie_with_any_of_their_users_whoever_waits_longer_for_them() {
+        let mut program = program(1000, Sharing::Read, 1);
+        let touched = Candidate::FirstTouch { line: None, region: String::new() };
+        // Node 0 is so near to them that it waits half as long for as many.
+        program.regions[0].pages[0].waits[0].memory_ns = 1000;
+        let (found, spread) = (change(&touched, &program), change(&interleave(), &program));
+        assert!(found < -10.0 && (found - spread).abs() < 0.1, "{found} and {spread}");
+        program.regions[0].pages[0].waits[0].memory_ns = 500;
+        assert!(change(&touched, &program) < 1.5 * found, "they are those of node 1");
+    }
+
+    #[test]
     fn what_is_likely_to_gain_is_worth_a_trial_and_nodes_that_are_alike_one() {
         let of_all = program(1000, Sharing::Read, 0);
         let mut advice = advice(&of_all, machine());

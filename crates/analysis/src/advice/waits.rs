@@ -9,15 +9,15 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::{PagesAlike, ProgramMemory, Region, RegionAccesses, Sharing};
+use numalab_record::{NodeWaits, PagesAlike, ProgramMemory, Region, RegionAccesses, Sharing};
 
 use super::Candidate;
 use super::bound::bound_part;
 use super::demand::Demand;
 use super::machine::MachineCosts;
 
-/// Who waits for pages less than others by less than this factor may as well touch them first.
-const AS_LONG: f64 = 1.25;
+/// Who uses pages less than others by less than this factor may as well touch them first.
+const AS_MUCH: f64 = 1.25;
 
 /// What each thread would save, in ns; negative for what it would lose.
 pub(super) fn saved_ns(
@@ -138,7 +138,7 @@ fn ratio(
             if can_follow(pages) && pages.main_node == accesses.cpu_node { own / now } else { 1.0 }
         }),
         Candidate::FirstTouch { .. } => by_pages(region, accesses, |pages| {
-            mean_ns(machine, accesses.cpu_node, &first_touchers(pages)) / now
+            mean_ns(machine, accesses.cpu_node, &first_touchers(pages, machine)) / now
         }),
         Candidate::Replicate { .. } => {
             let own = latency(accesses.cpu_node, accesses.cpu_node);
@@ -170,15 +170,18 @@ pub(super) fn can_follow(pages: &PagesAlike) -> bool {
     is_of_one && pages.main_node != pages.memory_node && !pages.bound
 }
 
-/// The nodes any of which may touch pages first: that which waits for them most, and all that wait
-/// about as long. Pages that the program bound stay.
-fn first_touchers(pages: &PagesAlike) -> Vec<u32> {
+/// The nodes any of which may touch pages first: that which would wait for them most if they were as
+/// near to all, and all that would wait about as long. Pages that the program bound stay.
+fn first_touchers(pages: &PagesAlike, machine: &MachineCosts) -> Vec<u32> {
     if pages.bound {
         return vec![pages.memory_node];
     }
-    let longest = pages.waits.iter().map(|waits| waits.memory_ns).max().unwrap_or(0) as f64;
-    let as_long = pages.waits.iter().filter(|of| of.memory_ns as f64 * AS_LONG > longest);
-    let nodes: Vec<u32> = as_long.map(|waits| waits.cpu_node).collect();
+    let use_of = |waits: &NodeWaits| {
+        waits.memory_ns as f64 / latency_ns(machine, waits.cpu_node, pages.memory_node)
+    };
+    let most = pages.waits.iter().map(use_of).fold(0.0, f64::max);
+    let as_much = pages.waits.iter().filter(|of| use_of(of) * AS_MUCH > most);
+    let nodes: Vec<u32> = as_much.map(|waits| waits.cpu_node).collect();
     if nodes.is_empty() { vec![pages.main_node] } else { nodes }
 }
 
