@@ -55,7 +55,7 @@ fn a_program_is_told_the_cpus_of_the_machine_and_openmp_uses_them() {
 }
 
 #[test]
-fn sysbench_measures_the_time_of_the_machine_and_the_same_each_time() {
+fn sysbench_measures_the_time_of_the_machine_and_about_the_same_each_time() {
     let Some(lab) = lab() else { return };
     let words = ["sysbench", "mutex", "--threads=4", "--mutex-num=8", "--mutex-locks=200"];
     let words = [&words[..], &["--mutex-loops=10", "run"]].concat();
@@ -64,12 +64,13 @@ fn sysbench_measures_the_time_of_the_machine_and_the_same_each_time() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{text}");
         let line = text.lines().find(|line| line.contains("total time:")).expect("a time");
-        line.split_whitespace().last().expect("a word").to_owned()
+        let seconds = line.split_whitespace().last().expect("a word").trim_end_matches('s');
+        seconds.parse::<f64>().expect("seconds")
     };
-    let first = total();
-    let seconds: f64 = first.trim_end_matches('s').parse().expect("seconds");
-    assert!(seconds > 0.0 && seconds < 0.1, "{first}: of the machine, not of the emulator");
-    assert_eq!(total(), first);
+    let (first, second) = (total(), total());
+    assert!(first > 0.0 && first < 0.1, "{first} s: of the machine, not of the emulator");
+    // It prints tenths of a millisecond.
+    assert!((first - second).abs() <= 1.1e-4 + 0.02 * first, "{first} and {second} s");
 }
 
 #[test]
