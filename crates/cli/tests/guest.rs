@@ -238,7 +238,8 @@ fn a_thread_far_from_its_memory_is_found_and_told_within_a_guest_of_four_nodes()
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("on node 3; ") && words.contains("lies on node 0"), "{text}");
     let process = lab.found("process.json");
-    assert!(process["own_bytes_by_node"]["0"].as_u64() >= Some(64 << 20), "{process}");
+    // It may be seen while it still fills its first 64 MiB.
+    assert!(process["own_bytes_by_node"]["0"].as_u64() >= Some(32 << 20), "{process}");
     let mend = process["findings"][0]["mend"].as_str().expect("a command");
     // Which one depends on where the process's other thread was seen.
     let commands = ["numactl", "migratepages", "taskset"];
