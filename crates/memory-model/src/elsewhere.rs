@@ -167,13 +167,8 @@ impl Elsewhere {
 
     /// An access that the core made.
     pub(crate) fn access(&mut self, went: Went, line: Line, nearest_ps: u64) {
+        let (reached_ps, mut issue_ps, mut begin_ps) = self.reaches(&went);
         let pipeline = &mut self.pipeline;
-        let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
-        let mut issue_ps = pipeline.issue_ps(went.position, reached_ps);
-        let mut begin_ps = match went.walk_ps {
-            0 => issue_ps,
-            takes_ps => pipeline.walked_ps(issue_ps, takes_ps),
-        };
         let under_way = pipeline.under_way_ps(went.line, begin_ps);
         let cost_ps = match (line, under_way) {
             (Line::Core { after_ps, takes_ps }, _) => {
@@ -200,19 +195,22 @@ impl Elsewhere {
 
     /// A store past the caches that the core made.
     pub(crate) fn write(&mut self, went: Went, written: Written) {
+        let (reached_ps, mut issue_ps, mut begin_ps) = self.reaches(&went);
         let pipeline = &mut self.pipeline;
-        let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
-        let mut issue_ps = pipeline.issue_ps(went.position, reached_ps);
-        let mut begin_ps = match went.walk_ps {
-            0 => issue_ps,
-            takes_ps => pipeline.walked_ps(issue_ps, takes_ps),
-        };
         if let Written::Line { takes_ps } = written {
             issue_ps = pipeline.room_ps(issue_ps, went.instruction);
             begin_ps = begin_ps.max(issue_ps);
             pipeline.write(begin_ps + takes_ps);
         }
         self.takes(issue_ps - reached_ps, went.waited_ps);
+    }
+
+    /// When it comes to an access, can issue it, and has translated its address.
+    #[inline]
+    fn reaches(&mut self, went: &Went) -> (u64, u64, u64) {
+        let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
+        let issue_ps = self.pipeline.issue_ps(went.position, reached_ps);
+        (reached_ps, issue_ps, self.pipeline.walked_ps(issue_ps, went.walk_ps))
     }
 
     /// It waits so long where the core does otherwise.

@@ -188,8 +188,13 @@ impl Pipeline {
         written_ps.unwrap_or_else(|| self.fills.swap_remove(first).done_ps)
     }
 
-    /// When a walk of page tables ends that could begin at `now_ps` and takes this long.
+    /// When a walk of page tables ends that could begin at `now_ps` and takes this long; at once if it
+    /// takes nothing, as there is none then.
+    #[inline]
     pub fn walked_ps(&mut self, now_ps: u64, takes_ps: u64) -> u64 {
+        if takes_ps == 0 {
+            return now_ps;
+        }
         let Some(first) = self.walkers.iter_mut().min() else { return now_ps + takes_ps };
         *first = now_ps.max(*first) + takes_ps;
         *first

@@ -34,6 +34,20 @@ pub(super) struct Found {
     pub place: u32,
 }
 
+/// An access that a core has come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reached {
+    /// Number of its instruction, and when that came up.
+    pub instruction: u64,
+    pub reached_ps: u64,
+    /// When it can be issued.
+    pub issue_ps: u64,
+    /// What a walk of page tables takes, where the translation is then, and when it is known.
+    pub walk_ps: u64,
+    pub translated: TlbPlace,
+    pub begin_ps: u64,
+}
+
 impl Active<'_> {
     /// An access through caches and queues.
     pub(super) fn modelled(&mut self, access: Access, target: usize) -> Outcome {
@@ -97,12 +111,8 @@ impl Active<'_> {
     ) -> Outcome {
         let (engine, position) = (self.engine, access.position);
         let line = access.address >> engine.line_shift;
-        let instruction = self.state.instruction(position);
-        let reached_ps = self.state.reached_ps(position, self.time_ps.get(), engine.ps_own);
-        let Some(pipeline) = &self.state.pipeline else { return Outcome::default() };
-        let mut issue_ps = pipeline.issue_ps(position, reached_ps);
-        let (walk_ps, translated) = self.translation_ps(access, issue_ps);
-        let mut begin_ps = self.walked_ps(issue_ps, walk_ps);
+        let Some(reached) = self.reaches(access) else { return Outcome::default() };
+        let Reached { instruction, reached_ps, mut issue_ps, walk_ps, mut begin_ps, .. } = reached;
         let translation_ps = begin_ps - issue_ps;
         let found = self.hit(access.address);
         let nearest_ps = self.nearest_ps;
@@ -153,7 +163,7 @@ impl Active<'_> {
             own_wait_ps: goes_on_ps - issue_ps,
             resumed_ps: issue_ps,
             done_ps,
-            known: Some(self.known(&access, translated, found)),
+            known: Some(self.known(&access, reached.translated, found)),
         }
     }
 
@@ -165,13 +175,18 @@ impl Active<'_> {
         Known { translated, cached: found.place, written }
     }
 
-    /// When a walk of page tables ends that takes so long, if there is one.
+    /// When the vCPU comes to an access, can issue it, and has translated its address; none without a
+    /// core.
     #[inline]
-    pub(super) fn walked_ps(&mut self, issue_ps: u64, walk_ps: u64) -> u64 {
-        match (&mut self.state.pipeline, walk_ps) {
-            (_, 0) | (None, _) => issue_ps,
-            (Some(pipeline), takes_ps) => pipeline.walked_ps(issue_ps, takes_ps),
-        }
+    pub(super) fn reaches(&mut self, access: Access) -> Option<Reached> {
+        let position = access.position;
+        let instruction = self.state.instruction(position);
+        let time_ps = self.time_ps.get();
+        let reached_ps = self.state.reached_ps(position, time_ps, self.engine.ps_own);
+        let issue_ps = self.state.pipeline.as_ref()?.issue_ps(position, reached_ps);
+        let (walk_ps, translated) = self.translation_ps(access, issue_ps);
+        let begin_ps = self.state.pipeline.as_mut()?.walked_ps(issue_ps, walk_ps);
+        Some(Reached { instruction, reached_ps, issue_ps, walk_ps, translated, begin_ps })
     }
 
     fn fills(&mut self, line: u64, done_ps: u64, instruction: u64) {

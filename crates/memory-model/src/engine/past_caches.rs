@@ -1,5 +1,6 @@
 //! Stores past the caches: lines that are written without being read, and that no cache keeps.
 
+use super::charge::Reached;
 use super::{Access, Active};
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There, Went, Written};
@@ -16,12 +17,8 @@ impl Active<'_> {
         shadow: Option<(&mut Shadow, &[There])>,
     ) -> Outcome {
         let (engine, position) = (self.engine, access.position);
-        let instruction = self.state.instruction(position);
-        let reached_ps = self.state.reached_ps(position, self.time_ps.get(), engine.ps_own);
-        let Some(pipeline) = &self.state.pipeline else { return Outcome::default() };
-        let mut issue_ps = pipeline.issue_ps(position, reached_ps);
-        let (walk_ps, _) = self.translation_ps(access, issue_ps);
-        let mut begin_ps = self.walked_ps(issue_ps, walk_ps);
+        let Some(reached) = self.reaches(access) else { return Outcome::default() };
+        let Reached { instruction, reached_ps, mut issue_ps, walk_ps, mut begin_ps, .. } = reached;
         let translation_ps = begin_ps - issue_ps;
         let piece = Piece::new(access.address, bytes, engine.line_shift, instruction);
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
