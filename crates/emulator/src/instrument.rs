@@ -53,12 +53,15 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
     // SAFETY: the block is valid during this call, and so are its instructions, whose
     // numbers are below its count. What is passed on is a number, not a pointer.
     unsafe {
-        let flow = if open { flow_through(plugin, block) } else { None };
+        let count = (api.block_instructions)(block);
+        let mut flow = None;
         if open {
-            let (execute, data) = block_begins(plugin, block, flow);
+            let is_looked_at = plugin.flows.is_some() || plugin.program.is_some();
+            let code = if is_looked_at { code_of(plugin, block) } else { Vec::new() };
+            flow = flow_through(plugin, &code);
+            let (execute, data) = block_begins(plugin, (count, &code), flow);
             (api.register_block)(block, execute, NO_REGISTERS, data);
         }
-        let count = (api.block_instructions)(block);
         for position in 0..count {
             let instruction = (api.block_instruction)(block, position);
             if let Some(marker) = marker_at(plugin, instruction) {
@@ -80,11 +83,14 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
     }
 }
 
+/// An instruction's bytes, and how many they are.
+type Code = ([u8; 15], usize);
+
 /// The code of a block that is being translated.
 ///
 /// # Safety
 /// `block` is that block.
-unsafe fn code_of(plugin: &Plugin, block: *mut c_void) -> Vec<([u8; 15], usize)> {
+unsafe fn code_of(plugin: &Plugin, block: *mut c_void) -> Vec<Code> {
     let api = &plugin.api;
     // SAFETY: the caller vouches for the block; numbers of instructions are below its count.
     unsafe {
@@ -93,32 +99,20 @@ unsafe fn code_of(plugin: &Plugin, block: *mut c_void) -> Vec<([u8; 15], usize)>
     }
 }
 
-/// How values flow through a block that is being translated, where that matters.
-///
-/// # Safety
-/// `block` is that block.
-unsafe fn flow_through(plugin: &Plugin, block: *mut c_void) -> Option<&'static BlockFlow> {
+/// How values flow through a block of this code, where that matters.
+fn flow_through(plugin: &Plugin, code: &[Code]) -> Option<&'static BlockFlow> {
     let flows = plugin.flows.as_ref()?;
-    // SAFETY: the caller vouches for it.
-    let code = unsafe { code_of(plugin, block) };
     Some(flows.through(code.iter().map(|(bytes, size)| &bytes[..*size])))
 }
 
-/// What is to be called when a block begins that is being translated, and with what.
-///
-/// # Safety
-/// `block` is that block.
-unsafe fn block_begins(
+/// What is to be called when a block of so many instructions and this code begins, and with what.
+fn block_begins(
     plugin: &Plugin,
-    block: *mut c_void,
+    (count, code): (usize, &[Code]),
     flow: Option<&'static BlockFlow>,
 ) -> (Execute, *mut c_void) {
-    // SAFETY: the caller vouches for it.
-    let count = unsafe { (plugin.api.block_instructions)(block) };
     match (&plugin.program, flow) {
         (Some(program), flow) => {
-            // SAFETY: as above.
-            let code = unsafe { code_of(plugin, block) };
             let pauses = code.iter().any(|(bytes, size)| is_pause(&bytes[..*size]));
             let kept = program.blocks.keep(Block { instructions: count as u64, flow, pauses });
             (follow::block, std::ptr::from_ref(kept).cast_mut().cast())

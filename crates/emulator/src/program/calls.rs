@@ -8,11 +8,11 @@ use std::ffi::c_uint;
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::space::{PAGE_BYTES, Placement};
 
-use super::clocks::{self, Busy};
+use super::clocks::{self, Busy, NS_PER_S};
 use super::futexes::Futex;
 use super::regions::{ANONYMOUS, HEAP};
 use super::syscalls::Call;
-use super::turns::{Leave, Patience};
+use super::turns::{Leave, Patience, own_tid};
 use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, guest_memory};
 use guest_memory::mask;
@@ -191,7 +191,7 @@ impl Program {
         let busy = Busy { thread_ns: thread.busy_ps() / 1000, process_ns: all_ps / 1000 };
         let (clock, address, per_second) = match call {
             Call::TimeOfDay => (0, arguments[0], 1_000_000),
-            _ => (arguments[0], arguments[1], 1_000_000_000),
+            _ => (arguments[0], arguments[1], NS_PER_S),
         };
         let passed_ns = thread.came_to_ps() / 1000;
         if let Some(ns) = self.clocks.shows_ns(clock, passed_ns, busy).filter(|_| address != 0) {
@@ -312,8 +312,7 @@ impl World {
 
 /// Whether a call that names a thread means the one that calls.
 fn is_own(thread: u64) -> bool {
-    // SAFETY: it takes nothing, and never fails.
-    thread == 0 || i32::try_from(thread) == Ok(unsafe { libc::gettid() })
+    thread == 0 || i32::try_from(thread) == Ok(own_tid())
 }
 
 /// A thread is told on which cpu of the machine it is, and on which node.

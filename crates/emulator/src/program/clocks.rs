@@ -8,7 +8,8 @@ const PROCESS: u64 = 2;
 const THREAD: u64 = 3;
 /// Clocks that count time alone: Linux has these, and those of descriptors and other processes.
 const CLOCKS: usize = 12;
-const NS_PER_S: i64 = 1_000_000_000;
+/// What a time in nanoseconds has in a second.
+pub const NS_PER_S: i64 = 1_000_000_000;
 
 /// How long threads were busy, in ns.
 #[derive(Clone, Copy, Debug, Default)]

@@ -134,8 +134,12 @@ impl PageUse {
     /// Whether nobody but the thread that touched it first has used it, and the thread of this seat is
     /// another one.
     pub fn is_handed_to(&self, seat: usize) -> bool {
-        let users: u32 = self.threads.iter().map(|word| word.get().count_ones()).sum();
-        users == 1 && self.first() != seat
+        self.users() == 1 && self.first() != seat
+    }
+
+    /// How many threads use it.
+    fn users(&self) -> u32 {
+        self.threads.iter().map(|word| word.get().count_ones()).sum()
     }
 
     /// The page lies there now.
@@ -224,7 +228,7 @@ impl PageUse {
             region: number(&self.region),
             node: number(&self.node),
             bound: self.bound.get() > 0,
-            threads: self.threads.iter().map(|word| word.get().count_ones()).sum(),
+            threads: self.users(),
             nodes: self.nodes.get().count_ones(),
             accesses: all(&self.accesses),
             shared_stores: self.shared_stores.get(),

@@ -70,11 +70,12 @@ const NONE: u64 = u64::MAX;
 impl Thread {
     /// A thread of a seat that has done nothing yet.
     pub fn new(engine: &Engine, seat: usize) -> Self {
+        let shadow = engine.shadow(seat);
         Self {
             active: None,
             index: 0,
-            shadow: engine.shadow(seat),
-            is_followed: !engine.shadow(seat).later_ps().is_empty(),
+            is_followed: !shadow.later_ps().is_empty(),
+            shadow,
             account: Account::default(),
             calls: Calls::default(),
             cpu: 0,

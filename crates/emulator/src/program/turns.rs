@@ -150,11 +150,10 @@ impl Turns {
         if order.hosts.len() <= seat {
             order.hosts.resize_with(seat + 1, || None);
         }
-        // SAFETY: takes nothing, and gives the calling thread's number.
-        let tid = unsafe { libc::gettid() };
         let thread = thread::current();
         let born = Some(Born { index, tells_at });
-        order.hosts[seat] = Some(Host { thread, tid, born, in_call: false, futex: None });
+        order.hosts[seat] =
+            Some(Host { thread, tid: own_tid(), born, in_call: false, futex: None });
         if order.schedule.seats() > 1 {
             self.watch();
         }
@@ -289,6 +288,12 @@ impl Turns {
             host.thread.unpark();
         }
     }
+}
+
+/// The calling thread's number (gettid(2)).
+pub fn own_tid() -> i32 {
+    // SAFETY: takes nothing, and never fails.
+    unsafe { libc::gettid() }
 }
 
 impl Order {

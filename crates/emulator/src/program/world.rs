@@ -190,10 +190,16 @@ impl World {
         if waits_ps[home] as f64 * nearer.min(1.0) <= longest as f64 {
             return;
         }
-        if let Some(page) = self.space.move_page(found.number, home) {
+        if let Some(page) = self.moves(found.number, home) {
             found.used.moved(page);
-            self.forget();
         }
+    }
+
+    /// Moves a page to a node, if that has room.
+    fn moves(&mut self, number: u64, node: usize) -> Option<Page> {
+        let page = self.space.move_page(number, node)?;
+        self.forget();
+        Some(page)
     }
 
     /// The page of an address that the thread of a seat accesses and does not remember.
@@ -222,12 +228,11 @@ impl World {
             self.pages.add(number, region, page, seat)
         });
         let home = thread.home;
-        let is_handed = self.follows_users && !page.bound && used.is_handed_to(seat);
-        let taken = (is_handed && page.node != home).then(|| self.space.move_page(number, home));
-        if let Some(Some(_)) = taken {
-            self.forget();
-        }
-        let page = taken.flatten().unwrap_or(page);
+        let goes_along = self.follows_users && !page.bound && page.node != home;
+        let page = match goes_along && used.is_handed_to(seat) {
+            true => self.moves(number, home).unwrap_or(page),
+            false => page,
+        };
         used.moved(page);
         used.uses(seat, home);
         let packed = self.engine.packed_node(used.first());

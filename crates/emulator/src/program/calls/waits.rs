@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::super::clocks::nanoseconds;
+use super::super::clocks::{NS_PER_S as NS, nanoseconds};
 use super::super::futexes::Futex;
 use super::super::syscalls::Call;
 use super::super::turns::Leave;
@@ -17,7 +17,6 @@ const REAL_TIME: u64 = 0;
 const MONOTONIC: u64 = 1;
 /// `ETIMEDOUT`
 const TIMED_OUT: i64 = -110;
-const NS: i64 = 1_000_000_000;
 const MICROSECONDS: i64 = 1_000_000;
 
 impl Program {

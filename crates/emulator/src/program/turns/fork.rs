@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
-use super::{Order, Turns};
+use super::{Order, Turns, own_tid};
 
 static TURNS: OnceLock<&'static Turns> = OnceLock::new();
 
@@ -36,8 +36,7 @@ impl Turns {
             }
         }
         if let Some(host) = &mut order.hosts[seat] {
-            // SAFETY: takes nothing, and gives the calling thread's number.
-            host.tid = unsafe { libc::gettid() };
+            host.tid = own_tid();
         }
         order.schedule.keeps_only(seat);
         order.futexes.clear();

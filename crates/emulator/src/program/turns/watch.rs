@@ -120,17 +120,15 @@ impl Drop for BlockedSignals {
 
 #[cfg(test)]
 mod tests {
+    use super::super::own_tid;
     use super::*;
 
     #[test]
     fn a_thread_that_sleeps_is_told_from_one_that_runs() {
-        // SAFETY: takes nothing, and gives the calling thread's number.
-        let own = unsafe { libc::gettid() };
-        assert_eq!(doing(own), Doing::Runs);
+        assert_eq!(doing(own_tid()), Doing::Runs);
         let (tell, told) = std::sync::mpsc::channel();
         let sleeper = thread::spawn(move || {
-            // SAFETY: as above.
-            tell.send(unsafe { libc::gettid() }).unwrap();
+            tell.send(own_tid()).unwrap();
             thread::park();
         });
         let tid = told.recv().unwrap();
