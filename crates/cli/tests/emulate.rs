@@ -110,6 +110,29 @@ fn a_profile_by_emulation_counts_what_emulate_counts_and_is_named_so() {
 }
 
 #[test]
+fn the_time_line_has_every_access_and_all_the_time_that_threads_were_busy() {
+    let Some(lab) = lab() else { return };
+    let program = &lab.report("first")["program"];
+    let array = |value: &Value| value.as_array().expect("a list").clone();
+    let sum = |all: &[Value], what: [&str; 2]| -> u64 {
+        all.iter().flat_map(|of| what.map(|name| of[name].as_u64().unwrap_or(0))).sum()
+    };
+    let stretches = array(&program["timeline"]);
+    let ends: Vec<_> = stretches.iter().map(|of| of["end_ns"].as_u64()).collect();
+    assert!(ends.len() > 10 && ends.is_sorted_by(|one, next| one < next), "{ends:?}");
+    assert_eq!(ends.last(), Some(&program["elapsed_ns"].as_u64()));
+    let busy = |all: &[Value]| sum(all, ["busy_ns", ""]);
+    assert_eq!(busy(&stretches), busy(&array(&program["threads"])));
+    let used: Vec<Value> = stretches.iter().flat_map(|of| array(&of["regions"])).collect();
+    for (position, region) in array(&program["regions"]).iter().enumerate() {
+        let of_it = used.iter().filter(|of| of["region"].as_u64() == Some(position as u64));
+        let of_it: Vec<Value> = of_it.cloned().collect();
+        let accesses = sum(&array(&region["accesses"]), ["loads", "stores"]);
+        assert_eq!(sum(&of_it, ["local", "remote"]), accesses, "{region:#}");
+    }
+}
+
+#[test]
 fn threads_that_touch_their_own_memory_have_nothing_to_gain() {
     let Some(lab) = lab() else { return };
     let accesses = block_accesses(&lab.report("own"));
