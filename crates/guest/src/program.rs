@@ -99,6 +99,18 @@ impl Processor {
 }
 
 impl EmulatedProgram {
+    /// A program whose pages lie where it or first touch puts them.
+    #[must_use]
+    pub fn new(
+        plugin: PathBuf,
+        machine: EmulatedMachine,
+        threads: Vec<usize>,
+        command: Vec<String>,
+    ) -> Self {
+        let (policy, huge_always, beside) = (None, false, Vec::new());
+        Self { plugin, machine, threads, policy, huge_always, beside, command }
+    }
+
     /// QEMU's command line; `directory` is where files are made for it.
     ///
     /// # Errors

@@ -25,15 +25,12 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         None => describe_guest(&args.machine)?,
     };
     described.findings.iter().for_each(note);
-    let program = EmulatedProgram {
-        plugin: PLUGIN.find().map_err(GuestError::from)?,
-        machine: described.emulated_memory(&args.costs)?,
-        threads: threads(&args.threads, &described.machine)?,
-        policy: None,
-        huge_always: false,
-        beside: Vec::new(),
-        command: args.command.clone(),
-    };
+    let program = EmulatedProgram::new(
+        PLUGIN.find().map_err(GuestError::from)?,
+        described.emulated_memory(&args.costs)?,
+        threads(&args.threads, &described.machine)?,
+        args.command.clone(),
+    );
     if args.dry_run {
         let words = program.command_line(Path::new("DIRECTORY"))?;
         output::print(&output::shell_lines(&words))?;
@@ -50,28 +47,15 @@ pub(super) fn threads(
     machine: &Machine,
 ) -> Result<Vec<usize>, Failure> {
     let online = machine.cpus.iter().filter(|cpu| cpu.online);
-    let cpus: Vec<(CpuId, _)> = online.map(|cpu| (cpu.id, cpu.node)).collect();
-    let position = |wanted: CpuId| cpus.iter().position(|(id, _)| *id == wanted);
+    let (cpus, nodes): (Vec<CpuId>, Vec<_>) = online.map(|cpu| (cpu.id, cpu.node)).unzip();
+    let position = |wanted: CpuId| cpus.iter().position(|id| *id == wanted);
     Ok(match placement {
         ThreadPlacement::Pack => {
             let mut order: Vec<usize> = (0..cpus.len()).collect();
-            order.sort_by_key(|at| cpus[*at].1);
+            order.sort_by_key(|at| nodes[*at]);
             order
         }
-        ThreadPlacement::Spread => {
-            let mut taken = std::collections::BTreeMap::new();
-            let mut order: Vec<_> = cpus
-                .iter()
-                .enumerate()
-                .map(|(at, (_, node))| {
-                    let turn = taken.entry(*node).or_insert(0_usize);
-                    *turn += 1;
-                    (*turn, *node, at)
-                })
-                .collect();
-            order.sort_unstable();
-            order.into_iter().map(|(_, _, at)| at).collect()
-        }
+        ThreadPlacement::Spread => in_turn(&nodes),
         ThreadPlacement::Cpus(wanted) => {
             let unknown = |cpu: CpuId| {
                 let most = cpus.len();
@@ -81,6 +65,14 @@ pub(super) fn threads(
             found.collect::<Result<_, _>>()?
         }
     })
+}
+
+/// Positions of cpus, by what each belongs to: the first one of each, then the second ones, and so on.
+pub(super) fn in_turn<Of: Copy + Ord>(of: &[Of]) -> Vec<usize> {
+    let turn = |cpu: usize| of[..cpu].iter().filter(|before| **before == of[cpu]).count();
+    let mut order: Vec<usize> = (0..of.len()).collect();
+    order.sort_by_key(|cpu| (turn(*cpu), of[*cpu]));
+    order
 }
 
 /// Shows the process that took the most time, which is the program itself but for a shell's.

@@ -4,6 +4,8 @@ use std::fmt::Arguments;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_host::print_error;
+use numalab_record::study::Notice;
+use numalab_report::from::study::notice_words;
 
 use super::ProgressLines;
 
@@ -11,6 +13,7 @@ use super::ProgressLines;
 pub(crate) struct SampleProgress {
     bar: ProgressBar,
     lines: ProgressLines,
+    quiet: bool,
 }
 
 impl SampleProgress {
@@ -22,7 +25,12 @@ impl SampleProgress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self { bar, lines: ProgressLines::new(quiet) }
+        Self { bar, lines: ProgressLines::new(quiet), quiet }
+    }
+
+    /// Says what is to be known before the first sample, unless quiet.
+    pub(crate) fn starting(&self, notices: &[Notice]) {
+        notices.iter().for_each(|of| self.say(format_args!("{}\n", notice_words(of))));
     }
 
     /// So many samples are done of so many.
@@ -32,9 +40,11 @@ impl SampleProgress {
         self.lines.reached(|| format!("{done} of {in_all} samples"));
     }
 
-    /// Says something above the bar.
+    /// Says something above the bar, unless quiet.
     pub(crate) fn say(&self, words: Arguments<'_>) {
-        self.bar.suspend(|| print_error(words));
+        if !self.quiet {
+            self.bar.suspend(|| print_error(words));
+        }
     }
 
     /// Takes the bar away.

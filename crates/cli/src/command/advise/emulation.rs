@@ -15,6 +15,7 @@ use numalab_study::{
 
 use super::metric::Judged;
 use super::subject::Subject;
+use crate::command::emulate::in_turn;
 
 /// The setting that names a placement.
 pub(super) const PLACEMENT: &str = "placement";
@@ -76,17 +77,6 @@ fn fingerprint(text: &str) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// The cpus of a machine, one node after the other in turn.
-pub(super) fn spread(machine: &EmulatedMachine) -> Vec<usize> {
-    let turn = |cpu: usize| {
-        let before = &machine.cpus[..cpu];
-        before.iter().filter(|node| **node == machine.cpus[cpu]).count()
-    };
-    let mut order: Vec<usize> = (0..machine.cpus.len()).collect();
-    order.sort_by_key(|cpu| (turn(*cpu), machine.cpus[*cpu]));
-    order
-}
-
 /// The program as a candidate would have it, or why that cannot be tried.
 pub(super) fn placement(
     candidate: &Candidate,
@@ -120,14 +110,15 @@ pub(super) fn placement(
 }
 
 /// The cpus of a machine by its L3 groups, in turn or one group after the other.
-fn by_group(machine: &EmulatedMachine, in_turn: bool) -> Vec<usize> {
-    let group = |cpu: usize| match &machine.l3_groups {
-        Some(groups) => (machine.cpus[cpu], groups[cpu]),
-        None => (machine.cpus[cpu], 0),
-    };
-    let turn = |cpu: usize| (0..cpu).filter(|before| group(*before) == group(cpu)).count();
-    let mut order: Vec<usize> = (0..machine.cpus.len()).collect();
-    order.sort_by_key(|cpu| (if in_turn { turn(*cpu) } else { 0 }, group(*cpu)));
+fn by_group(machine: &EmulatedMachine, takes_turns: bool) -> Vec<usize> {
+    let group = |cpu: usize| machine.l3_groups.as_ref().map_or(0, |groups| groups[cpu]);
+    let nodes = machine.cpus.iter().enumerate();
+    let groups: Vec<_> = nodes.map(|(cpu, node)| (*node, group(cpu))).collect();
+    if takes_turns {
+        return in_turn(&groups);
+    }
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by_key(|cpu| groups[*cpu]);
     order
 }
 

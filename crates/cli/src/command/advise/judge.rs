@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use numalab_host::print_error;
 use numalab_record::study::{Counted, Notice, Rules, StudyDocument};
 use numalab_report::from::seconds_words;
-use numalab_report::from::study::notice_words;
 use numalab_stats::{Confidence, Direction, Margin, Out, Race};
 use numalab_study::Observer;
 
@@ -20,13 +18,12 @@ pub(super) struct Judge {
     /// After how many blocks candidates were out, and why, by treatment.
     pub out: BTreeMap<usize, (usize, Out)>,
     progress: SampleProgress,
-    quiet: bool,
 }
 
 impl Judge {
     pub(super) fn new(metric: String, race: Option<Race>, failures: Failures, quiet: bool) -> Self {
         let progress = SampleProgress::new(quiet);
-        Self { metric, race, failures, out: BTreeMap::new(), progress, quiet }
+        Self { metric, race, failures, out: BTreeMap::new(), progress }
     }
 
     /// A race of so many candidates, in which the best one is lost with a chance of 5 % at most.
@@ -43,9 +40,7 @@ impl Judge {
 
 impl Observer for Judge {
     fn starting(&mut self, notices: &[Notice]) {
-        for notice in notices.iter().filter(|_| !self.quiet) {
-            print_error(format_args!("{}\n", notice_words(notice)));
-        }
+        self.progress.starting(notices);
     }
 
     fn sampled(&mut self, done: usize, in_all: usize) {
@@ -53,10 +48,8 @@ impl Observer for Judge {
     }
 
     fn first_block(&mut self, rest: Duration) {
-        if !self.quiet {
-            let rest = seconds_words(rest.as_secs_f64());
-            self.progress.say(format_args!("by the first block, about {rest} more at most\n"));
-        }
+        let rest = seconds_words(rest.as_secs_f64());
+        self.progress.say(format_args!("by the first block, about {rest} more at most\n"));
     }
 
     fn out(&mut self, document: &StudyDocument) -> Vec<usize> {

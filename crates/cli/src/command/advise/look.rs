@@ -17,6 +17,7 @@ use super::metric::Judged;
 use super::model::Target;
 use super::subject::{LONGEST_RUN, Subject};
 use crate::args::AdviseArgs;
+use crate::command::emulate::in_turn;
 use crate::failure::{Code, Failure};
 
 /// A program that ends sooner, by the machine's time, hardly does more than start.
@@ -35,15 +36,10 @@ pub(super) struct Known {
 
 /// The program as it is, under emulation on the machine: threads on all nodes in turn.
 pub(super) fn as_is(args: &AdviseArgs, target: &Target) -> Result<EmulatedProgram, Failure> {
-    Ok(EmulatedProgram {
-        plugin: PLUGIN.find().map_err(GuestError::from)?,
-        threads: emulation::spread(&target.machine),
-        machine: target.machine.clone(),
-        policy: None,
-        huge_always: target.costs.kernel.huge_always,
-        beside: Vec::new(),
-        command: args.command.clone(),
-    })
+    let plugin = PLUGIN.find().map_err(GuestError::from)?;
+    let (machine, threads) = (target.machine.clone(), in_turn(&target.machine.cpus));
+    let program = EmulatedProgram::new(plugin, machine, threads, args.command.clone());
+    Ok(EmulatedProgram { huge_always: target.costs.kernel.huge_always, ..program })
 }
 
 /// The same, with what other placements would change.

@@ -46,15 +46,12 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     let plugin = PLUGIN.find().map_err(|error| no(error.to_string()))?;
     let described = describe(&args.machine()).map_err(|error| no(error.message().to_owned()))?;
     let prepared = || -> Result<Prepared, Failure> {
-        let program = EmulatedProgram {
+        let program = EmulatedProgram::new(
             plugin,
-            machine: memory(&described, &args.costs)?,
-            threads: emulate::threads(&args.threads, &described.machine)?,
-            policy: None,
-            huge_always: false,
-            beside: Vec::new(),
-            command: args.command.clone(),
-        };
+            memory(&described, &args.costs)?,
+            emulate::threads(&args.threads, &described.machine)?,
+            args.command.clone(),
+        );
         Ok(Prepared { program, machine: described.machine.clone() })
     };
     let prepared = prepared().map_err(|error| no(error.message().to_owned()))?;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
-use numalab_report::from::study::notice_words;
 use numalab_report::from::{seconds_words, time_words, too_few_blocks};
 use numalab_study::{
     Journal, Observer, Plan, Session, SessionError, Started, open, parse, read, stated_time,
@@ -140,21 +139,18 @@ fn finish(
 struct Watcher {
     progress: SampleProgress,
     precision_percent: Option<f64>,
-    quiet: bool,
 }
 
 impl Watcher {
     fn new(plan: &Plan, quiet: bool) -> Self {
         let precision_percent = plan.study().rules.precision_percent;
-        Self { progress: SampleProgress::new(quiet), precision_percent, quiet }
+        Self { progress: SampleProgress::new(quiet), precision_percent }
     }
 }
 
 impl Observer for Watcher {
     fn starting(&mut self, notices: &[Notice]) {
-        for notice in notices.iter().filter(|_| !self.quiet) {
-            print_error(format_args!("{}\n", notice_words(notice)));
-        }
+        self.progress.starting(notices);
     }
 
     fn sampled(&mut self, done: usize, in_all: usize) {
@@ -162,19 +158,15 @@ impl Observer for Watcher {
     }
 
     fn machine_is_shared(&mut self) {
-        if !self.quiet {
-            self.progress.say(format_args!(
-                "this machine is shared: other load disturbs most samples; none is taken again, \
-                 and intervals are as wide as the baseline against itself shows\n"
-            ));
-        }
+        self.progress.say(format_args!(
+            "this machine is shared: other load disturbs most samples; none is taken again, and \
+             intervals are as wide as the baseline against itself shows\n"
+        ));
     }
 
     fn first_block(&mut self, rest: Duration) {
-        if !self.quiet {
-            let rest = seconds_words(rest.as_secs_f64());
-            self.progress.say(format_args!("by the first block, about {rest} more\n"));
-        }
+        let rest = seconds_words(rest.as_secs_f64());
+        self.progress.say(format_args!("by the first block, about {rest} more\n"));
     }
 
     fn is_precise(&mut self, document: &StudyDocument) -> bool {
