@@ -9,24 +9,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use slurm_lab::{Lab, lab};
+use slurm_lab::{Lab, lab, text, turn};
 
 const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
-
-/// Each takes a whole node, and two of them would disturb each other.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// `numalab advise` with these words, started by a program of SLURM.
 fn advise(lab: &Lab, starter: &[&str], words: &[&str]) -> Command {

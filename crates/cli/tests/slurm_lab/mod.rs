@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A running SLURM; dropping it stops it.
 pub struct Lab {
@@ -23,6 +23,17 @@ const PROGRAMS: [&str; 4] = ["slurmctld", "slurmd", "srun", "sbatch"];
 pub fn lab() -> Option<&'static Lab> {
     static LAB: OnceLock<Option<Lab>> = OnceLock::new();
     LAB.get_or_init(|| Lab::start(&["n1", "n2", "m1"])).as_ref()
+}
+
+/// Held by a test while its jobs run: they wait for whole nodes, and two would disturb each other.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a command wrote.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 impl Lab {
