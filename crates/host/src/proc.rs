@@ -2,6 +2,7 @@
 
 mod fields;
 mod maps;
+mod memory_text;
 mod numa_maps;
 mod page_bits;
 mod page_moves;
@@ -10,6 +11,7 @@ mod stat;
 
 pub use fields::{bytes, counters, field};
 pub use maps::{MapsLine, address_range, maps};
+pub use memory_text::{has_memory, memory_text};
 pub use numa_maps::{NumaKind, NumaMapping, numa_maps};
 pub use page_bits::{ClearedBits, clear_bits, has_soft_dirty, soft_dirty_pages};
 pub use page_moves::PageMoves;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_host::perf::{PerfRecord, SampleRecord};
-use numalab_host::proc::{Stat, maps};
+use numalab_host::proc::{Stat, maps, memory_text};
 use numalab_host::{base_page_bytes, cpu_ns_of, monotonic_ns, page_nodes};
 use numalab_record::profile::{CannotSee, FaultsSeen};
 
@@ -52,7 +52,7 @@ impl Follower {
         let now = monotonic_ns();
         let name = Stat::of(process).map_or_else(String::new, |stat| stat.name);
         let mut program = Program::new(process, name, now, self.page_bytes);
-        if let Ok(text) = std::fs::read_to_string(format!("/proc/{process}/maps")) {
+        if let Some(text) = memory_text(process, "maps") {
             program.space.set(&maps(&text).collect::<Vec<_>>(), now);
         }
         // What ran before does not count.

@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 use std::time::{Duration, Instant};
 
 use numalab_host::monotonic_ns;
-use numalab_host::proc::{MapsLine, Stat, descendants, maps, threads};
+use numalab_host::proc::{MapsLine, Stat, descendants, maps, memory_text, threads};
 
 use crate::follow::Follower;
 use crate::resident;
@@ -111,7 +111,7 @@ impl Maps {
     /// What is mapped now.
     pub(crate) fn read(follower: &Follower) -> Self {
         let read = |process: &u32| {
-            let text = read_to_string(format!("/proc/{process}/maps")).ok()?;
+            let text = memory_text(*process, "maps")?;
             Some((*process, maps(&text).collect()))
         };
         Self { at_ns: monotonic_ns(), of: follower.living.keys().filter_map(read).collect() }

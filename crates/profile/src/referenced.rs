@@ -1,11 +1,10 @@
 //! Referenced bits: which part of each mapping was used since they were cleared.
 
-use std::fs::read_to_string;
 use std::io;
 use std::time::{Duration, Instant};
 
 use numalab_host::proc::{
-    ClearedBits, SmapsMapping, clear_bits, has_soft_dirty, smaps, soft_dirty_pages,
+    ClearedBits, SmapsMapping, clear_bits, has_soft_dirty, memory_text, smaps, soft_dirty_pages,
 };
 use numalab_host::{base_page_bytes, monotonic_ns};
 
@@ -66,7 +65,7 @@ impl Referenced {
         self.last_ns = times_ns.1;
         for (process, program) in &mut follower.living {
             // One that has ended is past.
-            let Ok(text) = read_to_string(format!("/proc/{process}/smaps")) else { continue };
+            let Some(text) = memory_text(*process, "smaps") else { continue };
             let used = smaps(&text).into_iter().filter(|of| of.referenced_bytes > 0);
             used.for_each(|of| take(program, &of, self.soft_dirty, times_ns));
             let _ = clear_bits(*process, ClearedBits::Referenced);

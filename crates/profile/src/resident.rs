@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::read_to_string;
 
-use numalab_host::proc::{MapsLine, numa_maps};
+use numalab_host::proc::{MapsLine, has_memory, numa_maps};
 use numalab_host::{base_page_bytes, page_nodes};
 
 use crate::follow::Follower;
@@ -40,8 +40,8 @@ pub(crate) fn look(follower: &mut Follower, process: u32, lines: &[MapsLine]) {
             }),
         }
     }
-    // A process that is ending has none any more.
-    if !resident.is_empty() {
+    // Of a process that ended meanwhile this is a part.
+    if has_memory(process) {
         program.resident = resident;
     }
 }
