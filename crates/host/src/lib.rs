@@ -19,6 +19,8 @@ mod mapping_error;
 mod memory_limit;
 mod memory_usage;
 mod mpi;
+#[cfg(test)]
+mod own_binary;
 mod page_nodes;
 pub mod perf;
 mod populate;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::error_class::ErrorClass;
+use crate::own_binary;
 
 fn shell(script: &str, limit_ms: u64) -> Result<Ran, CommandError> {
     let limit = Duration::from_millis(limit_ms);
@@ -85,6 +86,9 @@ fn what_has_left_the_group_is_not_waited_for_though_it_holds_the_pipes() {
 fn in_own_process(test: &str) -> bool {
     if env::var_os("NUMALAB_ADOPTS").is_some() {
         return true;
+    }
+    if !own_binary::starts() {
+        return false;
     }
     let mut own = Command::new(env::current_exe().unwrap());
     own.args(["--exact", &format!("command::tests::{test}")]).env("NUMALAB_ADOPTS", "1");

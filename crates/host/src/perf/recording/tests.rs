@@ -5,6 +5,7 @@ use numalab_record::Pages;
 
 use super::*;
 use crate::mapping::Mapping;
+use crate::own_binary;
 use crate::perf::{DataSource, SampleRecord, ServedBy};
 
 /// This process on all cpus; `None`, and loud words, where the kernel does not let us.
@@ -25,6 +26,9 @@ fn recording() -> Option<Recording> {
 fn alone(test: &str) -> Option<Recording> {
     if std::env::var_os("NUMALAB_ALONE").is_some() {
         return recording();
+    }
+    if !own_binary::starts() {
+        return None;
     }
     let mut own = Command::new(std::env::current_exe().unwrap());
     let name = format!("perf::recording::tests::{test}");
