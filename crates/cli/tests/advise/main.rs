@@ -171,11 +171,11 @@ fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
     let note = "6 blocks are too few for a verdict on 2 candidates: running 7";
     assert!(notes.contains(note), "{notes}");
     let options = full["options"].as_array().expect("options");
-    let pages = options.iter().find(|option| option["candidate"]["interleave"].is_object());
-    let pages = pages.expect("an option");
-    let worst = pages["predicted"]["interval_percent"][1].as_f64();
-    assert!(worst.is_some_and(|worst| worst > 0.0), "its interval reaches beyond none: {pages}");
-    assert_eq!(pages["measured"]["verdict"], "better", "{pages}");
+    let touch = options.iter().find(|option| option["candidate"]["first-touch"].is_object());
+    let touch = touch.expect("an option");
+    let worst = touch["predicted"]["interval_percent"][1].as_f64();
+    assert!(worst.is_some_and(|worst| worst > 0.0), "its interval reaches beyond none: {touch}");
+    assert_eq!(touch["measured"]["verdict"], "better", "{touch}");
     assert!(
         full["trials"]["again_percent"].is_array(),
         "what differs where nothing does: {full:#}"
@@ -187,8 +187,8 @@ fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
         let position = options.iter().position(|option| option["candidate"][name].is_object());
         position.expect("an option")
     };
-    let pages = &options[at("interleave")];
-    assert_eq!(pages["measured"]["out"], json!({"blocks": 3, "behind": at("bind")}), "{pages}");
+    let touch = &options[at("first-touch")];
+    assert_eq!(touch["measured"]["out"], json!({"blocks": 3, "behind": at("bind")}), "{touch}");
     assert_eq!(options[at("bind")]["measured"]["verdict"], "better", "{options:#?}");
 }
 
