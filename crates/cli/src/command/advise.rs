@@ -28,7 +28,7 @@ use crate::args::AdviseArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
 use attempt::attempt;
-use look::{Known, as_is, first_run, look, profiled};
+use look::{Known, as_is_if_followed, first_run, look, profiled};
 use metric::Judged;
 use model::Target;
 use settings::Abilities;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     let are_ranks = ranks::are_started_by(&args.command);
     let asis = match are_ranks || args.trials_only && target.place != TrialPlace::Emulation {
         true => None,
-        false => Some(as_is(args, &target)?),
+        false => as_is_if_followed(args, &target)?,
     };
     let stdin = input::redirected();
     let judged = Judged::of(args, stdin.clone())?;

@@ -138,6 +138,23 @@ fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
     assert_eq!(code, Some(127));
 }
 
+/// Without the emulator's library there are trials, but nothing else tells.
+#[test]
+fn trials_on_this_machine_do_without_the_emulator() {
+    let without = |option: &str| {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+        run.env("NUMALAB_EMULATOR", "/no/such/library").args(["advise", option, "--", "true"]);
+        let output = run.output().expect("it starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = without("--dry-run");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("candidates are tried without predictions: "), "{said}");
+    let (code, said) = without("--predict-only");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("NUMALAB_EMULATOR=/no/such/library: no such file"), "{said}");
+}
+
 #[test]
 fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
     let Some(lab) = lab() else { return };

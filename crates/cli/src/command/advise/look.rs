@@ -35,11 +35,36 @@ pub(super) struct Known {
 }
 
 /// The program as it is, under emulation on the machine: threads on all nodes in turn.
-pub(super) fn as_is(args: &AdviseArgs, target: &Target) -> Result<EmulatedProgram, Failure> {
+fn as_is(args: &AdviseArgs, target: &Target) -> Result<EmulatedProgram, Failure> {
     let plugin = PLUGIN.find().map_err(GuestError::from)?;
     let (machine, threads) = (target.machine.clone(), in_turn(&target.machine.cpus));
     let program = EmulatedProgram::new(plugin, machine, threads, args.command.clone());
     Ok(EmulatedProgram { huge_always: target.costs.kernel.huge_always, ..program })
+}
+
+/// The same; not at all where it cannot be followed and trials on this machine do without.
+pub(super) fn as_is_if_followed(
+    args: &AdviseArgs,
+    target: &Target,
+) -> Result<Option<EmulatedProgram>, Failure> {
+    match as_is(args, target) {
+        Err(failure) if is_tried_here(args, target) => {
+            tell_not_followed(&failure);
+            Ok(None)
+        }
+        asis => asis.map(Some),
+    }
+}
+
+fn is_tried_here(args: &AdviseArgs, target: &Target) -> bool {
+    target.place == TrialPlace::Host && !args.predict_only
+}
+
+fn tell_not_followed(failure: &Failure) {
+    note(format!(
+        "it cannot be followed under emulation, and candidates are tried without predictions: {}",
+        failure.message()
+    ));
 }
 
 /// The same, with what other placements would change.
@@ -57,7 +82,7 @@ pub(super) fn look(
     judged: &Judged,
     asis: Option<&EmulatedProgram>,
 ) -> Result<Known, Failure> {
-    let is_here = target.place == TrialPlace::Host && !args.predict_only;
+    let is_here = is_tried_here(args, target);
     let ran = if is_here { Some(first_run(subject, judged)?) } else { None };
     let took = ran.as_ref().map(|ran| ran.took);
     let is_too_long = |took: Duration| took > LONGEST_RUN / EMULATION_FACTOR;
@@ -83,11 +108,7 @@ pub(super) fn look(
         Ok(known) => Ok(Known { took: took.or(known.took), ..known }),
         // What runs here need not run under emulation.
         Err(failure) if is_here && !subject.interrupt.requested() => {
-            note(format!(
-                "it cannot be followed under emulation, and candidates are tried without \
-                 predictions: {}",
-                failure.message()
-            ));
+            tell_not_followed(&failure);
             Ok(Known { advice: unknown(), took, followed: None })
         }
         Err(failure) => Err(failure),
