@@ -1,11 +1,14 @@
 //! Programs whose right placement is known on machines of the gallery: predictions beside trials.
 
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{available_parallelism, scope};
 
 use serde_json::Value;
 
 use crate::lab::{Lab, lab, line_of};
-use crate::table::{Case, inside, markdown, no_gains, winners};
+use crate::table::{Case, inside, markdown, no_gains, rows, winners};
 
 /// What numalab is told of a machine.
 type Machine = (&'static str, &'static [&'static str]);
@@ -65,7 +68,7 @@ const REAL: [(&str, &str); 12] = [
     ),
 ];
 
-fn case(lab: &Lab, program: &str, machine: Machine, command: &[&str]) -> Option<Case> {
+fn case(lab: &Lab, program: &str, machine: Machine, command: &[String]) -> Option<Case> {
     let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
     run.env("NUMALAB_EMULATOR", &lab.plugin).env("LAB", &lab.directory).arg("advise");
     run.args(machine.1).args(["--try", "all", "--blocks", BLOCKS, "--to-the-end"]);
@@ -99,24 +102,50 @@ fn names_what_was_planted(program: &str, advice: &Value) {
     }
 }
 
-fn synthetic(lab: &Lab, programs: &[&str], machine: Machine) -> Vec<Case> {
+/// A program by its name, and how it is started.
+type Program = (&'static str, Vec<String>);
+
+fn synthetic(lab: &Lab, programs: &[&'static str]) -> Vec<Program> {
     let answers = lab.program("answers");
-    let run = |program: &&str| {
-        let words: Vec<&str> = [answers.as_str()].into_iter().chain(program.split(' ')).collect();
-        case(lab, program, machine, &words)
+    let words = |program: &str| {
+        let words = program.split(' ').map(str::to_owned);
+        [answers.clone()].into_iter().chain(words).collect()
     };
-    programs.iter().filter_map(run).collect()
+    programs.iter().map(|program| (*program, words(program))).collect()
 }
 
-fn real(lab: &Lab, machine: Machine) -> Vec<Case> {
-    let run = |(name, script): &(&str, &str)| case(lab, name, machine, &["sh", "-c", script]);
-    REAL.iter().filter_map(run).collect()
+fn real() -> impl Iterator<Item = Program> {
+    REAL.iter().map(|(name, script)| (*name, ["sh", "-c", script].map(str::to_owned).to_vec()))
+}
+
+/// As many at a time as there are CPUs: virtual time does not know how busy the host is.
+fn cases(lab: &Lab, machine: Machine, programs: &[Program]) -> Vec<Case> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((name, words)) = programs.get(at) else { return };
+            if let Some(case) = case(lab, name, machine, words) {
+                println!("{}", rows(&case));
+                found.lock().unwrap().push((at, case));
+            }
+        }
+    };
+    scope(|scope| {
+        for _ in 0..available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut found = found.into_inner().unwrap();
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, case)| case).collect()
 }
 
 #[test]
 fn predictions_agree_with_trials_on_a_machine_of_small_caches() {
     let Some(lab) = lab() else { return };
-    let cases = synthetic(lab, &SHORT, SMALL);
+    let cases = cases(lab, SMALL, &synthetic(lab, &SHORT));
     let text = markdown(&cases);
     println!("{text}");
     assert_eq!(cases.len(), SHORT.len(), "{text}");
@@ -133,15 +162,16 @@ fn predictions_agree_with_trials_on_machines_of_the_gallery() {
         return;
     }
     let Some(lab) = lab() else { return };
-    let of_machine = |machine| {
-        let mut cases = synthetic(lab, &SYNTHETIC, machine);
-        cases.extend(real(lab, machine));
-        cases
-    };
-    let machines = [SMALL].into_iter().chain(GALLERY);
-    let cases: Vec<Case> = machines.flat_map(of_machine).collect();
+    let mut programs = synthetic(lab, &SYNTHETIC);
+    programs.extend(real());
+    let only = std::env::var("NUMALAB_BENCH_MACHINE").ok();
+    let is_meant = |machine: &Machine| only.as_ref().is_none_or(|only| only == machine.0);
+    let machines: Vec<Machine> = [SMALL].into_iter().chain(GALLERY).filter(is_meant).collect();
+    let cases: Vec<Case> =
+        machines.iter().flat_map(|machine| cases(lab, *machine, &programs)).collect();
     println!("{}", markdown(&cases));
-    assert!(cases.len() >= (SYNTHETIC.len() + REAL.len()) * 4, "{} cases", cases.len());
+    assert!(cases.len() * 5 >= programs.len() * machines.len() * 4, "{} cases", cases.len());
+    assert!(!cases.is_empty(), "no machine {only:?}");
     assert!(inside(&cases).is_at_least(80));
     assert!(winners(&cases, Case::predicted_best).is_at_least(95));
     assert!(winners(&cases, Case::advised).is_at_least(95));

@@ -188,27 +188,32 @@ pub(crate) fn no_gains(cases: &[Case]) -> Rate {
     Rate::of(without.map(|case| !case.promises()))
 }
 
+/// A case's rows of the table.
+pub(crate) fn rows(case: &Case) -> String {
+    let mut text = String::new();
+    let [predicted, advised] = [case.predicted_best(), case.advised()].map(word);
+    for row in &case.rows {
+        let inside = match (row.is_decided(), row.is_inside()) {
+            (false, _) => "undecided",
+            (true, true) => "yes",
+            (true, false) => "no",
+        };
+        let (low, high) = row.interval;
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {:+.1} | {:+.1} ({low:+.1} to {high:+.1}) | {inside} | {predicted} | {advised} |",
+            case.program, case.machine, row.candidate, row.predicted, row.measured
+        );
+    }
+    text
+}
+
 /// The table in Markdown, with the rates below it.
 pub(crate) fn markdown(cases: &[Case]) -> String {
     let mut text = "| program | machine | candidate | predicted | measured | inside | best prediction | advised |\n\
         |---|---|---|---|---|---|---|---|\n"
         .to_owned();
-    for case in cases {
-        let [predicted, advised] = [case.predicted_best(), case.advised()].map(word);
-        for row in &case.rows {
-            let inside = match (row.is_decided(), row.is_inside()) {
-                (false, _) => "undecided",
-                (true, true) => "yes",
-                (true, false) => "no",
-            };
-            let (low, high) = row.interval;
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} | {:+.1} | {:+.1} ({low:+.1} to {high:+.1}) | {inside} | {predicted} | {advised} |",
-                case.program, case.machine, row.candidate, row.predicted, row.measured
-            );
-        }
-    }
+    cases.iter().for_each(|case| text.push_str(&rows(case)));
     let rates = [
         ("inside the interval or 3 points beside it", inside(cases), 80),
         ("the best prediction is the best", winners(cases, Case::predicted_best), 95),
