@@ -5,16 +5,20 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
-/// Guests use a core for a minute.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// Guests use a core for a minute, and memory for GiB; in virtual time they do not disturb each other.
+const AT_A_TIME: usize = 2;
+static RUNNING: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// What is built for guests: without optimisation, every instruction of which takes a
-/// virtual nanosecond, they would be slow. Static, as `scripts/test` builds it too.
+/// What is built for guests, as `make measure` builds it: where every instruction takes a virtual
+/// nanosecond, measuring loops have to be those of a release, which takes minutes longer to build.
+/// Static, as `scripts/test` builds it too.
 struct Programs {
     numalab: PathBuf,
     placed_chase: PathBuf,
@@ -26,15 +30,16 @@ fn programs() -> &'static Programs {
     BUILT.get_or_init(|| {
         let debug = Path::new(env!("CARGO_BIN_EXE_numalab")).parent().expect("a directory");
         let target = debug.parent().expect("the target directory");
-        build(target, &["-p", "numalab-emulator"], "");
+        build(target, &["--release", "-p", "numalab-emulator"], "");
         let linked = "-C target-feature=+crt-static";
-        build(target, &["-p", "numalab", "--target", TARGET], linked);
-        let example = ["-p", "numalab-measure", "--example", "placed_chase", "--target", TARGET];
-        build(target, &example, linked);
-        let release = target.join(TARGET).join("release");
+        let measure = ["--profile", "measure", "--target", TARGET];
+        build(target, &[&measure[..], &["-p", "numalab"]].concat(), linked);
+        let example = ["-p", "numalab-measure", "--example", "placed_chase"];
+        build(target, &[&measure[..], &example].concat(), linked);
+        let built = target.join(TARGET).join("measure");
         Programs {
-            numalab: release.join("numalab"),
-            placed_chase: release.join("examples/placed_chase"),
+            numalab: built.join("numalab"),
+            placed_chase: built.join("examples/placed_chase"),
             plugin: target.join("release/libnumalab_emulator.so"),
         }
     })
@@ -42,7 +47,7 @@ fn programs() -> &'static Programs {
 
 fn build(target: &Path, what: &[&str], flags: &str) {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "-q", "--release", "--manifest-path"]);
+    cargo.args(["build", "-q", "--manifest-path"]);
     cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml")).args(what);
     cargo.env("CARGO_TARGET_DIR", target);
     if !flags.is_empty() {
@@ -52,15 +57,34 @@ fn build(target: &Path, what: &[&str], flags: &str) {
     assert!(built.success(), "cargo build {what:?}: {built}");
 }
 
+/// One of the guests at a time.
+struct Turn;
+
+impl Turn {
+    fn take() -> Self {
+        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ENDED.wait_while(running, |running| *running == AT_A_TIME);
+        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_one();
+    }
+}
+
 /// A directory of our own.
 pub struct Lab {
     pub directory: TempDir,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Lab {
     pub fn open() -> Self {
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Turn::take();
         let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
         Self { directory, _turn: turn }
     }
