@@ -19,8 +19,6 @@ mod mapping_error;
 mod memory_limit;
 mod memory_usage;
 mod mpi;
-#[cfg(test)]
-mod own_binary;
 mod page_nodes;
 pub mod perf;
 mod populate;
@@ -35,6 +33,8 @@ mod stderr;
 mod syscall;
 mod sysfs;
 mod system_page;
+#[cfg(test)]
+mod tests;
 
 pub use affinity::{
     AffinityError, Pinned, Place, current_affinity, current_place, pin, set_thread_affinity,

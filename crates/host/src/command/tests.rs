@@ -1,6 +1,6 @@
 use super::*;
 use crate::error_class::ErrorClass;
-use crate::own_binary;
+use crate::tests::own_binary_starts;
 
 fn shell(script: &str, limit_ms: u64) -> Result<Ran, CommandError> {
     let limit = Duration::from_millis(limit_ms);
@@ -87,7 +87,7 @@ fn in_own_process(test: &str) -> bool {
     if env::var_os("NUMALAB_ADOPTS").is_some() {
         return true;
     }
-    if !own_binary::starts() {
+    if !own_binary_starts() {
         return false;
     }
     let mut own = Command::new(env::current_exe().unwrap());

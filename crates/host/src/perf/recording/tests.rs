@@ -5,8 +5,8 @@ use numalab_record::Pages;
 
 use super::*;
 use crate::mapping::Mapping;
-use crate::own_binary;
 use crate::perf::{DataSource, SampleRecord, ServedBy};
+use crate::tests::own_binary_starts;
 
 /// This process on all cpus; `None`, and loud words, where the kernel does not let us.
 fn recording() -> Option<Recording> {
@@ -27,7 +27,7 @@ fn alone(test: &str) -> Option<Recording> {
     if std::env::var_os("NUMALAB_ALONE").is_some() {
         return recording();
     }
-    if !own_binary::starts() {
+    if !own_binary_starts() {
         return None;
     }
     let mut own = Command::new(std::env::current_exe().unwrap());
