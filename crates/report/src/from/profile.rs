@@ -7,7 +7,7 @@ mod parts;
 mod words;
 
 use numalab_analysis::profile::ProfileSummary;
-use numalab_record::profile::{Profile, Target};
+use numalab_record::profile::{Profile, SourceName, Target};
 use numalab_record::{Kind, Region, RegionAccesses};
 
 use crate::documents::document;
@@ -74,8 +74,12 @@ fn meta(profile: &Profile) -> String {
         Target::Command(_) => command,
         Target::Process { process, .. } => format!("process {process}: {command}"),
     };
-    let time = words::time(profile.watched_ns);
-    format!("{target}; {time}, {}", words::ended(profile))
+    let (time, ended) = (words::time(profile.watched_ns), words::ended(profile));
+    match profile.source.name() {
+        // All other times are those of the machine that is emulated.
+        SourceName::Emulation => format!("{target}; {ended}, emulated in {time}"),
+        _ => format!("{target}; {time}, {ended}"),
+    }
 }
 
 /// Arguments may be anybody's business.

@@ -19,7 +19,7 @@ const NAME: usize = 19;
 /// The drawing with its legend.
 pub(super) fn chart(of: &MemoryOverTime, caption: &str) -> String {
     let Some(last) = of.moments.last() else { return String::new() };
-    let x = Scale::new(ScaleKind::Linear, (0.0, last.end_s), (LEFT, RIGHT));
+    let x = Time::until(last.end_s);
     let mut drawing = Drawing::new();
     let rates = frame(TOP, RATES);
     let threads = frame(rates.bottom + GAP, THREADS);
@@ -33,10 +33,38 @@ pub(super) fn chart(of: &MemoryOverTime, caption: &str) -> String {
     drawing.raw("</g>");
     draw_phases(&mut drawing, of, &x, bottom);
     let ticks: Vec<(f64, String)> =
-        x.ticks().into_iter().map(|tick| (x.at(tick), tick_text(tick))).collect();
+        x.scale.ticks().into_iter().map(|tick| (x.scale.at(tick), tick_text(tick))).collect();
     let axis = Frame { left: LEFT, right: RIGHT, top: TOP, bottom: bottom + 4.0 };
-    drawing.x_axis(axis, &ticks, "seconds");
+    drawing.x_axis(axis, &ticks, x.unit);
     drawing.finish(bottom + 62.0, caption, caption) + &legend(of)
+}
+
+/// The axis of time, in a unit that suits its length.
+struct Time {
+    scale: Scale,
+    unit: &'static str,
+    symbol: &'static str,
+    per_second: f64,
+}
+
+impl Time {
+    fn until(seconds: f64) -> Self {
+        let (unit, symbol, per_second) = match seconds {
+            ..1e-3 => ("microseconds", "µs", 1e6),
+            1e-3..1.0 => ("milliseconds", "ms", 1e3),
+            _ => ("seconds", "s", 1.0),
+        };
+        let scale = Scale::new(ScaleKind::Linear, (0.0, seconds * per_second), (LEFT, RIGHT));
+        Self { scale, unit, symbol, per_second }
+    }
+
+    fn at(&self, seconds: f64) -> f64 {
+        self.scale.at(seconds * self.per_second)
+    }
+
+    fn text(&self, seconds: f64) -> String {
+        format!("{} {}", figure(seconds * self.per_second), self.symbol)
+    }
 }
 
 const fn frame(top: f64, height: f64) -> Frame {
@@ -44,7 +72,7 @@ const fn frame(top: f64, height: f64) -> Frame {
 }
 
 /// Where each moment begins and ends on the drawing.
-fn spans<'a>(of: &'a MemoryOverTime, x: &Scale) -> Vec<(f64, f64, &'a Moment)> {
+fn spans<'a>(of: &'a MemoryOverTime, x: &Time) -> Vec<(f64, f64, &'a Moment)> {
     let mut begin = 0.0;
     let span = |moment: &'a Moment| {
         let from = begin;
@@ -55,7 +83,7 @@ fn spans<'a>(of: &'a MemoryOverTime, x: &Scale) -> Vec<(f64, f64, &'a Moment)> {
 }
 
 /// Accesses per second: remote ones at the bottom, local ones upon them.
-fn draw_rates(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, frame: Frame) {
+fn draw_rates(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Frame) {
     let all = |moment: &Moment| moment.local + moment.remote + moment.unplaced;
     let most = of.moments.iter().map(all).fold(0.0, f64::max);
     let (unit, scale) = prefix(most);
@@ -70,8 +98,8 @@ fn draw_rates(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, frame: Fram
             drawing.raw(&bar(class, (from, to), (above, below), 1.0));
         }
         let text = format!(
-            "until {} s: {} {} per second\nlocal {}, remote {}{}",
-            tick_text(moment.end_s),
+            "until {}: {} {} per second\nlocal {}, remote {}{}",
+            x.text(moment.end_s),
             figure(all(moment)),
             of.counted,
             figure(moment.local),
@@ -92,7 +120,7 @@ fn draw_rates(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, frame: Fram
 }
 
 /// Threads that run, and those of them that wait for memory.
-fn draw_threads(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, frame: Frame) {
+fn draw_threads(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Frame) {
     let most = of.moments.iter().map(|moment| moment.running).fold(0.0, f64::max);
     let y = Scale::new(ScaleKind::Linear, (0.0, most.max(1.0)), (frame.bottom, frame.top));
     axis(drawing, frame, &y, "threads running");
@@ -107,8 +135,8 @@ fn draw_threads(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, frame: Fr
             false => String::new(),
         };
         let text = format!(
-            "until {} s: {} threads running{waiting}",
-            tick_text(moment.end_s),
+            "until {}: {} threads running{waiting}",
+            x.text(moment.end_s),
             figure(moment.running)
         );
         drawing.raw(&format!(
@@ -133,7 +161,7 @@ fn axis(drawing: &mut Drawing, frame: Frame, scale: &Scale, name: &str) {
 }
 
 /// A row for each region, the darker the more it is used.
-fn draw_rows(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, top: f64) {
+fn draw_rows(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, top: f64) {
     let cells = of.rows.iter().flat_map(|row| &row.cells);
     let most = cells.map(|(value, _)| *value).fold(0.0, f64::max);
     let spans = spans(of, x);
@@ -153,9 +181,9 @@ fn draw_rows(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, top: f64) {
             }
             let class = if *remote > 0.5 { "f1" } else { "f0" };
             let text = format!(
-                "{}, until {} s: {} {} per second, {:.0} % remote",
+                "{}, until {}: {} {} per second, {:.0} % remote",
                 row.name,
-                tick_text(moment.end_s),
+                x.text(moment.end_s),
                 figure(*value),
                 of.counted,
                 100.0 * remote
@@ -174,7 +202,7 @@ fn draw_rows(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, top: f64) {
 }
 
 /// Where phases begin, and their numbers above.
-fn draw_phases(drawing: &mut Drawing, of: &MemoryOverTime, x: &Scale, bottom: f64) {
+fn draw_phases(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, bottom: f64) {
     if of.phases.len() < 2 {
         return;
     }
@@ -295,5 +323,14 @@ mod tests {
     fn long_names_keep_their_end() {
         assert_eq!(cut("/usr/lib/x86_64-linux-gnu/libc.so.6"), "…inux-gnu/libc.so.6");
         assert_eq!(cut("[heap]"), "[heap]");
+    }
+
+    #[test]
+    fn times_are_in_a_unit_that_suits_the_whole() {
+        assert_eq!(Time::until(12.0).text(1.5), "1.50 s");
+        assert_eq!(Time::until(0.0017).text(0.0015), "1.50 ms");
+        assert_eq!(Time::until(8e-5).text(7e-5), "70.0 µs");
+        let time = Time::until(0.0017);
+        assert!((time.at(0.0017) - RIGHT).abs() < 1e-9);
     }
 }

@@ -171,7 +171,8 @@ pub(crate) fn tick_text(value: f64) -> String {
     if value.abs() >= 1e6 || value.abs() < 1e-3 {
         return format!("{value:.0e}");
     }
-    let text = format!("{value:.3}");
+    let decimals = if value.abs() < 0.1 { 5 } else { 3 };
+    let text = format!("{value:.decimals$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -199,6 +200,11 @@ mod tests {
     fn a_linear_scale_is_marked_at_round_values() {
         let scale = Scale::new(ScaleKind::Linear, (0.0, 43.0), (0.0, 1.0));
         assert_eq!(scale.ticks(), [0.0, 10.0, 20.0, 30.0, 40.0]);
+        let small = Scale::new(ScaleKind::Linear, (0.0, 0.0017), (0.0, 1.0)).ticks();
+        assert_eq!(
+            small.into_iter().map(tick_text).collect::<Vec<_>>(),
+            ["0", "5e-4", "0.001", "0.0015"]
+        );
     }
 
     #[test]
