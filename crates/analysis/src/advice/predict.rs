@@ -122,7 +122,8 @@ fn crowding(times: &[Times], cpus: f64, elapsed_ns: f64) -> f64 {
     let busy_ns: f64 = times.iter().map(|(_, now, _)| now).sum();
     let alone_ns = times.first().map_or(0.0, |(_, now, _)| *now);
     let together_ns = (elapsed_ns - alone_ns).max(elapsed_ns * 0.01);
-    let threads = if times.len() > 1 { (busy_ns - alone_ns) / together_ns } else { 1.0 };
+    // The first one may work among the others to the end, as OpenMP's does.
+    let threads = ((busy_ns - alone_ns) / together_ns).min(times.len() as f64);
     (threads / cpus).max(1.0)
 }
 

@@ -146,6 +146,18 @@ fn threads_that_have_no_cpu_wait_for_one() {
 }
 
 #[test]
+fn a_first_thread_that_works_among_the_others_is_none_before_them() {
+    let mut program = program(0, Sharing::Read, 0);
+    program.elapsed_ns = 1000;
+    program.threads.iter_mut().for_each(|thread| thread.busy_ns = 1000);
+    assert_eq!(program.threads.len(), 4);
+    let machine = MachineCosts { cpus: vec![4, 4], ..machine() };
+    let bound = predict(&Candidate::Bind { node: 0 }, &program, &machine).unwrap();
+    assert!(bound.change_percent.abs() < 1.0, "{bound:?}");
+    assert!((change(&Candidate::Bind { node: 0 }, &program) - 100.0).abs() < 1.0, "two cpus");
+}
+
+#[test]
 fn bound_threads_find_what_they_share_in_one_cache_and_lose_what_it_has_no_room_for() {
     let bind = Candidate::Bind { node: 1 };
     let plain = program(400, Sharing::Read, 0);
