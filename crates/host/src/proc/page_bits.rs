@@ -28,7 +28,8 @@ pub enum ClearedBits {
     SoftDirty,
 }
 
-/// Clears these bits of all pages of a process.
+/// Clears these bits of all pages of a process. The kernel flushes no TLB for those of pages that
+/// were used: one that has an entry there is seen again once that has been evicted.
 ///
 /// # Errors
 /// The system's reason: no such process, another user's, a kernel without such bits.
@@ -108,6 +109,8 @@ mod tests {
         assert_eq!(referenced(), 64 << 12);
         clear_bits(own, ClearedBits::Referenced).unwrap();
         assert_eq!(referenced(), 0);
+        // More pages than any TLB has entries.
+        Mapping::new(64 << 20, Pages::Base).unwrap().as_bytes_mut().fill(1);
         mapping.as_bytes_mut()[..3 << 12].fill(2);
         assert_eq!(referenced(), 3 << 12);
     }
