@@ -1,6 +1,6 @@
 use super::*;
 use crate::error_class::ErrorClass;
-use crate::tests::own_binary_starts;
+use crate::tests;
 
 fn shell(script: &str, limit_ms: u64) -> Result<Ran, CommandError> {
     let limit = Duration::from_millis(limit_ms);
@@ -81,21 +81,8 @@ fn what_has_left_the_group_is_not_waited_for_though_it_holds_the_pipes() {
     assert_eq!(ran.left, [] as [String; 0]);
 }
 
-/// Whether this test has a process of its own, as whose orphans come to it is a matter of the whole
-/// process; else it is run in one, and succeeds there.
 fn in_own_process(test: &str) -> bool {
-    if env::var_os("NUMALAB_ADOPTS").is_some() {
-        return true;
-    }
-    if !own_binary_starts() {
-        return false;
-    }
-    let mut own = Command::new(env::current_exe().unwrap());
-    own.args(["--exact", &format!("command::tests::{test}")]).env("NUMALAB_ADOPTS", "1");
-    let ran = run_command(own, Duration::from_secs(60), &Interrupt::never()).unwrap();
-    assert!(ran.status.success(), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("1 passed"), "no test of this name: {}", ran.stdout);
-    false
+    tests::in_own_process(&format!("command::tests::{test}"), Duration::from_secs(60))
 }
 
 #[test]

@@ -1,12 +1,12 @@
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use numalab_record::Pages;
 
 use super::*;
 use crate::mapping::Mapping;
 use crate::perf::{DataSource, SampleRecord, ServedBy};
-use crate::tests::own_binary_starts;
+use crate::tests::in_own_process;
 
 /// This process on all cpus; `None`, and loud words, where the kernel does not let us.
 fn recording() -> Option<Recording> {
@@ -24,17 +24,8 @@ fn recording() -> Option<Recording> {
 /// Runs the test of this name in a process of its own, where no other test's threads fill the rings;
 /// `None` in this one.
 fn alone(test: &str) -> Option<Recording> {
-    if std::env::var_os("NUMALAB_ALONE").is_some() {
-        return recording();
-    }
-    if !own_binary_starts() {
-        return None;
-    }
-    let mut own = Command::new(std::env::current_exe().unwrap());
-    let name = format!("perf::recording::tests::{test}");
-    own.args(["--exact", &name, "--nocapture"]).env("NUMALAB_ALONE", "1");
-    assert!(own.status().unwrap().success());
-    None
+    let path = format!("perf::recording::tests::{test}");
+    if in_own_process(&path, Duration::from_secs(600)) { recording() } else { None }
 }
 
 fn samples(batch: &Batch, of: &Mapping) -> Vec<SampleRecord> {
