@@ -5,7 +5,7 @@ use numalab_memory_model::outcome::{Outcome, Source};
 
 use super::page_use::PageUse;
 
-/// Accesses that may still be waited for: twice as many as lines are on their way to a core of today.
+/// Accesses that are remembered of each kind: twice as many as lines are on their way to a core of today.
 const RECENT: usize = 32;
 /// Parts in which the waiting for bandwidth is kept of an access.
 const PARTS: u64 = 1 << 10;
@@ -59,13 +59,39 @@ struct Recent {
     queue_parts: u64,
 }
 
+/// The latest accesses of a kind, in turn.
+#[derive(Debug, Default)]
+struct Latest {
+    all: [Recent; RECENT],
+    count: usize,
+}
+
+impl Latest {
+    fn add(&mut self, recent: Recent) {
+        self.all[self.count % RECENT] = recent;
+        self.count += 1;
+    }
+
+    fn last(&self) -> Option<Recent> {
+        self.count.checked_sub(1).map(|last| self.all[last % RECENT])
+    }
+
+    /// The first of those that were done at a time: a line on its way is asked for several times, and
+    /// the first one waits for what it comes from.
+    fn done_at(&self, done_ps: u64) -> Option<Recent> {
+        let from = self.count.saturating_sub(RECENT);
+        (from..self.count).map(|at| self.all[at % RECENT]).find(|of| of.done_ps == done_ps)
+    }
+}
+
 /// Of one thread, for each region and node, which together are a slot.
 #[derive(Debug, Default)]
 pub struct Account {
     done: Vec<Done>,
-    /// The latest accesses, in turn.
-    recent: [Recent; RECENT],
-    count: usize,
+    latest: Latest,
+    /// Those whose line came from memory or another core: many accesses to lines that a core has may
+    /// follow before it waits for one of these.
+    from_afar: Latest,
 }
 
 impl Account {
@@ -98,16 +124,9 @@ impl Account {
     /// It waited until a time: for the access that was done then, else for the one before.
     #[inline]
     pub fn waits(&mut self, until_ps: u64, waited_ps: u64) {
-        if waited_ps == 0 || self.count == 0 {
-            return;
-        }
-        let at = |back: usize| self.recent[(self.count - back) % RECENT];
-        // A line on its way is asked for several times: the first one waits for what it comes from.
-        let mut ended = (1..=self.count.min(RECENT)).map(at).filter(|of| of.done_ps == until_ps);
-        let first = ended.next();
-        let from_afar = |recent: &Recent| recent.source != Source::Cache;
-        let found = first.filter(from_afar).or_else(|| ended.find(from_afar)).or(first);
-        self.charge(found.unwrap_or_else(|| at(1)), waited_ps);
+        let Some(last) = self.latest.last().filter(|_| waited_ps > 0) else { return };
+        let found = self.from_afar.done_at(until_ps).or_else(|| self.latest.done_at(until_ps));
+        self.charge(found.unwrap_or(last), waited_ps);
     }
 
     /// Remembers an access for what is waited for it later.
@@ -121,8 +140,10 @@ impl Account {
             page: is_memory.then_some((touch.used, touch.home)),
             queue_parts: outcome.queue_ps * PARTS / outcome.cost_ps.max(1),
         };
-        self.recent[self.count % RECENT] = recent;
-        self.count += 1;
+        self.latest.add(recent);
+        if outcome.source != Source::Cache {
+            self.from_afar.add(recent);
+        }
         recent
     }
 
@@ -202,6 +223,20 @@ mod tests {
         assert_eq!(miss.used.seen().memory_ps[1], 100);
         account.waits(700, 7);
         assert_eq!(account.of(1).waited_ps, 107, "before a block too");
+    }
+
+    #[test]
+    fn a_miss_is_waited_for_after_many_accesses_to_lines_that_the_core_has() {
+        let mut account = Account::default();
+        let miss = Outcome { done_ps: 9000, source: Source::Memory, ..Outcome::default() };
+        account.add(touch(1, Kind::Store), &miss);
+        for done_ps in 0..500 {
+            let hit = Outcome { done_ps, own_cache: true, ..Outcome::default() };
+            account.add(touch(2, Kind::Store), &hit);
+        }
+        account.waits(9000, 40);
+        account.waits(1, 3);
+        assert_eq!((account.of(1).memory_ps, account.of(2).waited_ps), (40, 3));
     }
 
     #[test]
