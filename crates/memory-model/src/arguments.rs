@@ -87,6 +87,8 @@ pub enum Beside {
     Huge,
     /// Threads take cpus node by node, and have the pages there that they touch first.
     Packed,
+    /// Pages as by [`Policy::Users`].
+    Users,
 }
 
 /// Where a program's pages go that it says nothing of.
@@ -94,7 +96,7 @@ pub enum Beside {
 pub enum Policy {
     /// There from their first touch on.
     Stay(Placement),
-    /// Where the cpus are that use them most, at no cost: what first touch by its users would give.
+    /// With the second thread that uses them, at no cost: what first touch by its users would give.
     Users,
 }
 
@@ -253,11 +255,12 @@ fn policy(word: &str, nodes: usize) -> Option<Policy> {
     known.then_some(Policy::Stay(placement))
 }
 
-/// `bind.0+interleave.0.1+thp`: policies that say where each page goes, huge pages, and packed threads.
+/// `bind.0+interleave.0.1+users+thp+pack`: policies that move pages, huge pages, and packed threads.
 fn beside(word: &str, nodes: usize) -> Option<Vec<Beside>> {
     let of = |word: &str| match policy(word, nodes) {
         None if word == "thp" => Some(Beside::Huge),
         None if word == "pack" => Some(Beside::Packed),
+        Some(Policy::Users) => Some(Beside::Users),
         Some(Policy::Stay(Placement::Bind(of))) if of.len() != 1 => None,
         Some(Policy::Stay(known @ (Placement::Bind(_) | Placement::Interleave(_)))) => {
             Some(Beside::Placed(known))

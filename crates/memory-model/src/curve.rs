@@ -140,6 +140,21 @@ impl Curve {
         self.points[0].1
     }
 
+    /// The latency in ns at a bandwidth in 10^6 bytes a second. Behind the last point it is as many
+    /// times that one's as more is asked for.
+    pub fn at_ns(&self, mb_s: f64) -> f64 {
+        let above = self.points.iter().position(|point| mb_s <= point.0);
+        let Some(above) = above else {
+            let (most_mb_s, ns) = self.points[self.points.len() - 1];
+            return ns * mb_s / most_mb_s;
+        };
+        let [low, high] = [above.saturating_sub(1), above].map(|at| self.points[at]);
+        if high.0 <= low.0 {
+            return low.1;
+        }
+        low.1 + (mb_s - low.0) / (high.0 - low.0) * (high.1 - low.1)
+    }
+
     /// The latency in ns at which those who keep so many bytes under way get what the curve
     /// grants at that latency, by Little's law: `under_way` is the product of their bandwidth
     /// in 10^6 bytes a second and their latency in ns.
@@ -198,6 +213,13 @@ mod tests {
         }
         // Twice as much as at the end: the bandwidth stays, latency doubles.
         assert!((curve.settled_ns(10_000.0 * 600.0) - 600.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_bandwidth_has_its_latency_between_points_and_behind_the_last() {
+        for (mb_s, ns) in [(0.0, 100.0), (4000.0, 125.0), (9000.0, 225.0), (20_000.0, 600.0)] {
+            assert!((curve().at_ns(mb_s) - ns).abs() < 1e-9, "{mb_s} MB/s");
+        }
     }
 
     #[test]

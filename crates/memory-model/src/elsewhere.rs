@@ -130,7 +130,7 @@ impl Elsewhere {
         let cores = match beside {
             Beside::Placed(Placement::Bind(nodes)) => Cores::On(*nodes.first()?),
             Beside::Packed => Cores::Packed,
-            Beside::Placed(_) | Beside::Huge => Cores::Stay,
+            Beside::Placed(_) | Beside::Huge | Beside::Users => Cores::Stay,
         };
         let tlb = machine.tlb.as_ref().filter(|_| *beside == Beside::Huge);
         Some(Self { pipeline, cores, tlbs: tlb.map(Tlbs::new), later_ps: 0 })

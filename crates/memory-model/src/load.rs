@@ -185,20 +185,12 @@ mod tests {
         (bytes as f64 / (end - from) as f64 * 1e6, last_ps as f64 / 1000.0)
     }
 
-    /// The latency of the typical curve at a bandwidth, without writes.
-    fn on_curve(mb_s: f64) -> f64 {
-        let points = &Curve::typical(PEAK_MB_S, 100.0)[0].points;
-        let pair = points.windows(2).find(|pair| mb_s <= pair[1].0).expect("below the peak");
-        let part = (mb_s - pair[0].0) / (pair[1].0 - pair[0].0);
-        pair[0].1 + part * (pair[1].1 - pair[0].1)
-    }
-
     #[test]
     fn bandwidth_and_latency_lie_on_the_curve_for_any_number_of_readers() {
         for (readers, under_way) in [(1, 2), (2, 4), (4, 3), (8, 2)] {
             let order: Vec<usize> = (0..readers).collect();
             let (mb_s, ns) = closed(&order, under_way, 0);
-            let expected_ns = on_curve(mb_s);
+            let expected_ns = Curve::typical(PEAK_MB_S, 100.0)[0].at_ns(mb_s);
             assert!((ns / expected_ns - 1.0).abs() < 0.03, "{mb_s} MB/s: {ns}, {expected_ns} ns");
         }
     }

@@ -150,15 +150,6 @@ impl Space {
         })
     }
 
-    /// Moves a page to a node, if that has room.
-    pub fn move_page(&mut self, number: u64, node: usize) -> Option<Page> {
-        let old = *self.pages.get(&number)?;
-        let page = Page { frame: self.pools.get_mut(node)?.take(false)?, node, ..old };
-        self.pages.insert(number, page);
-        self.pools[old.node].free(old.frame);
-        Some(page)
-    }
-
     /// Pages that a program gives back: their next touch is a first one.
     pub fn discard(&mut self, numbers: Range<u64>) {
         let gone: Vec<u64> = self.pages.range(numbers).map(|(number, _)| *number).collect();

@@ -60,6 +60,8 @@ pub enum Placed {
     Huge,
     /// Where they are touched first, by threads that take cpus node by node.
     Packed,
+    /// With the second thread that uses them, as if that had touched them first.
+    Users,
 }
 
 /// What a thread would wait with pages elsewhere.

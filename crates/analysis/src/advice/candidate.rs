@@ -128,6 +128,7 @@ impl Candidate {
             Self::Bind { node } => machine.position(*node).map(Placed::Bound),
             Self::HugePages => Some(Placed::Huge),
             Self::Pack => Some(Placed::Packed),
+            Self::FirstTouch { .. } => Some(Placed::Users),
             _ => self.turns(machine).map(Placed::Interleaved),
         }
     }

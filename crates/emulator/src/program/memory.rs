@@ -64,6 +64,11 @@ impl Pages {
         }
         self.known[place(page.number)] = Some(page);
     }
+
+    /// Forgets the page of a number.
+    pub fn forget(&mut self, number: u64) {
+        self.known[place(number)].take_if(|known| known.number == number);
+    }
 }
 
 #[inline]

@@ -55,6 +55,8 @@ pub struct PageUse {
     bound: Figure,
     /// The seat of the thread that touched it first.
     first: Figure,
+    /// Position of the node of its second user and 1; 0 while there is none.
+    heir: Figure,
     threads: [Figure; THREAD_WORDS],
     nodes: Figure,
     /// Accesses by the node of the cpu.
@@ -105,6 +107,7 @@ impl PageUse {
             node: Figure::default(),
             bound: Figure::default(),
             first: Figure::default(),
+            heir: Figure::default(),
             threads: Default::default(),
             nodes: Figure::default(),
             accesses: Default::default(),
@@ -122,7 +125,7 @@ impl PageUse {
         self.first.set(seat as u64);
         self.moved(page);
         let counts = self.accesses.iter().chain(&self.memory_ps).chain(&self.threads);
-        counts.chain([&self.nodes, &self.shared_stores]).for_each(|count| count.set(0));
+        counts.chain([&self.heir, &self.nodes, &self.shared_stores]).for_each(|count| count.set(0));
         self.lines.iter().for_each(|line| line.store(0, Relaxed));
     }
 
@@ -135,6 +138,16 @@ impl PageUse {
     /// another one.
     pub fn is_handed_to(&self, seat: usize) -> bool {
         self.users() == 1 && self.first() != seat
+    }
+
+    /// Its second user is on a node.
+    pub fn hand_to(&self, home: usize) {
+        self.heir.set(home as u64 + 1);
+    }
+
+    /// Position of the node of its second user.
+    pub fn heir(&self) -> Option<usize> {
+        usize::try_from(self.heir.get()).ok()?.checked_sub(1)
     }
 
     /// How many threads use it.
@@ -264,8 +277,11 @@ mod tests {
         let page = PageUse::new(0, on(0), 7);
         page.uses(7, 0);
         assert!(page.is_handed_to(8) && !page.is_handed_to(7));
+        assert_eq!(page.heir(), None);
+        page.hand_to(1);
         page.uses(8, 1);
         assert!(!page.is_handed_to(8) && !page.is_handed_to(9));
+        assert_eq!(page.heir(), Some(1));
     }
 
     #[test]

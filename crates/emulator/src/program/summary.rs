@@ -76,6 +76,7 @@ fn elsewhere(beside: &[Beside], later_ps: &[i64]) -> Vec<Elsewhere> {
             Beside::Placed(Placement::Local | Placement::Preferred(_)) => return None,
             Beside::Huge => Placed::Huge,
             Beside::Packed => Placed::Packed,
+            Beside::Users => Placed::Users,
         };
         Some(Elsewhere { placed, longer_ns: ps / 1000 })
     });

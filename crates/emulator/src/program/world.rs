@@ -9,16 +9,13 @@ use super::account::Touch;
 use super::code::Instruction;
 use super::contention::{Contention, Use};
 use super::memory::{Counts, Remembered};
-use super::page_use::{LINE_BYTES, Line};
+use super::page_use::{LINE_BYTES, Line, PageUse};
 use super::pages::Pages;
 use super::regions::{ANONYMOUS, Regions, STACK};
 use super::thread::Thread;
 use super::time_line::TimeLine;
 use super::turns::Born;
 
-/// A page goes to another node when that would wait for it longer than its own, if both were as near,
-/// by a quarter and by this, in ps: pages that all use stay.
-const SETTLES_PS: u64 = 500_000;
 /// Calls that are told of a place in the code.
 pub const MOST_CALLERS: usize = 12;
 
@@ -166,40 +163,18 @@ impl World {
         let mut counts = Counts { engine: self.engine, account, cpu: *cpu, home: *home };
         lines.remember(virtual_address, found, known, &mut counts);
         (*last_line, *last_page) = (virtual_address / LINE_BYTES, virtual_address / PAGE_BYTES);
-        if self.follows_users && outcome.missed {
-            self.settle(seat, virtual_address);
-        }
         if self.time_line.is_due(now_ps) {
             self.ends_stretch(now_ps);
         }
     }
 
-    /// Moves a page to the node of a thread that has waited for it, if that waits for it most.
-    fn settle(&mut self, seat: usize, address: u64) {
-        let thread = &self.threads[seat];
-        let Some(&found) = thread.pages.of(address, self.generation) else { return };
-        let (own, home) = (found.page.node, thread.home);
-        if own == home || found.page.bound {
-            return;
+    /// A page has its second user, on a node.
+    fn hand_over(&mut self, used: &PageUse, number: u64, home: usize) {
+        used.hand_to(home);
+        self.threads[used.first()].pages.forget(number);
+        if self.follows_users {
+            self.forget();
         }
-        let waits_ps = found.used.seen().memory_ps;
-        let longest = waits_ps[own] + waits_ps[own] / 4 + SETTLES_PS;
-        // Who is far from it waits longer for as many accesses.
-        let latency_ns = &self.engine.arguments.machine.latency_ns;
-        let nearer = latency_ns[own][own] / latency_ns[home][own].max(f64::MIN_POSITIVE);
-        if waits_ps[home] as f64 * nearer.min(1.0) <= longest as f64 {
-            return;
-        }
-        if let Some(page) = self.moves(found.number, home) {
-            found.used.moved(page);
-        }
-    }
-
-    /// Moves a page to a node, if that has room.
-    fn moves(&mut self, number: u64, node: usize) -> Option<Page> {
-        let page = self.space.move_page(number, node)?;
-        self.forget();
-        Some(page)
     }
 
     /// The page of an address that the thread of a seat accesses and does not remember.
@@ -228,15 +203,18 @@ impl World {
             self.pages.add(number, region, page, seat)
         });
         let home = thread.home;
-        let goes_along = self.follows_users && !page.bound && page.node != home;
-        let page = match goes_along && used.is_handed_to(seat) {
-            true => self.moves(number, home).unwrap_or(page),
-            false => page,
-        };
+        if used.is_handed_to(seat) {
+            self.hand_over(used, number, home);
+        }
+        // Caches keep what they have of it.
+        let heir = used.heir().filter(|_| self.follows_users && !page.bound);
+        let page = Page { node: heir.unwrap_or(page.node), ..page };
         used.moved(page);
         used.uses(seat, home);
         let packed = self.engine.packed_node(used.first());
-        let elsewhere = elsewhere(&self.engine.arguments.beside, number, page, (block, packed));
+        let watched = &self.engine.arguments.beside;
+        let elsewhere =
+            elsewhere(watched, number, page, Homes { block, packed, users: used.heir() });
         let slot = u32::try_from(region * self.nodes + page.node).ok()?;
         Some(Remembered { number, page, slot, region, used, elsewhere })
     }
@@ -273,27 +251,36 @@ impl World {
     }
 }
 
+/// Positions of nodes on which a page might be, where anybody knows.
+struct Homes {
+    /// Of what would be its huge page.
+    block: Option<usize>,
+    /// Of who touched it first, if threads are packed.
+    packed: Option<usize>,
+    /// Of its second user.
+    users: Option<usize>,
+}
+
 /// Where a page would be by the placements that are watched: nowhere else if the program itself
-/// has said where. `block` is the node of what would be its huge page, `packed` that of who touched it
-/// first if threads are packed.
-fn elsewhere(
-    watched: &[Beside],
-    number: u64,
-    page: Page,
-    (block, packed): (Option<usize>, Option<usize>),
-) -> [There; MOST_BESIDE] {
+/// has said where.
+fn elsewhere(watched: &[Beside], number: u64, page: Page, homes: Homes) -> [There; MOST_BESIDE] {
     let mut all = [There::on(page.node, false); MOST_BESIDE];
     for (there, beside) in all.iter_mut().zip(watched) {
-        *there = match beside {
-            Beside::Huge => There::on(block.unwrap_or(page.node), block.is_some()),
-            Beside::Placed(_) | Beside::Packed if page.bound => continue,
+        let home = match beside {
+            Beside::Huge => {
+                *there = There::on(homes.block.unwrap_or(page.node), homes.block.is_some());
+                continue;
+            }
+            _ if page.bound => continue,
             Beside::Placed(Placement::Bind(turns) | Placement::Interleave(turns)) => {
                 let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
-                There::on(turns[turn], false)
+                Some(turns[turn])
             }
-            Beside::Placed(_) => continue,
-            Beside::Packed => There::on(packed.unwrap_or(page.node), false),
+            Beside::Placed(_) => None,
+            Beside::Packed => homes.packed,
+            Beside::Users => homes.users,
         };
+        *there = There::on(home.unwrap_or(page.node), false);
     }
     all
 }

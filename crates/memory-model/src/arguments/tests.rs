@@ -71,12 +71,12 @@ proptest! {
 #[test]
 fn nodes_to_which_pages_might_go_are_those_of_the_machine() {
     let parse = |word: &str| parse(&format!("{PLAIN},{word}")).map(|arguments| arguments.beside);
-    let found = parse("beside=bind.1+interleave.0.0.1+thp+pack").unwrap();
+    let found = parse("beside=bind.1+interleave.0.0.1+thp+pack+users").unwrap();
     let placed = [Placement::Bind(vec![1]), Placement::Interleave(vec![0, 0, 1])];
     let [bound, interleaved] = placed.map(Beside::Placed);
-    assert_eq!(found, [bound, interleaved, Beside::Huge, Beside::Packed]);
+    assert_eq!(found, [bound, interleaved, Beside::Huge, Beside::Packed, Beside::Users]);
     let nine = ["bind.0"; 9].join("+");
-    for word in ["", "0.1", "bind.2", "bind.0.1", "interleave", "local", "users", &nine] {
+    for word in ["", "0.1", "bind.2", "bind.0.1", "interleave", "local", &nine] {
         let error = parse(&format!("beside={word}")).expect_err(word).to_string();
         assert!(error.contains("expected at most eight of bind with one node"), "{error}");
     }

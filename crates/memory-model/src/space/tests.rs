@@ -33,7 +33,8 @@ fn the_table_of_2_mib_lies_with_who_touches_them_first_wherever_pages_do() {
         (page.node, page.table)
     };
     assert_eq!([table(3, 1), table(20, 0), table(HUGE_PAGES, 0)], [(2, 1), (0, 1), (0, 0)]);
-    let moved = space.move_page(20, 2).expect("there is room");
+    space.set_placement(20..21, Some(Placement::Bind(vec![2])), true, 0);
+    let moved = space.touch(20, 0, None, false).expect("there is room");
     assert_eq!((moved.node, moved.table), (2, 1));
 }
 
@@ -89,8 +90,6 @@ fn a_page_is_bound_if_the_program_said_where_it_lies() {
     assert_eq!(bound(&mut space, 2, Some(&Placement::Local)), Some(true));
     space.set_placement(1..4, Some(Placement::Bind(vec![1])), true, 0);
     assert_eq!([1, 3].map(|number| bound(&mut space, number, None)), [Some(true); 2]);
-    space.move_page(3, 2);
-    assert_eq!(bound(&mut space, 3, None), Some(true));
 }
 
 #[test]
@@ -101,15 +100,6 @@ fn pages_move_when_they_are_told_to() {
     assert_eq!(space.bytes_by_node(), [4 * PAGE_BYTES, 0, 0]);
     space.set_placement(0..4, Some(Placement::Bind(vec![2])), true, 0);
     assert_eq!(space.bytes_by_node(), [0, 0, 4 * PAGE_BYTES]);
-}
-
-#[test]
-fn a_page_moves_alone() {
-    let mut space = space();
-    space.touch(1, 0, Some(&Placement::Local), false);
-    space.touch(2, 0, Some(&Placement::Local), false);
-    assert_eq!(space.move_page(2, 1).map(|page| page.node), Some(1));
-    assert_eq!(space.bytes_by_node(), [PAGE_BYTES, PAGE_BYTES, 0]);
 }
 
 #[test]

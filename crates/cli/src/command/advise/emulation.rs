@@ -86,7 +86,6 @@ pub(super) fn placement(
     let machine = &asis.machine;
     let mut program = asis.clone();
     match candidate {
-        Candidate::FirstTouch { .. } => program.policy = Some("users".to_owned()),
         Candidate::Cpus { spread, .. } if !spread.is_of_siblings() => {
             program.threads = by_group(machine, *spread == Spread::Groups);
         }
@@ -122,13 +121,8 @@ fn by_group(machine: &EmulatedMachine, takes_turns: bool) -> Vec<usize> {
     order
 }
 
-/// What has the emulator tell what threads would wait with it.
-pub(super) fn beside(candidate: &Candidate, costs: &MachineCosts) -> Option<String> {
-    candidate.placed(costs).map(|placed| word(&placed))
-}
-
 /// A placement as the emulator has it.
-fn word(placed: &Placed) -> String {
+pub(super) fn word(placed: &Placed) -> String {
     match placed {
         Placed::Bound(at) => format!("bind.{at}"),
         Placed::Interleaved(turns) => {
@@ -137,5 +131,6 @@ fn word(placed: &Placed) -> String {
         }
         Placed::Huge => "thp".to_owned(),
         Placed::Packed => "pack".to_owned(),
+        Placed::Users => "users".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Ran, note};
-use numalab_record::ProgramMemory;
+use numalab_record::{Placed, ProgramMemory};
 
 use super::emulation;
 use super::metric::Judged;
@@ -69,9 +69,11 @@ fn tell_not_followed(failure: &Failure) {
 
 /// The same, with what other placements would change.
 pub(super) fn profiled(asis: &EmulatedProgram, costs: &MachineCosts) -> EmulatedProgram {
+    let users = (costs.nodes.len() > 1).then_some(Placed::Users);
     let known = Candidate::of_machine(costs);
-    let beside = known.iter().filter_map(|of| emulation::beside(of, costs));
-    EmulatedProgram { beside: beside.take(MOST_BESIDE).collect(), ..asis.clone() }
+    let placed = users.into_iter().chain(known.iter().filter_map(|of| of.placed(costs)));
+    let beside = placed.take(MOST_BESIDE).map(|placed| emulation::word(&placed));
+    EmulatedProgram { beside: beside.collect(), ..asis.clone() }
 }
 
 /// Runs the program as it is, here if candidates are tried here, and under emulation.
