@@ -7,6 +7,7 @@ mod candidate;
 mod commands;
 mod demand;
 mod find;
+mod load;
 mod machine;
 mod predict;
 mod spread;

@@ -1,4 +1,4 @@
-//! What a program asks of each node's memory.
+//! Which nodes' memory threads would use, from where, and what all ask of it.
 
 use numalab_record::{ProgramMemory, Region, RegionAccesses};
 
@@ -7,105 +7,74 @@ use super::bound::bound_part;
 use super::machine::MachineCosts;
 
 /// What memory moves at a time.
-const LINE_BYTES: f64 = 64.0;
+pub(super) const LINE_BYTES: f64 = 64.0;
 
-/// Lines by position of the memory's node.
+/// Whose memory a thread uses that uses a region on a node. Nodes by position.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Demand(Vec<f64>);
+pub(super) struct Use {
+    /// The node of its cpu.
+    pub home: usize,
+    /// Memory by node, and the part of what it uses that is there.
+    pub parts: Vec<(usize, f64)>,
+}
 
-impl Demand {
+impl Use {
     /// As the program ran.
-    pub(super) fn now(program: &ProgramMemory, machine: &MachineCosts) -> Self {
-        Self::by(program, machine, |_, _| 1.0, |by| by.memory_node)
+    pub(super) fn now(by: &RegionAccesses, machine: &MachineCosts) -> Self {
+        let at = |node: u32| machine.position(node).unwrap_or(0);
+        Self { home: at(by.cpu_node), parts: vec![(at(by.memory_node), 1.0)] }
     }
 
-    /// As it would with a candidate.
+    /// As it would with a candidate. What the program itself bound stays.
     pub(super) fn then(
         candidate: &Candidate,
-        program: &ProgramMemory,
+        region: &Region,
+        by: &RegionAccesses,
         machine: &MachineCosts,
     ) -> Self {
-        let free = |region: &Region, by: &RegionAccesses| 1.0 - bound_part(region, by);
-        let stays = |by: &RegionAccesses| by.memory_node;
-        let moved = match candidate {
-            Candidate::Bind { node } => Self::by(program, machine, free, |_| *node),
+        let at = |node: u32| machine.position(node).unwrap_or(0);
+        let home = match candidate {
+            Candidate::Bind { node } => *node,
+            Candidate::Pack => machine.packed_node(by.thread).unwrap_or(by.cpu_node),
+            _ => by.cpu_node,
+        };
+        let free: Vec<usize> = match candidate {
+            Candidate::Bind { .. } => vec![at(home)],
+            // A thread takes along what it has on its own node, as if it had touched that first.
+            Candidate::Pack if by.memory_node == by.cpu_node => vec![at(home)],
             Candidate::Interleave { .. } | Candidate::WeightedInterleave { .. } => {
-                let turns = candidate.turns(machine).unwrap_or_default();
-                Self::by(program, machine, free, stays).in_turn(&turns)
+                candidate.turns(machine).unwrap_or_default()
             }
-            Candidate::BindRegion { address, nodes, .. } => {
-                let is_meant = |region: &Region| region.start == *address;
-                let of = |meant: bool| {
-                    let part = move |region: &Region, by: &RegionAccesses| {
-                        if is_meant(region) == meant { free(region, by) } else { 0.0 }
-                    };
-                    Self::by(program, machine, part, stays)
-                };
-                let turns = nodes.iter().filter_map(|node| machine.position(*node));
-                of(false).and(&of(true).in_turn(&turns.collect::<Vec<_>>()))
+            Candidate::BindRegion { address, nodes, .. } if *address == region.start => {
+                nodes.iter().map(|node| at(*node)).collect()
             }
             Candidate::FirstTouch { .. }
             | Candidate::Replicate { .. }
-            | Candidate::Balancing { .. } => Self::by(program, machine, free, |by| by.cpu_node),
-            // A thread takes along what it has on its own node, as if it had touched that first.
-            Candidate::Pack => Self::by(program, machine, free, |by| {
-                let packed = machine.packed_node(by.thread);
-                packed.filter(|_| by.memory_node == by.cpu_node).unwrap_or(by.memory_node)
-            }),
-            Candidate::HugePages
-            | Candidate::FastMemory { .. }
-            | Candidate::Cpus { .. }
-            | Candidate::Ranks { .. }
-            | Candidate::SeparateLines { .. } => Self::by(program, machine, free, stays),
+            | Candidate::Balancing { .. } => vec![at(by.cpu_node)],
+            _ => vec![at(by.memory_node)],
         };
-        moved.and(&Self::by(program, machine, bound_part, stays))
+        let bound = bound_part(region, by);
+        let each = (1.0 - bound) / free.len().max(1) as f64;
+        let mut parts: Vec<(usize, f64)> = free.into_iter().map(|node| (node, each)).collect();
+        parts.push((at(by.memory_node), bound));
+        Self { home: at(home), parts }
     }
+}
 
-    /// That of two together.
-    fn and(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(one, other)| one + other).collect())
-    }
-
-    /// All of it on these nodes in turn.
-    fn in_turn(&self, turns: &[usize]) -> Self {
-        let part = |at| turns.iter().filter(|of| **of == at).count() as f64;
-        let each = self.0.iter().sum::<f64>() / turns.len().max(1) as f64;
-        Self((0..self.0.len()).map(|at| each * part(at)).collect())
-    }
-
-    /// The part of misses that is meant, on the nodes that are.
-    fn by(
-        program: &ProgramMemory,
-        machine: &MachineCosts,
-        part: impl Fn(&Region, &RegionAccesses) -> f64,
-        node: impl Fn(&RegionAccesses) -> u32,
-    ) -> Self {
-        let mut lines = vec![0.0; machine.nodes.len()];
-        for region in &program.regions {
-            for by in &region.accesses {
-                let id = node(by);
-                if let Some(at) = machine.position(id) {
-                    lines[at] += by.misses as f64 * part(region, by);
-                }
+/// What all would take at least by the bandwidth of each node, in ns.
+pub(super) fn least_ns(
+    candidate: &Candidate,
+    program: &ProgramMemory,
+    machine: &MachineCosts,
+) -> f64 {
+    let mut lines = vec![0.0; machine.nodes.len()];
+    for region in &program.regions {
+        for by in &region.accesses {
+            for (node, part) in Use::then(candidate, region, by, machine).parts {
+                lines[node] += by.misses as f64 * part;
             }
         }
-        Self(lines)
     }
-
-    /// Of one node; 1 at least.
-    pub(super) fn of(&self, machine: &MachineCosts, node: u32) -> f64 {
-        let at = machine.position(node);
-        at.map_or(1.0, |at| self.0[at].max(1.0))
-    }
-
-    /// Of the node that is asked for most.
-    pub(super) fn of_most(&self) -> f64 {
-        self.0.iter().copied().fold(1.0, f64::max)
-    }
-
-    /// What it takes at least by the bandwidth of each node, in ns.
-    pub(super) fn least_ns(&self, machine: &MachineCosts) -> f64 {
-        let limited = self.0.iter().zip(&machine.bandwidth_mb_s).filter(|(_, mb_s)| **mb_s > 0.0);
-        limited.map(|(lines, mb_s)| lines * LINE_BYTES * 1000.0 / mb_s).fold(0.0, f64::max)
-    }
+    let limited = lines.iter().zip(&machine.bandwidth_mb_s).filter(|(_, mb_s)| **mb_s > 0.0);
+    limited.map(|(lines, mb_s)| lines * LINE_BYTES * 1000.0 / mb_s).fold(0.0, f64::max)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use numalab_memory_model::curve::Curve;
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,12 @@ pub struct MachineCosts {
     /// 10^6 bytes a second of each node's memory, 0 without a limit; none where there are no limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bandwidth_mb_s: Vec<f64>,
+    /// What each node's memory takes under load.
+    #[serde(skip)]
+    pub node_load: Vec<Vec<Curve>>,
+    /// The same of links, by the cpus' node and the memory's.
+    #[serde(skip)]
+    pub link_load: Vec<Vec<Vec<Curve>>>,
     /// Whether walks of page tables cost anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub walks: bool,

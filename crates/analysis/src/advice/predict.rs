@@ -10,7 +10,7 @@ use numalab_record::ProgramMemory;
 use serde::{Deserialize, Serialize};
 
 use super::balancing::balanced_ns;
-use super::demand::Demand;
+use super::demand::least_ns;
 use super::machine::MachineCosts;
 use super::waits::saved_ns;
 use super::{Candidate, WORTH_SHARE};
@@ -89,9 +89,9 @@ fn changed(
     // Threads that wait for each other have their cpus to themselves for a part of the time.
     let alike = sums.1 / sums.0.max(1.0);
     let alike = alike * crowding(&times, cpus, elapsed_ns);
-    let least = Demand::then(candidate, program, machine).least_ns(machine) / elapsed_ns;
+    let least = least_ns(candidate, program, machine) / elapsed_ns;
     let ways = [alike, path].map(|part| 100.0 * (part.max(0.0).max(least) - 1.0));
-    let change_percent = if is_fork_join(&times, elapsed_ns) { ways[1] } else { ways[0] };
+    let change_percent = if is_fork_join(program) { ways[1] } else { ways[0] };
     let beyond = UNKNOWN_PART * change_percent.abs() + UNKNOWN_POINTS;
     let low = ways[0].min(ways[1]).max(-100.0) - beyond;
     let high = ways[0].max(ways[1]) + beyond;
@@ -106,12 +106,14 @@ fn path_ns(times: &[Times], of: impl Fn(&Times) -> f64, cpus: f64) -> f64 {
 }
 
 /// Whether the first thread and the longest of the others take about the time that passed.
-fn is_fork_join(times: &[Times], elapsed_ns: f64) -> bool {
-    (path_ns(times, |of| of.1, f64::INFINITY) / elapsed_ns - 1.0).abs() < 0.1
+pub(super) fn is_fork_join(program: &ProgramMemory) -> bool {
+    let mut busy = program.threads.iter().map(|thread| thread.busy_ns as f64);
+    let path_ns = busy.next().unwrap_or(0.0) + busy.fold(0.0, f64::max);
+    (path_ns / (program.elapsed_ns as f64).max(1.0) - 1.0).abs() < 0.1
 }
 
 /// CPUs that threads would have.
-fn cpus(candidate: &Candidate, machine: &MachineCosts) -> f64 {
+pub(super) fn cpus(candidate: &Candidate, machine: &MachineCosts) -> f64 {
     let Candidate::Bind { node } = candidate else { return f64::INFINITY };
     machine.position(*node).and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1) as f64
 }

@@ -1,8 +1,8 @@
 //! What threads would no longer wait for, by what each waited for and the machine's latencies.
 //!
 //! What a thread waits for memory is scaled by the latency that it would find there over the one
-//! that it found, and the part that is for bandwidth by what all would ask of that memory. Threads on
-//! one node share its caches: what these would have, and what they would have no room for, was
+//! that it found; what it waits because memory is busy changes with what all would ask of that
+//! memory ([`super::load`]). Threads on one node share its caches: what these would have, and what they would have no room for, was
 //! counted. Where the emulator followed each core with its pages elsewhere nothing is scaled: what a
 //! core hides of one latency it may not hide of another. Instructions, and what is waited for
 //! a cpu's own caches, stay.
@@ -13,7 +13,7 @@ use numalab_record::{NodeWaits, PagesAlike, ProgramMemory, Region, RegionAccesse
 
 use super::Candidate;
 use super::bound::bound_part;
-use super::demand::Demand;
+use super::load::longer_ns;
 use super::machine::MachineCosts;
 
 /// Who uses pages less than others by less than this factor may as well touch them first.
@@ -33,21 +33,22 @@ pub(super) fn saved_ns(
         }
         return saved;
     }
-    let demand = [Demand::now(program, machine), Demand::then(candidate, program, machine)];
     let followed = followed_ns(candidate, program, machine);
     saved.extend(followed.iter().map(|(thread, longer_ns)| (*thread, -longer_ns)));
     for region in &program.regions {
         for accesses in &region.accesses {
             let entry = saved.entry(accesses.thread).or_default();
             if followed.contains_key(&accesses.thread) {
-                *entry += queue_saved_ns(accesses, machine, &demand);
                 continue;
             }
-            *entry += memory_saved_ns(candidate, region, accesses, machine, &demand);
+            *entry += memory_saved_ns(candidate, region, accesses, machine);
             if let Candidate::Bind { .. } = candidate {
                 *entry += nearer_ns(accesses, machine);
             }
         }
+    }
+    for (thread, ns) in longer_ns(candidate, program, machine, &saved) {
+        *saved.entry(thread).or_default() -= ns;
     }
     saved
 }
@@ -66,28 +67,16 @@ fn followed_ns(
     followed.collect()
 }
 
-/// What is saved of the waiting because memory was busy.
-fn queue_saved_ns(
-    accesses: &RegionAccesses,
-    machine: &MachineCosts,
-    [now, then]: &[Demand; 2],
-) -> f64 {
-    let load = then.of_most() / now.of(machine, accesses.memory_node);
-    accesses.queue_ns as f64 * (1.0 - load.min(1.0))
-}
-
 /// What is saved of the waiting for memory.
 fn memory_saved_ns(
     candidate: &Candidate,
     region: &Region,
     accesses: &RegionAccesses,
     machine: &MachineCosts,
-    demand: &[Demand; 2],
 ) -> f64 {
     let ratio = ratio(candidate, region, accesses, machine);
     let [memory, queue] = [accesses.memory_ns, accesses.queue_ns].map(|ns| ns as f64);
-    let queue_then_ns = queue - queue_saved_ns(accesses, machine, demand);
-    let then_ns = (memory - queue) * ratio + queue_then_ns;
+    let then_ns = (memory - queue) * ratio + queue;
     let Candidate::Bind { node } = candidate else { return memory - then_ns };
     let hit_ns = machine.shared_cache_ns.unwrap_or(0.0);
     let own_ns = latency_ns(machine, *node, *node);
@@ -197,7 +186,7 @@ fn by_pages(region: &Region, accesses: &RegionAccesses, ratio: impl Fn(&PagesAli
     if all > 0.0 { then / all } else { 1.0 }
 }
 
-fn latency_ns(machine: &MachineCosts, cpu: u32, memory: u32) -> f64 {
+pub(super) fn latency_ns(machine: &MachineCosts, cpu: u32, memory: u32) -> f64 {
     let found = machine
         .position(cpu)
         .zip(machine.position(memory))

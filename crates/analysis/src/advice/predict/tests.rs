@@ -4,8 +4,11 @@ use numalab_record::{
     Region, RegionAccesses, Sharing,
 };
 
+use numalab_memory_model::curve::Curve;
+
 use super::*;
 use crate::VerdictWord;
+use crate::advice::demand::Use;
 use crate::advice::{Advice, AdvisedOption, KernelNow, Measured, RaceEnd, TrialPlace};
 
 fn machine() -> MachineCosts {
@@ -205,6 +208,36 @@ fn what_followed_cores_would_wait_is_what_another_placement_costs() {
 }
 
 #[test]
+fn pages_with_their_second_users_cost_what_followed_cores_waited() {
+    let mut program = program(1000, Sharing::Read, 1);
+    let touched = Candidate::FirstTouch { line: None, region: String::new() };
+    let guessed = change(&touched, &program);
+    for thread in &mut program.threads {
+        let longer_ns = if thread.cpu_node == 1 { -60 } else { 0 };
+        thread.elsewhere = vec![Elsewhere { placed: Placed::Users, longer_ns }];
+    }
+    let found = change(&touched, &program);
+    assert!(guessed < -10.0 && (-6.0..-3.0).contains(&found), "{guessed} and {found}");
+}
+
+#[test]
+fn threads_that_would_share_one_memory_wait_for_each_other() {
+    let curve = Curve { writes_percent: 0.0, points: vec![(0.0, 100.0), (4000.0, 200.0)] };
+    let busy = MachineCosts { node_load: vec![vec![curve]; 2], ..machine() };
+    let mut program = program(0, Sharing::Private, 0);
+    for (by, node) in program.regions[0].accesses.iter_mut().zip([0, 1]) {
+        (by.cpu_node, by.memory_node, by.misses, by.memory_ns) = (node, node, 10, 1000);
+    }
+    let bind = Candidate::Bind { node: 1 };
+    let alone = change(&bind, &program);
+    // 640 bytes in 1000 ns on each node: a line takes 16 ns more. On one node three threads have two
+    // cpus and take 1.5 times 1043 ns, in which it moves 818 MB/s: 20.5 ns more.
+    let found = predict(&bind, &program, &busy).unwrap().change_percent;
+    assert!((found - alone - 100.0 * 43.0 / 1100.0).abs() < 0.3, "{found} after {alone}");
+    assert_eq!(predict(&Candidate::HugePages, &program, &busy).unwrap().change_percent, 0.0);
+}
+
+#[test]
 fn huge_pages_save_what_was_followed_where_walks_cost_anything() {
     let mut program = program(0, Sharing::Private, 0);
     let huge = |longer_ns| Elsewhere { placed: Placed::Huge, longer_ns };
@@ -234,12 +267,11 @@ fn threads_are_packed_where_one_node_has_no_cpus_for_all_and_cores_were_followed
     program.threads.iter_mut().for_each(|of| of.elsewhere = vec![packed.clone()]);
     let found = pack(&program).expect("four threads, two cpus a node").predicted.unwrap();
     assert!(found.change_percent < -25.0, "{found:?}");
-    let accesses = &mut program.regions[0].accesses;
-    accesses.iter_mut().for_each(|by| (by.misses, by.memory_node) = (100, 1));
+    let region = &mut program.regions[0];
+    region.accesses.iter_mut().for_each(|by| by.memory_node = 1);
     // Threads 0 and 1 would be on node 0, 2 and 3 on node 1.
-    let narrow = MachineCosts { bandwidth_mb_s: vec![6400.0; 2], ..machine() };
-    let lines = Demand::then(&Candidate::Pack, &program, &narrow);
-    assert_eq!([0, 1].map(|node| lines.of(&narrow, node)), [100.0, 100.0]);
+    let used = |by| Use::then(&Candidate::Pack, region, by, &machine()).parts[0];
+    assert_eq!([0, 1].map(|at| used(&region.accesses[at])), [(0, 1.0), (1, 1.0)]);
     program.threads.truncate(2);
     assert_eq!(pack(&program), None, "they are bound to a node instead");
 }

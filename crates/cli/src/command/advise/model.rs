@@ -39,6 +39,8 @@ pub(super) fn costs(
         transfer_ns: machine.transfers.as_ref().map(|of| (of.group_ns, far(&of.node_ns))),
         shared_cache_ns: shared.map(|level| level.latency_ns),
         bandwidth_mb_s: bandwidths(machine),
+        node_load: machine.node_load.clone().unwrap_or_default(),
+        link_load: machine.link_load.clone().unwrap_or_default(),
         walks: machine.tlb.is_some(),
         kernel: KernelNow::default(),
     }

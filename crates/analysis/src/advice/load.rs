@@ -1,0 +1,191 @@
+//! What threads would wait because memory and links are busier than now, or less busy: by their
+//! curves, at the traffic that the same misses would make where a candidate has their pages.
+//!
+//! A program whose first thread works before the others has two stages, else it has one. Within a
+//! stage traffic is taken to be even. It takes longer where it waits longer, and so asks for less:
+//! both are looked for together.
+
+use std::collections::BTreeMap;
+
+use numalab_memory_model::curve::Curve;
+use numalab_record::{ProgramMemory, Region, RegionAccesses};
+
+use super::Candidate;
+use super::demand::{LINE_BYTES, Use};
+use super::machine::MachineCosts;
+use super::predict::{cpus, is_fork_join};
+use super::waits::latency_ns;
+
+/// Rounds in which traffic and time come to agree, each of them half of the way.
+const ROUNDS: usize = 40;
+
+/// How much longer each thread would wait, in ns, if it saves `saved_ns` at the load of now.
+pub(super) fn longer_ns(
+    candidate: &Candidate,
+    program: &ProgramMemory,
+    machine: &MachineCosts,
+    saved_ns: &BTreeMap<u32, f64>,
+) -> BTreeMap<u32, f64> {
+    if machine.node_load.is_empty() && machine.link_load.is_empty() {
+        return BTreeMap::new();
+    }
+    let cpus = cpus(candidate, machine);
+    let stages = Stage::all(candidate, program, machine, saved_ns);
+    stages.iter().flat_map(|stage| stage.longer_ns(machine, cpus)).collect()
+}
+
+/// Threads that work at a time.
+struct Stage {
+    /// Each thread's time now, and as it would be at the load of now, in ns.
+    threads: BTreeMap<u32, (f64, f64)>,
+    /// How long it lasts; the time of the longest of them if none is given.
+    elapsed_ns: Option<f64>,
+    misses: Vec<Misses>,
+}
+
+/// What a thread misses of a region on a node.
+struct Misses {
+    thread: u32,
+    lines: f64,
+    /// The part of a miss's latency that is waited for.
+    exposed: f64,
+    /// For each line that is read, so many are written back.
+    written: f64,
+    now: Use,
+    then: Use,
+}
+
+impl Stage {
+    fn all(
+        candidate: &Candidate,
+        program: &ProgramMemory,
+        machine: &MachineCosts,
+        saved_ns: &BTreeMap<u32, f64>,
+    ) -> Vec<Self> {
+        let times = program.threads.iter().map(|of| {
+            let (now_ns, saved_ns) =
+                (of.busy_ns as f64, saved_ns.get(&of.thread).copied().unwrap_or(0.0));
+            (of.thread, (now_ns, (now_ns - saved_ns).max(0.0)))
+        });
+        let times: Vec<_> = times.collect();
+        let is_fork_join = is_fork_join(program);
+        let elapsed_ns = (!is_fork_join).then_some(program.elapsed_ns as f64);
+        let (first, others) = times.split_at(usize::from(is_fork_join).min(times.len()));
+        let stage = |threads: &[(u32, (f64, f64))]| {
+            let threads: BTreeMap<u32, (f64, f64)> = threads.iter().copied().collect();
+            let all = program
+                .regions
+                .iter()
+                .flat_map(|region| region.accesses.iter().map(move |by| (region, by)));
+            let own = all.filter(|(_, by)| by.misses > 0 && threads.contains_key(&by.thread));
+            let misses = own.map(|(region, by)| Misses::of(candidate, region, by, machine));
+            Self { misses: misses.collect(), threads, elapsed_ns }
+        };
+        [first, others].into_iter().filter(|of| !of.is_empty()).map(stage).collect()
+    }
+
+    /// How much longer each thread waits for what the load changes.
+    fn longer_ns(&self, machine: &MachineCosts, cpus: f64) -> BTreeMap<u32, f64> {
+        let none = BTreeMap::new();
+        let now_ns = self.lasts_ns(|(now, _)| now, &none);
+        let now = Traffic::of(&self.misses, machine, |of| &of.now);
+        let then = Traffic::of(&self.misses, machine, |of| &of.then);
+        let crowd = (self.threads.len() as f64 / cpus).max(1.0);
+        let mut longer = none;
+        for _ in 0..ROUNDS {
+            let then_ns = crowd * self.lasts_ns(|(_, then)| then, &longer);
+            let mut found: BTreeMap<u32, f64> = BTreeMap::new();
+            for of in &self.misses {
+                let rise_ns = then.rise_ns(&of.then, then_ns, machine)
+                    - now.rise_ns(&of.now, now_ns, machine);
+                let waits_ns = of.lines * of.exposed * rise_ns;
+                *found.entry(of.thread).or_default() += waits_ns;
+            }
+            for (thread, ns) in found {
+                let entry = longer.entry(thread).or_default();
+                *entry = f64::midpoint(*entry, ns);
+            }
+        }
+        longer
+    }
+
+    fn lasts_ns(&self, of: impl Fn((f64, f64)) -> f64, longer: &BTreeMap<u32, f64>) -> f64 {
+        let time = |(thread, times): (&u32, &(f64, f64))| {
+            (of(*times) + longer.get(thread).copied().unwrap_or(0.0)).max(0.0)
+        };
+        let times = self.threads.iter().map(time);
+        let Some(elapsed_ns) = self.elapsed_ns else { return times.fold(1.0, f64::max) };
+        let now_ns: f64 = self.threads.values().map(|(now, _)| now).sum();
+        (elapsed_ns * times.sum::<f64>() / now_ns.max(1.0)).max(1.0)
+    }
+}
+
+impl Misses {
+    fn of(
+        candidate: &Candidate,
+        region: &Region,
+        by: &RegionAccesses,
+        machine: &MachineCosts,
+    ) -> Self {
+        let now = Use::now(by, machine);
+        let latency_ns = latency_ns(machine, by.cpu_node, by.memory_node);
+        let lines = by.misses as f64;
+        // Waiting because memory is busy is no part of its latency.
+        let idle_ns = by.memory_ns.saturating_sub(by.queue_ns) as f64;
+        let accesses = (by.loads + by.stores).max(1) as f64;
+        Self {
+            thread: by.thread,
+            lines,
+            exposed: (idle_ns / (lines * latency_ns)).min(1.0),
+            written: by.stores as f64 / accesses,
+            now,
+            then: Use::then(candidate, region, by, machine),
+        }
+    }
+}
+
+/// Bytes read and written, by position of the cpus' node and of the memory's.
+struct Traffic(Vec<Vec<[f64; 2]>>);
+
+impl Traffic {
+    fn of(misses: &[Misses], machine: &MachineCosts, uses: impl Fn(&Misses) -> &Use) -> Self {
+        let nodes = machine.nodes.len();
+        let mut bytes = vec![vec![[0.0; 2]; nodes]; nodes];
+        for of in misses {
+            let Use { home, parts } = uses(of);
+            for (node, part) in parts {
+                let [read, written] = &mut bytes[*home][*node];
+                *read += part * of.lines * LINE_BYTES;
+                *written += part * of.lines * LINE_BYTES * of.written;
+            }
+        }
+        Self(bytes)
+    }
+
+    /// How much longer than without load a line takes that is used so, if all of it is moved in
+    /// this time.
+    fn rise_ns(&self, of: &Use, time_ns: f64, machine: &MachineCosts) -> f64 {
+        let rise = |node: usize| {
+            let to_node = self.0.iter().map(|row| row[node]);
+            let all = to_node.fold([0.0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
+            let link = machine.link_load.get(of.home).and_then(|row| row.get(node));
+            let memory = machine.node_load.get(node);
+            risen_ns(link, self.0[of.home][node], time_ns) + risen_ns(memory, all, time_ns)
+        };
+        of.parts.iter().map(|(node, part)| part * rise(*node)).sum()
+    }
+}
+
+/// How far latency has risen by curves, between two of them by the share of writes.
+fn risen_ns(curves: Option<&Vec<Curve>>, [read, written]: [f64; 2], time_ns: f64) -> f64 {
+    let Some(curves) = curves.filter(|curves| !curves.is_empty()) else { return 0.0 };
+    let bytes = read + written;
+    let rise_ns = |curve: &Curve| curve.at_ns(1000.0 * bytes / time_ns) - curve.unloaded_ns();
+    let percent = 100.0 * written / bytes.max(1.0);
+    let above = curves.partition_point(|curve| curve.writes_percent < percent);
+    let high = &curves[above.min(curves.len() - 1)];
+    let low = &curves[above.saturating_sub(1)];
+    let between = high.writes_percent - low.writes_percent;
+    let part = if between > 0.0 { (percent - low.writes_percent) / between } else { 0.0 };
+    rise_ns(low) + part * (rise_ns(high) - rise_ns(low))
+}
