@@ -122,7 +122,8 @@ fn show(args: &AdviseArgs, target: &Target, asis: Option<&EmulatedProgram>) -> R
             TrialPlace::Guest => "in a Linux guest",
             TrialPlace::Emulation => "under emulation",
         };
-        text.push_str(&format!("then trials {place}, in {} blocks\n", args.blocks));
+        let then = if text.is_empty() { "" } else { "then " };
+        text.push_str(&format!("{then}trials {place}, in {} blocks\n", args.blocks));
     }
     output::print(&text)
 }

@@ -177,8 +177,8 @@ pub const RULES: &[Rule] = &[
     rule("numalab guest image --iso", Plans, &["would write numalab.iso"]),
     rule("numalab guest pin", CPUS, &["vcpu 0: thread "]),
     rule("numalab advise", Plans, &["qemu-x86_64 ", "-plugin", ",threads="]),
-    rule("numalab advise --trials-only", Plans, &["then trials on this machine, in "]),
-    rule("numalab advise -- srun", Plans, &["then trials on this machine, in "]),
+    rule("numalab advise --trials-only", Plans, &["trials on this machine, in "]),
+    rule("numalab advise -- srun", Plans, &["trials on this machine, in "]),
     // The run among the results here has no latency of memory.
     rule(
         "numalab advise --source results:",

@@ -20,9 +20,16 @@ pub(super) fn spec(args: &AdviseArgs) -> Result<BackendSpec, Failure> {
     let of = &args.machine;
     let is_made = of.emulate.is_some() || of.emulate_tiers.is_some() || of.emulate_like.is_some();
     if !is_made || of.source.is_some() || of.topology.is_some() || of.cxl {
-        return Err(Failure::bad_input(
-            "--try-on guest: expected --emulate, --emulate-tiers without --cxl, or --emulate-like",
-        ));
+        let given = [
+            ("--cxl", of.cxl),
+            ("--source", of.source.is_some()),
+            ("--topology", of.topology.is_some()),
+        ];
+        let given = given.into_iter().find(|(_, is_given)| *is_given);
+        return Err(Failure::bad_input(format!(
+            "--try-on guest {}: expected --emulate, --emulate-tiers without --cxl, or --emulate-like",
+            given.map_or("for this machine".to_owned(), |(option, _)| format!("with {option}")),
+        )));
     }
     let machine = describe_guest(of)?.machine;
     let mut settings = Map::new();

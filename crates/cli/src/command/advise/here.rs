@@ -70,7 +70,10 @@ pub(super) fn target(args: &AdviseArgs, place: TrialPlace) -> Result<Target, Fai
         Some(file) => measured(&file, &small),
         None => typical(&small, &known, costs_of),
     };
-    let mut machine = machine.map_err(GuestError::from)?;
+    let mut machine = machine.map_err(|error| match &known {
+        CostsKnown::Measured(place) => Failure::bad_input(format!("{place}: {error}")),
+        _ => GuestError::from(error).into(),
+    })?;
     let online = small.nodes.iter().filter(|node| node.online);
     for (emulated, node) in machine.nodes.iter_mut().zip(online) {
         emulated.id = node.id.0;

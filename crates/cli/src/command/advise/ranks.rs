@@ -16,6 +16,32 @@ const PLACEMENTS: [&[&str]; 3] = [
 ];
 /// The short form of an option of these.
 const SHORT_DISTRIBUTION: &str = "-m";
+/// Options behind which no word of their own comes: srun(1), 22.05.
+const SHORT_FLAGS: &str = "EHIKkhlOQsuVvXZ";
+const FLAGS: [&str; 22] = [
+    "contiguous",
+    "disable-status",
+    "exact",
+    "exclusive",
+    "hold",
+    "immediate",
+    "kill-on-bad-exit",
+    "label",
+    "multi-prog",
+    "no-kill",
+    "overcommit",
+    "overlap",
+    "oversubscribe",
+    "preserve-env",
+    "pty",
+    "quiet",
+    "quit-on-interrupt",
+    "reboot",
+    "spread-job",
+    "unbuffered",
+    "use-min-nodes",
+    "verbose",
+];
 
 /// Whether ranks are started.
 pub(super) fn are_started_by(command: &[String]) -> bool {
@@ -69,13 +95,34 @@ fn candidates(command: &[String]) -> Vec<Candidate> {
         let is_it = |word: &String| {
             word.starts_with(&name) || short.is_some_and(|short| word.starts_with(short))
         };
-        command.iter().any(is_it)
+        options(command).any(is_it)
     };
     let free = PLACEMENTS.iter().filter(|options| !options.iter().any(|option| is_said(option)));
     let ranks = |options: &&[&str]| Candidate::Ranks {
         options: options.iter().map(|option| (*option).to_owned()).collect(),
     };
     free.map(ranks).collect()
+}
+
+/// The options of `srun` itself, which end where the program's name stands.
+fn options(command: &[String]) -> impl Iterator<Item = &String> {
+    let mut is_value = false;
+    command
+        .iter()
+        .skip(1)
+        .map_while(move |word| {
+            if is_value {
+                is_value = false;
+                return Some(None);
+            }
+            let option = word.strip_prefix('-').filter(|option| !matches!(*option, "" | "-"))?;
+            is_value = match option.strip_prefix('-') {
+                Some(long) => !long.contains('=') && !FLAGS.contains(&long),
+                None => option.len() == 1 && !SHORT_FLAGS.contains(option),
+            };
+            Some(Some(word))
+        })
+        .flatten()
 }
 
 #[cfg(test)]
@@ -94,6 +141,10 @@ mod tests {
         assert_eq!(of("/usr/bin/srun -m cyclic -n4 ./ranks"), 1);
         assert_eq!(of("srun --distribution=block -n4 ./ranks"), 1);
         assert_eq!(of("srun --cpu-bind=none ./ranks"), 0);
+        assert_eq!(of("srun --cpu-bind none ./ranks"), 0);
+        assert_eq!(of("srun -l -n 4 ./ranks -m 3 --cpu-bind=none"), 3, "they are the program's");
+        assert_eq!(of("srun --label -- ./ranks -m 3"), 3);
+        assert_eq!(of("srun --ntasks 4 -m cyclic ./ranks"), 1);
         assert!(!are_started_by(&["./srun-like".to_owned()]) && !are_started_by(&[]));
     }
 
