@@ -187,12 +187,15 @@ fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
     let (full, notes) = advice(lab, &["--blocks", "6", "--to-the-end"], &command);
     let note = "6 blocks are too few for a verdict on 2 candidates: running 7";
     assert!(notes.contains(note), "{notes}");
+    let at = |options: &[Value], name: &str| {
+        let position = options.iter().position(|option| option["candidate"][name].is_object());
+        position.expect("an option")
+    };
     let options = full["options"].as_array().expect("options");
-    let touch = options.iter().find(|option| option["candidate"]["first-touch"].is_object());
-    let touch = touch.expect("an option");
-    let worst = touch["predicted"]["interval_percent"][1].as_f64();
-    assert!(worst.is_some_and(|worst| worst > 0.0), "its interval reaches beyond none: {touch}");
-    assert_eq!(touch["measured"]["verdict"], "better", "{touch}");
+    let spread = &options[at(options, "interleave")];
+    let worst = spread["predicted"]["interval_percent"][1].as_f64();
+    assert!(worst.is_some_and(|worst| worst > 0.0), "its interval reaches beyond none: {spread}");
+    assert_eq!(spread["measured"]["verdict"], "better", "{spread}");
     assert!(
         full["trials"]["again_percent"].is_array(),
         "what differs where nothing does: {full:#}"
@@ -200,13 +203,9 @@ fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
     // It is better than the program as it is, and cannot win against binding.
     let (early, _) = advice(lab, &["--blocks", "6"], &command);
     let options = early["options"].as_array().expect("options");
-    let at = |name: &str| {
-        let position = options.iter().position(|option| option["candidate"][name].is_object());
-        position.expect("an option")
-    };
-    let touch = &options[at("first-touch")];
-    assert_eq!(touch["measured"]["out"], json!({"blocks": 3, "behind": at("bind")}), "{touch}");
-    assert_eq!(options[at("bind")]["measured"]["verdict"], "better", "{options:#?}");
+    let (spread, bind) = (&options[at(options, "interleave")], at(options, "bind"));
+    assert_eq!(spread["measured"]["out"], json!({"blocks": 3, "behind": bind}), "{spread}");
+    assert_eq!(options[bind]["measured"]["verdict"], "better", "{options:#?}");
 }
 
 #[test]
