@@ -133,6 +133,13 @@ impl Candidate {
         }
     }
 
+    /// CPUs that threads would have; without end where it binds none.
+    pub(super) fn cpus(&self, machine: &MachineCosts) -> f64 {
+        let Self::Bind { node } = self else { return f64::INFINITY };
+        machine.position(*node).and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1)
+            as f64
+    }
+
     /// Positions of nodes on which it lays all pages in turn.
     #[must_use]
     pub fn turns(&self, machine: &MachineCosts) -> Option<Vec<usize>> {

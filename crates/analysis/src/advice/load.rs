@@ -13,8 +13,6 @@ use numalab_record::{ProgramMemory, Region, RegionAccesses};
 use super::Candidate;
 use super::demand::{LINE_BYTES, Use};
 use super::machine::MachineCosts;
-use super::predict::{cpus, is_fork_join};
-use super::waits::latency_ns;
 
 /// Rounds in which traffic and time come to agree, each of them half of the way.
 const ROUNDS: usize = 40;
@@ -29,9 +27,16 @@ pub(super) fn longer_ns(
     if machine.node_load.is_empty() && machine.link_load.is_empty() {
         return BTreeMap::new();
     }
-    let cpus = cpus(candidate, machine);
+    let cpus = candidate.cpus(machine);
     let stages = Stage::all(candidate, program, machine, saved_ns);
     stages.iter().flat_map(|stage| stage.longer_ns(machine, cpus)).collect()
+}
+
+/// Whether the first thread and the longest of the others take about the time that passed.
+pub(super) fn is_fork_join(program: &ProgramMemory) -> bool {
+    let mut busy = program.threads.iter().map(|thread| thread.busy_ns as f64);
+    let path_ns = busy.next().unwrap_or(0.0) + busy.fold(0.0, f64::max);
+    (path_ns / (program.elapsed_ns as f64).max(1.0) - 1.0).abs() < 0.1
 }
 
 /// Threads that work at a time.
@@ -128,7 +133,7 @@ impl Misses {
         machine: &MachineCosts,
     ) -> Self {
         let now = Use::now(by, machine);
-        let latency_ns = latency_ns(machine, by.cpu_node, by.memory_node);
+        let latency_ns = machine.pair_ns(by.cpu_node, by.memory_node);
         let lines = by.misses as f64;
         // Waiting because memory is busy is no part of its latency.
         let idle_ns = by.memory_ns.saturating_sub(by.queue_ns) as f64;

@@ -115,6 +115,13 @@ impl MachineCosts {
         of_node.map(|place| CpuId(place.cpu)).collect()
     }
 
+    /// ns of an access to a node's memory from the cpus of another; 1 where nobody knows.
+    pub(super) fn pair_ns(&self, cpu: u32, memory: u32) -> f64 {
+        let pair = self.position(cpu).zip(self.position(memory));
+        let found = pair.and_then(|(cpu, memory)| self.latency_ns.get(cpu)?.get(memory).copied());
+        found.filter(|ns| *ns > 0.0).unwrap_or(1.0)
+    }
+
     /// The node of a thread if threads take cpus node by node in the order of their numbers, over
     /// and over.
     pub(super) fn packed_node(&self, thread: u32) -> Option<u32> {

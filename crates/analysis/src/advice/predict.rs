@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::balancing::balanced_ns;
 use super::demand::least_ns;
+use super::load::is_fork_join;
 use super::machine::MachineCosts;
 use super::waits::saved_ns;
 use super::{Candidate, WORTH_SHARE};
@@ -81,7 +82,7 @@ fn changed(
     });
     let times: Vec<Times> = times.collect();
     let elapsed_ns = (program.elapsed_ns as f64).max(1.0);
-    let cpus = cpus(candidate, machine);
+    let cpus = candidate.cpus(machine);
     let sums = times.iter().fold((0.0, 0.0), |sum, (_, now, then)| (sum.0 + now, sum.1 + then));
     let now_ns = path_ns(&times, |of| of.1, f64::INFINITY);
     let then_ns = path_ns(&times, |of| of.2, cpus);
@@ -103,19 +104,6 @@ fn path_ns(times: &[Times], of: impl Fn(&Times) -> f64, cpus: f64) -> f64 {
     let first = times.first().map_or(0.0, &of);
     let others = || times.iter().skip(1).map(&of);
     first + others().fold(others().sum::<f64>() / cpus, f64::max)
-}
-
-/// Whether the first thread and the longest of the others take about the time that passed.
-pub(super) fn is_fork_join(program: &ProgramMemory) -> bool {
-    let mut busy = program.threads.iter().map(|thread| thread.busy_ns as f64);
-    let path_ns = busy.next().unwrap_or(0.0) + busy.fold(0.0, f64::max);
-    (path_ns / (program.elapsed_ns as f64).max(1.0) - 1.0).abs() < 0.1
-}
-
-/// CPUs that threads would have.
-pub(super) fn cpus(candidate: &Candidate, machine: &MachineCosts) -> f64 {
-    let Candidate::Bind { node } = candidate else { return f64::INFINITY };
-    machine.position(*node).and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1) as f64
 }
 
 /// How much longer threads take that have fewer cpus than run at a time, on average of the time but

@@ -79,8 +79,8 @@ fn memory_saved_ns(
     let then_ns = (memory - queue) * ratio + queue;
     let Candidate::Bind { node } = candidate else { return memory - then_ns };
     let hit_ns = machine.shared_cache_ns.unwrap_or(0.0);
-    let own_ns = latency_ns(machine, *node, *node);
-    let now_ns = latency_ns(machine, accesses.cpu_node, accesses.memory_node);
+    let own_ns = machine.pair_ns(*node, *node);
+    let now_ns = machine.pair_ns(accesses.cpu_node, accesses.memory_node);
     let cached = accesses.cached_ns as f64 / memory.max(1.0);
     let hits_ns = accesses.cached_ns as f64 * (hit_ns / now_ns).min(1.0);
     // Of a miss that is waited for, as much as of those that were.
@@ -105,7 +105,7 @@ fn ratio(
     accesses: &RegionAccesses,
     machine: &MachineCosts,
 ) -> f64 {
-    let latency = |cpu: u32, memory: u32| latency_ns(machine, cpu, memory);
+    let latency = |cpu: u32, memory: u32| machine.pair_ns(cpu, memory);
     let now = latency(accesses.cpu_node, accesses.memory_node);
     let bound = bound_part(region, accesses);
     // Where the program itself bound pages they stay.
@@ -148,7 +148,7 @@ fn ratio(
 
 /// The mean latency from a node's cpus to the memory of others.
 fn mean_ns(machine: &MachineCosts, cpu: u32, nodes: &[u32]) -> f64 {
-    let all = nodes.iter().map(|node| latency_ns(machine, cpu, *node));
+    let all = nodes.iter().map(|node| machine.pair_ns(cpu, *node));
     all.sum::<f64>() / nodes.len().max(1) as f64
 }
 
@@ -166,7 +166,7 @@ fn first_touchers(pages: &PagesAlike, machine: &MachineCosts) -> Vec<u32> {
         return vec![pages.memory_node];
     }
     let use_of = |waits: &NodeWaits| {
-        waits.memory_ns as f64 / latency_ns(machine, waits.cpu_node, pages.memory_node)
+        waits.memory_ns as f64 / machine.pair_ns(waits.cpu_node, pages.memory_node)
     };
     let most = pages.waits.iter().map(use_of).fold(0.0, f64::max);
     let as_much = pages.waits.iter().filter(|of| use_of(of) * AS_MUCH > most);
@@ -184,12 +184,4 @@ fn by_pages(region: &Region, accesses: &RegionAccesses, ratio: impl Fn(&PagesAli
     let (all, then) =
         waits.fold((0.0, 0.0), |(all, then), (ns, ratio)| (all + ns, then + ns * ratio));
     if all > 0.0 { then / all } else { 1.0 }
-}
-
-pub(super) fn latency_ns(machine: &MachineCosts, cpu: u32, memory: u32) -> f64 {
-    let found = machine
-        .position(cpu)
-        .zip(machine.position(memory))
-        .and_then(|(cpu, memory)| machine.latency_ns.get(cpu)?.get(memory).copied());
-    found.filter(|ns| *ns > 0.0).unwrap_or(1.0)
 }

@@ -20,7 +20,7 @@ fn a_machine_captured_in_a_guest_is_the_one_of_its_file() {
     let file = lab.path("machine.toml");
     std::fs::write(&file, GIVEN).expect("written");
     let script = "echo always > /sys/kernel/mm/transparent_hugepage/enabled
-numalab machine capture --quick --pages thp --seed 1 --budget 40s -q";
+numalab machine capture --quick --pages thp --seed 1 --budget 90s -q";
     let like = ["--emulate-like", file.to_str().expect("UTF-8")];
     let Some(answer) = lab.guest(&like, script) else { return };
     println!("{}", answer.text);
