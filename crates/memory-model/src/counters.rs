@@ -48,7 +48,7 @@ pub struct NodeFigures {
     pub accesses: [Figure; 2],
     /// Those of them that reached memory.
     pub misses: [Figure; 2],
-    /// What they took, waiting included.
+    /// What those took, waiting included.
     pub cost_ps: Figure,
     /// Time waited for bandwidth.
     pub queue_ps: Figure,

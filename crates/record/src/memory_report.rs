@@ -128,9 +128,9 @@ pub struct EmulatedAccesses {
     pub load_misses: u64,
     /// Stores that no cache had.
     pub store_misses: u64,
-    /// What they cost, in ns.
+    /// What those that no cache had cost, in ns.
     pub cost_ns: u64,
-    /// What they waited because others loaded the memory, in ns.
+    /// What those waited because others loaded the memory, in ns.
     pub queue_ns: u64,
 }
 

@@ -60,9 +60,6 @@ impl Active<'_> {
             Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
             None => self.past_nearest(access, time_ps, target, found.level),
         };
-        let node = &self.figures.nodes[target];
-        node.cost_ps.add(cost_ps);
-        node.queue_ps.add(queue_ps);
         let mut outcome = Outcome {
             source: source(transfer, found.level),
             missed,
@@ -146,9 +143,6 @@ impl Active<'_> {
             self.beside(access, went, (transfer, after_ps, found, queue_ps), (shadow, there));
         }
         self.figures.cost_ps.add(translation_ps + cost_ps);
-        let node = &self.figures.nodes[target];
-        node.cost_ps.add(cost_ps);
-        node.queue_ps.add(queue_ps);
         self.figures.time_ps.add(waited_ps);
         self.time_ps.add(waited_ps);
         Outcome {
@@ -232,10 +226,26 @@ impl Active<'_> {
         if let Some(level) = level {
             return (self.engine.hit_ps[level], 0);
         }
-        self.figures.nodes[target].misses[access.kind as usize].add(1);
-        let latency_ps = self.engine.costs.memory_ps(self.home, target, access.kind);
-        let queue_ps = self.queued(time_ps, target, self.engine.moved(access.kind));
-        (latency_ps.saturating_add(queue_ps), queue_ps)
+        self.in_memory_ps(time_ps, target, access.kind, self.engine.moved(access.kind))
+    }
+
+    /// What it takes to move bytes from or to a node's memory, and what of it is waiting for
+    /// bandwidth.
+    pub(super) fn in_memory_ps(
+        &self,
+        begin_ps: u64,
+        target: usize,
+        kind: Kind,
+        moved: [u64; 2],
+    ) -> (u64, u64) {
+        let latency_ps = self.engine.costs.memory_ps(self.home, target, kind);
+        let queue_ps = self.queued(begin_ps, target, moved);
+        let cost_ps = latency_ps.saturating_add(queue_ps);
+        let node = &self.figures.nodes[target];
+        node.misses[kind as usize].add(1);
+        node.cost_ps.add(cost_ps);
+        node.queue_ps.add(queue_ps);
+        (cost_ps, queue_ps)
     }
 
     /// Looks an address up in the caches, all of which have its line then.

@@ -56,17 +56,11 @@ impl Active<'_> {
     /// A line is on its way to a node's memory; what that takes, and what of it is waiting for
     /// bandwidth.
     fn written_ps(&mut self, begin_ps: u64, target: usize) -> (u64, u64) {
-        let engine = self.engine;
-        let queue_ps = self.queued(begin_ps, target, [0, 1 << engine.line_shift]);
-        let memory_ps = engine.costs.memory_ps(self.home, target, Kind::Store);
-        let cost_ps = memory_ps.saturating_add(queue_ps);
+        let moved = [0, 1 << self.engine.line_shift];
+        let (cost_ps, queue_ps) = self.in_memory_ps(begin_ps, target, Kind::Store, moved);
         if let Some(pipeline) = &mut self.state.pipeline {
             pipeline.write(begin_ps + cost_ps);
         }
-        let node = &self.figures.nodes[target];
-        node.misses[Kind::Store as usize].add(1);
-        node.cost_ps.add(cost_ps);
-        node.queue_ps.add(queue_ps);
         (cost_ps, queue_ps)
     }
 

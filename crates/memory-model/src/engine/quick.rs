@@ -116,7 +116,6 @@ impl Engine {
         let node = &figures.nodes[target];
         node.accesses.iter().zip(accesses).for_each(|(count, more)| count.add(more));
         let cost_ps = self.hit_ps.first().map_or(0, |ps| ps * (accesses[0] + accesses[1]));
-        node.cost_ps.add(cost_ps);
         figures.cost_ps.add(cost_ps);
     }
 }

@@ -64,6 +64,21 @@ fn memory_of_no_node_costs_nothing() {
 }
 
 #[test]
+fn what_hits_cost_is_the_vcpus_and_not_the_nodes() {
+    for stages in ["", ",stages=core"] {
+        let engine = engine(&format!("caches=1:4K:4:64:cpu:2+2:8K:4:64:cpu:9{stages}"));
+        engine.block(0, 4);
+        // A load from memory, three from the first cache, and none from the second.
+        for position in 0..4 {
+            load(&engine, 0, 65 * MIB, position);
+        }
+        let figures = engine.counters.of(0, 0);
+        assert_eq!(figures.nodes[1].cost_ps.get(), 250_000, "{stages}");
+        assert!(figures.cost_ps.get() > 250_000, "{stages}");
+    }
+}
+
+#[test]
 fn counting_anew_begins_with_empty_caches() {
     let engine = engine("mode=virtual,start=marker,caches=1:4K:4:64:cpu+2:8K:4:64:group:30");
     for _ in 0..2 {
