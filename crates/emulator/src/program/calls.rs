@@ -12,7 +12,7 @@ use super::clocks::{self, Busy, NS_PER_S};
 use super::futexes::Futex;
 use super::regions::{ANONYMOUS, HEAP};
 use super::syscalls::Call;
-use super::turns::{Leave, Patience, own_tid};
+use super::turns::{Leave, Order, Patience, own_tid};
 use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, guest_memory};
 use guest_memory::mask;
@@ -72,12 +72,9 @@ impl Program {
                 let tells_at = self.numbers.tells_end_at(&arguments);
                 order.makes(now_ps, if first & TELLS_END != 0 { tells_at } else { 0 });
             }
-            Some(Call::Futex) if matches!(Futex::of(second), Futex::Wake | Futex::Requeue) => {
-                order.settle(first);
-            }
+            Some(Call::Futex) if Futex::of(second).wakes() => order.goes_to_wake(),
             Some(Call::Exit) => {
                 let tells_at = world.threads[seat].tells_at;
-                order.settle(tells_at);
                 order.wakes(tells_at, usize::MAX, now_ps);
             }
             _ => {}
@@ -107,18 +104,8 @@ impl Program {
         let mut order = self.turns.order();
         self.turns.see_ends(&mut order);
         order.is_in_call(seat, false);
-        order.stops_waiting(seat);
-        let is_ready = order.schedule.is_ready(seat);
-        let until_ps =
-            pending.and_then(|of| waits::timed_out(of.call, value).then_some(of.until_ps));
-        match until_ps.flatten() {
-            Some(until_ps) => order.schedule.sleeps_on(seat, until_ps),
-            None if pending.is_some_and(|of| waits::sleeps(of.call)) => {}
-            None => order.schedule.goes_on(seat, 0),
-        }
-        if !is_ready {
-            // Who was woken by another thread is known to come.
-            self.turns.tell(&mut order);
+        if value != 0 || !order.is_early(seat) {
+            self.goes_on_after(&mut order, seat, pending, value);
         }
         drop(order);
         if !self.takes_turn(seat, Patience::Endless) {
@@ -135,9 +122,29 @@ impl Program {
         }
     }
 
+    /// A thread has come out of the kernel by itself, or was woken before.
+    fn goes_on_after(&self, order: &mut Order, seat: usize, pending: Option<Pending>, value: i64) {
+        order.stops_waiting(seat);
+        let is_ready = order.schedule.is_ready(seat);
+        let until_ps =
+            pending.and_then(|of| waits::timed_out(of.call, value).then_some(of.until_ps));
+        match until_ps.flatten() {
+            Some(until_ps) => order.schedule.sleeps_on(seat, until_ps),
+            None if pending.is_some_and(|of| waits::sleeps(of.call)) => {}
+            None => order.schedule.goes_on(seat, 0),
+        }
+        if !is_ready {
+            // Who was woken by another thread is known to come.
+            self.turns.tell(order);
+        }
+    }
+
     /// What a call did that gave this.
     fn returned(&self, world: &mut World, seat: usize, pending: Pending, value: i64) {
         let Pending { call, arguments, .. } = pending;
+        if call == Call::Futex {
+            self.woke(arguments, usize::try_from(value).unwrap_or(0), world.threads[seat].now_ps);
+        }
         let Ok(value) = u64::try_from(value) else {
             world.becomes.take_if(|_| call == Call::Execute);
             if call == Call::Clone {
@@ -151,9 +158,6 @@ impl Program {
         match call {
             Call::BindMemory | Call::SetPolicy => world.placed(seat, call, arguments),
             Call::Clone => self.turns.await_births(),
-            Call::Futex => {
-                self.woke(Futex::of(second), arguments, value, world.threads[seat].now_ps);
-            }
             Call::ClockTime | Call::TimeOfDay => self.tells_time(world, seat, call, arguments),
             Call::GetAffinity if is_own(address) => self.tells_cpus(seat, arguments[2], value),
             Call::GetCpu => tells_cpu(world, seat, arguments),
@@ -165,11 +169,10 @@ impl Program {
     }
 
     /// A thread has woken so many at a time.
-    fn woke(&self, futex: Futex, arguments: [u64; 6], count: u64, now_ps: u64) {
-        let [address, _, third, _, other, _] = arguments;
-        let count = usize::try_from(count).unwrap_or(0);
+    fn woke(&self, arguments: [u64; 6], count: usize, now_ps: u64) {
+        let [address, operation, third, _, other, _] = arguments;
         let mut order = self.turns.order();
-        match futex {
+        match Futex::of(operation) {
             Futex::Wake => {
                 let woken = order.wakes(address, count, now_ps);
                 order.wakes(other, count - woken, now_ps);
@@ -181,6 +184,7 @@ impl Program {
             }
             Futex::Wait | Futex::Other => return,
         }
+        order.has_woken(now_ps);
         self.turns.tell(&mut order);
     }
 

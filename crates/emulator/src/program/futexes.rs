@@ -26,6 +26,11 @@ impl Futex {
             _ => Self::Other,
         }
     }
+
+    /// Whether it wakes others.
+    pub fn wakes(self) -> bool {
+        matches!(self, Self::Wake | Self::Requeue)
+    }
 }
 
 /// Seats of those who wait, by address, the first one first.
@@ -46,11 +51,6 @@ impl Futexes {
                 self.0.remove(&address);
             }
         }
-    }
-
-    /// Those who wait at an address.
-    pub fn waiting(&self, address: u64) -> impl Iterator<Item = usize> {
-        self.0.get(&address).into_iter().flatten().copied()
     }
 
     /// Takes the first so many who wait at an address.
@@ -88,7 +88,6 @@ mod tests {
         futexes.leaves(1, 0x40);
         futexes.leaves(1, 0x80);
         assert_eq!(futexes.take(0x40, 1), [3]);
-        assert_eq!(futexes.waiting(0x40).collect::<Vec<_>>(), [2]);
         assert_eq!(futexes.take(0x40, usize::MAX), [2]);
         assert!(futexes.take(0x40, 1).is_empty() && futexes.0.is_empty());
     }

@@ -88,6 +88,10 @@ pub struct Order {
     /// Who waits for whom.
     pub futexes: Futexes,
     hosts: Vec<Option<Host>>,
+    /// Threads that are in the kernel to wake others.
+    waking: usize,
+    /// Seats of threads that the host woke before it was known who did.
+    early: Vec<usize>,
     /// Threads that are being made: when, and where their end is told.
     births: VecDeque<(u64, u64)>,
     /// Seats of threads that end, and where that is told.
@@ -119,6 +123,8 @@ impl Turns {
             schedule,
             futexes: Futexes::default(),
             hosts: Vec::new(),
+            waking: 0,
+            early: Vec::new(),
             births: VecDeque::new(),
             ends: Vec::new(),
             turn: None,
@@ -196,7 +202,9 @@ impl Turns {
                 false => thread::park_timeout(LONGEST_SLEEP),
             }
         }
-        self.order().turn.filter(|turn| turn.seat == seat)
+        let mut order = self.order();
+        order.settle();
+        order.turn.filter(|turn| turn.seat == seat)
     }
 
     /// The thread of a seat, which has the turn and has come to a time, gives it away, perhaps to
@@ -321,7 +329,6 @@ impl Order {
 
     /// The thread of a seat begins to wait at an address, after those before it.
     pub fn waits_at(&mut self, seat: usize, address: u64) {
-        self.settle(address);
         self.futexes.waits(seat, address);
         if let Some(host) = &mut self.hosts[seat] {
             host.futex = Some((address, false));
@@ -336,16 +343,49 @@ impl Order {
         }
     }
 
-    /// Waits until the host has all asleep that wait at an address: it wakes them in the order in which
-    /// they fell asleep, which is to be that of their turns.
-    pub fn settle(&mut self, address: u64) {
-        for seat in self.futexes.waiting(address) {
-            let Some(host) = &mut self.hosts[seat] else { continue };
+    /// Waits until the host has all asleep that wait at an address: else it might see there what is
+    /// stored from now on, and would not wake them in the order of their turns.
+    fn settle(&mut self) {
+        for host in self.hosts.iter_mut().flatten() {
             if let Some((_, asleep @ false)) = &mut host.futex {
                 watch::await_sleep(host.tid);
                 *asleep = true;
             }
         }
+    }
+
+    /// A thread goes into the kernel to wake others.
+    pub fn goes_to_wake(&mut self) {
+        self.waking += 1;
+    }
+
+    /// Whether the thread of a seat, which no longer waits at its address, is to wait until the one
+    /// that woke it is out of the kernel too: only that one's time tells when it goes on.
+    pub fn is_early(&mut self, seat: usize) -> bool {
+        let waits = self.hosts[seat].as_ref().is_some_and(|host| host.futex.is_some());
+        let is_early = waits && self.waking > 0;
+        if is_early {
+            self.early.push(seat);
+        }
+        is_early
+    }
+
+    /// A thread that went into the kernel to wake others is out of it, and those it woke are known.
+    pub fn has_woken(&mut self, now_ps: u64) {
+        self.waking = self.waking.saturating_sub(1);
+        for seat in std::mem::take(&mut self.early) {
+            self.stops_waiting(seat);
+            self.schedule.goes_on(seat, now_ps);
+        }
+    }
+
+    /// No other thread is there any more.
+    fn forget_others(&mut self) {
+        self.futexes.clear();
+        self.waking = 0;
+        self.early.clear();
+        self.births.clear();
+        self.ends.clear();
     }
 
     /// The first so many who wait at an address are woken at a time.

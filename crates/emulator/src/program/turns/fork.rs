@@ -39,9 +39,7 @@ impl Turns {
             host.tid = own_tid();
         }
         order.schedule.keeps_only(seat);
-        order.futexes.clear();
-        order.births.clear();
-        order.ends.clear();
+        order.forget_others();
         self.watched.store(false, Relaxed);
         if self.is_holder(seat) || order.schedule.is_ready(seat) {
             self.give(order);
