@@ -101,6 +101,12 @@ impl AdvisedOption {
         self.predicted.map_or(f64::INFINITY, |predicted| predicted.change_percent)
     }
 
+    /// The same where options differ by as much as is printed; those that do not are in the order of
+    /// their kinds.
+    fn expected_tenths(&self) -> f64 {
+        (self.expected_percent() / ALIKE_POINTS).round()
+    }
+
     /// Whether both bind, and are predicted to bring the same.
     fn is_bound_alike(&self, other: &Self) -> bool {
         let binds = [self, other].map(|of| matches!(of.candidate, Candidate::Bind { .. }));
@@ -124,7 +130,7 @@ impl Advice {
         };
         let found = candidates(program, &machine).into_iter().map(option);
         let mut options: Vec<AdvisedOption> = found.collect();
-        options.sort_by(|one, other| one.expected_percent().total_cmp(&other.expected_percent()));
+        options.sort_by(|one, other| one.expected_tenths().total_cmp(&other.expected_tenths()));
         keep_best_region(&mut options);
         let busy_ns: u64 = program.threads.iter().map(|thread| thread.busy_ns).sum();
         let accesses = program.regions.iter().flat_map(|region| &region.accesses);

@@ -118,7 +118,7 @@ impl Candidate {
         let pack = (with_cpus > 1).then_some(Self::Pack);
         let binds = near.into_iter().filter(|_| all.len() > 1 || with_cpus > 1);
         let binds = binds.map(|node| Self::Bind { node });
-        turns.into_iter().chain(pack).chain(weighted(machine)).chain(binds).chain(huge).collect()
+        turns.into_iter().chain(weighted(machine)).chain(binds).chain(pack).chain(huge).collect()
     }
 
     /// Where it places pages of which the program says nothing, if that is the same for all.
@@ -200,9 +200,9 @@ mod tests {
         let binds = |nodes: &[u32]| {
             nodes.iter().copied().map(|node| Candidate::Bind { node }).collect::<Vec<_>>()
         };
-        let mut expected = vec![interleave(&[0, 1]), Candidate::Pack];
+        let mut expected = vec![interleave(&[0, 1])];
         expected.extend(binds(&[0, 1]));
-        expected.push(Candidate::HugePages);
+        expected.extend([Candidate::Pack, Candidate::HugePages]);
         assert_eq!(of(&[2, 2], &[true, true]), expected);
         let tiered = of(&[2, 2, 0], &[true, true, true]);
         assert_eq!(tiered[..2], [interleave(&[0, 1]), interleave(&[0, 1, 2])]);

@@ -1,9 +1,9 @@
 //! What threads would wait because memory and links are busier than now, or less busy: by their
 //! curves, at the traffic that the same misses would make where a candidate has their pages.
 //!
-//! A program whose first thread works before the others has two stages, else it has one. Within a
-//! stage traffic is taken to be even. It takes longer where it waits longer, and so asks for less:
-//! both are looked for together.
+//! A program whose first thread works before the others has two stages, else it has one. The lines
+//! of a stage are moved in the part of its time that they were moved in as the program ran. That takes
+//! longer where memory is waited for longer, so that less is asked for: both are looked for together.
 
 use std::collections::BTreeMap;
 
@@ -45,6 +45,8 @@ struct Stage {
     threads: BTreeMap<u32, (f64, f64)>,
     /// How long it lasts; the time of the longest of them if none is given.
     elapsed_ns: Option<f64>,
+    /// Of its time, the part in which lines are moved.
+    moving: f64,
     misses: Vec<Misses>,
 }
 
@@ -76,7 +78,8 @@ impl Stage {
         let is_fork_join = is_fork_join(program);
         let elapsed_ns = (!is_fork_join).then_some(program.elapsed_ns as f64);
         let (first, others) = times.split_at(usize::from(is_fork_join).min(times.len()));
-        let stage = |threads: &[(u32, (f64, f64))]| {
+        let fork_ns = first.first().map_or(0.0, |(_, (now_ns, _))| *now_ns);
+        let stage = |threads: &[(u32, (f64, f64))], begin_ns, end_ns| {
             let threads: BTreeMap<u32, (f64, f64)> = threads.iter().copied().collect();
             let all = program
                 .regions
@@ -84,25 +87,29 @@ impl Stage {
                 .flat_map(|region| region.accesses.iter().map(move |by| (region, by)));
             let own = all.filter(|(_, by)| by.misses > 0 && threads.contains_key(&by.thread));
             let misses = own.map(|(region, by)| Misses::of(candidate, region, by, machine));
-            Self { misses: misses.collect(), threads, elapsed_ns }
+            let moving = moving_part(program, begin_ns, end_ns);
+            Self { misses: misses.collect(), threads, elapsed_ns, moving }
         };
-        [first, others].into_iter().filter(|of| !of.is_empty()).map(stage).collect()
+        let stages = [stage(first, 0.0, fork_ns), stage(others, fork_ns, f64::INFINITY)];
+        stages.into_iter().filter(|of| !of.threads.is_empty()).collect()
     }
 
     /// How much longer each thread waits for what the load changes.
     fn longer_ns(&self, machine: &MachineCosts, cpus: f64) -> BTreeMap<u32, f64> {
         let none = BTreeMap::new();
         let now_ns = self.lasts_ns(|(now, _)| now, &none);
+        let still_ns = now_ns * (1.0 - self.moving);
         let now = Traffic::of(&self.misses, machine, |of| &of.now);
         let then = Traffic::of(&self.misses, machine, |of| &of.then);
         let crowd = (self.threads.len() as f64 / cpus).max(1.0);
         let mut longer = none;
         for _ in 0..ROUNDS {
-            let then_ns = crowd * self.lasts_ns(|(_, then)| then, &longer);
+            let then_ns = self.lasts_ns(|(_, then)| then, &longer);
+            let moves_ns = crowd * (then_ns - still_ns).max(then_ns * self.moving);
             let mut found: BTreeMap<u32, f64> = BTreeMap::new();
             for of in &self.misses {
-                let rise_ns = then.rise_ns(&of.then, then_ns, machine)
-                    - now.rise_ns(&of.now, now_ns, machine);
+                let rise_ns = then.rise_ns(&of.then, moves_ns, machine)
+                    - now.rise_ns(&of.now, now_ns * self.moving, machine);
                 let waits_ns = of.lines * of.exposed * rise_ns;
                 *found.entry(of.thread).or_default() += waits_ns;
             }
@@ -123,6 +130,25 @@ impl Stage {
         let now_ns: f64 = self.threads.values().map(|(now, _)| now).sum();
         (elapsed_ns * times.sum::<f64>() / now_ns.max(1.0)).max(1.0)
     }
+}
+
+/// Of a part of the program's time, what the same lines would take at the traffic that the mean line
+/// of them is moved at; all of it where that is not known.
+fn moving_part(program: &ProgramMemory, begin_ns: f64, end_ns: f64) -> f64 {
+    let (mut before_ns, mut sums) = (0, [0.0; 3]);
+    for stretch in &program.timeline {
+        let width_ns = stretch.end_ns.saturating_sub(before_ns) as f64;
+        let middle_ns = before_ns as f64 + width_ns / 2.0;
+        before_ns = stretch.end_ns;
+        if width_ns > 0.0 && (begin_ns..end_ns).contains(&middle_ns) {
+            let lines = stretch.misses.unwrap_or(0) as f64;
+            let more = [width_ns, lines, lines * lines / width_ns];
+            sums = std::array::from_fn(|at| sums[at] + more[at]);
+        }
+    }
+    let [time_ns, lines, squares] = sums;
+    let part = lines * lines / (squares * time_ns);
+    if part.is_finite() { part.min(1.0) } else { 1.0 }
 }
 
 impl Misses {

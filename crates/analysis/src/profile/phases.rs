@@ -143,7 +143,7 @@ mod tests {
             remote,
             unplaced: 0,
         });
-        Stretch { end_ns, busy_ns: 5, waited_ns: Some(1), regions: regions.collect() }
+        Stretch { end_ns, busy_ns: 5, waited_ns: Some(1), misses: None, regions: regions.collect() }
     }
 
     #[test]

@@ -14,6 +14,7 @@ const FIRST_PS: u64 = 10_000_000;
 struct Seen {
     busy_ps: u64,
     waited_ps: u64,
+    misses: u64,
     /// By region and node, as in the thread's account.
     accesses: Vec<u64>,
 }
@@ -45,8 +46,12 @@ impl TimeLine {
     /// The stretch ends in which these threads, all of whose accesses are counted, did what they have
     /// not done before.
     pub fn end(&mut self, now_ps: u64, threads: &[Box<Thread>], nodes: usize) {
-        let mut stretch =
-            Stretch { end_ns: now_ps / 1000, waited_ns: Some(0), ..Stretch::default() };
+        let mut stretch = Stretch {
+            end_ns: now_ps / 1000,
+            waited_ns: Some(0),
+            misses: Some(0),
+            ..Stretch::default()
+        };
         self.seen.resize_with(threads.len().max(self.seen.len()), Seen::default);
         for (thread, seen) in threads.iter().zip(&mut self.seen) {
             seen.goes_on(thread, nodes, &mut stretch);
@@ -71,11 +76,12 @@ impl TimeLine {
 impl Seen {
     /// What the thread did since then is part of a stretch.
     fn goes_on(&mut self, thread: &Thread, nodes: usize, stretch: &mut Stretch) {
-        let mut waited_ps = 0;
+        let (mut waited_ps, mut misses) = (0, 0);
         let all = thread.account.all();
         self.accesses.resize(all.len().max(self.accesses.len()), 0);
         for (slot, (done, before)) in all.iter().zip(&mut self.accesses).enumerate() {
             waited_ps += done.waited_ps;
+            misses += done.misses;
             let count = done.accesses.iter().sum::<u64>() - *before;
             if count > 0 {
                 *before += count;
@@ -92,5 +98,7 @@ impl Seen {
         stretch.busy_ns += more_ns(thread.busy_ps(), &mut self.busy_ps);
         let waited_ns = more_ns(waited_ps, &mut self.waited_ps);
         stretch.waited_ns = stretch.waited_ns.map(|sum| sum + waited_ns);
+        let more = misses.saturating_sub(std::mem::replace(&mut self.misses, misses));
+        stretch.misses = stretch.misses.map(|sum| sum + more);
     }
 }

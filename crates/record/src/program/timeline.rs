@@ -13,6 +13,9 @@ pub struct Stretch {
     /// Of that, how long they waited for memory and caches, in ns; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<u64>,
+    /// Accesses that no cache had; `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<u64>,
     /// Each region that was accessed in it, in the order of the program's regions.
     pub regions: Vec<StretchAccesses>,
 }
@@ -63,10 +66,9 @@ impl Stretch {
     pub fn join(&mut self, next: &Self) {
         self.end_ns = next.end_ns;
         self.busy_ns = self.busy_ns.saturating_add(next.busy_ns);
-        self.waited_ns = match (self.waited_ns, next.waited_ns) {
-            (Some(one), Some(other)) => Some(one.saturating_add(other)),
-            _ => None,
-        };
+        let sum = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        self.waited_ns = sum(self.waited_ns, next.waited_ns);
+        self.misses = sum(self.misses, next.misses);
         next.regions.iter().for_each(|of| self.add(*of));
     }
 
@@ -87,7 +89,8 @@ mod tests {
     use super::*;
 
     fn stretch(end_ns: u64, waited_ns: Option<u64>, regions: &[(usize, u64, u64)]) -> Stretch {
-        let mut stretch = Stretch { end_ns, busy_ns: 10, waited_ns, regions: Vec::new() };
+        let mut stretch =
+            Stretch { end_ns, busy_ns: 10, waited_ns, misses: waited_ns, regions: Vec::new() };
         for &(region, local, remote) in regions {
             stretch.add(StretchAccesses { region, local, remote, unplaced: 1 });
         }
@@ -104,12 +107,13 @@ mod tests {
         let joined = Stretch::joined(&three);
         assert_eq!(joined.len(), 2);
         assert_eq!((joined[0].end_ns, joined[0].busy_ns, joined[0].waited_ns), (200, 20, Some(7)));
+        assert_eq!(joined[0].misses, Some(7));
         let regions: Vec<_> =
             joined[0].regions.iter().map(|of| (of.region, of.local, of.remote)).collect();
         assert_eq!(regions, [(0, 1, 0), (1, 0, 7), (2, 6, 2)]);
         assert_eq!(joined[0].regions[2].accesses(), 6 + 2 + 2);
         assert_eq!(joined[1], three[2]);
         let one = &Stretch::joined(&joined)[0];
-        assert_eq!(one.waited_ns, None, "a part of it is not known");
+        assert_eq!((one.waited_ns, one.misses), (None, None), "a part of it is not known");
     }
 }

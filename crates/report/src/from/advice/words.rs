@@ -82,13 +82,15 @@ fn file_and_line(line: &str) -> &str {
 pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
     Some(match candidate {
         Candidate::FirstTouch { line: Some(line), .. } => {
+            let line = file_and_line(line);
             format!("Let the threads that use this memory touch it first, instead of {line}.")
         }
         Candidate::SeparateLines { lines } if !lines.is_empty() => {
+            let lines: Vec<&str> = lines.iter().map(|line| file_and_line(line)).collect();
             format!("Give what {} stores a cache line (64 bytes) per thread.", lines.join(" and "))
         }
         Candidate::Replicate { line: Some(line), .. } => {
-            format!("Make a copy on each node of what {line} makes.")
+            format!("Make a copy on each node of what {} makes.", file_and_line(line))
         }
         Candidate::BindRegion { line, nodes, .. } => {
             let call = match nodes[..] {
@@ -98,7 +100,8 @@ pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
                     node_list(nodes)
                 ),
             };
-            format!("Behind {line}, before it is used: {call} of libnuma (numa(3)).")
+            let line = file_and_line(line);
+            format!("After {line}, before the region is used, call {call} of libnuma (numa(3)).")
         }
         _ => return None,
     })
