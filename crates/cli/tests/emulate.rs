@@ -4,6 +4,8 @@
 //! They need QEMU's user mode (package qemu-user) and a C compiler. With
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
 
+#[path = "programs/built.rs"]
+mod built;
 #[path = "programs/lab.rs"]
 mod lab;
 #[path = "programs/real.rs"]
@@ -123,8 +125,11 @@ fn the_time_line_has_every_access_and_all_the_time_that_threads_were_busy() {
     assert_eq!(ends.last(), Some(&program["elapsed_ns"].as_u64()));
     let busy = |all: &[Value]| sum(all, ["busy_ns", ""]);
     assert_eq!(busy(&stretches), busy(&array(&program["threads"])));
+    let by_region = array(&program["regions"]);
+    let misses: u64 = by_region.iter().map(|of| sum(&array(&of["accesses"]), ["misses", ""])).sum();
+    assert_eq!(sum(&stretches, ["misses", ""]), misses);
     let used: Vec<Value> = stretches.iter().flat_map(|of| array(&of["regions"])).collect();
-    for (position, region) in array(&program["regions"]).iter().enumerate() {
+    for (position, region) in by_region.iter().enumerate() {
         let of_it = used.iter().filter(|of| of["region"].as_u64() == Some(position as u64));
         let of_it: Vec<Value> = of_it.cloned().collect();
         let accesses = sum(&array(&region["accesses"]), ["loads", "stores"]);
@@ -174,6 +179,23 @@ fn threads_take_cpus_in_the_order_in_which_they_are_made() {
     let busy: Vec<u64> = busy.skip(1).collect();
     assert_eq!(busy.len(), 24, "{busy:?}");
     assert!(busy.is_sorted(), "each has more to do than the one before: {busy:?}");
+}
+
+#[test]
+fn a_thread_goes_on_when_another_wakes_it_however_soon_the_host_runs_it() {
+    let Some(lab) = lab() else { return };
+    // Two threads take turns, so that their times add up.
+    let run = || {
+        let program = &lab.report_of(&[&lab.program("answers"), "hand-over", "4"])["program"];
+        let elapsed_ns = program["elapsed_ns"].as_u64().expect("a time");
+        let threads = program["threads"].as_array().expect("threads").iter();
+        let busy = threads.map(|thread| thread["busy_ns"].as_u64().expect("a time"));
+        (elapsed_ns, busy.skip(1).take(2).sum::<u64>())
+    };
+    let runs = [run(), run(), run()];
+    assert!(runs.iter().all(|(elapsed_ns, busy_ns)| elapsed_ns >= busy_ns), "{runs:?}");
+    let longest = runs.iter().map(|(elapsed_ns, _)| elapsed_ns).max().expect("three");
+    assert!(runs.iter().all(|(elapsed_ns, _)| elapsed_ns * 100 >= longest * 98), "{runs:?}");
 }
 
 #[test]

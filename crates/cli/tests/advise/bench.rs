@@ -7,8 +7,9 @@ use std::thread::{available_parallelism, scope};
 
 use serde_json::Value;
 
+use crate::known::{REAL, SYNTHETIC};
 use crate::lab::{Lab, lab, line_of};
-use crate::table::{Case, inside, markdown, no_gains, rows, winners};
+use crate::table::{Case, inside, markdown, no_gains, row, winners};
 
 /// What numalab is told of a machine.
 type Machine = (&'static str, &'static [&'static str]);
@@ -30,43 +31,6 @@ const BLOCKS: &str = "8";
 
 /// Programs of `answers.c`, as its words.
 const SHORT: [&str; 3] = ["table 1", "one-node 1", "compute 1"];
-const SYNTHETIC: [&str; 14] = [
-    "first-touch 8",
-    "false-sharing 2",
-    "one-node 8",
-    "table 8",
-    "streams 8",
-    "compute 4",
-    "hand-over 8",
-    "neighbours 8",
-    "hot-node 8",
-    "migrating 8 1",
-    "pages 16",
-    "scattered 8",
-    "bandwidth 16",
-    "mixed 8",
-];
-/// Programs of the distribution: a name, and what a shell is to run.
-const REAL: [(&str, &str); 12] = [
-    ("stream (OpenMP)", "OMP_NUM_THREADS=4 exec $LAB/stream"),
-    ("sysbench memory", "exec sysbench memory --threads=4 --memory-total-size=16M --time=0 run"),
-    ("sysbench mutex", "exec sysbench mutex --threads=4 --mutex-locks=500 --mutex-loops=100 run"),
-    ("stress-ng vm", "exec stress-ng --vm 1 --vm-bytes 2M --vm-ops 200 --no-rand-seed"),
-    ("sqlite3", "exec sqlite3 :memory: <$LAB/rows.sql"),
-    ("gzip", "exec gzip -c $LAB/text"),
-    ("zstd", "exec zstd -q -T4 -c $LAB/text"),
-    ("xz", "exec xz -0 -T4 -c $LAB/text"),
-    ("sort", "exec sort --parallel=4 -S 8M $LAB/text"),
-    ("gcc", "exec gcc -O1 -S -o /dev/null $LAB/small.c"),
-    ("python3", "exec python3 -c 'print(sum(len(str(i)) for i in range(20000)))'"),
-    (
-        "redis",
-        "redis-server --save '' --port 0 --unixsocket $LAB/redis.sock --daemonize no & \
-         until redis-cli -s $LAB/redis.sock ping >/dev/null 2>&1; do sleep 0.1; done; \
-         redis-benchmark -s $LAB/redis.sock -q -n 500 -c 4 -t set,get >/dev/null; \
-         redis-cli -s $LAB/redis.sock shutdown nosave; wait",
-    ),
-];
 
 fn case(lab: &Lab, program: &str, machine: Machine, command: &[String]) -> Option<Case> {
     let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
@@ -127,7 +91,7 @@ fn cases(lab: &Lab, machine: Machine, programs: &[Program]) -> Vec<Case> {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some((name, words)) = programs.get(at) else { return };
             if let Some(case) = case(lab, name, machine, words) {
-                println!("{}", rows(&case));
+                println!("{}", row(&case));
                 found.lock().unwrap().push((at, case));
             }
         }

@@ -2,6 +2,10 @@
 //! bench of predictions beside trials.
 
 mod bench;
+#[path = "../programs/built.rs"]
+mod built;
+#[path = "../programs/known.rs"]
+mod known;
 #[path = "../programs/lab.rs"]
 mod lab;
 mod table;

@@ -105,12 +105,9 @@ impl Case {
         self.rows.iter().map(|row| row.measured).fold(0.0, f64::min)
     }
 
-    /// What was predicted to be a gain, the best first, whatever the interval.
+    /// What was predicted to be a gain, the best first as it is printed, whatever the interval.
     fn likely(&self) -> Vec<&Row> {
-        let mut likely: Vec<&Row> =
-            self.rows.iter().filter(|row| row.predicted < -MARGIN).collect();
-        likely.sort_by(|one, other| one.predicted.total_cmp(&other.predicted));
-        likely
+        self.rows.iter().filter(|row| row.predicted < -MARGIN).collect()
     }
 
     /// The best prediction, before any trial.
@@ -188,39 +185,52 @@ pub(crate) fn no_gains(cases: &[Case]) -> Rate {
     Rate::of(without.map(|case| !case.promises()))
 }
 
-/// A case's rows of the table.
-pub(crate) fn rows(case: &Case) -> String {
-    let mut text = String::new();
-    let [predicted, advised] = [case.predicted_best(), case.advised()].map(word);
+/// A row of the table: what was predicted and measured of each candidate, misses in bold.
+pub(crate) fn row(case: &Case) -> String {
+    let mut cells: Vec<(String, String)> = Vec::new();
     for row in &case.rows {
-        let inside = match (row.is_decided(), row.is_inside()) {
-            (false, _) => "undecided",
-            (true, true) => "yes",
-            (true, false) => "no",
-        };
-        let (low, high) = row.interval;
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {:+.1} | {:+.1} ({low:+.1} to {high:+.1}) | {inside} | {predicted} | {advised} |",
-            case.program, case.machine, row.candidate, row.predicted, row.measured
-        );
+        let mut figures = format!("{:+.1} / {:+.1}", row.predicted, row.measured);
+        match (row.is_decided(), row.is_inside()) {
+            (false, _) => figures.push('?'),
+            (true, true) => {}
+            (true, false) => figures = format!("**{figures}**"),
+        }
+        // Nodes that are alike share their figures.
+        match cells.last_mut().filter(|(_, last)| *last == figures) {
+            Some((names, _)) => {
+                *names += ", ";
+                *names += row.candidate.trim_start_matches("bind ");
+            }
+            None => cells.push((row.candidate.clone(), figures)),
+        }
     }
-    text
+    let cells: Vec<String> =
+        cells.into_iter().map(|(names, figures)| format!("{names} {figures}")).collect();
+    let width = |row: &Row| row.interval.1 - row.interval.0;
+    let widest = case.rows.iter().map(width).fold(0.0, f64::max);
+    let choice = word(case.predicted_best());
+    format!("| {} | {} | {widest:.1} | {choice} |", case.program, cells.join("; "))
 }
 
-/// The table in Markdown, with the rates below it.
+/// A table of each machine in Markdown, with the rates of all below.
 pub(crate) fn markdown(cases: &[Case]) -> String {
-    let mut text = "| program | machine | candidate | predicted | measured | inside | best prediction | advised |\n\
-        |---|---|---|---|---|---|---|---|\n"
-        .to_owned();
-    cases.iter().for_each(|case| text.push_str(&rows(case)));
+    let mut text = String::new();
+    for of_machine in cases.chunk_by(|one, other| one.machine == other.machine) {
+        let _ = writeln!(
+            text,
+            "| {} | predicted / measured, % | widest interval | best prediction |\n|---|---|---|---|",
+            of_machine[0].machine
+        );
+        of_machine.iter().for_each(|case| text += &(row(case) + "\n"));
+        text.push('\n');
+    }
     let rates = [
         ("inside the interval or 3 points beside it", inside(cases), 80),
         ("the best prediction is the best", winners(cases, Case::predicted_best), 95),
         ("what is advised is the best", winners(cases, Case::advised), 95),
         ("no gain where there is none", no_gains(cases), 95),
     ];
-    text.push_str("\n| rate | of | target % |\n|---|---|---|\n");
+    text.push_str("| rate | of | target % |\n|---|---|---|\n");
     for (what, rate, target) in rates {
         let _ = writeln!(text, "| {what} | {} of {} | {target} |", rate.right, rate.all);
     }

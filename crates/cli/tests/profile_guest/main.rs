@@ -1,10 +1,17 @@
 //! `numalab profile` in a Linux guest of two nodes, booted once for all tests: what the kernel's own
-//! sources tell there of a program that says itself where its memory lies.
+//! sources tell there of a program that says itself where its memory lies, and of others that are
+//! made to say so as they end: with `NUMALAB_LONG=1` of 26.
 //!
 //! It needs `qemu-system-x86_64`, a C compiler and the distribution's newer kernel, which is
 //! downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise
 //! it is printed.
 
+#[path = "../programs/built.rs"]
+mod built;
+mod ended;
+#[path = "../programs/known.rs"]
+mod known;
+#[path = "../schemas/mod.rs"]
 mod schemas;
 
 use std::collections::BTreeMap;
@@ -13,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use built::built;
 use serde_json::Value;
 
 /// Pages of the table and of the block in `programs/uses.c`.
@@ -56,6 +64,7 @@ fn seen() -> Option<&'static Seen> {
 }
 
 fn boot() -> Option<Seen> {
+    let programs = built().unwrap_or_else(|why| panic!("{why}"));
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("profile-guest");
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).expect("made");
@@ -74,11 +83,14 @@ fn boot() -> Option<Seen> {
         .status();
     assert!(stripped.expect("strip: apt install binutils").success());
     let program = program.to_string_lossy();
+    let contents = ended::contents(&programs, &directory);
+    let script = SCRIPT.replace("USES", &program) + &ended::script(&programs, &directory);
     let output = Command::new(&numalab)
         .args(["guest", "run", "-q", "--kernel", "backports", "--accel", "tcg"])
         .args(["--emulate", "2", "--cpus", "4", "--with", &program, "--collect", "out", "-o"])
         .arg(directory.join("collected"))
-        .args(["--", "sh", "-c", &SCRIPT.replace("USES", &program)])
+        .args(contents.iter().flat_map(|what| ["--with", what]))
+        .args(["--", "sh", "-c", &script])
         .stdin(Stdio::null())
         .output()
         .expect("numalab starts");
