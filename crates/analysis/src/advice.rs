@@ -9,6 +9,7 @@ mod demand;
 mod find;
 mod load;
 mod machine;
+mod path;
 mod predict;
 mod spread;
 mod trial;

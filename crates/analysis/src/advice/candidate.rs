@@ -133,9 +133,18 @@ impl Candidate {
         }
     }
 
-    /// CPUs that threads would have; without end where it binds none.
+    /// The node on which a thread would run that runs on this one now.
+    pub(super) fn home(&self, thread: u32, cpu_node: u32, machine: &MachineCosts) -> u32 {
+        match self {
+            Self::Bind { node } => *node,
+            Self::Pack => machine.packed_node(thread).unwrap_or(cpu_node),
+            _ => cpu_node,
+        }
+    }
+
+    /// CPUs that threads would have.
     pub(super) fn cpus(&self, machine: &MachineCosts) -> f64 {
-        let Self::Bind { node } = self else { return f64::INFINITY };
+        let Self::Bind { node } = self else { return machine.all_cpus() };
         machine.position(*node).and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1)
             as f64
     }

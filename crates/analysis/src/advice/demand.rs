@@ -33,11 +33,7 @@ impl Use {
         machine: &MachineCosts,
     ) -> Self {
         let at = |node: u32| machine.position(node).unwrap_or(0);
-        let home = match candidate {
-            Candidate::Bind { node } => *node,
-            Candidate::Pack => machine.packed_node(by.thread).unwrap_or(by.cpu_node),
-            _ => by.cpu_node,
-        };
+        let home = candidate.home(by.thread, by.cpu_node, machine);
         let free: Vec<usize> = match candidate {
             Candidate::Bind { .. } => vec![at(home)],
             // A thread takes along what it has on its own node, as if it had touched that first.

@@ -13,6 +13,7 @@ use numalab_record::{ProgramMemory, Region, RegionAccesses};
 use super::Candidate;
 use super::demand::{LINE_BYTES, Use};
 use super::machine::MachineCosts;
+use super::path::{Busy, is_fork_join, together_ns};
 
 /// Rounds in which traffic and time come to agree, each of them half of the way.
 const ROUNDS: usize = 40;
@@ -27,23 +28,15 @@ pub(super) fn longer_ns(
     if machine.node_load.is_empty() && machine.link_load.is_empty() {
         return BTreeMap::new();
     }
-    let cpus = candidate.cpus(machine);
     let stages = Stage::all(candidate, program, machine, saved_ns);
-    stages.iter().flat_map(|stage| stage.longer_ns(machine, cpus)).collect()
-}
-
-/// Whether the first thread and the longest of the others take about the time that passed.
-pub(super) fn is_fork_join(program: &ProgramMemory) -> bool {
-    let mut busy = program.threads.iter().map(|thread| thread.busy_ns as f64);
-    let path_ns = busy.next().unwrap_or(0.0) + busy.fold(0.0, f64::max);
-    (path_ns / (program.elapsed_ns as f64).max(1.0) - 1.0).abs() < 0.1
+    stages.iter().flat_map(|stage| stage.longer_ns(machine)).collect()
 }
 
 /// Threads that work at a time.
 struct Stage {
-    /// Each thread's time now, and as it would be at the load of now, in ns.
-    threads: BTreeMap<u32, (f64, f64)>,
-    /// How long it lasts; the time of the longest of them if none is given.
+    /// Each thread's time now, and as it would be at the load of now.
+    threads: BTreeMap<u32, [Busy; 2]>,
+    /// How long it lasts, where that is more than they take at the same time.
     elapsed_ns: Option<f64>,
     /// Of its time, the part in which lines are moved.
     moving: f64,
@@ -69,18 +62,20 @@ impl Stage {
         machine: &MachineCosts,
         saved_ns: &BTreeMap<u32, f64>,
     ) -> Vec<Self> {
+        let at = |node: u32| machine.position(node).unwrap_or(0);
         let times = program.threads.iter().map(|of| {
-            let (now_ns, saved_ns) =
-                (of.busy_ns as f64, saved_ns.get(&of.thread).copied().unwrap_or(0.0));
-            (of.thread, (now_ns, (now_ns - saved_ns).max(0.0)))
+            let saved_ns = saved_ns.get(&of.thread).copied().unwrap_or(0.0);
+            let home = candidate.home(of.thread, of.cpu_node, machine);
+            let now = (at(of.cpu_node), of.busy_ns as f64);
+            (of.thread, [now, (at(home), (now.1 - saved_ns).max(0.0))])
         });
-        let times: Vec<_> = times.collect();
-        let is_fork_join = is_fork_join(program);
+        let times: Vec<(u32, [Busy; 2])> = times.collect();
+        let is_fork_join = is_fork_join(program, machine);
         let elapsed_ns = (!is_fork_join).then_some(program.elapsed_ns as f64);
         let (first, others) = times.split_at(usize::from(is_fork_join).min(times.len()));
-        let fork_ns = first.first().map_or(0.0, |(_, (now_ns, _))| *now_ns);
-        let stage = |threads: &[(u32, (f64, f64))], begin_ns, end_ns| {
-            let threads: BTreeMap<u32, (f64, f64)> = threads.iter().copied().collect();
+        let fork_ns = first.first().map_or(0.0, |(_, [now, _])| now.1);
+        let stage = |threads: &[(u32, [Busy; 2])], begin_ns, end_ns| {
+            let threads: BTreeMap<u32, [Busy; 2]> = threads.iter().copied().collect();
             let all = program
                 .regions
                 .iter()
@@ -95,17 +90,18 @@ impl Stage {
     }
 
     /// How much longer each thread waits for what the load changes.
-    fn longer_ns(&self, machine: &MachineCosts, cpus: f64) -> BTreeMap<u32, f64> {
+    fn longer_ns(&self, machine: &MachineCosts) -> BTreeMap<u32, f64> {
         let none = BTreeMap::new();
-        let now_ns = self.lasts_ns(|(now, _)| now, &none);
+        let now_ns = self.lasts_ns(|[now, _]| now, &none, machine);
         let still_ns = now_ns * (1.0 - self.moving);
         let now = Traffic::of(&self.misses, machine, |of| &of.now);
         let then = Traffic::of(&self.misses, machine, |of| &of.then);
-        let crowd = (self.threads.len() as f64 / cpus).max(1.0);
         let mut longer = none;
         for _ in 0..ROUNDS {
-            let then_ns = self.lasts_ns(|(_, then)| then, &longer);
-            let moves_ns = crowd * (then_ns - still_ns).max(then_ns * self.moving);
+            let then_ns = self.lasts_ns(|[_, then]| then, &longer, machine);
+            let as_now_ns = self.lasts_ns(|[now, then]| (now.0, then.1), &longer, machine);
+            let crowd = then_ns / as_now_ns;
+            let moves_ns = (then_ns - crowd * still_ns).max(then_ns * self.moving);
             let mut found: BTreeMap<u32, f64> = BTreeMap::new();
             for of in &self.misses {
                 let rise_ns = then.rise_ns(&of.then, moves_ns, machine)
@@ -121,14 +117,22 @@ impl Stage {
         longer
     }
 
-    fn lasts_ns(&self, of: impl Fn((f64, f64)) -> f64, longer: &BTreeMap<u32, f64>) -> f64 {
-        let time = |(thread, times): (&u32, &(f64, f64))| {
-            (of(*times) + longer.get(thread).copied().unwrap_or(0.0)).max(0.0)
+    /// How long it lasts if threads are so busy, and so much longer.
+    fn lasts_ns(
+        &self,
+        of: impl Fn([Busy; 2]) -> Busy,
+        longer: &BTreeMap<u32, f64>,
+        machine: &MachineCosts,
+    ) -> f64 {
+        let busy = |(thread, times): (&u32, &[Busy; 2])| {
+            let (node, ns) = of(*times);
+            (node, (ns + longer.get(thread).copied().unwrap_or(0.0)).max(0.0))
         };
-        let times = self.threads.iter().map(time);
-        let Some(elapsed_ns) = self.elapsed_ns else { return times.fold(1.0, f64::max) };
-        let now_ns: f64 = self.threads.values().map(|(now, _)| now).sum();
-        (elapsed_ns * times.sum::<f64>() / now_ns.max(1.0)).max(1.0)
+        let together_ns = together_ns(self.threads.iter().map(busy), machine);
+        let all_ns: f64 = self.threads.iter().map(busy).map(|(_, ns)| ns).sum();
+        let now_ns: f64 = self.threads.values().map(|[now, _]| now.1).sum();
+        let part = all_ns / now_ns.max(1.0);
+        self.elapsed_ns.map_or(0.0, |elapsed_ns| elapsed_ns * part).max(together_ns).max(1.0)
     }
 }
 

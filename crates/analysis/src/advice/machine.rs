@@ -87,6 +87,12 @@ pub struct KernelNow {
 }
 
 impl MachineCosts {
+    /// Its CPUs; without end where none are known.
+    pub(super) fn all_cpus(&self) -> f64 {
+        let all: usize = self.cpus.iter().sum();
+        if all > 0 { all as f64 } else { f64::INFINITY }
+    }
+
     /// Nodes that have memory, those without cpus too if these are wanted.
     #[must_use]
     pub fn memory_nodes(&self, without_cpus: bool) -> Vec<u32> {

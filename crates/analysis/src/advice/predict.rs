@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::balancing::balanced_ns;
 use super::demand::least_ns;
-use super::load::is_fork_join;
 use super::machine::MachineCosts;
+use super::path::{Busy, crowding, is_fork_join, path_ns};
 use super::waits::saved_ns;
 use super::{Candidate, WORTH_SHARE};
 
@@ -75,50 +75,29 @@ fn changed(
     machine: &MachineCosts,
     saved: &BTreeMap<u32, f64>,
 ) -> Prediction {
-    let times = program.threads.iter().map(|thread| {
-        let saved_ns = saved.get(&thread.thread).copied().unwrap_or(0.0);
-        let busy_ns = thread.busy_ns as f64;
-        (thread.thread, busy_ns, (busy_ns - saved_ns).max(0.0))
+    let at = |node: u32| machine.position(node).unwrap_or(0);
+    let now = program.threads.iter().map(|of| (at(of.cpu_node), of.busy_ns as f64));
+    let now: Vec<Busy> = now.collect();
+    let then = program.threads.iter().map(|of| {
+        let saved_ns = saved.get(&of.thread).copied().unwrap_or(0.0);
+        let home = candidate.home(of.thread, of.cpu_node, machine);
+        (at(home), (of.busy_ns as f64 - saved_ns).max(0.0))
     });
-    let times: Vec<Times> = times.collect();
+    let then: Vec<Busy> = then.collect();
     let elapsed_ns = (program.elapsed_ns as f64).max(1.0);
-    let cpus = candidate.cpus(machine);
-    let sums = times.iter().fold((0.0, 0.0), |sum, (_, now, then)| (sum.0 + now, sum.1 + then));
-    let now_ns = path_ns(&times, |of| of.1, f64::INFINITY);
-    let then_ns = path_ns(&times, |of| of.2, cpus);
-    let path = 1.0 + (then_ns - now_ns) / elapsed_ns;
+    let path = 1.0 + (path_ns(&then, machine) - path_ns(&now, machine)) / elapsed_ns;
     // Threads that wait for each other have their cpus to themselves for a part of the time.
-    let alike = sums.1 / sums.0.max(1.0);
-    let alike = alike * crowding(&times, cpus, elapsed_ns);
+    let [now_ns, then_ns] = [&now, &then].map(|of| of.iter().map(|(_, ns)| ns).sum::<f64>());
+    let alike = then_ns / now_ns.max(1.0);
+    let alike = alike * crowding(&now, candidate.cpus(machine), elapsed_ns);
     let least = least_ns(candidate, program, machine) / elapsed_ns;
     let ways = [alike, path].map(|part| 100.0 * (part.max(0.0).max(least) - 1.0));
-    let change_percent = if is_fork_join(program) { ways[1] } else { ways[0] };
+    let change_percent = if is_fork_join(program, machine) { ways[1] } else { ways[0] };
     let beyond = UNKNOWN_PART * change_percent.abs() + UNKNOWN_POINTS;
     let low = ways[0].min(ways[1]).max(-100.0) - beyond;
     let high = ways[0].max(ways[1]) + beyond;
     Prediction { change_percent, interval_percent: (low.max(-100.0), high) }
 }
-
-/// The first thread, and after it the longest of the others, or all of these on so many cpus.
-fn path_ns(times: &[Times], of: impl Fn(&Times) -> f64, cpus: f64) -> f64 {
-    let first = times.first().map_or(0.0, &of);
-    let others = || times.iter().skip(1).map(&of);
-    first + others().fold(others().sum::<f64>() / cpus, f64::max)
-}
-
-/// How much longer threads take that have fewer cpus than run at a time, on average of the time but
-/// for the first thread's own.
-fn crowding(times: &[Times], cpus: f64, elapsed_ns: f64) -> f64 {
-    let busy_ns: f64 = times.iter().map(|(_, now, _)| now).sum();
-    let alone_ns = times.first().map_or(0.0, |(_, now, _)| *now);
-    let together_ns = (elapsed_ns - alone_ns).max(elapsed_ns * 0.01);
-    // The first one may work among the others to the end, as OpenMP's does.
-    let threads = ((busy_ns - alone_ns) / together_ns).min(times.len() as f64);
-    (threads / cpus).max(1.0)
-}
-
-/// A thread, and how long it is busy now and would be then.
-type Times = (u32, f64, f64);
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,49 @@
+//! How the times of a program's threads make up its own.
+
+use numalab_record::ProgramMemory;
+
+use super::machine::MachineCosts;
+
+/// A thread: the position of its node, and how long it is busy, in ns.
+pub(super) type Busy = (usize, f64);
+
+/// Whether the first thread and then the others take about the time that passed.
+pub(super) fn is_fork_join(program: &ProgramMemory, machine: &MachineCosts) -> bool {
+    let busy = program
+        .threads
+        .iter()
+        .map(|of| (machine.position(of.cpu_node).unwrap_or(0), of.busy_ns as f64));
+    let busy: Vec<Busy> = busy.collect();
+    (path_ns(&busy, machine) / (program.elapsed_ns as f64).max(1.0) - 1.0).abs() < 0.1
+}
+
+/// The first thread, and after it the others at the same time.
+pub(super) fn path_ns(threads: &[Busy], machine: &MachineCosts) -> f64 {
+    let Some((first, others)) = threads.split_first() else { return 0.0 };
+    first.1 + together_ns(others.iter().copied(), machine)
+}
+
+/// Threads at the same time: the longest of them, or all those of a node on its cpus.
+pub(super) fn together_ns(threads: impl Iterator<Item = Busy>, machine: &MachineCosts) -> f64 {
+    let mut of_node = vec![0.0; machine.cpus.len()];
+    let mut longest_ns: f64 = 0.0;
+    for (node, ns) in threads {
+        longest_ns = longest_ns.max(ns);
+        if let Some(sum_ns) = of_node.get_mut(node) {
+            *sum_ns += ns;
+        }
+    }
+    let nodes = of_node.iter().zip(&machine.cpus);
+    nodes.map(|(ns, cpus)| ns / (*cpus).max(1) as f64).fold(longest_ns, f64::max)
+}
+
+/// How much longer threads take that have fewer cpus than run at a time, on average of the time but
+/// for the first thread's own.
+pub(super) fn crowding(threads: &[Busy], cpus: f64, elapsed_ns: f64) -> f64 {
+    let busy_ns: f64 = threads.iter().map(|(_, ns)| ns).sum();
+    let alone_ns = threads.first().map_or(0.0, |(_, ns)| *ns);
+    let together_ns = (elapsed_ns - alone_ns).max(elapsed_ns * 0.01);
+    // The first one may work among the others to the end, as OpenMP's does.
+    let threads = ((busy_ns - alone_ns) / together_ns).min(threads.len() as f64);
+    (threads / cpus).max(1.0)
+}
