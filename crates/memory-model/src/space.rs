@@ -59,14 +59,15 @@ pub struct Space {
 impl Space {
     /// An empty address space on the machine, whose pages go there unless the program says where.
     pub fn new(machine: &Machine, first: Placement) -> Self {
-        let by_latency = |row: &Vec<f64>| {
+        // A node without cpus may have no latency of its own that is less than to others.
+        let by_latency = |(from, row): (usize, &Vec<f64>)| {
             let mut nodes: Vec<usize> = (0..row.len()).collect();
-            nodes.sort_by(|&a, &b| row[a].total_cmp(&row[b]));
+            nodes.sort_by(|&a, &b| (a != from).cmp(&(b != from)).then(row[a].total_cmp(&row[b])));
             nodes
         };
         Self {
             pools: machine.nodes.iter().map(|node| Pool::new(&node.ranges)).collect(),
-            nearest: machine.latency_ns.iter().map(by_latency).collect(),
+            nearest: machine.latency_ns.iter().enumerate().map(by_latency).collect(),
             first,
             pages: BTreeMap::new(),
             own: BTreeMap::new(),

@@ -274,6 +274,8 @@ impl Active<'_> {
             let shared = engine.shared[engine.groups[self.vcpu]].lock();
             shared.iter().position(|cache| cache.access(address)).map(|at| own + at)
         };
+        // Where they all are on one node already, that has what it has.
+        let on_one_node = on_one_node || (engine.one_node.is_none() && level.is_some());
         Found { level, own: false, on_one_node, packed, place }
     }
 

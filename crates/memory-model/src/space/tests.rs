@@ -25,6 +25,15 @@ fn a_page_lies_where_it_was_first_touched_and_stays_there() {
 }
 
 #[test]
+fn pages_go_to_a_node_that_is_no_nearer_to_itself_than_another_one() {
+    let machine = machine_of("cpus=0,memory=64K.64K,latency=115.255/255.255");
+    let mut space = Space::new(&machine, Placement::Interleave(vec![0, 1]));
+    let nodes: Vec<_> = (0..4).map(|number| space.touch(number, 0, None, false)).collect();
+    let nodes: Vec<_> = nodes.into_iter().flatten().map(|page| page.node).collect();
+    assert_eq!(nodes, [0, 1, 0, 1]);
+}
+
+#[test]
 fn the_table_of_2_mib_lies_with_who_touches_them_first_wherever_pages_do() {
     let mut space = space();
     space.set_placement(0..8, Some(Placement::Bind(vec![2])), false, 0);

@@ -56,6 +56,22 @@ fn waits(kind: Kind, code: &[u8], address: u64, elsewhere: usize) -> (u64, i64) 
 }
 
 #[test]
+fn threads_bound_to_the_one_node_with_cpus_have_its_shared_caches_as_now() {
+    let machine = "cpus=0.0,memory=64M.64M,latency=100.250/250.250,mode=count,stages=core,\
+         caches=1:4K:4:64:cpu:1+3:64K:4:64:group:9";
+    let mut followed = Followed::new(machine, "bind.0");
+    for line in (0..512).chain(0..512) {
+        followed.access(
+            0,
+            &[&[0x48, 0x8b, 0x08]],
+            access(Kind::Load, MIB + line * 64, 0),
+            there(0),
+        );
+    }
+    assert_eq!(followed.waited(0).1, 0, "{:?}", followed.waited(0));
+}
+
+#[test]
 fn what_would_be_waited_elsewhere_is_what_is_waited_there() {
     let (own, other) = (MIB, 65 * MIB);
     for (kind, code) in [(Kind::Store, STORE), (Kind::Load, READ), (Kind::Load, FOLLOW)] {
