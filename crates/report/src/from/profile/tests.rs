@@ -55,6 +55,7 @@ fn program() -> ProgramMemory {
         end_ns: at * 100_000_000,
         busy_ns: 100_000_000,
         waited_ns: None,
+        misses: None,
         regions: vec![StretchAccesses { region, local, remote, unplaced: 0 }],
     };
     let fills = (1..=10).map(|at| stretch(at, 0, 200, 0));
