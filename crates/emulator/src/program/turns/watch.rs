@@ -13,8 +13,8 @@ const LOOK: Duration = Duration::from_millis(1);
 const LONGEST_CALL: Duration = Duration::from_millis(10);
 /// A thread that was given the turn and does not come to take it, for which others do not wait longer.
 const LONGEST_WAY: Duration = Duration::from_secs(1);
-/// A thread that begins to wait is asleep sooner.
-const LONGEST_FALL: Duration = Duration::from_millis(200);
+/// A thread that begins to wait is asleep sooner, even where many others want the host's cpus.
+const LONGEST_FALL: Duration = Duration::from_secs(2);
 
 /// What the holder of the turn does, on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
