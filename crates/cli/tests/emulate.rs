@@ -199,6 +199,18 @@ fn a_thread_goes_on_when_another_wakes_it_however_soon_the_host_runs_it() {
 }
 
 #[test]
+fn a_thread_that_waits_at_most_so_long_is_woken_before_even_if_the_host_took_longer() {
+    let Some(lab) = lab() else { return };
+    // Its first thread waits for the other one, at most 300 ms at a time, which on the host is less
+    // than the other one takes under emulation.
+    let words = ["/usr/bin/xz", "-0", "-T2", "-c", &lab.program("text")];
+    let program = &lab.report_of(&words)["program"];
+    let elapsed_ns = program["elapsed_ns"].as_u64().expect("a time");
+    let busy_ns = program["threads"][1]["busy_ns"].as_u64().expect("a second thread");
+    assert!((busy_ns..busy_ns * 3 / 2).contains(&elapsed_ns), "{elapsed_ns} {busy_ns}");
+}
+
+#[test]
 fn a_command_ends_as_it_would_have_and_what_cannot_run_is_told_as_env_tells_it() {
     let Some(lab) = lab() else { return };
     let code = |command: &[&str]| lab.run(&MACHINE, command).status.code();

@@ -111,6 +111,7 @@ impl Program {
         if !self.takes_turn(seat, Patience::Endless) {
             return;
         }
+        self.turns.order().is_back(seat);
         if let (Some(pending), Some(world)) = (pending, self.in_turn(seat)) {
             self.returned(world, seat, pending, value);
         }
@@ -124,14 +125,17 @@ impl Program {
 
     /// A thread has come out of the kernel by itself, or was woken before.
     fn goes_on_after(&self, order: &mut Order, seat: usize, pending: Option<Pending>, value: i64) {
-        order.stops_waiting(seat);
         let is_ready = order.schedule.is_ready(seat);
         let until_ps =
             pending.and_then(|of| waits::timed_out(of.call, value).then_some(of.until_ps));
         match until_ps.flatten() {
-            Some(until_ps) => order.schedule.sleeps_on(seat, until_ps),
-            None if pending.is_some_and(|of| waits::sleeps(of.call)) => {}
-            None => order.schedule.goes_on(seat, 0),
+            Some(until_ps) => order.waits_on(seat, until_ps),
+            None => {
+                order.stops_waiting(seat);
+                if !pending.is_some_and(|of| waits::sleeps(of.call)) {
+                    order.schedule.goes_on(seat, 0);
+                }
+            }
         }
         if !is_ready {
             // Who was woken by another thread is known to come.
@@ -170,15 +174,17 @@ impl Program {
 
     /// A thread has woken so many at a time.
     fn woke(&self, arguments: [u64; 6], count: usize, now_ps: u64) {
-        let [address, operation, third, _, other, _] = arguments;
+        let [address, operation, most, _, other, _] = arguments;
+        let most = usize::try_from(most).unwrap_or(0);
         let mut order = self.turns.order();
         match Futex::of(operation) {
             Futex::Wake => {
                 let woken = order.wakes(address, count, now_ps);
                 order.wakes(other, count - woken, now_ps);
+                order.wakes_out(address, most.saturating_sub(woken), now_ps);
             }
             Futex::Requeue => {
-                let woken = count.min(usize::try_from(third).unwrap_or(0));
+                let woken = count.min(most);
                 order.wakes(address, woken, now_ps);
                 order.futexes.requeue(address, other, count - woken);
             }

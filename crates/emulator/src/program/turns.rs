@@ -93,6 +93,8 @@ pub struct Order {
     waking: usize,
     /// Seats of threads that the host woke before it was known who did.
     early: Vec<usize>,
+    /// Seats of threads for which the host's time ran out and not the machine's, and where they wait.
+    out: Vec<(u64, usize)>,
     /// Threads that are being made: when, and where their end is told.
     births: VecDeque<(u64, u64)>,
     /// Seats of threads that end, and where that is told.
@@ -126,6 +128,7 @@ impl Turns {
             hosts: Vec::new(),
             waking: 0,
             early: Vec::new(),
+            out: Vec::new(),
             births: VecDeque::new(),
             ends: Vec::new(),
             turn: None,
@@ -333,6 +336,7 @@ impl Order {
         self.futexes.clear();
         self.waking = 0;
         self.early.clear();
+        self.out.clear();
         self.births.clear();
         self.ends.clear();
     }

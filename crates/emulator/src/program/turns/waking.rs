@@ -56,6 +56,30 @@ impl Order {
         }
     }
 
+    /// The thread of a seat came out of the kernel because its time ran out there, which runs faster than
+    /// the machine's: it waits on until then, unless it is woken.
+    pub fn waits_on(&mut self, seat: usize, until_ps: u64) {
+        let waited_at = self.hosts[seat].as_ref().and_then(|host| host.futex);
+        self.stops_waiting(seat);
+        self.schedule.sleeps_on(seat, until_ps);
+        self.out.extend(waited_at.map(|(address, _)| (address, seat)));
+    }
+
+    /// The thread of a seat goes on, woken or not.
+    pub fn is_back(&mut self, seat: usize) {
+        self.out.retain(|(_, of)| *of != seat);
+    }
+
+    /// So many are woken at a time of those who wait on at an address, of whom the host does not know.
+    pub fn wakes_out(&mut self, address: u64, count: usize, at_ps: u64) {
+        let waiting = self.out.iter().filter(|(of, _)| *of == address).take(count);
+        let woken: Vec<usize> = waiting.map(|(_, seat)| *seat).collect();
+        for seat in woken {
+            self.is_back(seat);
+            self.schedule.goes_on(seat, at_ps);
+        }
+    }
+
     /// The first so many who wait at an address are woken at a time.
     pub fn wakes(&mut self, address: u64, count: usize, at_ps: u64) -> usize {
         let woken = self.futexes.take(address, count);
