@@ -205,10 +205,23 @@ impl Turns {
                 true => thread::yield_now(),
                 false => thread::park_timeout(LONGEST_SLEEP),
             }
+            if patience == Patience::InCode && begun.elapsed() > LONGEST_SLEEP {
+                self.is_in_code(seat);
+            }
         }
         let mut order = self.order();
         order.settle();
         order.turn.filter(|turn| turn.seat == seat)
+    }
+
+    /// The thread of a seat waits for its turn in code, and can run: it was taken for one that waits
+    /// for something if the host had it asleep for long.
+    fn is_in_code(&self, seat: usize) {
+        let mut order = self.order();
+        if !order.schedule.is_ready(seat) {
+            order.schedule.goes_on(seat, 0);
+            self.tell(&mut order);
+        }
     }
 
     /// The thread of a seat, which has the turn and has come to a time, gives it away, perhaps to

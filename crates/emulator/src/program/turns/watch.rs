@@ -53,11 +53,16 @@ impl Turns {
 
     /// The turn has been with its holder for so long.
     fn look_at_holder(&self, held: Duration) {
-        let mut order = self.order();
+        let given = self.given.load(Relaxed);
         let seat = self.holder.load(Relaxed);
+        let tid = self.order().hosts.get(seat).and_then(Option::as_ref).map(|host| host.tid);
+        // The order is free meanwhile: the holder may ask for it, and would be seen to wait for us.
+        if seat == NOBODY || tid.is_none_or(|tid| doing(tid) == Doing::Runs) {
+            return;
+        }
+        let mut order = self.order();
         let Some(host) = order.hosts.get(seat).and_then(Option::as_ref) else { return };
-        let waits = order.schedule.is_ready(seat) && doing(host.tid) != Doing::Runs;
-        if seat == NOBODY || !waits {
+        if self.given.load(Relaxed) != given || !order.schedule.is_ready(seat) {
             return;
         }
         // Perhaps for all threads to leave translated code.
