@@ -111,7 +111,6 @@ impl Program {
         if !self.takes_turn(seat, Patience::Endless) {
             return;
         }
-        self.turns.order().is_back(seat);
         if let (Some(pending), Some(world)) = (pending, self.in_turn(seat)) {
             self.returned(world, seat, pending, value);
         }

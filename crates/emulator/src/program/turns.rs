@@ -211,6 +211,7 @@ impl Turns {
         }
         let mut order = self.order();
         order.settle();
+        order.is_back(seat);
         order.turn.filter(|turn| turn.seat == seat)
     }
 

@@ -66,7 +66,7 @@ impl Order {
     }
 
     /// The thread of a seat goes on, woken or not.
-    pub fn is_back(&mut self, seat: usize) {
+    pub(super) fn is_back(&mut self, seat: usize) {
         self.out.retain(|(_, of)| *of != seat);
     }
 
