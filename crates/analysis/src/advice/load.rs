@@ -13,7 +13,7 @@ use numalab_record::{ProgramMemory, Region, RegionAccesses};
 use super::Candidate;
 use super::demand::{LINE_BYTES, Use};
 use super::machine::MachineCosts;
-use super::path::{Busy, is_fork_join, together_ns};
+use super::path::{Busy, busy_now, busy_then, is_fork_join, together_ns};
 
 /// Rounds in which traffic and time come to agree, each of them half of the way.
 const ROUNDS: usize = 40;
@@ -62,14 +62,11 @@ impl Stage {
         machine: &MachineCosts,
         saved_ns: &BTreeMap<u32, f64>,
     ) -> Vec<Self> {
-        let at = |node: u32| machine.position(node).unwrap_or(0);
-        let times = program.threads.iter().map(|of| {
-            let saved_ns = saved_ns.get(&of.thread).copied().unwrap_or(0.0);
-            let home = candidate.home(of.thread, of.cpu_node, machine);
-            let now = (at(of.cpu_node), of.busy_ns as f64);
-            (of.thread, [now, (at(home), (now.1 - saved_ns).max(0.0))])
-        });
-        let times: Vec<(u32, [Busy; 2])> = times.collect();
+        let now = busy_now(program, machine);
+        let then = busy_then(candidate, program, machine, saved_ns);
+        let both = now.into_iter().zip(then).map(|(now, then)| [now, then]);
+        let threads = program.threads.iter().map(|of| of.thread);
+        let times: Vec<(u32, [Busy; 2])> = threads.zip(both).collect();
         let is_fork_join = is_fork_join(program, machine);
         let elapsed_ns = (!is_fork_join).then_some(program.elapsed_ns as f64);
         let (first, others) = times.split_at(usize::from(is_fork_join).min(times.len()));

@@ -1,20 +1,44 @@
 //! How the times of a program's threads make up its own.
 
-use numalab_record::ProgramMemory;
+use std::collections::BTreeMap;
 
+use numalab_record::{ProgramMemory, ProgramThread};
+
+use super::Candidate;
 use super::machine::MachineCosts;
 
 /// A thread: the position of its node, and how long it is busy, in ns.
 pub(super) type Busy = (usize, f64);
 
+/// The threads as they ran.
+pub(super) fn busy_now(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Busy> {
+    let busy = |of: &ProgramThread| (of_node(of.cpu_node, machine), of.busy_ns as f64);
+    program.threads.iter().map(busy).collect()
+}
+
+/// The same with a candidate, if they save so much.
+pub(super) fn busy_then(
+    candidate: &Candidate,
+    program: &ProgramMemory,
+    machine: &MachineCosts,
+    saved_ns: &BTreeMap<u32, f64>,
+) -> Vec<Busy> {
+    let busy = |of: &ProgramThread| {
+        let saved_ns = saved_ns.get(&of.thread).copied().unwrap_or(0.0);
+        let home = candidate.home(of.thread, of.cpu_node, machine);
+        (of_node(home, machine), (of.busy_ns as f64 - saved_ns).max(0.0))
+    };
+    program.threads.iter().map(busy).collect()
+}
+
+fn of_node(node: u32, machine: &MachineCosts) -> usize {
+    machine.position(node).unwrap_or(0)
+}
+
 /// Whether the first thread and then the others take about the time that passed.
 pub(super) fn is_fork_join(program: &ProgramMemory, machine: &MachineCosts) -> bool {
-    let busy = program
-        .threads
-        .iter()
-        .map(|of| (machine.position(of.cpu_node).unwrap_or(0), of.busy_ns as f64));
-    let busy: Vec<Busy> = busy.collect();
-    (path_ns(&busy, machine) / (program.elapsed_ns as f64).max(1.0) - 1.0).abs() < 0.1
+    let path_ns = path_ns(&busy_now(program, machine), machine);
+    (path_ns / (program.elapsed_ns as f64).max(1.0) - 1.0).abs() < 0.1
 }
 
 /// The first thread, and after it the others at the same time.

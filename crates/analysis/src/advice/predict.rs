@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::balancing::balanced_ns;
 use super::demand::least_ns;
 use super::machine::MachineCosts;
-use super::path::{Busy, crowding, is_fork_join, path_ns};
+use super::path::{busy_now, busy_then, crowding, is_fork_join, path_ns};
 use super::waits::saved_ns;
 use super::{Candidate, WORTH_SHARE};
 
@@ -75,15 +75,8 @@ fn changed(
     machine: &MachineCosts,
     saved: &BTreeMap<u32, f64>,
 ) -> Prediction {
-    let at = |node: u32| machine.position(node).unwrap_or(0);
-    let now = program.threads.iter().map(|of| (at(of.cpu_node), of.busy_ns as f64));
-    let now: Vec<Busy> = now.collect();
-    let then = program.threads.iter().map(|of| {
-        let saved_ns = saved.get(&of.thread).copied().unwrap_or(0.0);
-        let home = candidate.home(of.thread, of.cpu_node, machine);
-        (at(home), (of.busy_ns as f64 - saved_ns).max(0.0))
-    });
-    let then: Vec<Busy> = then.collect();
+    let now = busy_now(program, machine);
+    let then = busy_then(candidate, program, machine, saved);
     let elapsed_ns = (program.elapsed_ns as f64).max(1.0);
     let path = 1.0 + (path_ns(&then, machine) - path_ns(&now, machine)) / elapsed_ns;
     // Threads that wait for each other have their cpus to themselves for a part of the time.
