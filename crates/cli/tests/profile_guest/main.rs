@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use built::built;
+use built::{built, or_not_run};
 use serde_json::Value;
 
 /// Pages of the table and of the block in `programs/uses.c`.
@@ -64,7 +64,7 @@ fn seen() -> Option<&'static Seen> {
 }
 
 fn boot() -> Option<Seen> {
-    let programs = built().unwrap_or_else(|why| panic!("{why}"));
+    let programs = or_not_run(built())?;
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("profile-guest");
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).expect("made");

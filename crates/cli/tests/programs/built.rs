@@ -35,6 +35,19 @@ pub(crate) fn built() -> Result<PathBuf, String> {
     Ok(directory)
 }
 
+/// What was built; where something is missing for it that is printed, or with
+/// `NUMALAB_REQUIRE_TOOLS` a failure.
+pub(crate) fn or_not_run<T>(built: Result<T, String>) -> Option<T> {
+    match built {
+        Ok(built) => Some(built),
+        Err(why) if std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some() => panic!("{why}"),
+        Err(why) => {
+            eprintln!("NOT RUN: {why}");
+            None
+        }
+    }
+}
+
 /// What programs of the distribution work on.
 fn inputs(directory: &Path) {
     let write = |name: &str, text: &str| {

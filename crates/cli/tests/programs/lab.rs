@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::built::built;
+use crate::built::{built, or_not_run};
 
 pub(crate) struct Lab {
     /// Where the programs are, of the build: a static is never dropped.
@@ -16,15 +16,7 @@ pub(crate) struct Lab {
 /// The plugin, and the programs of `programs`; once for all tests.
 pub(crate) fn lab() -> Option<&'static Lab> {
     static LAB: OnceLock<Option<Lab>> = OnceLock::new();
-    let made = LAB.get_or_init(|| match build() {
-        Ok(lab) => Some(lab),
-        Err(why) if std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some() => panic!("{why}"),
-        Err(why) => {
-            eprintln!("NOT RUN: {why}");
-            None
-        }
-    });
-    made.as_ref()
+    LAB.get_or_init(|| or_not_run(build())).as_ref()
 }
 
 fn build() -> Result<Lab, String> {
