@@ -5,6 +5,7 @@
 mod create;
 mod jobs;
 mod places;
+mod saved;
 mod toolstack;
 mod versions;
 

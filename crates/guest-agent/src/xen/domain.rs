@@ -77,7 +77,7 @@ pub(crate) fn done(number: usize) -> String {
 pub(crate) fn serve() -> Result<(), XenstoreError> {
     let device = open()?;
     let mut store = Xenstore::over(device);
-    store.write(STATE, READY.as_bytes())?;
+    // Tells of a change at once, as all watches do that are set.
     store.watch(JOB, JOB)?;
     let mut last = 0;
     loop {
@@ -86,7 +86,14 @@ pub(crate) fn serve() -> Result<(), XenstoreError> {
         }
         let posted = store.read(JOB)?.unwrap_or_default();
         // Nothing, or something that is just being written, is no job.
-        let Ok(job) = serde_json::from_slice::<PostedJob>(&posted) else { continue };
+        let Ok(job) = serde_json::from_slice::<PostedJob>(&posted) else {
+            // A restored domain is another one, which has not said so yet: its kernel sets
+            // all watches anew, so that each tells of a change.
+            if last == 0 {
+                store.write(STATE, READY.as_bytes())?;
+            }
+            continue;
+        };
         if job.number <= last {
             continue;
         }

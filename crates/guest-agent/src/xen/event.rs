@@ -31,7 +31,7 @@ pub enum XenEvent {
         domain: String,
         /// Its number.
         id: u32,
-        /// How long `xl create` took, in seconds.
+        /// How long `xl create` or `xl restore` took, in seconds.
         seconds: f64,
     },
     /// A domain is no part of what follows, for a reason.

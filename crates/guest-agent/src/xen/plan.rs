@@ -32,6 +32,10 @@ pub struct XenPlan {
     pub start_toolstack: bool,
     /// Whether every node gets a cpupool of its own (`xl cpupool-numa-split`).
     pub split_pools: bool,
+    /// Whether a domain like the first is booted and saved (`xl save`), and all domains like
+    /// it are restored from it: under TCG one boots in half a minute and is restored in some
+    /// seconds.
+    pub restores: bool,
     /// Whether the jobs' accesses are counted, and charged, by a memory emulator.
     pub charged: bool,
     /// The kernel and the image of the domains, as files of the first domain.
@@ -136,6 +140,12 @@ impl Pinning {
 }
 
 impl DomainPlan {
+    /// Whether what was saved of this domain can be restored as `other`.
+    pub(crate) fn can_become(&self, other: &Self) -> bool {
+        let of = |domain: &Self| (domain.kind, domain.memory_mib, domain.vcpus);
+        self.kind == DomainKind::Pv && of(self) == of(other)
+    }
+
     /// Its configuration for `xl create` (xl.cfg(5)).
     #[must_use]
     pub fn configuration(&self, kernel: &str, image: &str) -> String {

@@ -65,6 +65,8 @@ pub enum Notice {
     OwnClocks,
     /// Several boots run at once, which shortens the time that is stated.
     BootsSideBySide,
+    /// One guest is booted and saved, and all are restored from it.
+    RestoredGuests,
     /// The tools in dom0 are of another build than the hypervisor.
     DebianTools,
     /// `cpus="..."` pins a domain's CPUs and not its memory.

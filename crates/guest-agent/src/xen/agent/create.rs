@@ -1,6 +1,7 @@
 //! Makes the domains, one after the other, and waits for their first words.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use numalab_host::CommandError;
@@ -23,9 +24,11 @@ impl Agent<'_> {
             .map_err(|source| AgentError::Step { step: CONFIGURATIONS.to_owned(), source })?;
         self.store.watch(RELEASED, RELEASED)?;
         let plan = self.plan;
+        let saved = plan.restores.then(|| self.save_one()).transpose()?;
         for (index, domain) in plan.domains.iter().enumerate() {
             let began = Instant::now();
-            match self.create(domain) {
+            let saved = saved.as_deref().filter(|_| plan.domains[0].can_become(domain));
+            match self.create(domain, saved) {
                 Ok(id) => {
                     let made = Made { index, name: domain.name.clone(), id };
                     self.store.watch(&state_path(id), &domain.name)?;
@@ -43,15 +46,25 @@ impl Agent<'_> {
         Ok(())
     }
 
-    /// Makes one domain; what is left of one that failed is taken away.
-    fn create(&mut self, domain: &DomainPlan) -> Result<u32, String> {
+    /// Boots one domain, or restores it from what was saved of another; what is left of one
+    /// that failed is taken away.
+    pub(super) fn create(
+        &mut self,
+        domain: &DomainPlan,
+        saved: Option<&Path>,
+    ) -> Result<u32, String> {
         let file = format!("{CONFIGURATIONS}/{}.cfg", domain.name);
         let text = domain.configuration(&self.plan.kernel, &self.plan.image);
         fs::write(&file, text).map_err(|error| format!("{file}: {error}"))?;
         let paused = domain.pinning == Pinning::Cpus;
-        let mut arguments = vec!["create", "-q", "-e"];
+        let saved = saved.map(Path::to_string_lossy);
+        let mut arguments = match saved {
+            Some(_) => vec!["restore", "-e"],
+            None => vec!["create", "-q", "-e"],
+        };
         arguments.extend(paused.then_some("-p"));
         arguments.push(&file);
+        arguments.extend(saved.as_deref());
         let created = self.xl(&arguments).map_err(|error| said(&error));
         let id = self.id_of(&domain.name);
         if let Some(id) = id {
@@ -64,7 +77,9 @@ impl Agent<'_> {
         });
         match (pinned, id) {
             (Ok(()), Some(id)) => Ok(id),
-            (Ok(()), None) => Err("xl create succeeded, but there is no such domain".to_owned()),
+            (Ok(()), None) => {
+                Err(format!("xl {} succeeded, but there is no such domain", arguments[0]))
+            }
             (Err(reason), id) => {
                 if let Some(id) = id {
                     // It may have gone by itself.
@@ -162,7 +177,7 @@ fn ended(line: Option<&ListedDomain>) -> Option<String> {
 }
 
 /// The panic on the domain's console, or its last line: often they tell why.
-fn console(name: &str) -> String {
+pub(super) fn console(name: &str) -> String {
     let path = format!("/var/log/xen/console/guest-{name}.log");
     let text = fs::read(path).unwrap_or_default();
     telling(&String::from_utf8_lossy(&text))

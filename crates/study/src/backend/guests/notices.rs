@@ -18,6 +18,7 @@ impl Inputs {
             (in_qemu && !settings.emulates_memory(), Notice::EqualCosts),
             (settings.emulates_memory(), Notice::OwnClocks),
             (self.side_by_side(wanted)? > 1, Notice::BootsSideBySide),
+            (settings.restores(), Notice::RestoredGuests),
             (string_form, Notice::CpusAsString),
             (one_node, Notice::MachineOfOneNode),
             (!self.builds.is_empty(), Notice::DebianTools),

@@ -69,6 +69,13 @@ impl GuestsSettings {
         !self.emulates_memory() && !self.on_this_dom0
     }
 
+    /// Whether one guest is booted and all are restored from it. Not so under the Xen of this
+    /// machine, which may lack memory for what is saved and boots fast.
+    pub(super) fn restores(&self) -> bool {
+        let of_xen = self.hypervisor == HypervisorKind::Xen && !self.on_this_dom0;
+        of_xen && self.guest_kind == DomainKind::Pv
+    }
+
     /// How often a workload repeats its work that can.
     pub(super) fn rounds(&self) -> u32 {
         let usual = if self.emulates_memory() { EMULATED_ROUNDS } else { ROUNDS };

@@ -92,6 +92,7 @@ impl BootContext<'_> {
             domains: self.layout.domains(self.wanted, self.settings),
             jobs: self.workloads.iter().map(|workload| self.job(workload)).collect(),
             split_pools: self.wanted.splits_pools(),
+            restores: self.settings.restores(),
             ..XenPlan::default()
         };
         if self.settings.on_this_dom0 {

@@ -1,0 +1,53 @@
+//! Boots one domain and saves it, for all others to be restored from.
+
+use std::ffi::CString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::mount::{MountFlags, mount};
+
+use super::create::console;
+use super::{Agent, AgentError, Made};
+use crate::xen::domain::READY;
+use crate::xen::event::LostPhase;
+use crate::xen::plan::DomainPlan;
+
+/// Where the domain is saved: in the first domain's memory.
+const DIRECTORY: &str = "/run/numalab/saved";
+/// The name of the domain that is saved, which the plan does not have.
+const NAME: &str = "saved";
+
+impl Agent<'_> {
+    /// The file of a domain like the plan's first, saved when it waited for its first job.
+    ///
+    /// # Errors
+    /// [`AgentError::Refused`] if that domain does not come so far: the others would not
+    /// either.
+    pub(super) fn save_one(&mut self) -> Result<PathBuf, AgentError> {
+        let refused = |reason| AgentError::Refused { domain: NAME.to_owned(), reason };
+        let Some(first) = self.plan.domains.first() else {
+            return Err(refused("the plan has no domain".to_owned()));
+        };
+        make_room(first.memory_mib)
+            .map_err(|source| AgentError::Step { step: DIRECTORY.to_owned(), source })?;
+        let domain = DomainPlan { name: NAME.to_owned(), ..first.clone() };
+        let id = self.create(&domain, None).map_err(refused)?;
+        self.made.push(Made { index: 0, name: domain.name, id });
+        let limit = Duration::from_secs(self.plan.limits.ready_s);
+        self.wait_for_state(READY, LostPhase::Boot, limit)?;
+        if self.made.pop().is_none() {
+            return Err(refused(format!("it did not boot{}", console(NAME))));
+        }
+        let file = Path::new(DIRECTORY).join(NAME);
+        self.xl(&["save", &id.to_string(), &file.to_string_lossy()])?;
+        Ok(file)
+    }
+}
+
+/// A file system for the file, which has a domain's memory and what belongs to it.
+fn make_room(memory_mib: u64) -> std::io::Result<()> {
+    fs::create_dir_all(DIRECTORY)?;
+    let size = CString::new(format!("size={}M", memory_mib * 9 / 8))?;
+    Ok(mount("saved", DIRECTORY, "tmpfs", MountFlags::empty(), Some(size.as_c_str()))?)
+}
