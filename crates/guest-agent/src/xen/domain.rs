@@ -5,7 +5,7 @@
 //! the state; so a state is only there when everything before it is.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read, Write};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -75,8 +75,10 @@ pub(crate) fn done(number: usize) -> String {
 /// # Errors
 /// [`XenstoreError`], for which the domain ends.
 pub(crate) fn serve() -> Result<(), XenstoreError> {
-    let device = open()?;
-    let mut store = Xenstore::over(device);
+    serve_over(&mut Xenstore::over(open()?))
+}
+
+fn serve_over(store: &mut Xenstore<impl Read + Write>) -> Result<(), XenstoreError> {
     // Tells of a change at once, as all watches do that are set.
     store.watch(JOB, JOB)?;
     let mut last = 0;
@@ -101,7 +103,7 @@ pub(crate) fn serve() -> Result<(), XenstoreError> {
         let begin = store.text(BEGIN)?.and_then(|text| text.parse().ok());
         let start_ns = begin.filter(|_| job.mark_ns.is_some()).unwrap_or(job.start_ns);
         let (result, output) = run(&PostedJob { start_ns, ..job });
-        post(&mut store, &result, &output)?;
+        post(store, &result, &output)?;
     }
 }
 
@@ -111,7 +113,7 @@ fn open() -> io::Result<File> {
 }
 
 fn post(
-    store: &mut Xenstore<File>,
+    store: &mut Xenstore<impl Read + Write>,
     result: &PostedResult,
     output: &[u8],
 ) -> Result<(), XenstoreError> {
@@ -186,6 +188,8 @@ pub(crate) fn now_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::xen::xenstore::WATCH_EVENT;
+    use crate::xen::xenstore::tests::{answered_by, message};
 
     fn job(command: &[&str], limit_s: u64) -> PostedJob {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
@@ -198,6 +202,21 @@ mod tests {
         assert_eq!((result.exit, output.as_slice()), (5, &b"out\nerr\n"[..]));
         assert_eq!(result.checksum, sha256(&output));
         assert!(result.begin_ns <= result.end_ns && result.begin_ns > 0);
+    }
+
+    #[test]
+    fn a_domain_says_that_it_is_ready_and_again_as_the_one_that_it_is_restored_as() {
+        let change = message(WATCH_EVENT, 0, b"/numalab/job\0/numalab/job\0");
+        let answers = [message(4, 1, b"OK\0"), message(2, 2, b""), message(11, 3, b"OK\0")];
+        let restored = [message(2, 4, b""), message(11, 5, b"OK\0")];
+        let mut answers = [&answers[..], &restored[..]].concat();
+        answers[0].extend_from_slice(&change);
+        answers[2].extend_from_slice(&change);
+        let (mut store, server) = answered_by(answers);
+        assert!(serve_over(&mut store).is_err(), "xenstore is gone in the end");
+        let looks = [&b"/numalab/job\0"[..], b"data/numalab/state\0ready"].concat();
+        let asked = [&b"/numalab/job\0/numalab/job\0"[..], &looks, &looks].concat();
+        assert_eq!(server.join().unwrap(), asked);
     }
 
     #[test]

@@ -197,6 +197,17 @@ mod tests {
     }
 
     #[test]
+    fn a_saved_domain_becomes_another_one_of_its_size_wherever_that_is_pinned() {
+        let saved = domain(Pinning::None);
+        let elsewhere = DomainPlan { cpus: "0-3".to_owned(), ..domain(Pinning::CpusAndMemory) };
+        assert!(saved.can_become(&elsewhere));
+        assert!(!saved.can_become(&DomainPlan { memory_mib: 129, ..saved.clone() }));
+        assert!(!saved.can_become(&DomainPlan { vcpus: 2, ..saved.clone() }));
+        let pvh = DomainPlan { kind: DomainKind::Pvh, ..saved };
+        assert!(!pvh.can_become(&pvh), "only PV domains are saved");
+    }
+
+    #[test]
     fn only_the_pinning_that_places_memory_uses_the_list_form() {
         let of = |pinning| domain(pinning).configuration("/boot/vmlinux", "/boot/domain.cpio");
         assert!(of(Pinning::CpusAndMemory).contains("\ncpus = [\"4-7\"]\n"));

@@ -25,7 +25,7 @@ enum Kind {
     Write = 11,
     SetPermissions = 14,
 }
-const WATCH_EVENT: u32 = 15;
+pub(super) const WATCH_EVENT: u32 = 15;
 const ERROR: u32 = 16;
 
 /// Why xenstore gave no answer.
@@ -241,14 +241,15 @@ fn is_timeout(error: &io::Error) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::os::unix::net::UnixStream;
     use std::thread;
     use std::time::Duration;
 
-    fn message(kind: u32, request: u32, payload: &[u8]) -> Vec<u8> {
+    /// A message to a client: 2 answers a read, 4 a watch, 11 a write.
+    pub(crate) fn message(kind: u32, request: u32, payload: &[u8]) -> Vec<u8> {
         let length = u32::try_from(payload.len()).unwrap();
         let words = [kind, request, 0, length];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -257,7 +258,9 @@ mod tests {
     }
 
     /// A xenstored that answers the requests with these messages, whatever they are.
-    fn answered_by(answers: Vec<Vec<u8>>) -> (Xenstore<UnixStream>, thread::JoinHandle<Vec<u8>>) {
+    pub(crate) fn answered_by(
+        answers: Vec<Vec<u8>>,
+    ) -> (Xenstore<UnixStream>, thread::JoinHandle<Vec<u8>>) {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let server = thread::spawn(move || {
             let mut asked = Vec::new();
