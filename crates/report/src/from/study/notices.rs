@@ -13,32 +13,32 @@ const ACCELERATOR_NOT_TRIED: &str = "\
     KVM is used if a guest runs under it here, else TCG: not known until it is tried, before the \
     first block";
 const SOFTWARE_TLB: &str = "\
-    under TCG every access goes through QEMU's software TLB: the figures are of the guest \
-    kernel's work and of QEMU, not of this processor's page walks";
+    under TCG every access goes through QEMU's software TLB: the figures show the guest kernel's \
+    work and QEMU's, not this processor's page walks";
 const VIRTUAL_TIME: &str = "\
-    the guest's time is virtual: an instruction takes a nanosecond, and memory what its node or \
-    tier says";
-const PLAIN_TCG: &str = "plain TCG: only where frames lie means anything, so times are left out";
+    the guest's time is virtual: an instruction takes a nanosecond, and an access what its node or \
+    tier costs";
+const PLAIN_TCG: &str = "plain TCG: times mean nothing and are left out; where frames are is right";
 const EQUAL_COSTS: &str = "\
     memory costs the same everywhere in these guests: where it lies is meaningful, throughput is \
     not; --set emulate-latency=100 gives it costs, in virtual time";
 const OWN_CLOCKS: &str = "\
-    virtual time: every cpu of the machine has its own, so that guests run side by side whatever \
-    this host has; commands see ROUNDS=1 unless the study says another";
+    virtual time: each cpu of the machine has its own clock, so guests run in parallel however few \
+    cpus this host has; commands see ROUNDS=1 unless the study sets another number";
 const BOOTS_SIDE_BY_SIDE: &str = "\
-    boots do not disturb each other's virtual time: as many as this machine has cpus and memory \
-    for run side by side, which shortens the time that is stated";
+    boots do not disturb each other's virtual time: as many run in parallel as this machine has cpus \
+    and memory for, so the study may take less time than stated";
 const RESTORED_GUESTS: &str = "\
     each machine boots one guest, saves it (xl save) and restores all guests from it: they take \
     memory where they would at a boot, in less time";
 const DEBIAN_TOOLS: &str = "\
-    the tools in dom0 are Debian's: they speak to a Xen of their own release, or to one with the \
-    same interface versions";
+    the tools in dom0 are Debian's: they work with a Xen of their own release, or with one that has \
+    the same interface versions";
 const CPUS_AS_STRING: &str = "\
     cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but memory comes from the \
     node that automatic placement takes";
 const MACHINE_OF_ONE_NODE: &str =
-    "where the machine has one node numa cannot act: what differs there is chance";
+    "on a machine with one node numa has no effect: differences there are chance";
 
 /// What a reader should know before a study begins.
 #[must_use]
