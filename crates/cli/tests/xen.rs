@@ -125,7 +125,7 @@ fn with_numa_on_memory_is_where_the_cpus_are_and_lost_domains_have_reasons() {
             job(&["grep", "-c", "processor", "/proc/cpuinfo"]),
             job(&["sh", "-c", "[ $(nproc) = 1 ] || echo c > /proc/sysrq-trigger"]),
         ],
-        // Of the first are restored those of its size; the others boot.
+        // Those of the size of the first are restored, the others boot.
         restores: true,
         ..XenPlan::default()
     };

@@ -11,6 +11,7 @@ use crate::xen::domain::{READY, STATE};
 use crate::xen::event::{LostPhase, XenEvent};
 use crate::xen::plan::{DomainPlan, Pinning};
 use crate::xen::text::{ListedDomain, read_list};
+use crate::xen::xenstore::XenstoreError;
 
 const CONFIGURATIONS: &str = "/run/numalab";
 /// The watch that tells of domains that have ended (`docs/misc/xenstore.txt`).
@@ -24,15 +25,15 @@ impl Agent<'_> {
             .map_err(|source| AgentError::Step { step: CONFIGURATIONS.to_owned(), source })?;
         self.store.watch(RELEASED, RELEASED)?;
         let plan = self.plan;
-        let saved = plan.restores.then(|| self.save_one()).transpose()?;
+        let first = plan.domains.first().filter(|_| plan.restores);
+        let saved = first.map(|first| self.save_one(first)).transpose()?;
+        let saved = first.zip(saved);
         for (index, domain) in plan.domains.iter().enumerate() {
             let began = Instant::now();
-            let saved = saved.as_deref().filter(|_| plan.domains[0].can_become(domain));
-            match self.create(domain, saved) {
+            let like_it = saved.as_ref().filter(|(first, _)| first.can_become(domain));
+            match self.create(domain, like_it.map(|(_, file)| file.as_path())) {
                 Ok(id) => {
-                    let made = Made { index, name: domain.name.clone(), id };
-                    self.store.watch(&state_path(id), &domain.name)?;
-                    self.made.push(made);
+                    self.waits_for(Made { index, name: domain.name.clone(), id })?;
                     let (domain, seconds) = (domain.name.clone(), began.elapsed().as_secs_f64());
                     self.tell(XenEvent::Created { domain, id, seconds })?;
                 }
@@ -43,6 +44,13 @@ impl Agent<'_> {
                 Err(reason) => self.lose(&domain.name, LostPhase::Create, reason)?,
             }
         }
+        Ok(())
+    }
+
+    /// A domain has been made: its states are waited for from now on.
+    pub(super) fn waits_for(&mut self, made: Made) -> Result<(), XenstoreError> {
+        self.store.watch(&state_path(made.id), &made.name)?;
+        self.made.push(made);
         Ok(())
     }
 

@@ -19,21 +19,18 @@ const DIRECTORY: &str = "/run/numalab/saved";
 const NAME: &str = "saved";
 
 impl Agent<'_> {
-    /// The file of a domain like the plan's first, saved when it waited for its first job.
+    /// The file of a domain like this one, saved when it waited for its first job.
     ///
     /// # Errors
     /// [`AgentError::Refused`] if that domain does not come so far: the others would not
     /// either.
-    pub(super) fn save_one(&mut self) -> Result<PathBuf, AgentError> {
+    pub(super) fn save_one(&mut self, like: &DomainPlan) -> Result<PathBuf, AgentError> {
         let refused = |reason| AgentError::Refused { domain: NAME.to_owned(), reason };
-        let Some(first) = self.plan.domains.first() else {
-            return Err(refused("the plan has no domain".to_owned()));
-        };
-        make_room(first.memory_mib)
+        make_room(like.memory_mib)
             .map_err(|source| AgentError::Step { step: DIRECTORY.to_owned(), source })?;
-        let domain = DomainPlan { name: NAME.to_owned(), ..first.clone() };
+        let domain = DomainPlan { name: NAME.to_owned(), ..like.clone() };
         let id = self.create(&domain, None).map_err(refused)?;
-        self.made.push(Made { index: 0, name: domain.name, id });
+        self.waits_for(Made { index: 0, name: domain.name, id })?;
         let limit = Duration::from_secs(self.plan.limits.ready_s);
         self.wait_for_state(READY, LostPhase::Boot, limit)?;
         if self.made.pop().is_none() {

@@ -97,7 +97,7 @@ impl Inputs {
     /// Memory of the guests that run at the same time, or of the machines made for them.
     pub(super) fn memory_bytes(&self, wanted: &[GuestTreatment]) -> Result<u64, BackendError> {
         let settings = &self.settings;
-        if settings.hypervisor == HypervisorKind::Xen && !settings.on_this_dom0 {
+        if settings.xen_in_qemu() {
             return Ok(self.side_by_side(wanted)? as u64 * self.largest_machine(wanted)?);
         }
         let most = wanted.iter().map(|one| one.guests).max().unwrap_or(0);

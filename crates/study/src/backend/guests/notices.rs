@@ -4,18 +4,17 @@ use numalab_record::study::Notice;
 use numalab_xen::Pinning;
 
 use super::inputs::Inputs;
-use super::settings::{GuestTreatment, HypervisorKind};
+use super::settings::GuestTreatment;
 use crate::backend::contract::BackendError;
 
 impl Inputs {
     /// What a reader should know of these treatments.
     pub(super) fn notices(&self, wanted: &[GuestTreatment]) -> Result<Vec<Notice>, BackendError> {
         let settings = &self.settings;
-        let in_qemu = settings.hypervisor == HypervisorKind::Xen && !settings.on_this_dom0;
         let string_form = wanted.iter().any(|wanted| wanted.pinning == Pinning::CpusAsString);
         let one_node = self.machines(wanted)?.iter().any(|machine| machine.nodes.len() < 2);
         let told = [
-            (in_qemu && !settings.emulates_memory(), Notice::EqualCosts),
+            (settings.xen_in_qemu() && !settings.emulates_memory(), Notice::EqualCosts),
             (settings.emulates_memory(), Notice::OwnClocks),
             (self.side_by_side(wanted)? > 1, Notice::BootsSideBySide),
             (settings.restores(), Notice::RestoredGuests),

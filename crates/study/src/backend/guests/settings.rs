@@ -56,6 +56,8 @@ pub(super) struct GuestsSettings {
 /// emulated.
 const EMULATED_ROUNDS: u32 = 1;
 const ROUNDS: u32 = 2;
+/// A saved guest may take this part of the first domain's memory, whose rest has the images.
+const SAVED_PART: u64 = 3;
 
 impl GuestsSettings {
     /// Whether memory has costs, in virtual time, by numalab's emulator.
@@ -69,11 +71,16 @@ impl GuestsSettings {
         !self.emulates_memory() && !self.on_this_dom0
     }
 
-    /// Whether one guest is booted and all are restored from it. Not so under the Xen of this
-    /// machine, which may lack memory for what is saved and boots fast.
+    /// Whether guests are domains of a Xen in QEMU.
+    pub(super) fn xen_in_qemu(&self) -> bool {
+        self.hypervisor == HypervisorKind::Xen && !self.on_this_dom0
+    }
+
+    /// Whether one guest is booted and all are restored from it: slow ones, whose memory the
+    /// first domain has room for.
     pub(super) fn restores(&self) -> bool {
-        let of_xen = self.hypervisor == HypervisorKind::Xen && !self.on_this_dom0;
-        of_xen && self.guest_kind == DomainKind::Pv
+        let fits = self.guest_memory_mib * SAVED_PART <= self.dom0_memory_mib;
+        self.xen_in_qemu() && self.guest_kind == DomainKind::Pv && fits
     }
 
     /// How often a workload repeats its work that can.
@@ -292,6 +299,16 @@ mod tests {
             let error = wanted.unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn guests_are_restored_where_the_first_domain_has_room_for_one_that_is_saved() {
+        let restores = |settings| GuestsSettings::of(settings).unwrap().restores();
+        assert!(restores(json!({ "guest-memory-mib": 256, "dom0-memory-mib": 768 })));
+        assert!(!restores(json!({ "guest-memory-mib": 257, "dom0-memory-mib": 768 })));
+        assert!(!restores(json!({ "guest-kind": "pvh" })));
+        assert!(!restores(json!({ "on-this-dom0": true })));
+        assert!(!restores(json!({ "hypervisor": "qemu" })));
     }
 
     #[test]
