@@ -127,9 +127,13 @@ fn predictions_agree_with_trials_on_machines_of_the_gallery() {
         return;
     }
     let Some(lab) = lab() else { return };
+    let only = |what: &str| std::env::var(what).ok();
     let mut programs = synthetic(lab, &SYNTHETIC);
     programs.extend(real());
-    let only = std::env::var("NUMALAB_BENCH_MACHINE").ok();
+    if let Some(names) = only("NUMALAB_BENCH_PROGRAMS") {
+        programs.retain(|(program, _)| names.split(',').any(|name| name == *program));
+    }
+    let only = only("NUMALAB_BENCH_MACHINE");
     let is_meant = |machine: &Machine| only.as_ref().is_none_or(|only| only == machine.0);
     let machines: Vec<Machine> = [SMALL].into_iter().chain(GALLERY).filter(is_meant).collect();
     let cases: Vec<Case> =
