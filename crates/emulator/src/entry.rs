@@ -11,6 +11,7 @@ use crate::follow;
 use crate::instrument::register;
 use crate::plugin::Plugin;
 use crate::pmu::Pmu;
+use crate::present::Present;
 use crate::program::Program;
 use crate::qemu::{Clock, Running, complain, text};
 use crate::report::Host;
@@ -89,6 +90,7 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         running: Running::new(vcpus),
         ask_running: OnceLock::new(),
         checks,
+        present: Present::default(),
         index_check: OnceLock::new(),
         first: Default::default(),
         host: Host { version, api: info.version, target, vcpus },
@@ -122,6 +124,7 @@ fn install_for_program(
         running: Running::new(0),
         ask_running: OnceLock::new(),
         checks: Vec::new(),
+        present: Present::default(),
         index_check: OnceLock::new(),
         first: Default::default(),
         host: Host { version: None, api: info.version, target, vcpus },

@@ -176,7 +176,7 @@ extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
         let vcpu = plugin.vcpu(vcpu);
-        plugin.step(plugin.engine.block(vcpu, instructions as u64));
+        plugin.step(plugin.act(vcpu, |active| active.block(instructions as u64, None)));
     }
 }
 
@@ -186,7 +186,7 @@ extern "C" fn begin_block_of_flow(vcpu: c_uint, flow: *mut c_void) {
         // SAFETY: `translate` passed a flow that lives for good.
         let flow: &'static BlockFlow = unsafe { &*flow.cast_const().cast() };
         let vcpu = plugin.vcpu(vcpu);
-        plugin.step(plugin.engine.block_of(vcpu, flow));
+        plugin.step(plugin.act(vcpu, |active| active.block(flow.instructions, Some(flow))));
     }
 }
 
@@ -218,8 +218,8 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
     let kind = if store { Kind::Store } else { Kind::Load };
     let position = u32::try_from(position as usize).unwrap_or(0);
     let access = Access { address, virtual_address, kind, position, table: None };
-    let outcome = plugin.engine.enter(vcpu).access(access);
-    plugin.apply(vcpu, outcome.effect);
+    let effect = plugin.act(vcpu, |active| active.access(access).effect);
+    plugin.apply(vcpu, effect);
 }
 
 /// Whether an instruction of a block that is being translated is one by which a guest waits.

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::api::{Api, PluginId};
 use crate::flows::Flows;
 use crate::pmu::Pmu;
+use crate::present::Present;
 use crate::program::{self, Program, program_memory};
 use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
-use numalab_memory_model::engine::{Engine, Step};
+use numalab_memory_model::engine::{Active, Engine, Step};
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
 use numalab_memory_model::outcome::Effect;
@@ -38,6 +39,8 @@ pub struct Plugin {
     pub running: Running,
     /// Whether `running` must be asked; decided when the first vCPU starts.
     pub ask_running: OnceLock<bool>,
+    /// The vCPU that is in the model, where they take turns on one thread.
+    pub present: Present,
     /// Checks passed when the plugin was loaded.
     pub checks: Vec<Check>,
     /// That of the vCPUs' indices.
@@ -78,9 +81,30 @@ impl Plugin {
             return (0, program.mark(&self.engine, said, marker));
         }
         let vcpu = self.vcpu(said);
+        if self.vcpus_stay() {
+            // SAFETY: a vCPU that runs calls this.
+            unsafe { self.present.leave() };
+        }
         let (change, clock_ns) = self.engine.mark(vcpu, marker);
         self.move_clock(clock_ns);
         (vcpu, change)
+    }
+
+    /// Has a vCPU that runs do something in the model.
+    #[inline]
+    pub fn act<T>(&'static self, vcpu: usize, does: impl FnOnce(&mut Active<'_>) -> T) -> T {
+        if self.vcpus_stay() {
+            // SAFETY: a vCPU that runs calls this, and nothing that it does comes here again.
+            does(unsafe { self.present.of(&self.engine, vcpu) })
+        } else {
+            does(&mut self.engine.enter(vcpu))
+        }
+    }
+
+    /// Whether all vCPUs run on one thread, and nobody else needs what one holds in the model.
+    #[inline]
+    fn vcpus_stay(&self) -> bool {
+        self.clock.is_some() && self.ask_running.get() == Some(&true)
     }
 
     /// Does what an access asks for.

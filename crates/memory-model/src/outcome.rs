@@ -63,7 +63,6 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     pub(crate) translated: TlbPlace,
-    pub(crate) cached: u32,
     /// Where the directory has it; [`NOT_WRITTEN`] if the vCPU did not store there.
     pub(crate) written: u32,
 }

@@ -253,7 +253,9 @@ impl Pipeline {
         self.accessor(position).is_none_or(|accessor| accessor.waits)
     }
 
-    fn accessor(&self, position: u32) -> Option<&'static Accessor> {
+    /// The instruction at this position, where it is known.
+    #[inline]
+    pub(crate) fn accessor(&self, position: u32) -> Option<&'static Accessor> {
         self.flow?.accessors.get(position as usize)
     }
 

@@ -57,7 +57,6 @@ struct Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TlbPlace {
     key: u64,
-    place: u32,
     /// [`NOWHERE`] if it does not.
     part: u8,
 }
@@ -66,7 +65,7 @@ const NOWHERE: u8 = u8::MAX;
 
 impl Default for TlbPlace {
     fn default() -> Self {
-        Self { key: 0, place: 0, part: NOWHERE }
+        Self { key: 0, part: NOWHERE }
     }
 }
 
@@ -103,11 +102,19 @@ impl Tlbs {
         Self { levels: numbers.iter().map(level).collect(), upper }
     }
 
-    /// Asks for a translation that had this place; whether it is there still.
+    /// Whether the nearest level still has a translation that it had, which is the most recent one then.
     #[inline]
-    pub(crate) fn translate_at(&self, place: &TlbPlace) -> bool {
+    pub(crate) fn has(&self, place: &TlbPlace) -> bool {
         let part = self.levels[0].parts.get(usize::from(place.part));
-        part.is_some_and(|part| part.access_at(place.place, place.key))
+        part.is_some_and(|part| part.access_held(place.key))
+    }
+
+    /// The same of the translation of an address.
+    #[inline]
+    pub(crate) fn hits(&self, page: u64, frame: u64) -> bool {
+        let nearest = &self.levels[0];
+        let held = nearest.held[size_of(page, frame)];
+        held.is_some_and(|(part, size)| nearest.parts[part].access_held(key(page, frame, size)))
     }
 
     /// Translates an address; all levels have the translation then. Where the nearest one has it, too.
@@ -117,11 +124,10 @@ impl Tlbs {
         let has = |(at, level): (usize, &Level)| {
             let Some((part, size)) = level.held[size] else { return false };
             let key = key(page, frame, size);
-            let (found, place) = level.parts[part].look_up(key);
             if at == 0 {
-                nearest = TlbPlace { key, place, part: u8::try_from(part).unwrap_or(NOWHERE) };
+                nearest = TlbPlace { key, part: u8::try_from(part).unwrap_or(NOWHERE) };
             }
-            found
+            level.parts[part].access(key)
         };
         let translation = match self.levels.iter().enumerate().position(has) {
             Some(level) => Translation::Hit(level),

@@ -107,12 +107,17 @@ impl VcpuState {
         spins
     }
 
+    /// How many instructions of the block come behind one.
+    #[inline]
+    pub fn behind(&self, position: u32) -> u64 {
+        self.block.saturating_sub(u64::from(position) + 1)
+    }
+
     /// When the instruction at this place of the present block came up, if none waited since, on a
     /// vCPU whose time is `time_ps`.
     #[inline]
     pub fn reached_ps(&self, position: u32, time_ps: u64, ps_each: u64) -> u64 {
-        let behind = self.block.saturating_sub(u64::from(position) + 1);
-        time_ps.saturating_sub(behind * ps_each)
+        time_ps.saturating_sub(self.behind(position) * ps_each)
     }
 
     /// The whole nanoseconds that the clock must go on by, or back.

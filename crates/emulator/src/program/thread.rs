@@ -162,7 +162,7 @@ impl Thread {
         if recent.line != self.last_line {
             let page = address / PAGE_BYTES;
             if page != self.last_page && !active.translates(&recent.known)
-                || !active.finds(&recent.known, in_memory)
+                || !active.finds(in_memory)
             {
                 return false;
             }

@@ -114,6 +114,7 @@ impl Active<'_> {
         if engine.is_plain {
             self.keep_phase();
             self.state.begin_block(instructions);
+            self.count_instructions();
             return Step::default();
         }
         if let Some(front) = &engine.front {
@@ -121,12 +122,14 @@ impl Active<'_> {
         }
         if engine.arguments.mode != Mode::Virtual {
             self.begin(instructions, flow, None);
+            self.count_instructions();
             return Step::default();
         }
         let mut step = engine.take_turn(self.vcpu, self.time_ps.get());
         // Without owners of lines nobody is seen to wait.
         let spins = engine.owners.is_some() && self.state.spins();
         let begun = self.begin(instructions, flow, None);
+        self.count_instructions();
         if spins {
             // Who waits for another one lets it run, and holds nobody up.
             engine.turns.wait(self.vcpu);
@@ -172,12 +175,14 @@ impl Active<'_> {
     /// Accesses memory.
     #[inline]
     pub fn access(&mut self, access: Access) -> Outcome {
-        match self.engine.map.node(access.address) {
-            Some(target) => self.access_on(target, access, None),
-            None => {
-                self.figures.other.add(self.engine.sampler.weight());
-                Outcome::default()
-            }
+        self.keep_phase();
+        let Some(target) = self.engine.map.node(access.address) else {
+            self.figures.other.add(self.engine.sampler.weight());
+            return Outcome::default();
+        };
+        match self.quickly(access, target) {
+            Some(outcome) => outcome,
+            None => self.access_on(target, access, None),
         }
     }
 

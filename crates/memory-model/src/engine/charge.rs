@@ -30,8 +30,6 @@ pub(super) struct Found {
     pub on_one_node: bool,
     /// The same if they filled node after node.
     pub packed: bool,
-    /// Where the nearest cache has it now.
-    pub place: u32,
 }
 
 /// An access that a core has come to.
@@ -68,7 +66,7 @@ impl Active<'_> {
             cost_ps,
             queue_ps,
             done_ps: time_ps,
-            known: Some(self.known(&access, translated, found)),
+            known: Some(self.known(&access, translated)),
             ..Outcome::default()
         };
         let cost_ps = translation_ps + cost_ps;
@@ -157,21 +155,22 @@ impl Active<'_> {
             own_wait_ps: goes_on_ps - issue_ps,
             resumed_ps: issue_ps,
             done_ps,
-            known: Some(self.known(&access, reached.translated, found)),
+            known: Some(self.known(&access, reached.translated)),
         }
     }
 
     /// Where the line of an access is to be found next time.
-    fn known(&self, access: &Access, translated: TlbPlace, found: Found) -> Known {
+    fn known(&self, access: &Access, translated: TlbPlace) -> Known {
         let stores = (access.kind == Kind::Store).then_some(self.engine.owners.as_ref()).flatten();
         let line = access.address >> self.engine.line_shift;
         let written = stores.map_or(NOT_WRITTEN, |owners| owners.place_number(line));
-        Known { translated, cached: found.place, written }
+        Known { translated, written }
     }
 
     /// When the vCPU comes to an access, can issue it, and has translated its address; none without a
-    /// core.
-    #[inline]
+    /// core. A call would put what it finds into memory and read it back in other pieces, for which
+    /// processors wait.
+    #[inline(always)]
     pub(super) fn reaches(&mut self, access: Access) -> Option<Reached> {
         let position = access.position;
         let instruction = self.state.instruction(position);
@@ -251,14 +250,13 @@ impl Active<'_> {
     /// Looks an address up in the caches, all of which have its line then.
     #[inline]
     pub(super) fn hit(&self, address: u64) -> Found {
-        let (nearest, place) = self.nearest.map_or((false, 0), |cache| cache.look_up(address));
-        if nearest {
-            return Found { level: Some(0), own: true, place, ..Found::default() };
+        if self.nearest.is_some_and(|cache| cache.access(address)) {
+            return Found { level: Some(0), own: true, ..Found::default() };
         }
         let mut others = self.caches.iter().enumerate().skip(1);
         let level = others.find(|(_, cache)| cache.access(address)).map(|(level, _)| level);
         if level.is_some() {
-            return Found { level, own: true, place, ..Found::default() };
+            return Found { level, own: true, ..Found::default() };
         }
         let engine = self.engine;
         let would_have = |regrouped: Option<&Regrouped>| {
@@ -276,7 +274,7 @@ impl Active<'_> {
         };
         // Where they all are on one node already, that has what it has.
         let on_one_node = on_one_node || (engine.one_node.is_none() && level.is_some());
-        Found { level, own: false, on_one_node, packed, place }
+        Found { level, own: false, on_one_node, packed }
     }
 
     /// How much longer a line takes because of the others: it waits for bandwidth, or the way

@@ -2,9 +2,10 @@
 //! translation in the nearest TLB, and nobody else has a part in it. What it does is what
 //! [`super::charge`] would do, with less to look at.
 
-use super::{Active, Engine};
+use super::{Access, Active, Engine};
 use crate::counters::Kind;
-use crate::outcome::{Known, NOT_WRITTEN};
+use crate::outcome::{Known, NOT_WRITTEN, Outcome};
+use crate::owners::Owners;
 use crate::pipeline::flow::{Accessor, Flow};
 
 /// An instruction that accesses memory, as its block was translated.
@@ -60,31 +61,79 @@ impl Active<'_> {
         self.engine.owners.is_some()
     }
 
-    /// Whether a known line is where it was; it is the most recent one of its set then.
+    /// Whether the nearest cache has an address's line; it is the most recent one of its set then.
     #[inline]
-    pub fn finds(&self, known: &Known, address: u64) -> bool {
-        self.nearest.is_some_and(|nearest| nearest.access_at(known.cached, address))
+    pub fn finds(&self, address: u64) -> bool {
+        self.nearest.is_some_and(|nearest| nearest.access_held(address))
     }
 
-    /// The same of its translation.
+    /// The same of the nearest TLB and the translation of a known line.
     #[inline]
     pub fn translates(&self, known: &Known) -> bool {
         let tlbs = self.state.tlbs.as_ref();
-        tlbs.is_none_or(|tlbs| tlbs.translate_at(&known.translated))
+        tlbs.is_none_or(|tlbs| tlbs.has(&known.translated))
     }
 
     /// Accesses an address of a known line if that goes the quick way: it was found or accessed last, and
     /// so was the translation of its page. What is counted by node is for the caller to add ([`Engine::count`]).
     #[inline]
     pub fn again(&mut self, known: &Known, address: u64, kind: Kind, by: &By) -> Option<Hit> {
+        self.served(known, (address, kind), (by.accessor.as_ref(), u64::from(by.behind)))
+    }
+
+    /// Makes an access that the nearest cache and TLB serve and of which nothing else comes, if it is
+    /// one; of a vCPU with a core.
+    #[inline]
+    pub(super) fn quickly(&mut self, access: Access, target: usize) -> Option<Outcome> {
+        let (engine, Access { address, kind, position, .. }) = (self.engine, access);
+        let by = (self.state.pipeline.as_ref()?.accessor(position), self.state.behind(position));
+        // Who goes the other way after all makes line and translation the most recent ones as well.
+        if !self.hits_tlb(access) || !self.finds(address) {
+            return None;
+        }
+        let place = |owners: &Owners| owners.place_number(address >> engine.line_shift);
+        let written = engine.owners.as_ref().map_or(NOT_WRITTEN, place);
+        let known = Known { written, ..Known::default() };
+        let hit = self.served(&known, (address, kind), by)?;
+        self.figures.nodes[target].accesses[kind as usize].add(engine.sampler.weight());
+        self.figures.cost_ps.add(self.nearest_ps);
+        Some(Outcome {
+            effect: self.advances(hit.waited_ps),
+            own_cache: true,
+            cost_ps: self.nearest_ps,
+            waited_ps: hit.waited_ps,
+            resumed_ps: hit.resumed_ps,
+            done_ps: hit.resumed_ps + self.nearest_ps,
+            ..Outcome::default()
+        })
+    }
+
+    /// Whether the translation of an access takes nothing, as the nearest TLB has it, if there is one.
+    #[inline]
+    fn hits_tlb(&self, access: Access) -> bool {
+        self.state.tlbs.as_ref().is_none_or(|tlbs| {
+            self.engine.tlb_hit_ps.first() == Some(&0)
+                && tlbs.hits(access.virtual_address, access.address)
+        })
+    }
+
+    /// An access to a line that the nearest cache has, by what is known of its instruction and how
+    /// many of its block come behind that.
+    #[inline(always)]
+    fn served(
+        &mut self,
+        known: &Known,
+        (address, kind): (u64, Kind),
+        (accessor, behind): (Option<&Accessor>, u64),
+    ) -> Option<Hit> {
         let who = self.who();
         let (engine, state) = (self.engine, &mut *self.state);
         let time_ps = self.time_ps.get();
         let (mut reached_ps, mut issue_ps) = (time_ps, time_ps);
         let line = address >> engine.line_shift;
         if let Some(pipeline) = &mut state.pipeline {
-            let accessor = by.accessor.as_ref().filter(|accessor| accessor.is_quick())?;
-            reached_ps = time_ps.saturating_sub(u64::from(by.behind) * engine.ps_own);
+            let accessor = accessor.filter(|accessor| accessor.is_quick())?;
+            reached_ps = time_ps.saturating_sub(behind * engine.ps_own);
             issue_ps = pipeline.issues_ps(accessor, reached_ps);
             if pipeline.under_way_ps(line, issue_ps).is_some() {
                 return None;

@@ -7,13 +7,17 @@ use super::{Access, Active};
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::machine::Tlb;
-use crate::tlb::{TlbPlace, Translation, entry};
+use crate::tlb::{TlbPlace, Tlbs, Translation, entry};
 
 impl Active<'_> {
     /// What the translation of an access takes that begins at `time_ps`, and where it is then.
-    #[inline]
+    #[inline(always)]
     pub(super) fn translation_ps(&self, access: Access, time_ps: u64) -> (u64, TlbPlace) {
         let Some(tlbs) = &self.state.tlbs else { return (0, TlbPlace::default()) };
+        self.translated_by_ps(tlbs, access, time_ps)
+    }
+
+    fn translated_by_ps(&self, tlbs: &Tlbs, access: Access, time_ps: u64) -> (u64, TlbPlace) {
         let (translation, place) = tlbs.translate(access.virtual_address, access.address);
         let taken_ps = match translation {
             Translation::Hit(level) => self.engine.tlb_hit_ps[level],
