@@ -69,15 +69,15 @@ pub struct EmulatedMachine {
     pub nodes: Vec<EmulatedNode>,
     /// Latencies in ns: a row for each node of cpus, a column for each of memory.
     pub latency_ns: Vec<Vec<f64>>,
-    /// What a core has under way, where that is modelled.
+    /// Its cores, where they are modelled.
     pub core: Option<EmulatedCore>,
 }
 
 /// A core of the charged machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct EmulatedCore {
-    /// Misses that it has under way at a time.
-    pub misses: u32,
+    /// What an instruction takes that waits for nothing.
+    pub ns_per_instruction: f64,
 }
 
 /// A node of the charged machine.

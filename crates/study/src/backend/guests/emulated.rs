@@ -14,10 +14,12 @@ pub(super) struct JobMemory {
     /// What they cost because memory was remote, and because others loaded it, in ns.
     pub distance_ns: f64,
     pub load_ns: f64,
-    /// Misses that a core has under way at a time, as it copies; 1 where they do not overlap.
-    pub under_way: f64,
-    /// Accesses that no cache had, and those of them that went to another node.
+    /// Virtual time that all cpus waited for accesses, in ns.
+    pub waited_ns: f64,
+    /// Accesses that no cache had, what they cost in ns, and those of them that went to another
+    /// node.
     pub misses: f64,
+    pub misses_ns: f64,
     pub remote_misses: f64,
 }
 
@@ -29,7 +31,8 @@ pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, Memory
     for vcpu in phases.flat_map(|phase| &phase.vcpus) {
         sum.add(vcpu, &report.machine);
     }
-    sum.under_way = report.machine.core.map_or(1.0, |core| f64::from(core.misses));
+    let each_ns = report.machine.core.map_or(1.0, |core| core.ns_per_instruction);
+    sum.waited_ns = sum.time_ns - sum.instructions * each_ns;
     Ok(sum)
 }
 
@@ -41,6 +44,7 @@ impl JobMemory {
         for count in &vcpu.nodes {
             let misses = count.misses() as f64;
             self.misses += misses;
+            self.misses_ns += count.cost_ns as f64;
             self.load_ns += count.queue_ns as f64;
             if count.node != vcpu.node {
                 self.remote_misses += misses;
@@ -57,9 +61,11 @@ impl JobMemory {
 
     /// The speed to be expected of these counts, against the same work with all memory local
     /// and loaded by nobody else, which would have taken less time by what distance and load
-    /// cost: misses that overlap take that together.
+    /// cost: as much of that was waited as of what misses cost, which overlap with each other and
+    /// with instructions.
     pub(super) fn expected_speed(&self) -> Option<f64> {
-        let more_ns = (self.distance_ns + self.load_ns) / self.under_way;
+        let waited = (self.waited_ns / self.misses_ns.max(1.0)).clamp(0.0, 1.0);
+        let more_ns = (self.distance_ns + self.load_ns) * waited;
         (self.time_ns > 0.0).then(|| (self.time_ns - more_ns) / self.time_ns)
     }
 }
@@ -89,20 +95,25 @@ mod tests {
         let memory = job_memory(REPORT, 1).unwrap();
         assert_eq!((memory.misses, memory.remote_misses), (20.0, 10.0));
         assert_eq!(memory.remote_share(), Some(0.5));
-        // 3000 ns of accesses, which would be 2000 if all were local; 80 of them hide
-        // instructions.
-        assert_eq!(memory.expected_speed(), Some(2920.0 / 3920.0));
+        // 3000 ns of accesses, which would be 2000 if all were local; instructions hide 80 of
+        // them, and as large a part of what would be gone.
+        let speed = memory.expected_speed().unwrap();
+        assert!((speed - (3920.0 - 1000.0 * 2920.0 / 3000.0) / 3920.0).abs() < 1e-9, "{speed}");
     }
 
     #[test]
     fn waiting_for_loaded_memory_counts_and_misses_that_overlap_take_it_together() {
         let loaded = REPORT.replace("\"queue_ns\":0", "\"queue_ns\":500");
+        let loaded = loaded.replace("\"time_ns\":3920", "\"time_ns\":4000");
         let memory = job_memory(&loaded, 1).unwrap();
         assert_eq!((memory.distance_ns, memory.load_ns), (1000.0, 1000.0));
-        assert_eq!(memory.expected_speed(), Some(1920.0 / 3920.0));
-        let overlapping = loaded.replace("\"machine\":{", "\"machine\":{\"core\":{\"misses\":8},");
+        assert_eq!(memory.expected_speed(), Some(2000.0 / 4000.0));
+        // Of 3000 ns that misses cost 750 were waited: four at a time.
+        let core = "\"machine\":{\"core\":{\"ns_per_instruction\":0.25},";
+        let overlapping = loaded.replace("\"machine\":{", core);
+        let overlapping = overlapping.replace("\"time_ns\":4000", "\"time_ns\":1000");
         let memory = job_memory(&overlapping, 1).unwrap();
-        assert_eq!(memory.expected_speed(), Some(3670.0 / 3920.0));
+        assert_eq!(memory.expected_speed(), Some((1000.0 - 2000.0 / 4.0) / 1000.0));
     }
 
     #[test]

@@ -92,9 +92,17 @@ fn add_memory(taken: &mut Observation, memory: &JobMemory) {
     taken
         .readings
         .extend(memory.expected_speed().map(|speed| percent("expected-speed", 100.0 * speed)));
-    taken.counters.insert("instructions".to_owned(), memory.instructions);
-    taken.counters.insert("memory cost s".to_owned(), memory.cost_ns / 1e9);
-    taken.counters.insert("remote accesses".to_owned(), memory.remote_misses);
+    for (name, value) in [
+        ("instructions", memory.instructions),
+        ("cpus' time s", memory.time_ns / 1e9),
+        ("memory cost s", memory.cost_ns / 1e9),
+        ("cost of distance s", memory.distance_ns / 1e9),
+        ("cost of load s", memory.load_ns / 1e9),
+        ("remote accesses", memory.remote_misses),
+        ("misses", memory.misses),
+    ] {
+        taken.counters.insert(name.to_owned(), value);
+    }
 }
 
 fn percent(metric: &str, value: f64) -> Reading {
