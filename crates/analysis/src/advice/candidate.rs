@@ -1,6 +1,6 @@
 //! What could be done about a program's memory.
 
-use numalab_record::Placed;
+use numalab_record::{Placed, ProgramMemory};
 use serde::{Deserialize, Serialize};
 
 use super::machine::MachineCosts;
@@ -140,6 +140,12 @@ impl Candidate {
             Self::Pack => machine.packed_node(thread).unwrap_or(cpu_node),
             _ => cpu_node,
         }
+    }
+
+    /// Whether a thread of the program would run on another node.
+    pub(super) fn moves_threads(&self, program: &ProgramMemory, machine: &MachineCosts) -> bool {
+        let threads = &mut program.threads.iter();
+        threads.any(|of| self.home(of.thread, of.cpu_node, machine) != of.cpu_node)
     }
 
     /// CPUs that threads would have.

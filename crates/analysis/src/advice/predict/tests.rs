@@ -237,22 +237,48 @@ fn who_hardly_waits_has_nothing_to_gain() {
     assert!(advice.hardly_waits());
 }
 
-#[test]
-fn lines_that_are_shared_for_nothing_cost_nothing_apart() {
-    let user = |thread, stored_bytes| LineUser {
+/// A line that so many threads store to, each to its own bytes.
+fn contended(threads: u32) -> ContendedLine {
+    let user = |thread| LineUser {
         thread,
         cpu_node: thread % 2,
         loads: 1,
         stores: 1,
-        loaded_bytes: stored_bytes,
-        stored_bytes,
+        loaded_bytes: 0xff << (8 * thread),
+        stored_bytes: 0xff << (8 * thread),
         waited_ns: 800,
         at: Vec::new(),
     };
+    let threads = (1..=threads).map(user).collect();
+    ContendedLine { address: 0, region: String::new(), changes: 9, threads }
+}
+
+#[test]
+fn one_run_does_not_tell_what_many_that_contend_for_a_line_do_elsewhere() {
+    let mut shared = program(400, Sharing::Written, 0);
+    let told = |program: &ProgramMemory| {
+        let of = |candidate: &Candidate| predict(candidate, program, &machine()).is_some();
+        [Candidate::Bind { node: 1 }, Candidate::Pack, interleave()].map(|candidate| of(&candidate))
+    };
+    shared.contended_lines = vec![contended(2)];
+    assert_eq!(told(&shared), [true; 3]);
+    shared.contended_lines = vec![contended(3)];
+    assert_eq!(told(&shared), [false, false, true]);
+    let advice = advice(&shared, machine());
+    let is_bind = |option: &AdvisedOption| matches!(option.candidate, Candidate::Bind { .. });
+    assert!(advice.worth_a_trial().any(is_bind), "trials decide: {advice:?}");
+    shared.contended_lines[0].threads.iter_mut().for_each(|user| user.waited_ns = 100);
+    assert_eq!(told(&shared), [true; 3], "they hardly wait for it");
+    let mut near = shared;
+    near.contended_lines = vec![contended(3)];
+    near.threads.iter_mut().for_each(|thread| thread.cpu_node = 1);
+    assert_eq!(told(&near), [true, false, true], "they stay where they are");
+}
+
+#[test]
+fn lines_that_are_shared_for_nothing_cost_nothing_apart() {
     let mut shared = program(0, Sharing::Private, 0);
-    let threads = vec![user(1, 0xff), user(2, 0xff00), user(3, 0xff_0000)];
-    let line = ContendedLine { address: 0, region: String::new(), changes: 9, threads };
-    shared.contended_lines = vec![line];
+    shared.contended_lines = vec![contended(3)];
     let advice = advice(&shared, machine());
     let apart = Candidate::SeparateLines { lines: Vec::new() };
     assert_eq!(advice.best().map(|option| &option.candidate), Some(&apart));
