@@ -8,6 +8,8 @@
 mod built;
 #[path = "programs/lab.rs"]
 mod lab;
+#[path = "programs/numa.rs"]
+mod numa;
 #[path = "programs/real.rs"]
 mod real;
 mod schemas;

@@ -75,7 +75,7 @@ extern "C" fn begins_call(
     let arguments = [a, b, c, d, e, f];
     if program.begins_call(&plugin.engine, index, number, arguments) {
         plugin.report();
-        program.follow_execute(arguments);
+        program.follow_execute(index, arguments);
     }
 }
 

@@ -8,6 +8,7 @@ mod instrument;
 mod marker;
 mod plugin;
 mod pmu;
+mod preload;
 mod present;
 mod program;
 mod qemu;

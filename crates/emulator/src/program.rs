@@ -2,6 +2,7 @@
 //! its page tables, as Linux would on the machine that is emulated, and its time.
 
 mod account;
+mod asked;
 mod calls;
 mod clocks;
 mod code;

@@ -1,6 +1,8 @@
 //! A program on a machine that it does not have: QEMU's user mode runs it on this host's kernel,
 //! and the memory emulator keeps its page tables as that machine would.
 
+mod root;
+
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use std::time::Duration;
 
 use numalab_formats::memory_emulator::EmulatedMachine;
 use numalab_host::{CommandError, Input, Interrupt, Ran, die_with_parent, on_path, run_with_input};
+use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
 use crate::emulator::{MACHINE, escaped};
 
@@ -17,6 +20,8 @@ use crate::emulator::{MACHINE, escaped};
 const AARCH64_ROOT: &str = "/usr/aarch64-linux-gnu";
 /// Scripts that name scripts that name scripts: more is a circle (execve(2)).
 const MOST_INTERPRETERS: usize = 4;
+/// What a script's first line may have.
+const MOST_OF_LINE: u64 = 256;
 const REPORT: &str = "report";
 
 /// A program with the machine that it is to run on.
@@ -96,6 +101,14 @@ impl Processor {
             Self::Aarch64 => "qemu-aarch64",
         }
     }
+
+    /// Whether it is that of this machine.
+    fn is_here(self) -> bool {
+        match self {
+            Self::X86_64 => cfg!(target_arch = "x86_64"),
+            Self::Aarch64 => cfg!(target_arch = "aarch64"),
+        }
+    }
 }
 
 impl EmulatedProgram {
@@ -137,8 +150,16 @@ impl EmulatedProgram {
             in_directory(REPORT),
         );
         let mut words = vec![qemu.to_string_lossy().into_owned(), "-plugin".to_owned(), plugin];
-        if processor == Processor::Aarch64 && !cfg!(target_arch = "aarch64") {
-            words.extend(["-L".to_owned(), AARCH64_ROOT.to_owned()]);
+        let root = match processor {
+            _ if processor.is_here() => Some(root::place(directory).to_string_lossy().into_owned()),
+            Processor::Aarch64 => Some(AARCH64_ROOT.to_owned()),
+            Processor::X86_64 => None,
+        };
+        words.extend(root.into_iter().flat_map(|root| ["-L".to_owned(), root]));
+        if processor.is_here()
+            && head(Path::new(&command[0]), FIRST_BYTES).is_ok_and(|first| is_used_by(&first))
+        {
+            words.extend(["-E".to_owned(), format!("LD_PRELOAD={}", self.plugin.display())]);
         }
         words.extend(command);
         Ok(words)
@@ -176,6 +197,7 @@ impl EmulatedProgram {
         let words = self.command_line(directory)?;
         let machine = serde_json::to_vec(&self.machine).map_err(io::Error::from)?;
         fs::write(directory.join(MACHINE), machine)?;
+        root::make(directory, &self.machine)?;
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         Ok(command)
@@ -209,7 +231,7 @@ fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError>
         let name = words.first().cloned().unwrap_or_default();
         let path = on_path(&name).ok_or_else(|| ProgramError::NotFound(name.clone()))?;
         words[0] = path.to_string_lossy().into_owned();
-        let head = head(&path)
+        let head = head(&path, MOST_OF_LINE)
             .map_err(|source| ProgramError::Unreadable { path: words[0].clone(), source })?;
         if let Some(processor) = processor(&head) {
             return Ok((processor, words));
@@ -227,10 +249,10 @@ fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError>
     Err(ProgramError::Foreign(command.first().cloned().unwrap_or_default()))
 }
 
-/// The first bytes of a file, as many as a script's first line may have.
-fn head(path: &Path) -> io::Result<Vec<u8>> {
+/// The first bytes of a file, so many at most.
+fn head(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    fs::File::open(path)?.take(256).read_to_end(&mut head)?;
+    fs::File::open(path)?.take(most).read_to_end(&mut head)?;
     Ok(head)
 }
 

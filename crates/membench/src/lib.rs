@@ -35,6 +35,7 @@ mod clock;
 mod cycle;
 mod frequency;
 mod isa;
+pub mod libnuma;
 mod line;
 mod loaded;
 pub mod mark;

@@ -5,6 +5,7 @@ mod pool;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::fmt;
 use core::ops::Range;
 
 use crate::machine::Machine;
@@ -27,6 +28,20 @@ pub enum Placement {
     Bind(Vec<usize>),
     /// In turn over these, by the page's number.
     Interleave(Vec<usize>),
+}
+
+/// As arguments have it: `bind.0.1`.
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mode, nodes) = match self {
+            Self::Local => ("local", &[][..]),
+            Self::Preferred(node) => ("preferred", core::slice::from_ref(node)),
+            Self::Bind(nodes) => ("bind", nodes.as_slice()),
+            Self::Interleave(nodes) => ("interleave", nodes.as_slice()),
+        };
+        f.write_str(mode)?;
+        nodes.iter().try_for_each(|node| write!(f, ".{node}"))
+    }
 }
 
 /// A page that has been touched.
@@ -116,7 +131,8 @@ impl Space {
         self.pages.range(block(number)).next().map(|(_, page)| page)
     }
 
-    fn placement_of(&self, number: u64) -> Option<&Placement> {
+    /// What was said of where a page is to lie.
+    pub fn placement_of(&self, number: u64) -> Option<&Placement> {
         let (_, (end, placement)) = self.own.range(..=number).next_back()?;
         (number < *end).then_some(placement)
     }
@@ -198,10 +214,36 @@ impl Space {
             elsewhere.map(|(number, page)| (*number, *page)).collect();
         for (number, old) in elsewhere {
             if let Some(new) = self.place(number, home, placement, false) {
-                self.pools[old.node].free(old.frame);
-                self.pages.insert(number, Page { table: old.table, ..new });
+                self.replace(number, old, new);
             }
         }
+    }
+
+    /// Position of the node of a page, if it has been touched.
+    pub fn node_of(&self, number: u64) -> Option<usize> {
+        self.pages.get(&number).map(|page| page.node)
+    }
+
+    /// The pages that lie on a node.
+    pub fn on_node(&self, node: usize) -> Vec<u64> {
+        let there = self.pages.iter().filter(|(_, page)| page.node == node);
+        there.map(|(number, _)| *number).collect()
+    }
+
+    /// Takes a page to a node, as move_pages(2) does, whatever was said of it; the node where it lies
+    /// then. `None` if it has not been touched, or there is no room.
+    pub fn migrate(&mut self, number: u64, node: usize) -> Option<usize> {
+        let old = *self.pages.get(&number)?;
+        if old.node != node {
+            let new = self.place(number, node, &Placement::Bind(alloc::vec![node]), false)?;
+            self.replace(number, old, new);
+        }
+        Some(node)
+    }
+
+    fn replace(&mut self, number: u64, old: Page, new: Page) {
+        self.pools[old.node].free(old.frame);
+        self.pages.insert(number, Page { table: old.table, ..new });
     }
 
     /// Pages of a mapping that the kernel moved in the address space: they keep their frames.

@@ -48,11 +48,12 @@ Examples:
 The program runs on this machine's kernel under QEMU's user mode (package qemu-user; no
 root, no guest), 10 to 100 times slower than without. numalab keeps its page tables: 4 KiB
 pages, placed by first touch, mbind, set_mempolicy and affinity, as on the machine that is
-emulated. The program sees that machine's cpus and time; files in /proc and /sys are this
-machine's. Programs that it starts are emulated as well; the report is of the process that
-took the most time. With debug information (-g) it names the lines that make and first
-touch memory, and those that store to cache lines for which threads contend (x86_64). The
-report goes to standard error; the exit code is the program's.")]
+emulated. The program sees that machine's cpus, nodes (through libnuma, as numactl does) and
+time; other files in /proc and /sys are this machine's. Programs that it starts are emulated
+as well; the report is of the process that took the most time. With debug information (-g)
+it names the lines that make and first touch memory, and those that store to cache lines for
+which threads contend (x86_64). The report goes to standard error; the exit code is the
+program's.")]
 pub(crate) struct EmulateArgs {
     #[command(flatten)]
     pub machine: MachineArgs,

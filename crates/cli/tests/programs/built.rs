@@ -17,6 +17,7 @@ pub(crate) fn built() -> Result<PathBuf, String> {
         ("children", "cc", "-g", "children"),
         ("cpus", "cc", "-g", "cpus"),
         ("omp", "cc", "-fopenmp", "omp"),
+        ("libnuma", "cc", "-g", "libnuma"),
         ("overlap", "cc", "-static", "overlap"),
         ("overlap", "aarch64-linux-gnu-gcc", "-static", "overlap-aarch64"),
     ];
@@ -25,9 +26,11 @@ pub(crate) fn built() -> Result<PathBuf, String> {
             .args(["-O1", "-pthread", how, "-o"])
             .arg(directory.join(name))
             .arg(manifest.join(format!("tests/programs/{source}.c")))
+            .args((source == "libnuma").then_some("-l:libnuma.so.1"))
             .status();
         if !compiled.is_ok_and(|status| status.success()) {
-            let packages = "apt install gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross";
+            let packages =
+                "apt install gcc libc6-dev libnuma1 gcc-aarch64-linux-gnu libc6-dev-arm64-cross";
             return Err(format!("{compiler} cannot compile a program: {packages}"));
         }
     }

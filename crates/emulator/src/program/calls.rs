@@ -93,9 +93,18 @@ impl Program {
         call == Some(Call::Execute)
     }
 
-    /// Goes on as the program that execve(2) was given, emulated as this one is.
-    pub fn follow_execute(&self, [path, arguments, environment, ..]: [u64; 6]) {
-        exec::follow(&self.target, [path, arguments, environment]);
+    /// The thread of QEMU's index goes on as the program that execve(2) was given, emulated as this one
+    /// is: on the cpus and with the policy that it has.
+    pub fn follow_execute(
+        &'static self,
+        index: c_uint,
+        [path, arguments, environment, ..]: [u64; 6],
+    ) {
+        let Some(seat) = self.seat(index) else { return };
+        let cpus = self.turns.order().schedule.own_cpus(seat).map(<[usize]>::to_vec);
+        let said = self.in_turn(seat).and_then(|world| world.threads[seat].placement.clone());
+        let keeps = exec::Keeps { cpus, policy: said.map(|placement| placement.to_string()) };
+        exec::follow(&self.target, &keeps, [path, arguments, environment]);
     }
 
     /// The system call that it began gave this.
@@ -118,6 +127,7 @@ impl Program {
             Some((Call::Yield, _)) => self.lets_others(seat, Leave::GivesWay),
             // What the host refuses, because it has fewer cpus, the machine would do.
             Some((Call::SetAffinity, arguments)) => self.set_affinity(seat, arguments),
+            Some((Call::Asks, arguments)) => self.answers(seat, arguments),
             _ => {}
         }
     }
@@ -216,7 +226,7 @@ impl Program {
     }
 
     /// The thread of a seat, which has the turn, may run on these cpus alone.
-    fn set_affinity(&'static self, seat: usize, arguments: [u64; 6]) {
+    pub fn set_affinity(&'static self, seat: usize, arguments: [u64; 6]) {
         let [thread, bytes, address, ..] = arguments;
         let Some(world) = self.in_turn(seat).filter(|_| is_own(thread)) else { return };
         let now_ps = self.leaves(world, seat);
@@ -231,7 +241,7 @@ impl Program {
 
 impl World {
     /// Sets what a thread says of where pages are to lie.
-    fn placed(&mut self, seat: usize, call: Call, arguments: [u64; 6]) {
+    pub fn placed(&mut self, seat: usize, call: Call, arguments: [u64; 6]) {
         let [first, second, third, fourth, fifth, sixth] = arguments;
         let machine = &self.engine.arguments.machine;
         let nodes = |address: u64, bits: u64| -> Vec<usize> {
@@ -250,6 +260,9 @@ impl World {
                 let moves = sixth & MOVES != 0;
                 self.forget();
                 self.space.set_placement(pages(first, second), own, moves, home);
+            }
+            Call::MovePages | Call::MigratePages => {
+                self.answer(seat, call, arguments);
             }
             _ => {}
         }
@@ -320,7 +333,7 @@ impl World {
 }
 
 /// Whether a call that names a thread means the one that calls.
-fn is_own(thread: u64) -> bool {
+pub fn is_own(thread: u64) -> bool {
     thread == 0 || i32::try_from(thread) == Ok(own_tid())
 }
 

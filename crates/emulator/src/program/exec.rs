@@ -8,20 +8,36 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
+
 use super::guest_memory;
 
 /// Words of a command line or an environment at most.
 const MOST_WORDS: usize = 1 << 16;
 /// Scripts that name scripts that name scripts: more is a circle (execve(2)).
 const MOST_INTERPRETERS: usize = 4;
+/// What a script's first line may have.
+const MOST_OF_LINE: u64 = 256;
+
+/// What a thread keeps that goes on as another program (sched_setaffinity(2), set_mempolicy(2)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keeps {
+    /// Its cpus, if it said which.
+    pub cpus: Option<Vec<usize>>,
+    /// Its policy, if it has one, as the plugin is told it.
+    pub policy: Option<String>,
+}
 
 /// Goes on as another program under the QEMU that this is, with what execve(2) was given. Comes
 /// back if there is no such program, or none for this QEMU: the system's own answer is the right
 /// one then.
-pub fn follow(target: &str, [path, arguments, environment]: [u64; 3]) {
+pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64; 3]) {
     let arguments = guest_memory::strings(arguments, MOST_WORDS);
-    let environment = guest_memory::strings(environment, MOST_WORDS);
-    let Some(words) = command_line(target, &guest_memory::path(path), arguments) else { return };
+    let mut environment = guest_memory::strings(environment, MOST_WORDS);
+    // QEMU itself would be loaded with what this program was.
+    environment.retain(|variable| Some(variable) != preloads().as_ref());
+    let path = guest_memory::path(path);
+    let Some(words) = command_line(target, keeps, &path, arguments) else { return };
     let texts = |words: Vec<Vec<u8>>| -> Option<Vec<CString>> {
         words.into_iter().map(|word| CString::new(word).ok()).collect()
     };
@@ -36,9 +52,18 @@ pub fn follow(target: &str, [path, arguments, environment]: [u64; 3]) {
 }
 
 /// QEMU's command line for a program.
-fn command_line(target: &str, path: &str, arguments: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+fn command_line(
+    target: &str,
+    keeps: &Keeps,
+    path: &str,
+    arguments: Vec<Vec<u8>>,
+) -> Option<Vec<Vec<u8>>> {
     let (path, arguments) = interpreted(target, path.to_owned(), arguments)?;
-    let mut words = own_options(&fs::read("/proc/self/cmdline").ok()?)?;
+    let mut words = own_options(&fs::read("/proc/self/cmdline").ok()?, keeps)?;
+    if target == std::env::consts::ARCH && is_used_by(&first_bytes(Path::new(&path), FIRST_BYTES)?)
+    {
+        words.extend([b"-E".to_vec(), preloads()?]);
+    }
     let name = arguments.first().cloned().unwrap_or_else(|| path.clone().into_bytes());
     words.extend([b"-0".to_vec(), name, path.into_bytes()]);
     words.extend(arguments.into_iter().skip(1));
@@ -71,17 +96,38 @@ fn interpreted(
 
 /// The first bytes of a file that may be run.
 fn executable_head(path: &Path) -> Option<Vec<u8>> {
-    let file = fs::File::open(path).ok()?;
-    let about = file.metadata().ok()?;
+    let about = fs::metadata(path).ok()?;
     let name = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: the name is a C string.
     let may_run = unsafe { libc::access(name.as_ptr(), libc::X_OK) } == 0;
     if !about.is_file() || about.permissions().mode() & 0o111 == 0 || !may_run {
         return None;
     }
-    let mut head = Vec::new();
-    file.take(256).read_to_end(&mut head).ok()?;
-    Some(head)
+    first_bytes(path, MOST_OF_LINE)
+}
+
+/// The first bytes of a file, so many at most.
+fn first_bytes(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut first = Vec::new();
+    fs::File::open(path).ok()?.take(most).read_to_end(&mut first).ok()?;
+    Some(first)
+}
+
+/// The variable that loads this plugin into a program.
+fn preloads() -> Option<Vec<u8>> {
+    Some([b"LD_PRELOAD=", own_file()?.as_slice()].concat())
+}
+
+/// The file that this plugin is in (dladdr(3)).
+fn own_file() -> Option<Vec<u8>> {
+    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
+    let here = own_file as *const libc::c_void;
+    // SAFETY: what is found is ours; its name, if there is one, is a C string that stays.
+    unsafe {
+        let known = libc::dladdr(here, found.as_mut_ptr()) != 0;
+        let name = known.then(|| found.assume_init().dli_fname).filter(|name| !name.is_null())?;
+        Some(std::ffi::CStr::from_ptr(name).to_bytes().to_vec())
+    }
 }
 
 /// Whether a file is a program of 64 bits for QEMU's target (elf(5): `e_machine`).
@@ -92,17 +138,38 @@ fn is_program(head: &[u8], target: &str) -> bool {
 }
 
 /// QEMU's own words of the command line of this process: itself, and its options that name the
-/// plugin and the root.
-fn own_options(command_line: &[u8]) -> Option<Vec<Vec<u8>>> {
+/// plugin and the root, not the name and the variables of the program.
+fn own_options(command_line: &[u8], keeps: &Keeps) -> Option<Vec<Vec<u8>>> {
     let mut words = command_line.split(|byte| *byte == 0).map(<[u8]>::to_vec);
     let mut own = vec![words.next()?];
     while let Some(option) = words.next().filter(|word| word.starts_with(b"-")) {
-        let value = words.next()?;
-        if option != b"-0" {
+        let mut value = words.next()?;
+        if option == b"-plugin" {
+            value = keeping(String::from_utf8(value).ok()?, keeps).into_bytes();
+        }
+        if option != b"-0" && option != b"-E" {
             own.extend([option, value]);
         }
     }
     Some(own)
+}
+
+/// The plugin's words with what a thread keeps.
+fn keeping(mut plugin: String, keeps: &Keeps) -> String {
+    let cpus = keeps.cpus.iter().map(|cpus| {
+        let words: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        ("threads", words.join("."))
+    });
+    for (name, value) in cpus.chain(keeps.policy.clone().map(|policy| ("policy", policy))) {
+        let name = format!(",{name}=");
+        if let Some(begin) = plugin.find(&name) {
+            let behind = begin + 1;
+            let end = plugin[behind..].find(',').map_or(plugin.len(), |at| behind + at);
+            plugin.replace_range(begin..end, "");
+        }
+        plugin = plugin + &name + &value;
+    }
+    plugin
 }
 
 #[cfg(test)]
@@ -115,10 +182,22 @@ mod tests {
 
     #[test]
     fn the_next_program_runs_under_the_same_plugin() {
-        let line = b"/bin/qemu-x86_64\0-plugin\0p.so,report=r\0-L\0/root\0-0\0sh\0/bin/sh\0-c\0x\0";
+        let line = b"/bin/qemu-x86_64\0-plugin\0p.so,report=r\0-L\0/root\0-E\0A=b\0-0\0sh\0/bin/sh\0-c\0x\0";
         let expected = words("/bin/qemu-x86_64 -plugin p.so,report=r -L /root");
-        assert_eq!(own_options(line), Some(expected));
-        assert_eq!(own_options(b"/bin/qemu-x86_64\0prog\0-x\0"), Some(words("/bin/qemu-x86_64")));
+        let none = Keeps::default();
+        assert_eq!(own_options(line, &none), Some(expected));
+        let bare = own_options(b"/bin/qemu-x86_64\0prog\0-x\0", &none);
+        assert_eq!(bare, Some(words("/bin/qemu-x86_64")));
+    }
+
+    #[test]
+    fn the_next_program_has_the_cpus_and_the_policy_of_the_thread_that_becomes_it() {
+        let keeps = Keeps { cpus: Some(vec![2, 3]), policy: Some("bind.1".to_owned()) };
+        let kept = |plugin: &str| keeping(plugin.to_owned(), &keeps);
+        let expected = "p.so,report=r,threads=2.3,policy=bind.1";
+        assert_eq!(kept("p.so,threads=0.2.1.3,report=r"), expected);
+        assert_eq!(kept("p.so,policy=users,report=r,threads=0"), expected);
+        assert_eq!(keeping(expected.to_owned(), &Keeps::default()), expected);
     }
 
     #[test]

@@ -29,6 +29,27 @@ pub fn words(address: u64) -> Option<[i64; 2]> {
     Some([at(0)?, at(8)?])
 }
 
+/// So many words of 64 bits, as far as they can be read.
+pub fn pointers(address: u64, count: u64) -> Vec<u64> {
+    let read = bytes(address, usize::try_from(8 * count).unwrap_or(0));
+    read.chunks_exact(8)
+        .filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))
+        .collect()
+}
+
+/// So many numbers of 32 bits, as far as they can be read.
+pub fn numbers(address: u64, count: u64) -> Vec<u32> {
+    let read = bytes(address, usize::try_from(4 * count).unwrap_or(0));
+    read.chunks_exact(4)
+        .filter_map(|word| Some(u32::from_ne_bytes(word.try_into().ok()?)))
+        .collect()
+}
+
+/// The arguments of a system call.
+pub fn arguments(address: u64) -> Option<[u64; 6]> {
+    pointers(address, 6).try_into().ok()
+}
+
 /// Writes bytes where the program may write them.
 pub fn write(address: u64, bytes: &[u8]) {
     let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };

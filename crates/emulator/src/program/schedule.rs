@@ -221,6 +221,11 @@ impl Schedule {
         }
     }
 
+    /// The cpus on which the thread of a seat may run alone, if it said so.
+    pub fn own_cpus(&self, seat: usize) -> Option<&[usize]> {
+        self.seats[seat].allowed.as_deref()
+    }
+
     /// The cpus that the thread of a seat may run on.
     pub fn allowed(&self, seat: usize) -> impl Iterator<Item = usize> {
         self.order.iter().copied().filter(move |&cpu| self.may_run(seat, cpu))

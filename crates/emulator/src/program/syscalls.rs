@@ -18,6 +18,14 @@ pub enum Call {
     BindMemory,
     /// set_mempolicy(2)
     SetPolicy,
+    /// get_mempolicy(2)
+    GetPolicy,
+    /// migrate_pages(2)
+    MigratePages,
+    /// move_pages(2)
+    MovePages,
+    /// None of Linux: what another call gives is asked of us.
+    Asks,
     /// sched_setaffinity(2)
     SetAffinity,
     /// sched_getaffinity(2)
@@ -61,10 +69,12 @@ pub enum Call {
 }
 
 use Call::{
-    Advise, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute, Exit,
-    ExitGroup, Futex, GetAffinity, GetCpu, Map, Poll, PollNs, Remap, Select, SelectNs, SetAffinity,
-    SetPolicy, Sleep, TimeOfDay, Transfer, Unmap, Waits, Yield,
+    Advise, Asks, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute,
+    Exit, ExitGroup, Futex, GetAffinity, GetCpu, GetPolicy, Map, MigratePages, MovePages, Poll,
+    PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay, Transfer, Unmap,
+    Waits, Yield,
 };
+use numalab_membench::libnuma::ASKS;
 
 const X86_64: &[(i64, Call)] = &[
     (0, Transfer),
@@ -108,13 +118,17 @@ const X86_64: &[(i64, Call)] = &[
     (232, EventPoll),
     (237, BindMemory),
     (238, SetPolicy),
+    (239, GetPolicy),
     (247, Waits),
+    (256, MigratePages),
     (270, SelectNs),
     (271, PollNs),
+    (279, MovePages),
     (281, EventPoll),
     (288, Waits),
     (299, Transfer),
     (309, GetCpu),
+    (ASKS, Asks),
 ];
 const AARCH64: &[(i64, Call)] = &[
     (22, EventPoll),
@@ -156,10 +170,14 @@ const AARCH64: &[(i64, Call)] = &[
     (222, Map),
     (233, Advise),
     (235, BindMemory),
+    (236, GetPolicy),
     (237, SetPolicy),
+    (238, MigratePages),
+    (239, MovePages),
     (242, Waits),
     (243, Transfer),
     (260, Waits),
+    (ASKS, Asks),
 ];
 
 /// The calls of an architecture.
@@ -197,7 +215,7 @@ mod tests {
     use super::*;
 
     #[cfg(target_arch = "x86_64")]
-    const EXPECTED: [(i64, Call); 26] = [
+    const EXPECTED: [(i64, Call); 30] = [
         (libc::SYS_mmap, Map),
         (libc::SYS_munmap, Unmap),
         (libc::SYS_mremap, Remap),
@@ -205,6 +223,10 @@ mod tests {
         (libc::SYS_madvise, Advise),
         (libc::SYS_mbind, BindMemory),
         (libc::SYS_set_mempolicy, SetPolicy),
+        (libc::SYS_get_mempolicy, GetPolicy),
+        (libc::SYS_migrate_pages, MigratePages),
+        (libc::SYS_move_pages, MovePages),
+        (ASKS, Asks),
         (libc::SYS_sched_setaffinity, SetAffinity),
         (libc::SYS_sched_getaffinity, GetAffinity),
         (libc::SYS_getcpu, GetCpu),

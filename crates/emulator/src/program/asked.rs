@@ -1,0 +1,183 @@
+//! What libnuma asks the kernel about NUMA policy, answered for the emulated machine
+//! ([`crate::preload`]): what get_mempolicy(2), move_pages(2) and migrate_pages(2) would say there.
+
+use numalab_memory_model::arguments::Policy;
+use numalab_memory_model::space::{PAGE_BYTES, Placement};
+
+use super::calls::is_own;
+use super::syscalls::Call;
+use super::world::World;
+use super::{Program, guest_memory};
+
+/// `MPOL_F_NODE`, `MPOL_F_ADDR`, `MPOL_F_MEMS_ALLOWED`.
+const NODE: u64 = 1;
+const OF_ADDRESS: u64 = 2;
+const ALLOWED: u64 = 4;
+/// `MPOL_WEIGHTED_INTERLEAVE` is the last mode; flags are above.
+const MOST_MODE: u64 = 6;
+const MODE_MASK: u64 = 0xff;
+/// Pages whose addresses are read at a time.
+const MOST_PAGES: u64 = 4096;
+
+const FAILED: fn(i32) -> i64 = |error| -i64::from(error);
+
+impl Program {
+    /// The thread of a seat, which has the turn, asks what the call of a number gives, with arguments
+    /// at an address; the answer goes to another one.
+    pub fn answers(&'static self, seat: usize, [number, arguments_at, answer_at, ..]: [u64; 6]) {
+        let Some(arguments) = guest_memory::arguments(arguments_at) else { return };
+        let Some(call) = self.numbers.call(number.cast_signed()) else { return };
+        let answer = match (call, self.in_turn(seat)) {
+            (Call::SetAffinity, _) if is_own(arguments[0]) => {
+                self.set_affinity(seat, arguments);
+                Some(0)
+            }
+            (_, Some(world)) => world.answer(seat, call, arguments),
+            (_, None) => None,
+        };
+        if let Some(answer) = answer {
+            guest_memory::write(answer_at, &answer.to_ne_bytes());
+        }
+    }
+}
+
+impl World {
+    /// What a call of the thread of a seat about policy gives.
+    pub fn answer(&mut self, seat: usize, call: Call, arguments: [u64; 6]) -> Option<i64> {
+        let [first, _, third, ..] = arguments;
+        match call {
+            Call::SetPolicy | Call::BindMemory => {
+                let mode = if call == Call::SetPolicy { first } else { third };
+                if mode & MODE_MASK > MOST_MODE {
+                    return Some(FAILED(libc::EINVAL));
+                }
+                self.placed(seat, call, arguments);
+                Some(0)
+            }
+            Call::GetPolicy => Some(self.policy(seat, arguments)),
+            Call::MovePages | Call::MigratePages if !is_own(first) => Some(FAILED(libc::ESRCH)),
+            Call::MovePages => Some(self.move_pages(arguments)),
+            Call::MigratePages => Some(self.migrate(arguments)),
+            _ => None,
+        }
+    }
+
+    /// get_mempolicy(2)
+    fn policy(
+        &mut self,
+        seat: usize,
+        [mode_at, mask_at, bits, address, flags, _]: [u64; 6],
+    ) -> i64 {
+        let number = address / PAGE_BYTES;
+        let thread = &self.threads[seat];
+        let of_thread = thread.placement.clone().or_else(|| self.kept());
+        let (mode, nodes) = match flags & (NODE | OF_ADDRESS | ALLOWED) {
+            ALLOWED => (0, self.with_memory()),
+            3 => {
+                // The kernel touches a page to say where it is.
+                let page = self.space.touch(number, thread.home, of_thread.as_ref(), false);
+                let Some(page) = page else { return FAILED(libc::EFAULT) };
+                (self.id(page.node), Vec::new())
+            }
+            NODE => match of_thread {
+                Some(Placement::Interleave(nodes)) => (self.id(nodes[0]), Vec::new()),
+                _ => return FAILED(libc::EINVAL),
+            },
+            OF_ADDRESS => mode_of(self.space.placement_of(number).cloned().or(of_thread)),
+            0 => mode_of(of_thread),
+            _ => return FAILED(libc::EINVAL),
+        };
+        if mode_at != 0 {
+            guest_memory::write(mode_at, &mode.to_ne_bytes());
+        }
+        if mask_at != 0 {
+            let bytes = usize::try_from(bits / 8).unwrap_or(0);
+            let ids = nodes.into_iter().map(|node| self.id(node) as usize);
+            guest_memory::write_mask(mask_at, bytes, ids);
+        }
+        0
+    }
+
+    /// move_pages(2): each page's node, or where it is to go.
+    fn move_pages(&mut self, [_, count, pages_at, nodes_at, status_at, _]: [u64; 6]) -> i64 {
+        if nodes_at != 0 {
+            self.forget();
+        }
+        for from in (0..count).step_by(usize::try_from(MOST_PAGES).unwrap_or(1)) {
+            let count = MOST_PAGES.min(count - from);
+            let pages = guest_memory::pointers(pages_at + 8 * from, count);
+            let nodes = match nodes_at {
+                0 => Vec::new(),
+                at => guest_memory::numbers(at + 4 * from, count),
+            };
+            let status = pages.iter().enumerate().map(|(at, address)| {
+                let number = address / PAGE_BYTES;
+                let wanted = nodes.get(at).map(|id| self.position(*id));
+                let moved = match (self.space.node_of(number), wanted) {
+                    (None, _) => Err(libc::ENOENT),
+                    (_, Some(None)) => Err(libc::ENODEV),
+                    (Some(node), None) => Ok(node),
+                    (_, Some(Some(node))) => self.space.migrate(number, node).ok_or(libc::ENOMEM),
+                };
+                moved.map_or_else(|error| -error, |node| self.id(node).cast_signed())
+            });
+            let status: Vec<u8> = status.flat_map(i32::to_ne_bytes).collect();
+            if status_at != 0 {
+                guest_memory::write(status_at + 4 * from, &status);
+            }
+        }
+        0
+    }
+
+    /// migrate_pages(2): pages of the first nodes go to those at the same place among the others.
+    fn migrate(&mut self, [_, bits, from_at, to_at, ..]: [u64; 6]) -> i64 {
+        let nodes = |at: u64| -> Vec<usize> {
+            let ids = guest_memory::mask(at, bits).into_iter();
+            ids.filter_map(|id| self.position(u32::try_from(id).ok()?)).collect()
+        };
+        let (from, to) = (nodes(from_at), nodes(to_at));
+        if to.is_empty() {
+            return FAILED(libc::EINVAL);
+        }
+        self.forget();
+        let moves = from.iter().enumerate().map(|(at, node)| (*node, to[at % to.len()]));
+        let moves = moves.map(|(node, to)| (self.space.on_node(node), to)).collect::<Vec<_>>();
+        for (numbers, to) in moves {
+            for number in numbers {
+                self.space.migrate(number, to);
+            }
+        }
+        0
+    }
+
+    /// What the program was started with, by numactl(8) for example.
+    fn kept(&self) -> Option<Placement> {
+        match &self.engine.arguments.policy {
+            Policy::Stay(placement) => Some(placement.clone()),
+            Policy::Users => None,
+        }
+    }
+
+    fn with_memory(&self) -> Vec<usize> {
+        let nodes = self.engine.arguments.machine.nodes.iter().enumerate();
+        nodes.filter(|(_, node)| !node.ranges.is_empty()).map(|(at, _)| at).collect()
+    }
+
+    fn id(&self, node: usize) -> u32 {
+        self.engine.arguments.machine.nodes[node].id
+    }
+
+    fn position(&self, id: u32) -> Option<usize> {
+        self.engine.arguments.machine.nodes.iter().position(|node| node.id == id)
+    }
+}
+
+/// The mode of set_mempolicy(2) that a placement is, and its nodes.
+fn mode_of(placement: Option<Placement>) -> (u32, Vec<usize>) {
+    match placement {
+        None | Some(Placement::Local) => (0, Vec::new()),
+        Some(Placement::Preferred(node)) => (1, vec![node]),
+        Some(Placement::Bind(nodes)) => (2, nodes),
+        Some(Placement::Interleave(nodes)) => (3, nodes),
+    }
+}

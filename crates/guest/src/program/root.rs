@@ -1,0 +1,137 @@
+//! What of `/sys` a program sees that runs on an emulated machine: its nodes, by which libnuma takes it
+//! for what it is. QEMU's user mode looks for files in a directory of its own first (`-L`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use numalab_formats::memory_emulator::EmulatedMachine;
+use numalab_topology::{CpuId, IdSet, NodeId};
+
+const NODES: &str = "sys/devices/system/node";
+const CPUS: &str = "sys/devices/system/cpu";
+/// What others than those who look for nodes find as it is here.
+const BESIDE: [&str; 4] = ["sys", "sys/devices", "sys/devices/system", CPUS];
+/// What a process may use, which the plugin has libnuma read in place of `/proc/self/status`.
+const STATUS: &str = "sys/devices/system/node/status";
+
+/// Where that is, below the directory of a program's files.
+pub(super) fn place(directory: &Path) -> PathBuf {
+    directory.join("root")
+}
+
+/// Makes it.
+pub(super) fn make(directory: &Path, machine: &EmulatedMachine) -> io::Result<()> {
+    let root = place(directory);
+    for (path, text) in files(machine) {
+        let file = root.join(path);
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(file, text + "\n")?;
+    }
+    for beside in BESIDE {
+        for entry in fs::read_dir(Path::new("/").join(beside))? {
+            let (there, here) = (entry?.path(), root.join(beside));
+            let link = here.join(there.file_name().unwrap_or_default());
+            if link.symlink_metadata().is_err() {
+                symlink(there, link)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The files, and what is in them.
+fn files(machine: &EmulatedMachine) -> BTreeMap<String, String> {
+    let cpus: IdSet<CpuId> = (0..).zip(&machine.cpus).map(|(cpu, _)| CpuId(cpu)).collect();
+    let nodes = || machine.nodes.iter().enumerate();
+    let all: IdSet<NodeId> = nodes().map(|(_, node)| NodeId(node.id)).collect();
+    let of_node = |at: usize| -> IdSet<CpuId> {
+        let there = (0..).zip(&machine.cpus).filter(|(_, node)| **node == at);
+        there.map(|(cpu, _)| CpuId(cpu)).collect()
+    };
+    let has_memory = nodes().filter(|(_, node)| !node.ranges.is_empty());
+    let has_memory: IdSet<NodeId> = has_memory.map(|(_, node)| NodeId(node.id)).collect();
+    let has_cpu = nodes().filter(|(at, _)| machine.cpus.contains(at));
+    let has_cpu: IdSet<NodeId> = has_cpu.map(|(_, node)| NodeId(node.id)).collect();
+    let mut files = BTreeMap::new();
+    for (name, set) in [
+        ("online", &all),
+        ("possible", &all),
+        ("has_cpu", &has_cpu),
+        ("has_memory", &has_memory),
+        ("has_normal_memory", &has_memory),
+    ] {
+        files.insert(format!("{NODES}/{name}"), set.to_string());
+    }
+    for name in ["online", "possible", "present"] {
+        files.insert(format!("{CPUS}/{name}"), cpus.to_string());
+    }
+    for (at, node) in nodes() {
+        let mut put =
+            |name: &str, text| files.insert(format!("{NODES}/node{}/{name}", node.id), text);
+        put("cpulist", of_node(at).to_string());
+        put("cpumap", mask(of_node(at).iter().map(|cpu| cpu.0)));
+        put("distance", distances(&machine.latency_ns[at], machine.latency_ns[at][at]));
+        let bytes: u64 = node.ranges.iter().map(|(start, end)| end - start).sum();
+        put("meminfo", meminfo(node.id, bytes / 1024));
+    }
+    let (may_run, may_use) =
+        (mask(cpus.iter().map(|cpu| cpu.0)), mask(has_memory.iter().map(|of| of.0)));
+    let status = format!(
+        "Cpus_allowed:\t{may_run}\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t{may_use}\n\
+         Mems_allowed_list:\t{has_memory}"
+    );
+    files.insert(STATUS.to_owned(), status);
+    files
+}
+
+/// A set as the kernel writes masks: words of 32 bits in hexadecimal, the highest first.
+fn mask(numbers: impl Iterator<Item = u32>) -> String {
+    let mut words = vec![0_u32];
+    for number in numbers {
+        let word = number as usize / 32;
+        if words.len() <= word {
+            words.resize(word + 1, 0);
+        }
+        words[word] |= 1 << (number % 32);
+    }
+    let words: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    words.join(",")
+}
+
+/// Latencies in tenths of the local one, as a SLIT has them (ACPI 6.5, 5.2.17).
+fn distances(latency_ns: &[f64], own_ns: f64) -> String {
+    let distance =
+        |ns: &f64| (10.0 * ns / own_ns.max(f64::MIN_POSITIVE)).round().clamp(10.0, 254.0);
+    let distances: Vec<String> = latency_ns.iter().map(|ns| distance(ns).to_string()).collect();
+    distances.join(" ")
+}
+
+fn meminfo(node: u32, kib: u64) -> String {
+    let mut text = String::new();
+    for (name, kib) in [("MemTotal", kib), ("MemFree", kib), ("MemUsed", 0)] {
+        let _ = writeln!(text, "Node {node} {name}: {kib:>14} kB");
+    }
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_as_the_kernel_writes_them() {
+        assert_eq!(mask([0, 1, 3].into_iter()), "0000000b");
+        assert_eq!(mask([0, 33].into_iter()), "00000002,00000001");
+        assert_eq!(mask(std::iter::empty()), "00000000");
+    }
+
+    #[test]
+    fn a_distance_is_a_latency_in_tenths_of_the_local_one() {
+        assert_eq!(distances(&[89.2, 142.7], 89.2), "10 16");
+        assert_eq!(distances(&[5000.0, 100.0], 100.0), "254 10");
+    }
+}
