@@ -14,7 +14,8 @@ const TRIED: usize = 2;
 /// One candidate of one program on one machine.
 pub(crate) struct Row {
     pub candidate: String,
-    pub predicted: f64,
+    /// None where one run does not tell, and trials decide.
+    pub predicted: Option<f64>,
     pub promises: bool,
     pub measured: f64,
     pub interval: (f64, f64),
@@ -67,9 +68,19 @@ impl Row {
         low > 0.0 || high < 0.0 || (low > -MARGIN && high < MARGIN)
     }
 
-    pub(crate) fn is_inside(&self) -> bool {
+    /// Whether the prediction, if there is one, agrees with the trials.
+    pub(crate) fn is_inside(&self) -> Option<bool> {
         let (low, high) = self.interval;
-        (low - BESIDE..=high + BESIDE).contains(&self.predicted)
+        Some((low - BESIDE..=high + BESIDE).contains(&self.predicted?))
+    }
+
+    fn is_likely(&self) -> bool {
+        self.predicted.is_some_and(|change| change < -MARGIN)
+    }
+
+    fn binds_alike(&self, other: &Self) -> bool {
+        let change = |row: &Self| row.predicted.filter(|_| row.candidate.starts_with("bind"));
+        change(self).zip(change(other)).is_some_and(|(one, other)| (one - other).abs() < 0.1)
     }
 }
 
@@ -79,15 +90,14 @@ impl Case {
         let number = |value: &Value| value.as_f64().expect("a number");
         let row = |option: &Value| {
             let (predicted, measured) = (&option["predicted"], &option["measured"]);
-            // Only a trial tells of some.
-            predicted.as_object()?;
             let interval = measured["interval_percent"].as_array()?;
-            let change = number(&predicted["change_percent"]);
-            let worst = number(&predicted["interval_percent"][1]);
+            let change = predicted["change_percent"].as_f64();
+            let worst = predicted["interval_percent"][1].as_f64();
+            let is_gain = change.zip(worst).map(|(change, worst)| change < -MARGIN && worst < 0.0);
             Some(Row {
                 candidate: name(&option["candidate"]),
                 predicted: change,
-                promises: change < -MARGIN && worst < 0.0,
+                promises: is_gain.unwrap_or(false),
                 measured: number(&measured["change_percent"]),
                 interval: (number(&interval[0]), number(&interval[1])),
                 is_better: measured["verdict"] == "better",
@@ -105,48 +115,43 @@ impl Case {
         self.rows.iter().map(|row| row.measured).fold(0.0, f64::min)
     }
 
-    /// What was predicted to be a gain, the best first as it is printed, whatever the interval.
-    fn likely(&self) -> Vec<&Row> {
-        self.rows.iter().filter(|row| row.predicted < -MARGIN).collect()
-    }
-
-    /// The best prediction, before any trial.
+    /// The best prediction, before any trial, among candidates that have one; the best first as it is
+    /// printed, whatever the interval.
     pub(crate) fn predicted_best(&self) -> Choice {
-        self.judged(self.likely().first().copied())
+        let predicted = || self.rows.iter().filter(|row| row.predicted.is_some());
+        judged(predicted().find(|row| row.is_likely()), predicted())
     }
 
-    /// What is advised once the best predictions were tried; of nodes that are predicted alike the
-    /// first.
+    /// What is advised once the best predictions were tried, and then those without one; of nodes that
+    /// are predicted alike the first.
     pub(crate) fn advised(&self) -> Choice {
-        let mut tried = self.likely();
-        tried.dedup_by(|one, other| {
-            [&one, &other].iter().all(|row| row.candidate.starts_with("bind"))
-                && (one.predicted - other.predicted).abs() < 0.1
-        });
-        let tried = tried.into_iter().take(TRIED);
-        let better = tried.filter(|row| row.is_better);
-        self.judged(better.min_by(|one, other| one.measured.total_cmp(&other.measured)))
-    }
-
-    /// Of a row, or of the program as it is.
-    fn judged(&self, chosen: Option<&Row>) -> Choice {
-        let best = self.rows.iter().min_by(|one, other| one.measured.total_cmp(&other.measured));
-        let best = best.filter(|row| row.measured < 0.0);
-        let found =
-            |row: Option<&Row>| row.map_or((0.0, (0.0, 0.0)), |row| (row.measured, row.interval));
-        let ((chosen, of_chosen), (best, of_best)) = (found(chosen), found(best));
-        if chosen <= best + MARGIN {
-            Choice::Right
-        } else if of_chosen.0 <= of_best.1 {
-            Choice::Tie
-        } else {
-            Choice::Wrong
-        }
+        let likely = self.rows.iter().filter(|row| row.is_likely());
+        let unknown = self.rows.iter().filter(|row| row.predicted.is_none());
+        let mut tried: Vec<&Row> = likely.chain(unknown).collect();
+        tried.dedup_by(|one, other| one.binds_alike(other));
+        let better = tried.into_iter().take(TRIED).filter(|row| row.is_better);
+        judged(better.min_by(|one, other| one.measured.total_cmp(&other.measured)), &self.rows)
     }
 
     /// Whether a gain was promised; asked where there is none.
     fn promises(&self) -> bool {
         self.rows.iter().any(|row| row.promises)
+    }
+}
+
+/// A choice of a row among these, or of the program as it is.
+fn judged<'a>(chosen: Option<&Row>, among: impl IntoIterator<Item = &'a Row>) -> Choice {
+    let best = among.into_iter().min_by(|one, other| one.measured.total_cmp(&other.measured));
+    let best = best.filter(|row| row.measured < 0.0);
+    let found =
+        |row: Option<&Row>| row.map_or((0.0, (0.0, 0.0)), |row| (row.measured, row.interval));
+    let ((chosen, of_chosen), (best, of_best)) = (found(chosen), found(best));
+    if chosen <= best + MARGIN {
+        Choice::Right
+    } else if of_chosen.0 <= of_best.1 {
+        Choice::Tie
+    } else {
+        Choice::Wrong
     }
 }
 
@@ -172,7 +177,7 @@ fn word(choice: Choice) -> &'static str {
 
 pub(crate) fn inside(cases: &[Case]) -> Rate {
     let rows = cases.iter().flat_map(|case| &case.rows);
-    Rate::of(rows.filter(|row| row.is_decided()).map(Row::is_inside))
+    Rate::of(rows.filter(|row| row.is_decided()).filter_map(Row::is_inside))
 }
 
 /// How often a choice is not wrong.
@@ -189,11 +194,12 @@ pub(crate) fn no_gains(cases: &[Case]) -> Rate {
 pub(crate) fn row(case: &Case) -> String {
     let mut cells: Vec<(String, String)> = Vec::new();
     for row in &case.rows {
-        let mut figures = format!("{:+.1} / {:+.1}", row.predicted, row.measured);
+        let predicted = row.predicted.map_or("–".to_owned(), |change| format!("{change:+.1}"));
+        let mut figures = format!("{predicted} / {:+.1}", row.measured);
         match (row.is_decided(), row.is_inside()) {
             (false, _) => figures.push('?'),
-            (true, true) => {}
-            (true, false) => figures = format!("**{figures}**"),
+            (true, Some(false)) => figures = format!("**{figures}**"),
+            (true, _) => {}
         }
         // Nodes that are alike share their figures.
         match cells.last_mut().filter(|(_, last)| *last == figures) {
