@@ -21,7 +21,6 @@ use crate::machine::{CacheLevel, Scope};
 use crate::marker::Marker;
 use crate::owners::Owners;
 use crate::phase_names::PhaseNames;
-use crate::pipeline::flow::Flow;
 use crate::regrouped::Regrouped;
 use crate::sample::Sampler;
 use crate::seats::Seats;
@@ -160,12 +159,6 @@ impl Engine {
     #[inline]
     pub fn block(&self, vcpu: usize, instructions: u64) -> Step {
         self.enter(vcpu).block(instructions, None)
-    }
-
-    /// A vCPU begins a block whose flow is known.
-    #[inline]
-    pub fn block_of(&self, vcpu: usize, flow: &'static Flow) -> Step {
-        self.enter(vcpu).block(flow.instructions, Some(flow))
     }
 
     /// Whether this access of the vCPU is not one of the sample.

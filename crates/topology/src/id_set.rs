@@ -102,6 +102,17 @@ impl<I: Id> IdSet<I> {
         self.ranges.iter().flat_map(|&(first, last)| first..=last).map(I::from_number)
     }
 
+    /// The set as a mask in words of 32 bits, the lowest ids first; one word at least.
+    #[must_use]
+    pub fn mask_words(&self) -> Vec<u32> {
+        let last = self.iter().next_back().map_or(0, |last| last.number());
+        let mut words = alloc::vec![0; last as usize / 32 + 1];
+        for id in self.iter() {
+            words[id.number() as usize / 32] |= 1 << (id.number() % 32);
+        }
+        words
+    }
+
     /// The ids that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {

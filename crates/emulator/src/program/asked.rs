@@ -19,8 +19,6 @@ const MODE_MASK: u64 = 0xff;
 /// Pages whose addresses are read at a time.
 const MOST_PAGES: u64 = 4096;
 
-const FAILED: fn(i32) -> i64 = |error| -i64::from(error);
-
 impl Program {
     /// The thread of a seat, which has the turn, asks what the call of a number gives, with arguments
     /// at an address; the answer goes to another one.
@@ -49,13 +47,13 @@ impl World {
             Call::SetPolicy | Call::BindMemory => {
                 let mode = if call == Call::SetPolicy { first } else { third };
                 if mode & MODE_MASK > MOST_MODE {
-                    return Some(FAILED(libc::EINVAL));
+                    return Some(failed(libc::EINVAL));
                 }
                 self.placed(seat, call, arguments);
                 Some(0)
             }
             Call::GetPolicy => Some(self.policy(seat, arguments)),
-            Call::MovePages | Call::MigratePages if !is_own(first) => Some(FAILED(libc::ESRCH)),
+            Call::MovePages | Call::MigratePages if !is_own(first) => Some(failed(libc::ESRCH)),
             Call::MovePages => Some(self.move_pages(arguments)),
             Call::MigratePages => Some(self.migrate(arguments)),
             _ => None,
@@ -76,16 +74,16 @@ impl World {
             3 => {
                 // The kernel touches a page to say where it is.
                 let page = self.space.touch(number, thread.home, of_thread.as_ref(), false);
-                let Some(page) = page else { return FAILED(libc::EFAULT) };
+                let Some(page) = page else { return failed(libc::EFAULT) };
                 (self.id(page.node), Vec::new())
             }
             NODE => match of_thread {
                 Some(Placement::Interleave(nodes)) => (self.id(nodes[0]), Vec::new()),
-                _ => return FAILED(libc::EINVAL),
+                _ => return failed(libc::EINVAL),
             },
             OF_ADDRESS => mode_of(self.space.placement_of(number).cloned().or(of_thread)),
             0 => mode_of(of_thread),
-            _ => return FAILED(libc::EINVAL),
+            _ => return failed(libc::EINVAL),
         };
         if mode_at != 0 {
             guest_memory::write(mode_at, &mode.to_ne_bytes());
@@ -137,7 +135,7 @@ impl World {
         };
         let (from, to) = (nodes(from_at), nodes(to_at));
         if to.is_empty() {
-            return FAILED(libc::EINVAL);
+            return failed(libc::EINVAL);
         }
         self.forget();
         let moves = from.iter().enumerate().map(|(at, node)| (*node, to[at % to.len()]));
@@ -170,6 +168,11 @@ impl World {
     fn position(&self, id: u32) -> Option<usize> {
         self.engine.arguments.machine.nodes.iter().position(|node| node.id == id)
     }
+}
+
+/// What a call gives that failed with this error.
+fn failed(error: i32) -> i64 {
+    -i64::from(error)
 }
 
 /// The mode of set_mempolicy(2) that a placement is, and its nodes.

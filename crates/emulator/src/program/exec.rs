@@ -35,7 +35,8 @@ pub fn follow(target: &str, keeps: &Keeps, [path, arguments, environment]: [u64;
     let arguments = guest_memory::strings(arguments, MOST_WORDS);
     let mut environment = guest_memory::strings(environment, MOST_WORDS);
     // QEMU itself would be loaded with what this program was.
-    environment.retain(|variable| Some(variable) != preloads().as_ref());
+    let preloads = preloads();
+    environment.retain(|variable| Some(variable) != preloads.as_ref());
     let path = guest_memory::path(path);
     let Some(words) = command_line(target, keeps, &path, arguments) else { return };
     let texts = |words: Vec<Vec<u8>>| -> Option<Vec<CString>> {

@@ -23,13 +23,7 @@ pub(super) fn read<I: Id>(text: &str) -> Option<IdSet<I>> {
 
 /// Writes a set.
 pub(super) fn write<I: Id>(set: &IdSet<I>) -> String {
-    let Some(last) = set.iter().next_back() else {
-        return "0x0".to_owned();
-    };
-    let mut words = vec![0u32; last.number() as usize / 32 + 1];
-    for id in set.iter() {
-        words[id.number() as usize / 32] |= 1 << (id.number() % 32);
-    }
+    let words = set.mask_words();
     let lowest_first = words.iter().enumerate().map(|(index, word)| match (index, word) {
         (0, 0) => "0x0".to_owned(),
         (_, 0) => String::new(),

@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use numalab_formats::memory_emulator::EmulatedMachine;
-use numalab_topology::{CpuId, IdSet, NodeId};
+use numalab_topology::{CpuId, Id, IdSet, NodeId};
 
 const NODES: &str = "sys/devices/system/node";
 const CPUS: &str = "sys/devices/system/cpu";
@@ -72,14 +72,14 @@ fn files(machine: &EmulatedMachine) -> BTreeMap<String, String> {
     for (at, node) in nodes() {
         let mut put =
             |name: &str, text| files.insert(format!("{NODES}/node{}/{name}", node.id), text);
-        put("cpulist", of_node(at).to_string());
-        put("cpumap", mask(of_node(at).iter().map(|cpu| cpu.0)));
+        let there = of_node(at);
+        put("cpulist", there.to_string());
+        put("cpumap", mask(&there));
         put("distance", distances(&machine.latency_ns[at], machine.latency_ns[at][at]));
         let bytes: u64 = node.ranges.iter().map(|(start, end)| end - start).sum();
         put("meminfo", meminfo(node.id, bytes / 1024));
     }
-    let (may_run, may_use) =
-        (mask(cpus.iter().map(|cpu| cpu.0)), mask(has_memory.iter().map(|of| of.0)));
+    let (may_run, may_use) = (mask(&cpus), mask(&has_memory));
     let status = format!(
         "Cpus_allowed:\t{may_run}\nCpus_allowed_list:\t{cpus}\nMems_allowed:\t{may_use}\n\
          Mems_allowed_list:\t{has_memory}"
@@ -89,15 +89,8 @@ fn files(machine: &EmulatedMachine) -> BTreeMap<String, String> {
 }
 
 /// A set as the kernel writes masks: words of 32 bits in hexadecimal, the highest first.
-fn mask(numbers: impl Iterator<Item = u32>) -> String {
-    let mut words = vec![0_u32];
-    for number in numbers {
-        let word = number as usize / 32;
-        if words.len() <= word {
-            words.resize(word + 1, 0);
-        }
-        words[word] |= 1 << (number % 32);
-    }
+fn mask<I: Id>(set: &IdSet<I>) -> String {
+    let words = set.mask_words();
     let words: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
     words.join(",")
 }
@@ -124,9 +117,10 @@ mod tests {
 
     #[test]
     fn masks_are_as_the_kernel_writes_them() {
-        assert_eq!(mask([0, 1, 3].into_iter()), "0000000b");
-        assert_eq!(mask([0, 33].into_iter()), "00000002,00000001");
-        assert_eq!(mask(std::iter::empty()), "00000000");
+        let mask = |cpus: &[u32]| mask(&cpus.iter().map(|cpu| CpuId(*cpu)).collect::<IdSet<_>>());
+        assert_eq!(mask(&[0, 1, 3]), "0000000b");
+        assert_eq!(mask(&[0, 33]), "00000002,00000001");
+        assert_eq!(mask(&[]), "00000000");
     }
 
     #[test]

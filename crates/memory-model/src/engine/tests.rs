@@ -1,11 +1,19 @@
 use super::*;
 use crate::outcome::Effect;
+use crate::pipeline::flow::Flow;
 use crate::pipeline::x86::decode;
 
 mod again;
 mod elsewhere;
 mod interleaved;
 mod past_caches;
+
+impl Engine {
+    /// A vCPU begins a block whose flow is known.
+    pub(crate) fn block_of(&self, vcpu: usize, flow: &'static Flow) -> Step {
+        self.enter(vcpu).block(flow.instructions, Some(flow))
+    }
+}
 
 const MIB: u64 = 1 << 20;
 const MACHINE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100";
