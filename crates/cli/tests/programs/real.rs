@@ -49,7 +49,7 @@ fn threads_processes_and_signals_do_what_they_do() {
 fn a_program_is_told_the_cpus_of_the_machine_and_openmp_uses_them() {
     let Some(lab) = lab() else { return };
     let output = lab.run(&MACHINE, &[&lab.program("cpus")]);
-    let told = "0 1 2 3 on 0 of node 0\n3 on 3 of node 1\n";
+    let told = "0 1 2 3 on 0 of node 0\n3 on 3 of node 1\nin time\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), told);
     lab.as_ever(&[&lab.program("omp")]);
 }

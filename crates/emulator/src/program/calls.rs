@@ -232,9 +232,9 @@ impl Program {
         let now_ps = self.leaves(world, seat);
         let mut order = self.turns.order();
         order.schedule.allows(seat, &mask(address, bytes * 8), now_ps);
-        self.turns.moves(&mut order);
+        // Others may run first where it is now.
+        self.turns.give(&mut order);
         drop(order);
-        // It takes its turn where it is now.
         self.takes_turn(seat, Patience::Endless);
     }
 }

@@ -294,16 +294,8 @@ impl Turns {
         }
     }
 
-    /// The thread that has the turn is on another cpu now.
-    pub fn moves(&self, order: &mut Order) {
-        if let Some(seat) = order.turn.map(|turn| turn.seat) {
-            order.turn = order.schedule.turn_of(seat);
-            self.news.store(true, Relaxed);
-        }
-    }
-
     /// Gives the turn to whoever is next.
-    fn give(&self, order: &mut Order) {
+    pub fn give(&self, order: &mut Order) {
         self.news.store(false, Relaxed);
         self.given.fetch_add(1, Relaxed);
         order.turn = order.schedule.next();
