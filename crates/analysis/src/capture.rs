@@ -85,12 +85,14 @@ pub enum Remark {
     /// No sweep over sizes: caches are as reported, and what a hit takes is left out.
     NoSweep,
     /// A core's lines under way are what its reads reach by Little's law; how far it looks ahead
-    /// and one instruction a cycle are assumed.
+    /// and what it runs a cycle are assumed.
     CoreDerived {
         /// Lines under way.
         misses: u32,
         /// What one core reads, in GB/s.
         gb_per_s: f64,
+        /// Instructions a cycle.
+        per_cycle: u8,
     },
     /// What a core has under way is left out: no reads by one core alone, or no clock.
     NoCore,
@@ -139,9 +141,9 @@ pub fn capture(document: &Document) -> Captured {
     machine.access = access;
     remarks.extend(missing_latencies(&machine));
     let cache_latency_ns = caches::caches(&summary, &mut machine, &mut remarks);
-    let core = core::core(&summary, &machine, &mut remarks);
-    let transfers = transfers::transfers(&summary, &machine, &mut remarks);
     let loads = load::loads(&summary, &machine, &mut remarks);
+    let core = core::core(&summary, &machine, &loads, &mut remarks);
+    let transfers = transfers::transfers(&summary, &machine, &mut remarks);
     let tlb = tlb::tlb(&summary, &mut remarks);
     let figures = MachineFigures { machine, cache_latency_ns, core, tlb, transfers, loads };
     Captured { figures, chase, remarks }

@@ -138,6 +138,7 @@ impl<'a> Summary<'a> {
         let (tlbs, walks) = (tlb::tlbs(&cells), walk::page_walks(&cells));
         let reaches = |pattern, pages| tlb::reaches(&tlbs, pattern, pages);
         let curves = curve::curves(&cells, &run.machine, reaches);
+        let bandwidth = Bandwidths::of(&cells, &run.machine);
         let mut summary = Self {
             document,
             run,
@@ -149,8 +150,8 @@ impl<'a> Summary<'a> {
             walks,
             remote: remote::remote(&matrices, &run.machine),
             matrices,
-            bandwidth: Bandwidths::of(&cells, &run.machine),
-            loaded: loaded::loaded_curves(&cells),
+            loaded: loaded::loaded_curves(&cells, &bandwidth, &run.machine),
+            bandwidth,
             memory_peak: None,
             c2c: CoreToCore::of(&cells, &run.machine),
             proof: Proof::of(&cells),

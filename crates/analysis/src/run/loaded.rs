@@ -1,8 +1,12 @@
 //! Latency while the memory is busy.
 
-use numalab_record::{CellId, LoadedCell, Metric};
-use numalab_stats::{KNEE_FACTOR, Knee, LoadPoint, knee};
+use std::collections::BTreeSet;
 
+use numalab_record::{AccessPattern, CellId, LoadedCell, Metric, WorkerPlan};
+use numalab_stats::{KNEE_FACTOR, Knee, LoadPoint, knee};
+use numalab_topology::{CpuId, Machine};
+
+use super::bandwidth::{BandwidthRow, Bandwidths};
 use super::cell::{CellSummary, Figure};
 
 /// One throttle setting.
@@ -49,9 +53,9 @@ pub struct LoadedCurve<'a> {
     pub points: Vec<LoadedPoint>,
     /// The most traffic; `None` without a point under load.
     pub peak: Option<Peak>,
-    /// Where traffic is first within 5 % of the peak and latency is above
-    /// [`KNEE_FACTOR`] times that of the first point: more load only waits longer. `None` where
-    /// the load workers do not get so far, and where there is a [`Doubt`].
+    /// Where traffic is first within 5 % of the peak, if more load only waits longer there: latency
+    /// is above [`KNEE_FACTOR`] times that of the first point, or more cores move hardly more.
+    /// `None` where the load workers do not get so far, and where there is a [`Doubt`].
     pub saturation: Option<Peak>,
     /// The traffic at which latency first reaches [`KNEE_FACTOR`] times that of the first point;
     /// `None` too where there is a [`Doubt`].
@@ -67,7 +71,7 @@ impl LoadedCurve<'_> {
         is_same_but_kernel(self.cell, other.cell)
     }
 
-    fn find_ends(&mut self) {
+    fn find_ends(&mut self, bandwidths: &Bandwidths<'_>, machine: &Machine) {
         let traffic: Vec<Peak> = self
             .points
             .iter()
@@ -84,11 +88,40 @@ impl LoadedCurve<'_> {
         }
         self.knee = find_knee(&self.points);
         let most = self.peak.map_or(0.0, |peak| peak.gb_per_s);
-        let slow_ns = self.points.first().map(|point| KNEE_FACTOR * point.latency.median);
-        self.saturation = traffic.into_iter().find(|at| {
-            at.gb_per_s >= NEAR_PEAK * most && slow_ns.is_some_and(|slow| at.latency_ns >= slow)
-        });
+        let is_full = bandwidths.rows.iter().any(|row| self.is_the_most(row, machine));
+        let slow_ns = match self.points.first() {
+            _ if is_full => 0.0,
+            idle => idle.map_or(f64::INFINITY, |idle| KNEE_FACTOR * idle.latency.median),
+        };
+        self.saturation = traffic
+            .into_iter()
+            .find(|at| at.gb_per_s >= NEAR_PEAK * most && at.latency_ns >= slow_ns);
     }
+
+    /// Whether these workers, the load workers and other cores, move hardly more than the load
+    /// workers alone. The chaser then need not wait long: no core asks for more than it gets.
+    fn is_the_most(&self, row: &BandwidthRow<'_>, machine: &Machine) -> bool {
+        let (load, more) = (&self.cell.load, &row.cell.workers);
+        let is_same = row.cell.kernel == self.cell.kernel
+            && row.cell.pattern == AccessPattern::Sequential
+            && more.iter().all(|worker| worker.node == self.cell.chaser.node)
+            && cpus(load).is_subset(&cpus(more));
+        let alone = self.points.iter().map(LoadedPoint::bandwidth_gb_per_s).fold(0.0, f64::max);
+        let gain_if_idle = cores(more, machine) as f64 / cores(load, machine) as f64 - 1.0;
+        is_same
+            && row.figure.median / alone - 1.0 <= LEAST_GAIN * gain_if_idle
+            && gain_if_idle > 0.0
+    }
+}
+
+fn cpus(workers: &[WorkerPlan]) -> BTreeSet<CpuId> {
+    workers.iter().map(|worker| worker.cpu).collect()
+}
+
+/// Cores that they are on; a cpu of an unknown one is one.
+fn cores(workers: &[WorkerPlan], machine: &Machine) -> usize {
+    let core = |cpu: CpuId| machine.cpu(cpu).and_then(|cpu| cpu.core).unwrap_or(cpu.0);
+    cpus(workers).into_iter().map(core).collect::<BTreeSet<u32>>().len()
 }
 
 /// Why a loaded curve is not to be trusted.
@@ -111,10 +144,16 @@ const MOST_DISTURBED: f64 = 0.5;
 const IDLE_SLOWER: f64 = 1.1;
 /// Of the peak, what counts as reaching it.
 const NEAR_PEAK: f64 = 0.95;
+/// Of what more cores would bring if nothing limited them, what says that something does not.
+const LEAST_GAIN: f64 = 0.25;
 
 /// Every loaded curve of a run.
 #[must_use]
-pub fn loaded_curves<'a>(cells: &[CellSummary<'a>]) -> Vec<LoadedCurve<'a>> {
+pub fn loaded_curves<'a>(
+    cells: &[CellSummary<'a>],
+    bandwidths: &Bandwidths<'_>,
+    machine: &Machine,
+) -> Vec<LoadedCurve<'a>> {
     let mut curves: Vec<LoadedCurve<'a>> = Vec::new();
     for summary in cells {
         let (Some(cell), Some(latency)) = (summary.loaded(), summary.figure(Metric::Latency))
@@ -149,7 +188,7 @@ pub fn loaded_curves<'a>(cells: &[CellSummary<'a>]) -> Vec<LoadedCurve<'a>> {
     for curve in &mut curves {
         // No load comes first, then the longest pause.
         curve.points.sort_by_key(|point| point.delay.map(core::cmp::Reverse));
-        curve.find_ends();
+        curve.find_ends(bandwidths, machine);
     }
     curves
 }

@@ -31,9 +31,9 @@ fn sentence(remark: &Remark) -> String {
                             sizes are those that the system reports."
                 .to_owned()
         }
-        Remark::CoreDerived { misses, gb_per_s } => format!(
+        Remark::CoreDerived { misses, gb_per_s, per_cycle } => format!(
             "A core has {misses} lines under way: it reads {} GB/s alone, by Little's law. 512 \
-             instructions ahead and one a cycle are assumed.",
+             instructions ahead and {per_cycle} a cycle are assumed.",
             figure(*gb_per_s)
         ),
         Remark::NoCore => "Left out: what a core has under way, for lack of reads by one CPU \

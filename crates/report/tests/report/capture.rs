@@ -1,8 +1,9 @@
 //! Machine files out of runs whose truth is known.
 
-use numalab_analysis::capture::{MachineFigures, capture, curve_families};
+use numalab_analysis::capture::{Captured, MachineFigures, capture, curve_families};
 use numalab_analysis::machine::{Access, MachineComparison, MachineFigure};
 use numalab_analysis::run::Summary;
+use numalab_record::{Document, Experiment, Metric};
 use numalab_report::Report;
 use numalab_report::from::capture::sentences;
 use numalab_topology::NodeId;
@@ -65,6 +66,55 @@ fn a_surface_gives_a_curve_for_each_share_of_writes() {
             curve.points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1)
         );
     }
+}
+
+/// One cpu chases while the other reads 24.4 GB/s, as it does alone, and the chase never waits
+/// longer than 30 ns; what both read together.
+fn read_by_two(together_gb_per_s: f64) -> Captured {
+    let mut document = runs::one_node();
+    for cell in &mut document.cells {
+        let is_loaded = matches!(cell.cell.experiment, Experiment::Loaded(_));
+        let read = match cell.cell.id.0.as_str() {
+            "bandwidth/read/Sequential/cpu0-0/node0-0" => Some(24.4),
+            "bandwidth/read/Sequential/cpu0-1/node0-0" => Some(together_gb_per_s),
+            _ => None,
+        };
+        for sample in &mut cell.samples {
+            match sample.metric {
+                Metric::Latency if is_loaded => sample.value = 97.0 + (sample.value - 97.0) / 10.0,
+                _ => sample.value = read.unwrap_or(sample.value),
+            }
+        }
+    }
+    capture(&document)
+}
+
+#[test]
+fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long() {
+    let full = read_by_two(25.0);
+    let curve =
+        &full.figures.loads.first().expect("24.4 GB/s by one are all that there is").curves[0];
+    assert_near(curve.points.last().expect("points").0, 24_400.0);
+    let left = read_by_two(46.0);
+    assert!(left.figures.loads.is_empty());
+    // What a load takes longer beside 24.4 GB/s is 30 ns of lines under way: 11.5 of 64 bytes.
+    let misses = |of: &Captured| of.figures.core.expect("a core").misses;
+    let more = misses(&full) - misses(&left);
+    assert!((11..=12).contains(&more), "{more}");
+    let said = sentences(&left).join("\n");
+    assert!(said.contains("since 24.4 GB/s of traffic did not saturate it"), "{said}");
+}
+
+#[test]
+fn an_emulated_core_runs_as_many_instructions_a_cycle_as_dependent_adds() {
+    let mut document = runs::one_node();
+    let each_ns = |document: &Document| {
+        let captured = capture(document);
+        captured.figures.core.expect("a core").ns_per_instruction
+    };
+    let real_ns = each_ns(&document);
+    document.run.environment.facts.insert("time".into(), "each vCPU's own".into());
+    assert_near(each_ns(&document) / real_ns, 2.0);
 }
 
 #[test]
