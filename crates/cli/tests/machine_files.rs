@@ -83,6 +83,17 @@ fn a_result_that_is_slower_than_its_machine_file_is_exit_4() {
 }
 
 #[test]
+fn two_machine_files_are_compared_figure_by_figure() {
+    let Captured { file, .. } = &*CAPTURED;
+    let same = prints(&["compare", path(file), path(file), "--format", "csv"]);
+    assert!(same.contains("load latency from node"), "{same}");
+    assert!(same.lines().skip(1).all(|line| line.ends_with(",0")), "{same}");
+    let others = prints(&["compare", "x460", "graviton3", "--format", "csv"]);
+    let latency = "load latency from node 0 to node 0,ns,108,98,";
+    assert!(others.contains(latency), "{others}");
+}
+
+#[test]
 fn hwloc_and_firmware_tables_get_the_captured_figures() {
     let Captured { place, file, .. } = &*CAPTURED;
     let xml = prints(&["topology", "--topology", path(file), "--format", "hwloc-xml"]);

@@ -16,6 +16,7 @@ Examples:
                                                      results/good holds runs of --repeat
   numalab compare results/mine-1 results/mine-2      two runs of a study
   numalab compare captured.toml results/after        a machine file and a run: every figure, in %
+  numalab compare captured.toml replayed.toml        two machine files
   numalab compare before.txt after.txt               two files of numbers
   numalab compare before.log after.log --metric 'Time elapsed: {seconds} s'
   numalab compare --commands './old' './new'         alternated, in random order
@@ -28,8 +29,8 @@ change is shown and not judged. `numalab measure --repeat 5` keeps five runs in 
 Two files cannot show drift between them. --commands alternates the two, so prefer it.")]
 pub(crate) struct CompareArgs {
     /// Baseline and candidate: result directories, files of numbers or logs, or a machine file (or
-    /// the name of one that comes with numalab) and a result directory; with --baseline, one or
-    /// more result directories of the candidate
+    /// the name of one that comes with numalab) and a result directory or a second machine file;
+    /// with --baseline, one or more result directories of the candidate
     #[arg(value_name = "RESULT", required_unless_present_any = ["commands", "table"])]
     pub results: Vec<PathBuf>,
     /// Result directories of the baseline, or the directory that `measure --repeat` made

@@ -1,4 +1,4 @@
-//! A machine file and a run side by side.
+//! A machine file and a run, or another machine file, side by side.
 
 use std::path::Path;
 
@@ -22,14 +22,17 @@ pub(super) fn is_machine(path: &Path) -> bool {
     is_toml || (!path.exists() && is_known())
 }
 
-/// Prints every figure that either has, and fails if asked to where the run is worse.
+/// Prints every figure that either has, and fails if asked to where the second is worse.
 pub(super) fn run(args: &CompareArgs, file: &Path, result: &Path) -> Result<(), Failure> {
     refuse_metric(args)?;
     let margin = args.margin.unwrap_or(MARGIN);
     tolerance(margin)?;
     let name = file.display().to_string();
     let expected = figures_of(input::machine_file(&name)?);
-    let found = capture(&source::run_document(result)?).figures;
+    let found = match is_machine(result) {
+        true => figures_of(input::machine_file(&result.display().to_string())?),
+        false => capture(&source::run_document(result)?).figures,
+    };
     let compared = MachineComparison::of(&expected, &found, margin);
     output::show(&compared, args.format)?;
     fail_if(args.fail_if, compared.worse().next().is_some(), margin, &name)
