@@ -333,7 +333,7 @@ fn a_guest_like_the_epyc_7452_with_cxl_memory_finds_its_file() {
 
 #[test]
 fn a_guest_like_the_epyc_7763_finds_its_file() {
-    is_replayed_if_long(&Guest::new("epyc-7763-nps4", 16, 8192, "36M"));
+    is_replayed_if_long(&Guest::new("epyc-7763-nps4", 16, 12288, "36M"));
 }
 
 #[test]

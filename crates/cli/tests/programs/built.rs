@@ -17,6 +17,7 @@ pub(crate) fn built() -> Result<PathBuf, String> {
         ("children", "cc", "-g", "children"),
         ("cpus", "cc", "-g", "cpus"),
         ("omp", "cc", "-fopenmp", "omp"),
+        ("probes", "cc", "-g", "probes"),
         ("libnuma", "cc", "-g", "libnuma"),
         ("overlap", "cc", "-static", "overlap"),
         ("overlap", "aarch64-linux-gnu-gcc", "-static", "overlap-aarch64"),

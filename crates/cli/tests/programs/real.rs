@@ -55,6 +55,16 @@ fn a_program_is_told_the_cpus_of_the_machine_and_openmp_uses_them() {
 }
 
 #[test]
+fn a_worker_bound_to_the_cpu_of_the_thread_that_waits_for_it_has_the_machines_time() {
+    let Some(lab) = lab() else { return };
+    let output = lab.run(&MACHINE, &[&lab.program("probes"), "chase", "16"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let ns: f64 = text.trim().parse().expect("ns of a load");
+    // A few instructions of a nanosecond each; the emulator takes a hundred for a load.
+    assert!((1.0..10.0).contains(&ns), "{ns} ns");
+}
+
+#[test]
 fn sysbench_measures_the_time_of_the_machine_and_about_the_same_each_time() {
     let Some(lab) = lab() else { return };
     let words = ["sysbench", "mutex", "--threads=4", "--mutex-num=8", "--mutex-locks=200"];
