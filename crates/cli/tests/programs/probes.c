@@ -1,6 +1,7 @@
-// What one operation takes in ns: on this machine, and on a model of it.
+// Time per operation in ns, on a machine or on a model of it: the median of nine rounds.
 //
-//   probes NAME [SIZE|COUNT]     prints the median of nine rounds
+//   probes chase KIB | chains 2|4|8 | reads|writes|triads|updates THREADS | searches | sorts |
+//          products | counts BYTES-APART
 //
 // Each thread is bound to a CPU, and memory is on pages of 4 KiB.
 #define _GNU_SOURCE
