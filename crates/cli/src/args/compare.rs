@@ -16,7 +16,7 @@ Examples:
                                                      results/good holds runs of --repeat
   numalab compare results/mine-1 results/mine-2      two runs of a study
   numalab compare captured.toml results/after        a machine file and a run: every figure, in %
-  numalab compare captured.toml replayed.toml        two machine files
+  numalab compare captured.toml graviton3            two machine files
   numalab compare before.txt after.txt               two files of numbers
   numalab compare before.log after.log --metric 'Time elapsed: {seconds} s'
   numalab compare --commands './old' './new'         alternated, in random order
