@@ -84,11 +84,13 @@ pub enum Remark {
     },
     /// No sweep over sizes: caches are as reported, and what a hit takes is left out.
     NoSweep,
-    /// A core's lines under way are what its reads reach by Little's law; how far it looks ahead
-    /// and what it runs a cycle are assumed.
+    /// A core's outstanding lines are what its reads reach by Little's law; how many of them are
+    /// prefetched, how far it looks ahead, and what it runs a cycle are assumed.
     CoreDerived {
-        /// Lines under way.
-        misses: u32,
+        /// Outstanding lines, those included that are prefetched.
+        lines: u32,
+        /// Lines that are prefetched.
+        prefetch: u32,
         /// What one core reads, in GB/s.
         gb_per_s: f64,
         /// Instructions a cycle.

@@ -180,8 +180,9 @@ impl Elsewhere {
             (Line::Farther { takes_ps }, None) => {
                 issue_ps = pipeline.room_ps(issue_ps, went.instruction);
                 begin_ps = begin_ps.max(issue_ps);
-                pipeline.fill(went.line, begin_ps + takes_ps, went.instruction);
-                takes_ps
+                let left_ps = pipeline.left_ps(went.line, begin_ps, takes_ps, nearest_ps);
+                pipeline.fill(went.line, begin_ps + left_ps, went.instruction);
+                left_ps
             }
         };
         let done_ps = begin_ps + cost_ps;
@@ -198,7 +199,7 @@ impl Elsewhere {
         let (reached_ps, mut issue_ps, mut begin_ps) = self.reaches(&went);
         let pipeline = &mut self.pipeline;
         if let Written::Line { takes_ps } = written {
-            issue_ps = pipeline.room_ps(issue_ps, went.instruction);
+            issue_ps = pipeline.write_room_ps(issue_ps, went.instruction);
             begin_ps = begin_ps.max(issue_ps);
             pipeline.write(begin_ps + takes_ps);
         }

@@ -18,7 +18,6 @@ const LEAST_UNLOADED_NS: f64 = 1.0;
 
 mod check;
 mod error;
-
 pub use error::MachineError;
 
 /// A node and the guest-physical memory on it.
@@ -72,13 +71,16 @@ pub struct Core {
     pub instructions: u32,
     /// What an instruction takes that waits for nothing, in ns, 0.001 to 1000.
     pub ns_per_instruction: f64,
+    /// Lines that a prefetcher fetches ahead in a stream, 1 to 1024, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<u32>,
 }
 
 impl Core {
-    /// A core of today: the buffers of Intel's Golden Cove (Intel 64 and IA-32 Architectures
-    /// Optimization Reference Manual, 2.3), and four instructions a nanosecond, which is one a
-    /// cycle at 4 GHz: an assumption.
-    pub const TYPICAL: Self = Self { misses: 16, instructions: 512, ns_per_instruction: 0.25 };
+    /// The buffers of Intel's Golden Cove (Intel 64 and IA-32 Architectures Optimization Reference
+    /// Manual, 2.3), and one instruction a cycle at 4 GHz: an assumption.
+    pub const TYPICAL: Self =
+        Self { misses: 16, instructions: 512, ns_per_instruction: 0.25, prefetch: None };
 }
 
 /// Bits of an address within a page: 4 KiB, 2 MiB, 1 GiB.

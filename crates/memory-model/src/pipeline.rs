@@ -10,17 +10,19 @@
 //! Addresses are followed through registers, as the block's instructions say ([`flow`]), not
 //! through memory: an address that was stored and loaded again counts as known when that load
 //! ends. Branches are taken to be predicted. Stores past the caches wait for nothing but a fill
-//! buffer ([`combining`]).
+//! buffer ([`combining`]). Lines of sequential streams can be asked for ahead ([`streams`]).
 
 pub mod aarch64;
 pub mod combining;
 pub mod flow;
+mod streams;
 pub mod x86;
 
 use alloc::vec;
 use alloc::vec::Vec;
 use combining::{Combining, Piece};
 use flow::{Accessor, Flow, LOADS, Late, REGISTERS, Sources};
+use streams::Streams;
 
 use crate::machine::Core;
 
@@ -53,6 +55,8 @@ pub struct Pipeline {
     fills: Vec<Fill>,
     /// Stores past the caches, which take fill buffers as well.
     combining: Combining,
+    /// Where lines are fetched ahead.
+    streams: Option<Streams>,
     /// When each walker of page tables is free.
     walkers: Vec<u64>,
 }
@@ -71,6 +75,7 @@ impl Pipeline {
             stops_at: u64::MAX,
             fills: Vec::new(),
             combining: Combining::new(core.misses),
+            streams: core.prefetch.map(Streams::new),
             walkers: vec![0; walkers as usize],
         }
     }
@@ -176,16 +181,35 @@ impl Pipeline {
     /// When a miss that could begin at `now_ps` finds a fill buffer, and the instructions before
     /// it a place in the reorder buffer.
     pub fn room_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
+        self.room_of(self.core.misses, now_ps, instruction)
+    }
+
+    /// The same for a store past the caches, which may take what the prefetcher has as well.
+    pub fn write_room_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
+        let most = self.core.misses + self.core.prefetch.unwrap_or(0);
+        self.room_of(most, now_ps, instruction)
+    }
+
+    fn room_of(&mut self, most: u32, now_ps: u64, instruction: u64) -> u64 {
         let now_ps = self.looked_ahead(now_ps, instruction);
         self.fills.retain(|fill| fill.done_ps > now_ps);
         let taken = self.fills.len() + self.combining.under_way(now_ps);
-        if taken < self.core.misses as usize {
+        if taken < most as usize {
             return now_ps;
         }
         let first = self.fills.iter().enumerate().min_by_key(|(_, fill)| fill.done_ps);
         let (first, done_ps) = first.map_or((0, u64::MAX), |(at, fill)| (at, fill.done_ps));
         let written_ps = self.combining.first_before(done_ps);
         written_ps.unwrap_or_else(|| self.fills.swap_remove(first).done_ps)
+    }
+
+    /// What of `takes_ps` is left of a miss that begins at `now_ps`: its line may have been asked for
+    /// before, as that of a stream. Never less than a hit of the nearest cache.
+    #[inline]
+    pub fn left_ps(&mut self, line: u64, now_ps: u64, takes_ps: u64, nearest_ps: u64) -> u64 {
+        let Some(streams) = &mut self.streams else { return takes_ps };
+        let ahead_ps = now_ps - streams.asked_ps(line, now_ps);
+        takes_ps.saturating_sub(ahead_ps).max(nearest_ps)
     }
 
     /// When a walk of page tables ends that could begin at `now_ps` and takes this long; at once if it
@@ -303,7 +327,8 @@ impl Pipeline {
 mod tests {
     use super::*;
 
-    const CORE: Core = Core { misses: 4, instructions: 100, ns_per_instruction: 1.0 };
+    const CORE: Core =
+        Core { misses: 4, instructions: 100, ns_per_instruction: 1.0, prefetch: None };
 
     fn flow(block: &[&[u8]]) -> Option<&'static Flow> {
         let operands = block.iter().map(|bytes| x86::decode(bytes));

@@ -68,7 +68,7 @@ fn this_machine_captured_is_the_one_that_a_guest_like_it_captures() {
     let like = ["--emulate-like", file, "--cpus", &cpus, "--memory", &memory];
     let Some(answer) = lab.guest(&like, &script("8s")) else { return };
     println!("{}", answer.text);
-    // A core has as many lines under way for stores past the caches as for loads: alone it may not
+    // A core has as many outstanding lines for non-temporal stores as for loads: alone it may not
     // reach the peak of these stores.
     is_the_same(&given, &read_file(&answer.text).expect("a machine file"), 0.25);
 }

@@ -127,9 +127,12 @@ impl Active<'_> {
                 missed = level.is_none();
                 issue_ps = pipeline.room_ps(issue_ps, instruction);
                 begin_ps = begin_ps.max(issue_ps);
-                let costs = self.past_nearest(access, begin_ps, target, level);
-                self.fills(line, begin_ps + costs.0, instruction);
-                costs
+                let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
+                let pipeline = self.state.pipeline.as_mut();
+                let left_ps = pipeline
+                    .map_or(takes_ps, |of| of.left_ps(line, begin_ps, takes_ps, nearest_ps));
+                self.fills(line, begin_ps + left_ps, instruction);
+                (left_ps, queue_ps)
             }
         };
         let done_ps = begin_ps + cost_ps;

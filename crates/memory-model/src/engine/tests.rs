@@ -7,6 +7,7 @@ mod again;
 mod elsewhere;
 mod interleaved;
 mod past_caches;
+mod prefetch;
 
 impl Engine {
     /// A vCPU begins a block whose flow is known.

@@ -197,6 +197,7 @@ fn check_tlb_part(part: &TlbPart) -> Result<(), MachineError> {
 fn check_core(core: &Core) -> Result<(), MachineError> {
     count("misses at a time", core.misses as usize, 1024)?;
     count("instructions looked ahead", core.instructions as usize, 65_536)?;
+    count("lines fetched ahead", core.prefetch.map_or(1, |lines| lines as usize), 1024)?;
     let ns = core.ns_per_instruction;
     let (field, most) = ("core ns_per_instruction", 1000.0);
     if ns >= 0.001 {

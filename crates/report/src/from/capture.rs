@@ -31,9 +31,10 @@ fn sentence(remark: &Remark) -> String {
                             sizes are those that the system reports."
                 .to_owned()
         }
-        Remark::CoreDerived { misses, gb_per_s, per_cycle } => format!(
-            "A core has {misses} lines under way: it reads {} GB/s alone, by Little's law. 512 \
-             instructions ahead and {per_cycle} a cycle are assumed.",
+        Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle } => format!(
+            "A core has {lines} outstanding lines: it reads {} GB/s alone, by Little's law. That \
+             {prefetch} of them are prefetched, 512 instructions ahead and an IPC of {per_cycle} \
+             are assumed.",
             figure(*gb_per_s)
         ),
         Remark::NoCore => "Left out: what a core has under way, for lack of reads by one CPU \

@@ -44,7 +44,7 @@ fn a_machine_file_has_what_the_run_measured_and_says_what_it_lacks() {
     for words in [
         "Latencies are of random access over 512M, thp pages.",
         "Left out: load on node 1, not measured (numalab loaded --surface).",
-        "lines under way: it reads",
+        "outstanding lines: it reads",
         "Left out: the TLB",
     ] {
         assert!(said.contains(words), "no `{words}` in {said}");
@@ -97,9 +97,12 @@ fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long(
     assert_near(curve.points.last().expect("points").0, 24_400.0);
     let left = read_by_two(46.0);
     assert!(left.figures.loads.is_empty());
-    // What a load takes longer beside 24.4 GB/s is 30 ns of lines under way: 11.5 of 64 bytes.
-    let misses = |of: &Captured| of.figures.core.expect("a core").misses;
-    let more = misses(&full) - misses(&left);
+    // What a load takes longer beside 24.4 GB/s is 30 ns of outstanding lines: 11.5 of 64 bytes.
+    let lines = |of: &Captured| {
+        let core = of.figures.core.expect("a core");
+        core.misses + core.prefetch.expect("some are prefetched")
+    };
+    let more = lines(&full) - lines(&left);
     assert!((11..=12).contains(&more), "{more}");
     let said = sentences(&left).join("\n");
     assert!(said.contains("since 24.4 GB/s of traffic did not saturate it"), "{said}");
