@@ -171,18 +171,30 @@ fn distances(guest: &Guest, arguments: &mut Vec<String>) {
 fn heterogeneous_memory(guest: &Guest, arguments: &mut Vec<String>) {
     add(arguments, "-machine", "hmat=on".to_owned());
     let told = guest.access.iter().filter(|((_, target), _)| !guest.nodes[*target].cxl);
+    let step_mb_s = bandwidth_step(told.clone().map(|(_, access)| access));
     for (&(initiator, target), access) in told {
-        for (kind, value) in attributes(access) {
+        for (kind, value) in attributes(access, step_mb_s) {
             let pair = format!("hmat-lb,initiator={initiator},target={target},hierarchy=memory");
             add(arguments, "-numa", format!("{pair},data-type={kind}{value}"));
         }
     }
 }
 
+/// Bandwidths are whole numbers of so many 10^6 bytes a second, at most 65535 of them: HMAT's entries have
+/// 16 bits, and QEMU refuses what does not fit (`hw/core/numa.c`, `parse_numa_hmat_lb`).
+fn bandwidth_step<'a>(all: impl Iterator<Item = &'a AccessAttributes>) -> u64 {
+    let both = all.flat_map(|of| [of.read_bandwidth_mb_per_s, of.write_bandwidth_mb_per_s]);
+    let bits = u64::BITS - both.flatten().max().unwrap_or(0).leading_zeros();
+    1 << bits.saturating_sub(u16::BITS)
+}
+
 /// The attributes of one pair by QEMU's names.
-fn attributes(access: &AccessAttributes) -> Vec<(String, String)> {
+fn attributes(access: &AccessAttributes, step_mb_s: u64) -> Vec<(String, String)> {
     let nanoseconds = |ps| guest::nanoseconds(ps).map(|ns| format!(",latency={ns}"));
-    let megabytes = |mb: Option<u64>| mb.filter(|&mb| mb > 0).map(|mb| format!(",bandwidth={mb}M"));
+    let megabytes = |mb: Option<u64>| {
+        let mb = mb.filter(|&mb| mb > 0)?;
+        Some(format!(",bandwidth={}M", (mb / step_mb_s).max(1) * step_mb_s))
+    };
     let latency = (nanoseconds(access.read_latency_ps), nanoseconds(access.write_latency_ps));
     let bandwidth =
         (megabytes(access.read_bandwidth_mb_per_s), megabytes(access.write_bandwidth_mb_per_s));

@@ -242,6 +242,30 @@ fn qemu_is_given_memory_side_caches_only_where_it_takes_them() {
 }
 
 #[test]
+fn qemu_is_given_bandwidths_that_fit_its_sixteen_bits() {
+    if !has("qemu-system-x86_64", "qemu-system-x86") {
+        return;
+    }
+    // A wide memory and a narrow one, as they are measured.
+    for (name, wide, narrow) in [("one", 67_243, 77_441), ("many", 1_477_443, 3)] {
+        let mut machine = own_machines::memory_only();
+        for access in &mut machine.access {
+            access.read_bandwidth_mb_per_s = Some(wide);
+            access.write_bandwidth_mb_per_s = Some(narrow);
+        }
+        let arguments = qemu::write(&machine, &HostPlacement::default()).unwrap().output;
+        let given = arguments.iter().find_map(|word| word.split_once("data-type=read-bandwidth,"));
+        let mb = given.unwrap().1.trim_start_matches("bandwidth=").trim_end_matches('M');
+        let off = mb.parse::<u64>().unwrap() as f64 / wide as f64;
+        assert!((0.9999..=1.0).contains(&off), "{name}: {mb}");
+        let mut command = Command::new("qemu-system-x86_64");
+        command.args(["-machine", "q35", "-accel", "tcg", "-nodefaults", "-display", "none", "-S"]);
+        command.args(["-monitor", "stdio"]).args(&arguments);
+        run(name, &mut command, "quit\n");
+    }
+}
+
+#[test]
 fn libvirt_schema_accepts_our_domains() {
     if !has("virt-xml-validate", "libvirt-clients") || !has("xmllint", "libxml2-utils") {
         return;
