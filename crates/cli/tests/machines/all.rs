@@ -84,6 +84,8 @@ fn own() -> Vec<(String, Machine)> {
     let example = machine_toml::read(machine_toml::EXAMPLE).expect("the example");
     machines.push(("the example".to_owned(), example));
     machines.push(("cpus of no node".to_owned(), without_a_home()));
+    let dies = UniformMachine { l3_groups: 4, ..shape((8, 1, 2)) };
+    machines.push(("two L3 groups in a package".to_owned(), dies.build().expect("uniform")));
     let tiers = tiers::parse("512M@100ns,256M@300ns").expect("tiers");
     machines.push(("a CXL device".to_owned(), tiers.cxl_machine(4).expect("a machine")));
     machines.push(("something of everything".to_owned(), rich()));
