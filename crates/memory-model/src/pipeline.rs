@@ -10,7 +10,7 @@
 //! Addresses are followed through registers, as the block's instructions say ([`flow`]), not
 //! through memory: an address that was stored and loaded again counts as known when that load
 //! ends. Branches are taken to be predicted. Stores past the caches wait for nothing but a fill
-//! buffer ([`combining`]). Lines of sequential streams can be asked for ahead ([`streams`]).
+//! buffer ([`combining`]). Lines of sequential streams can be asked for ahead (`streams`).
 
 pub mod aarch64;
 pub mod combining;
