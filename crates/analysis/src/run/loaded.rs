@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use numalab_record::{AccessPattern, CellId, LoadedCell, Metric, WorkerPlan};
 use numalab_stats::{KNEE_FACTOR, Knee, LoadPoint, knee};
-use numalab_topology::{CpuId, Machine};
+use numalab_topology::{CpuId, CpuSet, Machine};
 
 use super::bandwidth::{BandwidthRow, Bandwidths};
 use super::cell::{CellSummary, Figure};
@@ -101,27 +101,25 @@ impl LoadedCurve<'_> {
     /// Whether these workers, the load workers and other cores, move hardly more than the load
     /// workers alone. The chaser then need not wait long: no core asks for more than it gets.
     fn is_the_most(&self, row: &BandwidthRow<'_>, machine: &Machine) -> bool {
-        let (load, more) = (&self.cell.load, &row.cell.workers);
+        let cpus = |workers: &[WorkerPlan]| workers.iter().map(|of| of.cpu).collect::<CpuSet>();
+        let (load, more) = (cpus(&self.cell.load), cpus(&row.cell.workers));
         let is_same = row.cell.kernel == self.cell.kernel
             && row.cell.pattern == AccessPattern::Sequential
-            && more.iter().all(|worker| worker.node == self.cell.chaser.node)
-            && cpus(load).is_subset(&cpus(more));
+            && row.cell.workers.iter().all(|worker| worker.node == self.cell.chaser.node);
+        if !is_same || load.is_empty() || !load.is_subset(&more) {
+            return false;
+        }
         let alone = self.points.iter().map(LoadedPoint::bandwidth_gb_per_s).fold(0.0, f64::max);
-        let gain_if_idle = cores(more, machine) as f64 / cores(load, machine) as f64 - 1.0;
-        is_same
-            && row.figure.median / alone - 1.0 <= LEAST_GAIN * gain_if_idle
-            && gain_if_idle > 0.0
+        let gain = row.figure.median / alone - 1.0;
+        let gain_if_idle = cores(&more, machine) as f64 / cores(&load, machine) as f64 - 1.0;
+        gain_if_idle > 0.0 && gain <= LEAST_GAIN * gain_if_idle
     }
 }
 
-fn cpus(workers: &[WorkerPlan]) -> BTreeSet<CpuId> {
-    workers.iter().map(|worker| worker.cpu).collect()
-}
-
-/// Cores that they are on; a cpu of an unknown one is one.
-fn cores(workers: &[WorkerPlan], machine: &Machine) -> usize {
+/// Cores of cpus; a cpu of an unknown one is one.
+fn cores(cpus: &CpuSet, machine: &Machine) -> usize {
     let core = |cpu: CpuId| machine.cpu(cpu).and_then(|cpu| cpu.core).unwrap_or(cpu.0);
-    cpus(workers).into_iter().map(core).collect::<BTreeSet<u32>>().len()
+    cpus.iter().map(core).collect::<BTreeSet<u32>>().len()
 }
 
 /// Why a loaded curve is not to be trusted.

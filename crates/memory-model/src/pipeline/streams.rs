@@ -73,7 +73,7 @@ impl Stream {
     #[inline]
     fn goes_on(&self, line: u64) -> bool {
         let step = line.wrapping_sub(self.last).cast_signed();
-        step == self.step || (self.step == 0 && step.unsigned_abs() == 1)
+        if self.step == 0 { step.unsigned_abs() == 1 } else { step == self.step }
     }
 
     /// Its next line is missed; when that was asked for.
@@ -129,5 +129,11 @@ mod tests {
             word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             assert_eq!(streams.asked_ps(word >> 20, now_ps), now_ps);
         }
+    }
+
+    #[test]
+    fn a_line_that_is_missed_again_and_again_is_no_stream() {
+        let mut streams = Streams::new(4);
+        assert!((0..20).all(|now_ps| streams.asked_ps(7, now_ps) == now_ps));
     }
 }
