@@ -46,13 +46,9 @@ pub(super) fn core(
     let per_cycle = if is_emulated(summary) { 1 } else { PER_CYCLE };
     remarks.push(Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle });
     let ns_per_instruction = 1.0 / (clock_ghz * f64::from(per_cycle));
-    let prefetched = (prefetch > 0).then_some(prefetch);
-    Some(Core {
-        misses: lines - prefetch,
-        prefetch: prefetched,
-        ns_per_instruction,
-        ..Core::TYPICAL
-    })
+    let misses = lines - prefetch;
+    let prefetch = (prefetch > 0).then_some(prefetch);
+    Some(Core { misses, prefetch, ns_per_instruction, ..Core::TYPICAL })
 }
 
 /// Whether the core is one of the memory emulator's, to which the dependent adds that tell its clock

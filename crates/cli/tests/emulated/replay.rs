@@ -94,7 +94,7 @@ fn latency_ns(machine: &Machine, from: NodeId, to: NodeId) -> f64 {
 }
 
 fn latencies(given: &MachineFile, found: &MachineFile) {
-    for access in &found.machine.access {
+    for access in &given.machine.access {
         let (from, to) = (access.initiator, access.target);
         let [idle, found] = [given, found].map(|of| latency_ns(&of.machine, from, to));
         // What a chase itself asks of memory, a line each time: on a narrow one it shows.

@@ -78,6 +78,13 @@ fn a_line_leaves_the_caches_of_all_vcpus_that_are_known_to_have_it() {
     assert_eq!(written(&engine), 2);
 }
 
+/// A model of the machine of such a file.
+pub fn engine_of_file(machine: &str) -> Engine {
+    let arguments = ["mode=virtual", "machine=it"];
+    let arguments = Arguments::parse(arguments, |_| Ok(machine.to_owned())).unwrap();
+    Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
+}
+
 /// What a vCPU writes in 10^6 bytes a second by this instruction, on memory with curves.
 fn written_mb_s(instruction: &[u8], writes: &str) -> f64 {
     let machine = format!(
@@ -87,10 +94,7 @@ fn written_mb_s(instruction: &[u8], writes: &str) -> f64 {
         "node_load":[[{{"writes_percent":0,"points":[[0,100],[9000,300]]}},{writes}]],
         "caches":[{{"level":1,"size_bytes":32768,"ways":8,"line_bytes":64,"scope":"cpu"}}]}}"#
     );
-    let arguments = ["mode=virtual", "machine=it"];
-    let arguments = Arguments::parse(arguments, |_| Ok(machine.clone())).unwrap();
-    let engine =
-        Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO);
+    let engine = engine_of_file(&machine);
     let halves = |from: u64, to: u64| (from..to).map(|half| half % (2 * MIB));
     stores(&engine, instruction, halves(0, 60_000));
     let begin_ps = engine.time_ps(0);

@@ -1,5 +1,6 @@
 //! Streams whose lines are fetched ahead of a core that looks ahead by no more than two of them.
 
+use super::past_caches::engine_of_file;
 use super::*;
 
 /// ns a line, of loads that wait for nothing, each with fifteen instructions behind it.
@@ -11,10 +12,7 @@ fn line_ns(prefetch: &str, step: u64) -> f64 {
         "core":{{"misses":16,"instructions":32,"ns_per_instruction":1.0{prefetch}}},
         "caches":[{{"level":1,"size_bytes":32768,"ways":8,"line_bytes":64,"scope":"cpu"}}]}}"#
     );
-    let arguments = ["mode=virtual", "machine=it"];
-    let arguments = Arguments::parse(arguments, |_| Ok(machine.clone())).unwrap();
-    let engine =
-        Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO);
+    let engine = engine_of_file(&machine);
     let mut code = [COUNT; 16];
     code[0] = READ;
     let block = block_of(&code);
