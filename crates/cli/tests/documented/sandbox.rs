@@ -45,8 +45,22 @@ impl Sandbox {
             .expect("QEMU starts");
         let sandbox = Self { directory, children: [process, qemu], port };
         sandbox.write_inputs();
+        sandbox.fetch_qemu();
         sandbox.measure();
         sandbox
+    }
+
+    /// Where the distribution's QEMU is too old for the emulator, a newer one is unpacked into the
+    /// cache, as the documents say.
+    fn fetch_qemu(&self) {
+        for arch in ["x86_64", "aarch64"] {
+            let guest =
+                format!("numalab guest run --arch {arch} --emulate 2 --emulate-latency 100");
+            let plan = self.run(&format!("{guest} --dry-run"));
+            if String::from_utf8_lossy(&plan.stderr).contains("--fetch-qemu") {
+                self.sh(&format!("numalab guest image --fetch-qemu --arch {arch}"));
+            }
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {

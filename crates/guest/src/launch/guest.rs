@@ -13,9 +13,14 @@ use super::failure::GuestError;
 use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
 use crate::emulator::{MemoryEmulator, OLDEST_PROVEN};
-use crate::qemu::{Accelerator, AcceleratorChoice, AcceleratorKind, Qemu, QemuHazard, QemuNeeds};
+use crate::qemu::{
+    Accelerator, AcceleratorChoice, AcceleratorKind, Qemu, QemuHazard, QemuNeeds, Version,
+};
 use crate::qmp::PinPlan;
 use numalab_image::{Architecture, BootFiles, DiskFormat};
+
+/// The first QEMU with CXL devices of volatile memory (`volatile-memdev`).
+const VOLATILE_CXL: Version = Version::new(8, 1, 0);
 
 /// What a guest is.
 #[derive(Clone, Debug, Default)]
@@ -108,9 +113,13 @@ impl Guest {
         let architecture = self.architecture;
         let cpus = self.machine.online_cpus().len();
         let emulator = self.memory_emulator.as_ref();
-        let needs = emulator.map_or(QemuNeeds { architecture, ..QemuNeeds::default() }, |own| {
-            own.mode.needs(architecture, cpus)
-        });
+        let mut needs = emulator
+            .map_or(QemuNeeds { architecture, ..QemuNeeds::default() }, |own| {
+                own.mode.needs(architecture, cpus)
+            });
+        if self.machine.has_cxl() {
+            needs.least_version = needs.least_version.max(Some(VOLATILE_CXL));
+        }
         match board::needs_firmware(architecture, &self.machine) {
             true => QemuNeeds { firmware: true, least_version: Some(OLDEST_PROVEN), ..needs },
             false => needs,
@@ -302,5 +311,15 @@ mod tests {
             assert!(!needs(Architecture::X86_64, machine).firmware);
         }
         assert!(!needs(Architecture::Aarch64, &plain).firmware);
+    }
+
+    #[test]
+    fn a_guest_with_cxl_memory_needs_a_qemu_that_has_such_devices() {
+        let memory = |cxl| Node { online: true, memory_bytes: 1 << 30, cxl, ..Node::default() };
+        let machine = Machine { nodes: vec![memory(false), memory(true)], ..Machine::default() };
+        let mut guest = Guest { machine, ..Guest::default() };
+        assert_eq!(guest.qemu_needs().least_version, Some(VOLATILE_CXL));
+        guest.machine.nodes[1].cxl = false;
+        assert_eq!(guest.qemu_needs().least_version, None);
     }
 }
