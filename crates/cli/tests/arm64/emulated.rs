@@ -1,7 +1,7 @@
 //! A guest for aarch64 that boots through UEFI firmware, and whose memory costs what its HMAT says.
 
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -76,8 +76,8 @@ fn look() -> Option<Found> {
 }
 
 fn found() -> Option<&'static Found> {
-    static FOUND: OnceLock<Option<Found>> = OnceLock::new();
-    FOUND.get_or_init(look).as_ref()
+    static FOUND: LazyLock<Option<Found>> = LazyLock::new(look);
+    FOUND.as_ref()
 }
 
 #[test]

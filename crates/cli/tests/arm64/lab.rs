@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -146,6 +146,6 @@ fn boot() -> Option<Booted> {
 
 /// The guest, booted by the first test that asks.
 pub fn booted() -> Option<&'static Booted> {
-    static BOOTED: OnceLock<Option<Booted>> = OnceLock::new();
-    BOOTED.get_or_init(boot).as_ref()
+    static BOOTED: LazyLock<Option<Booted>> = LazyLock::new(boot);
+    BOOTED.as_ref()
 }

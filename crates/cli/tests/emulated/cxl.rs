@@ -1,7 +1,7 @@
 //! A guest with a CXL device, booted once: Linux finds it, brings its memory online as a node,
 //! and moves pages between it and the machine's own.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::lab::{Answer, Lab, assert_near, rounds};
 use crate::tiers::probed;
@@ -39,8 +39,9 @@ numalab knobs run numa_balancing=2 -- \\
 
 /// The guest, booted by the first test that asks.
 fn booted() -> Option<&'static Answer> {
-    static BOOTED: OnceLock<Option<Answer>> = OnceLock::new();
-    BOOTED.get_or_init(|| Lab::open().guest(&ARGUMENTS, SCRIPT)).as_ref()
+    static BOOTED: LazyLock<Option<Answer>> =
+        LazyLock::new(|| Lab::open().guest(&ARGUMENTS, SCRIPT));
+    BOOTED.as_ref()
 }
 
 #[test]

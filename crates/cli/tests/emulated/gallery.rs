@@ -11,7 +11,7 @@ use numalab_formats::machine_toml::{MachineFile, read_file, scaled};
 use numalab_formats::memory_emulator::Curve;
 use numalab_topology::{Cpu, CpuId, Machine, NodeId};
 
-use crate::lab::{Answer, Lab, assert_near, not_run};
+use crate::lab::{Answer, Lab, assert_near, is_long, is_long_or_not_run};
 use crate::surface::{Surface, points};
 
 const LINE_BYTES: f64 = 64.0;
@@ -207,10 +207,6 @@ fn loaded_nodes(guest: &Guest) -> impl Iterator<Item = NodeId> {
     nodes.filter(|node| node.id == NodeId(0) || node.cpus.is_empty()).map(|node| node.id)
 }
 
-fn is_long() -> bool {
-    std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1")
-}
-
 /// Boots it, measures, compares.
 fn is_replayed(guest: &Guest) {
     let lab = Lab::open();
@@ -237,9 +233,8 @@ fn is_replayed(guest: &Guest) {
 
 /// The same where there is time for it.
 fn is_replayed_if_long(guest: &Guest) {
-    match is_long() {
-        true => is_replayed(guest),
-        false => not_run(&format!("a guest like {}, without NUMALAB_LONG=1", guest.name)),
+    if is_long_or_not_run(&format!("a guest like {}", guest.name)) {
+        is_replayed(guest);
     }
 }
 

@@ -1,7 +1,7 @@
 //! One guest of four nodes, booted once and looked at by many tests: distances
 //! 10/12/20/22, local memory at 100 ns, 1 GB/s for each node's memory, an L1 of 32 KiB.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::lab::{Answer, Lab};
 
@@ -38,8 +38,8 @@ pub struct Booted {
 
 /// The guest, booted by the first test that asks.
 pub fn booted() -> Option<&'static Booted> {
-    static BOOTED: OnceLock<Option<Booted>> = OnceLock::new();
-    BOOTED.get_or_init(|| boot(&[])).as_ref()
+    static BOOTED: LazyLock<Option<Booted>> = LazyLock::new(|| boot(&[]));
+    BOOTED.as_ref()
 }
 
 /// The guest with further arguments.

@@ -76,6 +76,24 @@ impl Drop for Turn {
     }
 }
 
+/// `NUMALAB_LONG=1`
+pub fn is_long() -> bool {
+    std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1")
+}
+
+/// Whether it is; if not, that what only such a run does was not run.
+pub fn is_long_or_not_run(what: &str) -> bool {
+    if !is_long() {
+        not_run(&format!("{what}, without NUMALAB_LONG=1"));
+    }
+    is_long()
+}
+
+/// How long a guest may take.
+fn limit() -> &'static str {
+    if is_long() { "3h" } else { "15m" }
+}
+
 /// A directory of our own.
 pub struct Lab {
     pub directory: TempDir,
@@ -109,7 +127,7 @@ impl Lab {
         let chase = programs().placed_chase.to_str().expect("UTF-8");
         let script = format!("set -e\n{}", script.replace("CHASE", chase));
         let mut words = vec!["guest", "run", "--with", "numactl", "--with", chase];
-        words.extend(["--timeout", "30m"]);
+        words.extend(["--timeout", limit()]);
         words.extend(arguments);
         words.extend(["--", "sh", "-c", &script]);
         let mut output = self.numalab(&words);

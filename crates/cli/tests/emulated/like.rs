@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::lab::{Answer, Lab, assert_near};
+use crate::lab::{Answer, Lab, assert_near, is_long_or_not_run};
 
 const LOCAL_NS: f64 = 108.0;
 const REMOTE_NS: f64 = 222.0;
@@ -119,7 +119,7 @@ parts = [
 
 #[test]
 fn a_page_walk_costs_what_the_node_of_its_tables_is_away() {
-    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
+    if !is_long_or_not_run("page walks in a guest") {
         return;
     }
     let lab = Lab::open();

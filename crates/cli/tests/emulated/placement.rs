@@ -1,7 +1,7 @@
 //! Where memory lies, and what it costs there.
 
 use crate::guest::{DISTANCES, LOCAL_NS, NODE_BANDWIDTH, boot, booted};
-use crate::lab::{assert_near, not_run, rounds};
+use crate::lab::{assert_near, is_long_or_not_run, not_run, rounds};
 
 /// What a load from a node costs a cpu of node 0.
 fn from_node_0(node: usize) -> f64 {
@@ -79,8 +79,7 @@ fn assert_weights(part: &[&str]) {
 
 #[test]
 fn the_kernel_of_the_backports_has_weights() {
-    if std::env::var_os("NUMALAB_LONG").is_none() {
-        not_run("a boot of the backports' kernel; NUMALAB_LONG=1 runs it");
+    if !is_long_or_not_run("a boot of the backports' kernel") {
         return;
     }
     let Some(booted) = boot(&["--kernel", "backports"]) else { return };

@@ -5,7 +5,7 @@ use numalab_formats::machine_toml::{MachineFile, read_file};
 use numalab_formats::memory_emulator::Curve;
 use numalab_topology::{CacheKind, Machine, NodeId};
 
-use crate::lab::{Lab, assert_near, not_run};
+use crate::lab::{Lab, assert_near, is_long_or_not_run};
 use crate::surface::{FILE as GIVEN, Point, Surface};
 
 /// Sizes that a sweep steps over: a cache ends within one of them.
@@ -19,17 +19,9 @@ numalab machine capture --quick --pages thp --seed 1 --budget {budget} -q"
     )
 }
 
-fn not_run_here() -> bool {
-    let is_long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
-    if !is_long {
-        not_run("a machine captured in a guest, without NUMALAB_LONG=1");
-    }
-    !is_long
-}
-
 #[test]
 fn a_machine_captured_in_a_guest_is_the_one_of_its_file() {
-    if not_run_here() {
+    if !is_long_or_not_run("a machine captured in a guest") {
         return;
     }
     let lab = Lab::open();
@@ -47,7 +39,7 @@ fn a_machine_captured_in_a_guest_is_the_one_of_its_file() {
 
 #[test]
 fn this_machine_captured_is_the_one_that_a_guest_like_it_captures() {
-    if not_run_here() {
+    if !is_long_or_not_run("this machine, replayed") {
         return;
     }
     // Both turns: no guest disturbs what is measured.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use numalab_formats::machine_toml::read_file;
 use numalab_formats::memory_emulator::Curve;
 
-use crate::lab::{Answer, Lab, assert_near};
+use crate::lab::{Answer, Lab, assert_near, is_long_or_not_run};
 
 /// From this part of the peak on, latency hangs on who asks for more, and only the peak is judged.
 const SATURATED: f64 = 0.97;
@@ -175,8 +175,7 @@ fn half_reads_and_half_stores_past_the_caches_lie_on_the_surface() {
 
 #[test]
 fn every_kernel_lies_on_the_surface() {
-    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
-        println!("NOT RUN: the surface of five more kernels, without NUMALAB_LONG=1");
+    if !is_long_or_not_run("the surface of five more kernels") {
         return;
     }
     every_point_is_on_the_surface(&["read", "write", "write-nt", "copy", "triad"]);

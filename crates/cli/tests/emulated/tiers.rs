@@ -1,8 +1,8 @@
 //! A guest with a fast and a slow tier, booted once: Linux makes its tiers of what HMAT says.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use crate::lab::{Answer, Lab, assert_near, not_run, rounds};
+use crate::lab::{Answer, Lab, assert_near, is_long_or_not_run, rounds};
 
 const FAST_NS: f64 = 100.0;
 const SLOW_NS: f64 = 300.0;
@@ -59,8 +59,9 @@ cat /sys/kernel/mm/mempolicy/weighted_interleave/*
 
 /// The guest, booted by the first test that asks.
 fn booted() -> Option<&'static Answer> {
-    static BOOTED: OnceLock<Option<Answer>> = OnceLock::new();
-    BOOTED.get_or_init(|| Lab::open().guest(&ARGUMENTS, SCRIPT)).as_ref()
+    static BOOTED: LazyLock<Option<Answer>> =
+        LazyLock::new(|| Lab::open().guest(&ARGUMENTS, SCRIPT));
+    BOOTED.as_ref()
 }
 
 #[test]
@@ -197,8 +198,7 @@ fn independent_accesses_reach_the_bandwidth_of_one_tier_and_interleaved_that_of_
 /// The kernels of `tiering-kernels`, a block of it: Linux before 6.10 makes no tiers of HMAT.
 #[test]
 fn a_kernel_without_tiers_is_compared_with_one_that_makes_them() {
-    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
-        not_run("a block of a study of two kernels; NUMALAB_LONG=1 runs it");
+    if !is_long_or_not_run("a block of a study of two kernels") {
         return;
     }
     let lab = Lab::open();
@@ -237,8 +237,7 @@ done
 
 #[test]
 fn hot_memory_comes_to_a_full_fast_tier_where_cold_memory_is_demoted() {
-    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
-        not_run("a guest with a full fast tier; NUMALAB_LONG=1 boots it");
+    if !is_long_or_not_run("a guest with a full fast tier") {
         return;
     }
     let full: Vec<&str> = ARGUMENTS[..7].iter().copied().chain([FULL]).collect();

@@ -28,15 +28,24 @@ const MODULES: [&str; 3] = ["encodings", "encodings.aliases", "encodings.utf_8"]
 /// A name that a file can have, and what a shell is to run.
 type Program = (String, String);
 
+/// `NUMALAB_LONG=1`
+fn is_long() -> bool {
+    std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1")
+}
+
+/// How long the guest may take: it needs about 60 s, and with all programs an hour.
+pub(crate) fn limit() -> &'static str {
+    if is_long() { "3h" } else { "6m" }
+}
+
 /// All of them, or without `NUMALAB_LONG=1` two.
 fn programs() -> Vec<Program> {
     let file = |name: &str| name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
     let synthetic =
         SYNTHETIC.iter().map(|words| (file(words), format!("exec $LAB/answers {words}")));
     let real = REAL.iter().map(|(name, script)| (file(name), (*script).to_owned()));
-    let is_long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
     let is_meant =
-        |(name, _): &Program| is_long || ["hot-node-8", "sysbench-memory"].contains(&&**name);
+        |(name, _): &Program| is_long() || ["hot-node-8", "sysbench-memory"].contains(&&**name);
     synthetic.chain(real).filter(is_meant).collect()
 }
 
