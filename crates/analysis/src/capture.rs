@@ -98,6 +98,8 @@ pub enum Remark {
     },
     /// What a core has under way is left out: no reads by one core alone, or no clock.
     NoCore,
+    /// What an atomic addition takes is left out: an older run did not measure it.
+    NoAtomicAdd,
     /// What a line takes from cache to cache is left out: not every kind of pair was measured.
     NoTransfers,
     /// Load on a node's memory is left out.
@@ -144,7 +146,7 @@ pub fn capture(document: &Document) -> Captured {
     remarks.extend(missing_latencies(&machine));
     let cache_latency_ns = caches::caches(&summary, &mut machine, &mut remarks);
     let loads = load::loads(&summary, &machine, &mut remarks);
-    let core = core::core(&summary, &machine, &loads, &mut remarks);
+    let core = core::core(&summary, &machine, (&loads, &cache_latency_ns), &mut remarks);
     let transfers = transfers::transfers(&summary, &machine, &mut remarks);
     let tlb = tlb::tlb(&summary, &mut remarks);
     let figures = MachineFigures { machine, cache_latency_ns, core, tlb, transfers, loads };

@@ -88,6 +88,8 @@ pub struct Core {
     pub load_to_use: Option<Figure>,
     /// The core clock in GHz.
     pub clock_ghz: Option<Figure>,
+    /// An atomic addition to a line in the nearest cache, in ns.
+    pub atomic_add_ns: Option<Figure>,
 }
 
 /// What a run found.
@@ -224,6 +226,7 @@ fn cores(cells: &[CellSummary<'_>]) -> Vec<Core> {
             cpu,
             load_to_use: cell.figure(Metric::LoadToUse).cloned(),
             clock_ghz: cell.figure(Metric::CoreClock).cloned(),
+            atomic_add_ns: cell.figure(Metric::AtomicAdd).cloned(),
         }),
         _ => None,
     };

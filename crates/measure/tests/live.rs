@@ -211,13 +211,15 @@ fn a_cache_line_goes_between_every_two_cpus() {
 }
 
 #[test]
-fn load_to_use_is_a_few_adds() {
+fn load_to_use_is_a_few_adds_and_atomic_additions_take_time() {
     let machine = machine();
     let scope = Scope::new(&machine, None, None).expect("something is usable");
     let document = measured(&[Cell::of(Experiment::Core(CoreCell { cpu: scope.cpus[0] }))]);
     assert_proven(&document, 1);
     let values = document.cells[0].values(Metric::LoadToUse);
     assert!(values.iter().any(|value| (2.0..12.0).contains(value)), "{values:?}");
+    let atomic = document.cells[0].values(Metric::AtomicAdd);
+    assert!(!atomic.is_empty() && atomic.iter().all(|ns| *ns > 0.0), "{atomic:?}");
 }
 
 #[test]

@@ -28,6 +28,7 @@ extern crate std;
 #[cfg_attr(target_arch = "x86_64", path = "arch/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "arch/aarch64.rs")]
 mod arch;
+mod atomic;
 mod barrier;
 mod c2c;
 mod chase;
@@ -46,6 +47,7 @@ pub mod virtual_time;
 mod window;
 mod words;
 
+pub use atomic::AtomicAdds;
 pub use barrier::{Aborted, Barrier};
 pub use c2c::{C2cError, Ping, Pong, RoundTrips};
 pub use chase::{Chase, Walk};

@@ -185,12 +185,9 @@ impl Elsewhere {
                 left_ps
             }
         };
-        let done_ps = begin_ps + cost_ps;
-        if went.kind == Kind::Load {
-            pipeline.loaded(went.position, issue_ps, done_ps);
-        }
-        let waits = matches!(line, Line::Core { .. }) || pipeline.waits(went.position);
-        let goes_on_ps = if waits { done_ps } else { issue_ps };
+        let taken = matches!(line, Line::Core { .. });
+        let times = (issue_ps, begin_ps + cost_ps);
+        let goes_on_ps = pipeline.goes_on_ps(went.position, went.kind, taken, times);
         self.takes(goes_on_ps - reached_ps, went.waited_ps);
     }
 

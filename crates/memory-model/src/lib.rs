@@ -14,6 +14,7 @@ pub mod curve;
 mod elsewhere;
 pub mod engine;
 pub mod gate;
+mod leaving;
 pub mod load;
 pub mod machine;
 pub mod marker;

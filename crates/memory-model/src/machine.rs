@@ -17,7 +17,9 @@ pub const MOST_VCPUS: usize = 255;
 const LEAST_UNLOADED_NS: f64 = 1.0;
 
 mod check;
+mod core;
 mod error;
+pub use core::Core;
 pub use error::MachineError;
 
 /// A node and the guest-physical memory on it.
@@ -58,29 +60,6 @@ pub struct CacheLevel {
     /// What a hit costs beyond the instruction's own time.
     #[serde(default)]
     pub latency_ns: f64,
-}
-
-/// How a core goes on while its loads are under way.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Core {
-    /// Lines that may be on their way to it at a time: fill buffers of its nearest cache, 1 to
-    /// 1024.
-    pub misses: u32,
-    /// Instructions that it looks ahead of a load: entries of its reorder buffer, 1 to 65536.
-    pub instructions: u32,
-    /// What an instruction takes that waits for nothing, in ns, 0.001 to 1000.
-    pub ns_per_instruction: f64,
-    /// Lines that a prefetcher fetches ahead in a stream, 1 to 1024, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prefetch: Option<u32>,
-}
-
-impl Core {
-    /// The buffers of Intel's Golden Cove (Intel 64 and IA-32 Architectures Optimization Reference
-    /// Manual, 2.3), and one instruction a cycle at 4 GHz: an assumption.
-    pub const TYPICAL: Self =
-        Self { misses: 16, instructions: 512, ns_per_instruction: 0.25, prefetch: None };
 }
 
 /// Bits of an address within a page: 4 KiB, 2 MiB, 1 GiB.

@@ -24,6 +24,8 @@ use combining::{Combining, Piece};
 use flow::{Accessor, Flow, LOADS, Late, REGISTERS, Sources};
 use streams::Streams;
 
+use crate::cost::ps;
+use crate::counters::Kind;
 use crate::machine::Core;
 
 /// A line on its way to a core.
@@ -59,6 +61,10 @@ pub struct Pipeline {
     streams: Option<Streams>,
     /// When each walker of page tables is free.
     walkers: Vec<u64>,
+    /// What an atomic read-modify-write takes longer than a load.
+    atomic_ps: Option<u64>,
+    /// Position of one whose load was the last access that had to be waited for.
+    atomic_load: Option<u32>,
 }
 
 impl Pipeline {
@@ -77,6 +83,8 @@ impl Pipeline {
             combining: Combining::new(core.misses),
             streams: core.prefetch.map(Streams::new),
             walkers: vec![0; walkers as usize],
+            atomic_ps: core.atomic_ns.map(ps),
+            atomic_load: None,
         }
     }
 
@@ -271,10 +279,33 @@ impl Pipeline {
         }
     }
 
-    /// Whether what comes behind the instruction at this position waits for its access.
+    /// When what comes behind an access goes on, which could begin and ended at these times; `taken`
+    /// says whether another core had its line, of which what it wrote usually decides what comes next.
     #[inline]
-    pub fn waits(&self, position: u32) -> bool {
-        self.accessor(position).is_none_or(|accessor| accessor.waits)
+    pub fn goes_on_ps(
+        &mut self,
+        position: u32,
+        kind: Kind,
+        taken: bool,
+        (issue_ps, done_ps): (u64, u64),
+    ) -> u64 {
+        if kind == Kind::Load {
+            self.loaded(position, issue_ps, done_ps);
+        }
+        match (self.accessor(position), self.atomic_ps) {
+            (Some(Accessor { atomic: true, .. }), Some(atomic_ps)) => {
+                // QEMU says both accesses, or a store alone: the first one takes the time of both.
+                let goes_with_load = kind == Kind::Store && self.atomic_load == Some(position);
+                self.atomic_load = (kind == Kind::Load).then_some(position);
+                match (goes_with_load, taken) {
+                    (false, _) => done_ps + atomic_ps,
+                    (true, false) => issue_ps,
+                    (true, true) => done_ps,
+                }
+            }
+            (accessor, _) if taken || accessor.is_none_or(|of| of.atomic) => done_ps,
+            _ => issue_ps,
+        }
     }
 
     /// The instruction at this position, where it is known.
@@ -324,65 +355,4 @@ impl Pipeline {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CORE: Core =
-        Core { misses: 4, instructions: 100, ns_per_instruction: 1.0, prefetch: None };
-
-    fn flow(block: &[&[u8]]) -> Option<&'static Flow> {
-        let operands = block.iter().map(|bytes| x86::decode(bytes));
-        Some(Box::leak(Box::new(Flow::new(operands))))
-    }
-
-    #[test]
-    fn a_dependent_load_waits_and_an_independent_one_does_not() {
-        let mut pipeline = Pipeline::new(CORE, 2);
-        // mov (%rax),%rcx; mov (%rcx),%rdx; mov (%rbx),%rsi
-        let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11], &[0x48, 0x8b, 0x33]]);
-        assert_eq!(pipeline.begin(block, 0, 0), 0);
-        assert_eq!(pipeline.issue_ps(0, 0), 0);
-        pipeline.fill(1, 100, 1);
-        pipeline.loaded(0, 0, 100);
-        assert_eq!(pipeline.issue_ps(2, 2), 2);
-        assert_eq!(pipeline.issue_ps(1, 1), 100);
-        // The value stays behind the block's end.
-        pipeline.begin(flow(&[&[0x48, 0x8b, 0x11]]), 3, 3);
-        assert_eq!(pipeline.issue_ps(0, 3), 100);
-    }
-
-    #[test]
-    fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
-        let mut pipeline = Pipeline::new(CORE, 2);
-        for line in 0..4 {
-            assert_eq!(pipeline.room_ps(line, line), line);
-            pipeline.fill(line, 1000 + line, line);
-        }
-        assert_eq!(pipeline.room_ps(10, 10), 1000, "the first buffer to be free");
-        assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
-        assert_eq!(pipeline.under_way_ps(9, 10), None);
-        let block = flow(&[&[0x90]]);
-        assert_eq!(pipeline.begin(block, 20, 100), 20);
-        assert_eq!(pipeline.begin(block, 20, 102), 1002, "no more than 100 ahead of the load");
-    }
-
-    #[test]
-    fn walks_wait_for_a_walker() {
-        let mut pipeline = Pipeline::new(CORE, 2);
-        let ends = [0, 1, 2, 300].map(|now_ps| pipeline.walked_ps(now_ps, 100));
-        assert_eq!(ends, [100, 101, 200, 400]);
-    }
-
-    #[test]
-    fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
-        for block in [flow(&[&[0x0f, 0xae, 0xe8]]), None] {
-            let mut pipeline = Pipeline::new(CORE, 2);
-            pipeline.fill(7, 500, 1);
-            assert_eq!(pipeline.begin(block, 10, 2), 500);
-        }
-        let mut pipeline = Pipeline::new(CORE, 2);
-        // lock incl (%rax)
-        pipeline.begin(flow(&[&[0xf0, 0xff, 0x00]]), 0, 0);
-        assert!(pipeline.waits(0));
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use crate::cache::Cache;
 use crate::cost::Overlap;
 use crate::counters::{Figure, Kind};
+use crate::leaving::Leaving;
 use crate::machine::{Core, Tlb};
 use crate::pipeline::Pipeline;
 use crate::sleep::Debt;
@@ -18,6 +19,8 @@ const LOOKS: u64 = 16;
 pub(crate) struct Vcpu {
     /// Its own caches, nearest first. Other vCPUs take lines from them.
     pub caches: Vec<Cache>,
+    /// Those lines that others are taking.
+    pub leaving: Leaving,
     /// Its own time, by which it queues for bandwidth. Written by the thread that runs it, and by
     /// others where a marker has all vCPUs go on together; what the vCPU's own thread writes at that
     /// very moment may stay, which its next meeting with the others mends.
@@ -67,6 +70,7 @@ impl Vcpu {
         };
         Self {
             caches,
+            leaving: Leaving::default(),
             time_ps: Figure::default(),
             thread: Figure::default(),
             state: Mutex::new(state),

@@ -70,7 +70,7 @@ kinds! {
     Loaded(LoadedCell),
     /// A cache line going back and forth between two cpus.
     C2c(C2cCell),
-    /// L1 load-to-use over a dependent add, and the core clock, on one cpu.
+    /// L1 load-to-use over a dependent add, the core clock, and an atomic addition, on one cpu.
     Core(CoreCell),
     /// Frames handed out and used by a kernel of our own.
     Frames(FramesCell),

@@ -52,6 +52,8 @@ pub enum Metric {
     LoadToUse,
     /// Dependent adds per nanosecond: the core clock.
     CoreClock,
+    /// Time of an atomic addition to a line in the nearest cache, in nanoseconds.
+    AtomicAdd,
     /// Time of a run from its first worker's start to its last one's end, in seconds.
     Elapsed,
     /// The part of frames that lay on the node of the cpu that asked for them, 0 to 1.
@@ -62,12 +64,13 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Latency,
         Self::Bandwidth,
         Self::RoundTrip,
         Self::LoadToUse,
         Self::CoreClock,
+        Self::AtomicAdd,
         Self::Elapsed,
         Self::LocalShare,
         Self::Frame,
@@ -77,7 +80,7 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Self::Latency | Self::RoundTrip | Self::Frame => Unit::Nanoseconds,
+            Self::Latency | Self::RoundTrip | Self::AtomicAdd | Self::Frame => Unit::Nanoseconds,
             Self::Bandwidth => Unit::GigabytesPerSecond,
             Self::LoadToUse | Self::LocalShare => Unit::Ratio,
             Self::CoreClock => Unit::Gigahertz,
@@ -89,9 +92,12 @@ impl Metric {
     #[must_use]
     pub fn better(self) -> Direction {
         match self {
-            Self::Latency | Self::RoundTrip | Self::LoadToUse | Self::Elapsed | Self::Frame => {
-                Direction::LowerIsBetter
-            }
+            Self::Latency
+            | Self::RoundTrip
+            | Self::LoadToUse
+            | Self::AtomicAdd
+            | Self::Elapsed
+            | Self::Frame => Direction::LowerIsBetter,
             Self::Bandwidth | Self::CoreClock | Self::LocalShare => Direction::HigherIsBetter,
         }
     }
@@ -117,6 +123,7 @@ impl Metric {
             Self::RoundTrip => "round-trip",
             Self::LoadToUse => "load-to-use",
             Self::CoreClock => "core-clock",
+            Self::AtomicAdd => "atomic-add",
             Self::Elapsed => "elapsed",
             Self::LocalShare => "local-share",
             Self::Frame => "frame",

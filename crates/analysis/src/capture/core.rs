@@ -21,7 +21,7 @@ const PREFETCH: u32 = 20;
 pub(super) fn core(
     summary: &Summary<'_>,
     machine: &Machine,
-    loads: &[Load],
+    (loads, cache_latency_ns): (&[Load], &[f64]),
     remarks: &mut Vec<Remark>,
 ) -> Option<Core> {
     let found = summary.bandwidth.local_with(1).into_iter().find_map(|row| {
@@ -48,7 +48,17 @@ pub(super) fn core(
     let ns_per_instruction = 1.0 / (clock_ghz * f64::from(per_cycle));
     let misses = lines - prefetch;
     let prefetch = (prefetch > 0).then_some(prefetch);
-    Some(Core { misses, prefetch, ns_per_instruction, ..Core::TYPICAL })
+    let atomic_ns = atomic_ns(summary, cache_latency_ns.first().copied().unwrap_or(0.0));
+    if atomic_ns.is_none() {
+        remarks.push(Remark::NoAtomicAdd);
+    }
+    Some(Core { misses, prefetch, ns_per_instruction, atomic_ns, ..Core::TYPICAL })
+}
+
+/// What an atomic addition takes longer than a load that hits the nearest cache.
+fn atomic_ns(summary: &Summary<'_>, hit_ns: f64) -> Option<f64> {
+    let mut adds = summary.cores.iter().filter_map(|core| core.atomic_add_ns.as_ref());
+    adds.next().map(|add| (add.median - hit_ns).max(0.0))
 }
 
 /// Whether the core is one of the memory emulator's, to which the dependent adds that tell its clock

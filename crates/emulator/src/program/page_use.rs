@@ -191,7 +191,8 @@ impl PageUse {
         }
         #[expect(clippy::cast_possible_truncation, reason = "it wraps around every second")]
         let now = (now_ps >> UNIT_BITS) as u16;
-        let since = now.wrapping_sub(changed);
+        // Who still has a line that another one is taking is behind that one.
+        let since = now.wrapping_sub(changed).cast_signed().max(0).cast_unsigned();
         let then = match kind {
             _ if stays => LineState { owner, heat: if since > LONG { 0 } else { heat }, changed },
             Kind::Store if owner == 0 => LineState { owner: own, heat: 0, changed: now },
@@ -313,6 +314,14 @@ mod tests {
         assert_eq!(page.pass(1, 64, Store, 9 * UNIT_PS), Line::Contended(false));
         assert_eq!(page.pass(1, 64, Store, 20 * UNIT_PS), Line::Quiet);
         assert!(!page.is_contended(64) && page.quiet_owner(64).is_some());
+    }
+
+    #[test]
+    fn who_is_behind_does_not_make_a_line_quiet() {
+        let page = PageUse::new(0, on(0), 0);
+        (0..100).for_each(|turn| _ = page.pass(turn % 2, 64, Store, UNIT_PS));
+        assert_eq!(page.pass(1, 64, Store, UNIT_PS - 1), Line::Contended(false));
+        assert_eq!(page.pass(0, 64, Store, UNIT_PS - 1), Line::Contended(true));
     }
 
     #[test]

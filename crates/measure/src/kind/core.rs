@@ -1,8 +1,9 @@
-//! The core itself: its clock, and L1 load-to-use as a multiple of a dependent add.
+//! The core itself: its clock, L1 load-to-use as a multiple of a dependent add, and an atomic
+//! addition.
 
 use std::time::Duration;
 
-use numalab_membench::Adds;
+use numalab_membench::{Adds, AtomicAdds, Line};
 use numalab_record::{AccessPattern, Cell, CoreCell, Metric, Pages};
 use numalab_topology::CpuId;
 
@@ -20,6 +21,7 @@ const BUFFER_BYTES: u64 = 16 << 10;
 /// About 100 microseconds of each, alternated, so that both see the same clock.
 const ADDS: u64 = 400_000;
 const LOADS: u64 = 100_000;
+const ATOMIC_ADDS: u64 = 20_000;
 
 impl Measurement for CoreCell {
     fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
@@ -28,7 +30,7 @@ impl Measurement for CoreCell {
     }
 }
 
-/// Alternates windows of adds and of L1 loads on `cpu`.
+/// Alternates windows of adds, of L1 loads and of atomic additions on `cpu`.
 fn run(
     context: &MeasureContext,
     cell: &Cell,
@@ -47,10 +49,13 @@ fn run(
         let chase = BuiltChase::build(context, order, buffer.lines(BUFFER_BYTES)?, None)?;
         let mut walk = chase.walk();
         walk.loads(LOADS);
+        let mut own = Line::ZERO;
+        let own = own.as_atomic();
         let mut samples = Samples::new(context, &cell.id, limit);
         let outcome = sample_here(&mut samples, |_| {
             let adds = Adds::window(ADDS)?;
             let loads = walk.window(LOADS)?;
+            let atomic = AtomicAdds::window(own, ATOMIC_ADDS)?;
             let cycles_per_ns = adds.core_cycles_per_ns(&context.clock);
             let load_to_use = loads.ns_per_load(&context.clock) * cycles_per_ns;
             #[expect(
@@ -58,8 +63,15 @@ fn run(
                 clippy::cast_sign_loss,
                 reason = "a duration"
             )]
-            let duration_ns = (context.clock.ns(adds.ticks) + context.clock.ns(loads.ticks)) as u64;
-            let values = vec![(Metric::LoadToUse, load_to_use), (Metric::CoreClock, cycles_per_ns)];
+            let duration_ns = [adds.ticks, loads.ticks, atomic.ticks]
+                .map(|ticks| context.clock.ns(ticks))
+                .iter()
+                .sum::<f64>() as u64;
+            let values = vec![
+                (Metric::LoadToUse, load_to_use),
+                (Metric::CoreClock, cycles_per_ns),
+                (Metric::AtomicAdd, atomic.ns_per_add(&context.clock)),
+            ];
             Ok(Reading { values, duration_ns, work: LOADS })
         })?;
         let placement = claim.prove(context, &pinned)?;

@@ -1,6 +1,6 @@
 //! What an access takes: caches, memory, queues, and what of it goes on beside it.
 
-use super::coherence::Transfer;
+use super::coherence::{Line, Transfer};
 use super::{Access, Active, Engine};
 use crate::arguments::Mode;
 use crate::counters::Kind;
@@ -21,7 +21,7 @@ fn source(transfer: Option<Transfer>, found: Option<usize>) -> Source {
 
 /// Which caches have a line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct InCaches {
     /// The level of the machine's caches.
     pub level: Option<usize>,
     /// Whether it is one of the vCPU's own.
@@ -30,6 +30,14 @@ pub(super) struct Found {
     pub on_one_node: bool,
     /// The same if they filled node after node.
     pub packed: bool,
+    /// Whether it is about to leave them, and will not be found again.
+    pub leaves: bool,
+}
+
+impl InCaches {
+    /// The nearest one has it.
+    pub const NEAREST: Self =
+        Self { level: Some(0), own: true, on_one_node: false, packed: false, leaves: false };
 }
 
 /// An access that a core has come to.
@@ -51,8 +59,7 @@ impl Active<'_> {
     pub(super) fn modelled(&mut self, access: Access, target: usize) -> Outcome {
         let (translation_ps, translated) = self.translation_ps(access, self.time_ps.get());
         let time_ps = self.time_ps.get() + translation_ps;
-        let found = self.hit(access.address);
-        let transfer = self.transfer(access, time_ps, found.own);
+        let (found, transfer) = self.looked_up(access, time_ps);
         let missed = transfer.is_none() && found.level.is_none();
         let (cost_ps, queue_ps) = match transfer {
             Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
@@ -66,7 +73,7 @@ impl Active<'_> {
             cost_ps,
             queue_ps,
             done_ps: time_ps,
-            known: Some(self.known(&access, translated)),
+            known: (!found.leaves).then(|| self.known(&access, translated)),
             ..Outcome::default()
         };
         let cost_ps = translation_ps + cost_ps;
@@ -109,9 +116,8 @@ impl Active<'_> {
         let Some(reached) = self.reaches(access) else { return Outcome::default() };
         let Reached { instruction, reached_ps, mut issue_ps, walk_ps, mut begin_ps, .. } = reached;
         let translation_ps = begin_ps - issue_ps;
-        let found = self.hit(access.address);
+        let (found, transfer) = self.looked_up(access, begin_ps);
         let nearest_ps = self.nearest_ps;
-        let transfer = self.transfer(access, begin_ps, found.own);
         let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - begin_ps);
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
         let under_way = pipeline.under_way_ps(line, begin_ps);
@@ -136,7 +142,9 @@ impl Active<'_> {
             }
         };
         let done_ps = begin_ps + cost_ps;
-        let goes_on_ps = self.goes_on_ps(access, transfer.is_some(), (issue_ps, done_ps));
+        let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
+        let (taken, times) = (transfer.is_some(), (issue_ps, done_ps));
+        let goes_on_ps = pipeline.goes_on_ps(position, access.kind, taken, times);
         let waited_ps = goes_on_ps - reached_ps;
         if let Some((shadow, there)) = shadow {
             let kind = access.kind;
@@ -158,7 +166,7 @@ impl Active<'_> {
             own_wait_ps: goes_on_ps - issue_ps,
             resumed_ps: issue_ps,
             done_ps,
-            known: Some(self.known(&access, reached.translated)),
+            known: (!found.leaves).then(|| self.known(&access, reached.translated)),
         }
     }
 
@@ -189,22 +197,6 @@ impl Active<'_> {
         if let Some(pipeline) = &mut self.state.pipeline {
             pipeline.fill(line, done_ps, instruction);
         }
-    }
-
-    /// When the vCPU goes on behind an access.
-    #[inline]
-    fn goes_on_ps(
-        &mut self,
-        access: Access,
-        transferred: bool,
-        (issue_ps, done_ps): (u64, u64),
-    ) -> u64 {
-        let Some(pipeline) = &mut self.state.pipeline else { return issue_ps };
-        if access.kind == Kind::Load {
-            pipeline.loaded(access.position, issue_ps, done_ps);
-        }
-        // What another vCPU wrote usually decides what comes next.
-        if transferred || pipeline.waits(access.position) { done_ps } else { issue_ps }
     }
 
     /// What a vCPU's wait means for the guest's clock.
@@ -250,16 +242,28 @@ impl Active<'_> {
         (cost_ps, queue_ps)
     }
 
+    /// Which caches have the line of an access that would begin then, and what it must take from another
+    /// vCPU.
+    #[inline]
+    fn looked_up(&mut self, access: Access, begin_ps: u64) -> (InCaches, Option<Transfer>) {
+        let found = self.hit(access.address);
+        match self.line(access, begin_ps, found.own) {
+            Line::Here => (found, None),
+            Line::Leaves => (InCaches { leaves: true, ..InCaches::NEAREST }, None),
+            Line::Comes(transfer) => (found, Some(transfer)),
+        }
+    }
+
     /// Looks an address up in the caches, all of which have its line then.
     #[inline]
-    pub(super) fn hit(&self, address: u64) -> Found {
+    pub(super) fn hit(&self, address: u64) -> InCaches {
         if self.nearest.is_some_and(|cache| cache.access(address)) {
-            return Found { level: Some(0), own: true, ..Found::default() };
+            return InCaches::NEAREST;
         }
         let mut others = self.caches.iter().enumerate().skip(1);
         let level = others.find(|(_, cache)| cache.access(address)).map(|(level, _)| level);
         if level.is_some() {
-            return Found { level, own: true, ..Found::default() };
+            return InCaches { level, own: true, ..InCaches::default() };
         }
         let engine = self.engine;
         let would_have = |regrouped: Option<&Regrouped>| {
@@ -277,7 +281,7 @@ impl Active<'_> {
         };
         // Where they all are on one node already, that has what it has.
         let on_one_node = on_one_node || (engine.one_node.is_none() && level.is_some());
-        Found { level, own: false, on_one_node, packed }
+        InCaches { level, own: false, on_one_node, packed, leaves: false }
     }
 
     /// How much longer a line takes because of the others: it waits for bandwidth, or the way

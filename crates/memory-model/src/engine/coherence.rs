@@ -10,6 +10,17 @@ use crate::seats::Seat;
 /// what another one takes from it.
 const MOST_AHEAD_PS: u64 = 1_000_000;
 
+/// Where a line is that an access needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Line {
+    /// Where the caches say.
+    Here,
+    /// Still in the nearest cache, though another vCPU is taking it.
+    Leaves,
+    /// In another vCPU's caches.
+    Comes(Transfer),
+}
+
 /// A line that comes from another vCPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Transfer {
@@ -24,15 +35,23 @@ pub(super) struct Transfer {
 }
 
 impl Active<'_> {
-    /// What an access that would begin at `begin_ps` must take from another vCPU, if anything;
-    /// `own` says whether a cache of its own had the line.
+    /// Where the line is of an access that would begin at `begin_ps`; `own` says whether a cache of its
+    /// own has it. One that another vCPU is taking is there until it has left, where stores come in the
+    /// order of time.
     #[inline]
-    pub(super) fn transfer(
-        &mut self,
-        access: Access,
-        begin_ps: u64,
-        own: bool,
-    ) -> Option<Transfer> {
+    pub(super) fn line(&mut self, access: Access, begin_ps: u64, own: bool) -> Line {
+        let engine = self.engine;
+        let is_in_order = access.kind == Kind::Store && engine.front.is_none();
+        let number = access.address >> engine.line_shift;
+        if is_in_order && !own && engine.vcpus[self.vcpu].leaving.has(number, begin_ps) {
+            self.caches.iter().for_each(|cache| cache.lose(access.address));
+            return Line::Leaves;
+        }
+        self.transfer(access, begin_ps, own).map_or(Line::Here, Line::Comes)
+    }
+
+    /// What the access must take from another vCPU, if anything.
+    fn transfer(&mut self, access: Access, begin_ps: u64, own: bool) -> Option<Transfer> {
         let engine = self.engine;
         let looks = self.state.look(access.address, access.kind);
         let owners = engine.owners.as_ref()?;
@@ -59,6 +78,7 @@ impl Active<'_> {
         if access.kind == Kind::Store {
             owners.stored(line, begin_ps + cost_ps);
         }
+        engine.vcpus[who].leaving.until(line, begin_ps + cost_ps);
         let far = engine.arguments.machine.cpus[who] != self.home;
         Some(Transfer { begin_ps, cost_ps, far, from: writer.thread })
     }

@@ -6,6 +6,7 @@ use crate::pipeline::x86::decode;
 mod again;
 mod elsewhere;
 mod interleaved;
+mod owners;
 mod past_caches;
 mod prefetch;
 
@@ -306,86 +307,4 @@ fn a_machine_without_stages_takes_the_time_it_always_took() {
     }
     // Recorded before there were stages.
     assert_eq!([engine.time_ps(0), engine.time_ps(1)], [2_224_833_474, 2_234_988_474]);
-}
-
-/// A machine of two nodes, the first with two L3 groups of two vCPUs, in which lines have owners.
-fn owners(more: &str) -> Engine {
-    engine_of(&format!(
-        "cpus=0.0.0.1,l3-groups=0.0.1.2,memory=64M.64M,latency=100.250/250.100,mode=virtual,\
-         caches=1:32K:8:64:cpu+3:1M:16:64:group:15,stages=owners{more}"
-    ))
-}
-
-#[test]
-fn a_hand_over_takes_what_lies_between_the_two() {
-    for (more, other, expected_ns) in
-        [("", 1, 23), ("", 2, 107), ("", 3, 197), ("+core", 1, 23), ("+core", 3, 197)]
-    {
-        let engine = owners(more);
-        let writes = block_of(&[&[0x48, 0x89, 0x08]]); // mov %rcx,(%rax)
-        let hand_over = |vcpu| {
-            engine.block_of(vcpu, writes);
-            store(&engine, vcpu, MIB);
-        };
-        (0..10).for_each(|_| [0, other].into_iter().for_each(&hand_over));
-        let begin_ps = engine.time_ps(0);
-        (0..100).for_each(|_| [other, 0].into_iter().for_each(&hand_over));
-        let ns = (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / 200.0;
-        assert!((ns - f64::from(expected_ns)).abs() < 1.1, "{more} {other}: {ns} ns");
-    }
-}
-
-#[test]
-fn a_line_that_is_read_by_many_or_was_evicted_is_nobodys() {
-    let engine = owners(",overlap=1");
-    let touch = |vcpu: usize, address: u64, kind: Kind| {
-        // All vCPUs come to one time.
-        engine.mark(vcpu, Marker::Phase(1));
-        engine.block(vcpu, 1);
-        let begin_ps = engine.time_ps(vcpu);
-        engine.enter(vcpu).access(access(kind, address, 0));
-        (engine.time_ps(vcpu) - begin_ps) / 1000
-    };
-    touch(0, 0, Kind::Store);
-    assert_eq!(touch(3, 0, Kind::Load), 196, "from its writer");
-    assert_eq!(touch(2, 0, Kind::Load), 99, "from memory, which has it again");
-    assert_eq!(touch(3, 0, Kind::Load), 0, "from its own cache");
-    assert_eq!(touch(0, 0, Kind::Store), 0, "its buffer hides that readers lose the line");
-    assert_eq!(touch(3, 0, Kind::Load), 196, "whose cache has lost it");
-    touch(0, 4 * MIB, Kind::Store);
-    // Eight ways of 64 sets, and none of what was there before.
-    (1..9).for_each(|way| _ = touch(0, 4 * MIB + way * 4096, Kind::Load));
-    assert_eq!(touch(3, 4 * MIB, Kind::Load), 249, "it is in memory");
-}
-
-#[test]
-fn who_waits_for_a_line_ends_its_turn_and_goes_on_when_the_line_was_written() {
-    let engine = owners("");
-    let look = || {
-        let over = engine.block(1, 1).over;
-        load(&engine, 1, 0, 0);
-        over
-    };
-    engine.block(0, 1);
-    store(&engine, 0, 0);
-    assert!((0..40).any(|_| look()), "it waits");
-    // The other one writes 4 µs later by its own clock.
-    engine.block(0, 4000);
-    store(&engine, 0, 0);
-    let written_ps = engine.time_ps(0);
-    look();
-    let late_ps = engine.time_ps(1) - written_ps;
-    // Eight instructions run beside it.
-    assert!((14_000..24_000).contains(&late_ps), "{late_ps} ps after it was written");
-}
-
-#[test]
-fn where_lines_have_no_owners_nobody_is_seen_to_wait() {
-    let engine = engine("mode=virtual,caches=1:32K:8:64:cpu:1");
-    let look = |_| {
-        let over = engine.block(1, 1).over;
-        load(&engine, 1, 0, 0);
-        over
-    };
-    assert!(!(0..100).any(look), "its turn ends by time alone");
 }

@@ -1,6 +1,6 @@
 //! What is kept of accesses for who follows a program.
 
-use super::charge::Found;
+use super::charge::InCaches;
 use super::coherence::Transfer;
 use super::{Access, Active, Engine};
 use crate::arguments::Beside;
@@ -68,7 +68,7 @@ impl Engine {
     }
 
     /// Of a vCPU's caches and the shared ones, what an access would find where its thread would be.
-    fn level_elsewhere(&self, cores: Cores, found: Found, own: usize) -> Option<usize> {
+    fn level_elsewhere(&self, cores: Cores, found: InCaches, own: usize) -> Option<usize> {
         let has = match cores {
             Cores::On(_) => Some(found.on_one_node),
             Cores::Packed if self.packed.is_some() => Some(found.packed),
@@ -100,7 +100,7 @@ impl Active<'_> {
         &self,
         access: Access,
         went: Went,
-        (transfer, after_ps, found, queue_ps): (Option<Transfer>, u64, Found, u64),
+        (transfer, after_ps, found, queue_ps): (Option<Transfer>, u64, InCaches, u64),
         (shadow, elsewhere): (&mut Shadow, &[There]),
     ) {
         let engine = self.engine;

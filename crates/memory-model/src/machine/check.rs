@@ -198,6 +198,7 @@ fn check_core(core: &Core) -> Result<(), MachineError> {
     count("misses at a time", core.misses as usize, 1024)?;
     count("instructions looked ahead", core.instructions as usize, 65_536)?;
     count("lines fetched ahead", core.prefetch.map_or(1, |lines| lines as usize), 1024)?;
+    core.atomic_ns.map_or(Ok(()), |ns| latency("core atomic_ns", ns))?;
     let ns = core.ns_per_instruction;
     let (field, most) = ("core ns_per_instruction", 1000.0);
     if ns >= 0.001 {

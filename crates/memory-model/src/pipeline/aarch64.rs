@@ -191,7 +191,7 @@ impl Word {
         let (base, value, status) = (self.general(5), self.general(0), self.general(16));
         let is_pair = self.bit(21);
         let pair = if is_pair { self.general(10) } else { NONE };
-        let atomic = |known: Operands| Operands { order: Order::Waits, ..known };
+        let atomic = |known: Operands| Operands { order: Order::Atomic, ..known };
         match (self.bit(23), is_pair, self.bit(22)) {
             // CAS; CASP where the size is that of no exclusive pair.
             (true, true, _) => atomic(self.access(base, true, status).also(value | status, NONE)),
@@ -214,7 +214,7 @@ impl Word {
         if self.field(12, 4) == 0b1100 {
             return known;
         }
-        Operands { order: Order::Waits, ..known.also(self.general(16), NONE) }
+        Operands { order: Order::Atomic, ..known.also(self.general(16), NONE) }
     }
 }
 

@@ -58,8 +58,8 @@ pub enum Order {
     /// It runs when its operands are there.
     #[default]
     Free,
-    /// What comes behind it waits for its access to memory.
-    Waits,
+    /// An atomic read-modify-write: what comes behind it waits for its access to memory.
+    Atomic,
     /// It waits for the stores before it that went past the caches.
     Drain,
     /// It waits for all accesses before it.
@@ -198,8 +198,8 @@ pub struct Accessor {
     pub address: Sources,
     /// Its place among the block's loads.
     pub load: u8,
-    /// Whether what comes behind it waits for it.
-    pub waits: bool,
+    /// Whether it is an atomic read-modify-write: what comes behind it waits for it.
+    pub atomic: bool,
     /// Bytes that it stores past the caches at a time; 0 where it does not.
     pub non_temporal_bytes: u8,
 }
@@ -208,7 +208,7 @@ impl Accessor {
     /// Whether nothing comes of it but what its line takes.
     #[inline]
     pub(crate) fn is_quick(&self) -> bool {
-        !self.waits && self.non_temporal_bytes == 0
+        !self.atomic && self.non_temporal_bytes == 0
     }
 }
 
@@ -251,7 +251,7 @@ impl Flow {
             flow.accessors.push(Accessor {
                 address,
                 load: u8::try_from(load).unwrap_or(u8::MAX),
-                waits: operands.order == Order::Waits,
+                atomic: operands.order == Order::Atomic,
                 non_temporal_bytes: operands.non_temporal_bytes,
             });
             if operands.memory {

@@ -139,7 +139,7 @@ pub fn decode(bytes: &[u8]) -> Operands {
     };
     let mut operands = decoded.unwrap_or_default();
     if code.locked && operands.memory {
-        operands.order = Order::Waits;
+        operands.order = Order::Atomic;
     }
     operands
 }
@@ -208,13 +208,13 @@ impl Code<'_> {
             Form::Exchange => (reg | rm, reg | rm),
             Form::Nothing => (Registers::NONE, Registers::NONE),
         };
-        let waits = form == Form::Exchange && fields.is_memory;
+        let is_atomic = form == Form::Exchange && fields.is_memory;
         Some(Operands {
             address: fields.address,
             reads,
             writes,
             memory: fields.is_memory && form != Form::Nothing,
-            order: if waits { Order::Waits } else { Order::Free },
+            order: if is_atomic { Order::Atomic } else { Order::Free },
             ..Operands::default()
         })
     }

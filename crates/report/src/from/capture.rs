@@ -40,6 +40,11 @@ fn sentence(remark: &Remark) -> String {
         Remark::NoCore => "Left out: what a core has under way, for lack of reads by one CPU \
                            alone, its latency or its clock."
             .to_owned(),
+        Remark::NoAtomicAdd => {
+            "Left out: what an atomic addition takes, which runs before numalab \
+                                measured it do not say."
+                .to_owned()
+        }
         Remark::NoTransfers => "Left out: what a line takes from cache to cache, for lack of \
                                 figures for every kind of pair."
             .to_owned(),

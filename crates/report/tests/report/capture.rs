@@ -1,6 +1,6 @@
 //! Machine files out of runs whose truth is known.
 
-use numalab_analysis::capture::{Captured, MachineFigures, capture, curve_families};
+use numalab_analysis::capture::{Captured, MachineFigures, Remark, capture, curve_families};
 use numalab_analysis::machine::{Access, MachineComparison, MachineFigure};
 use numalab_analysis::run::Summary;
 use numalab_record::{Document, Experiment, Metric};
@@ -106,6 +106,23 @@ fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long(
     assert!((11..=12).contains(&more), "{more}");
     let said = sentences(&left).join("\n");
     assert!(said.contains("since 24.4 GB/s of traffic did not saturate it"), "{said}");
+}
+
+#[test]
+fn an_atomic_addition_is_as_much_longer_as_it_was_than_a_hit() {
+    let mut document = runs::one_node();
+    let captured = capture(&document);
+    let (core, hit_ns) =
+        (captured.figures.core.expect("a core"), captured.figures.cache_latency_ns[0]);
+    assert_near(core.atomic_ns.expect("measured") + hit_ns, 5.7);
+    assert!(!captured.remarks.contains(&Remark::NoAtomicAdd));
+    let samples = document.cells.iter_mut().flat_map(|cell| &mut cell.samples);
+    samples
+        .filter(|sample| sample.metric == Metric::AtomicAdd)
+        .for_each(|sample| sample.metric = Metric::Frame);
+    let older = capture(&document);
+    assert_eq!(older.figures.core.expect("a core").atomic_ns, None);
+    assert!(older.remarks.contains(&Remark::NoAtomicAdd));
 }
 
 #[test]

@@ -196,7 +196,7 @@ impl Builder {
     /// The core, the sweep over sizes and the page walks of cpu 0.
     pub fn sweep(&mut self, memory_ns: f64) {
         let core = Experiment::Core(CoreCell { cpu: CpuId(0) });
-        let values = [(Metric::LoadToUse, 5.0), (Metric::CoreClock, 3.2)];
+        let values = [(Metric::LoadToUse, 5.0), (Metric::CoreClock, 3.2), (Metric::AtomicAdd, 5.7)];
         self.cell("core/cpu0", core, &values);
         let mut octave = 4 * KIB;
         while octave <= GIB {

@@ -98,7 +98,7 @@ fn what_orders_memory_is_known() {
         (0xc85f_7c41, "ldxr x1, [x2]"),
         (0xc87f_8861, "ldaxp x1, x2, [x3]"),
     ] {
-        assert_eq!(order(word), Order::Waits, "{instruction}");
+        assert_eq!(order(word), Order::Atomic, "{instruction}");
     }
     assert_eq!(order(0xc8df_fc41), Order::Free, "ldar x1, [x2]");
     assert_eq!(order(0xc803_7c41), Order::Free, "stxr w3, x1, [x2]");

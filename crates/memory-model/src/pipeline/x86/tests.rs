@@ -94,8 +94,8 @@ fn what_orders_memory_is_known() {
     assert_eq!(order(&[0x0f, 0xae, 0x38]), Order::Free, "clflush (%rax)");
     assert_eq!(order(&[0x0f, 0x01, 0xf9]), Order::Fence, "rdtscp");
     assert_eq!(order(&[0x0f, 0xa2]), Order::Fence, "cpuid");
-    assert_eq!(order(&[0xf0, 0x48, 0x0f, 0xc1, 0x07]), Order::Waits, "lock xadd %rax,(%rdi)");
-    assert_eq!(order(&[0x48, 0x87, 0x07]), Order::Waits, "xchg %rax,(%rdi)");
+    assert_eq!(order(&[0xf0, 0x48, 0x0f, 0xc1, 0x07]), Order::Atomic, "lock xadd %rax,(%rdi)");
+    assert_eq!(order(&[0x48, 0x87, 0x07]), Order::Atomic, "xchg %rax,(%rdi)");
     assert_eq!(order(&[0x48, 0x87, 0xc7]), Order::Free, "xchg %rax,%rdi");
 }
 

@@ -130,8 +130,13 @@ fn core_notes(summary: &Summary<'_>) -> Vec<String> {
             let load = figure(load.median);
             format!("a load that hits L1 takes {load} times a dependent add")
         });
-        match (clock, load) {
-            (Some(clock), Some(load)) => Some(format!("cpu {} {clock}; {load}.", core.cpu)),
+        let atomic = core.atomic_add_ns.as_ref();
+        let atomic = atomic
+            .map(|ns| format!("an atomic addition to a line in L1 takes {} ns", figure(ns.median)));
+        let others: Vec<String> = load.into_iter().chain(atomic).collect();
+        let others = (!others.is_empty()).then(|| others.join("; "));
+        match (clock, others) {
+            (Some(clock), Some(others)) => Some(format!("cpu {} {clock}; {others}.", core.cpu)),
             (Some(only), None) => Some(format!("cpu {} {only}.", core.cpu)),
             (None, Some(only)) => Some(format!("On cpu {}, {only}.", core.cpu)),
             (None, None) => None,

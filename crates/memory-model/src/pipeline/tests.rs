@@ -1,0 +1,78 @@
+//! What of a core is under way.
+
+use super::*;
+
+const CORE: Core =
+    Core { misses: 4, instructions: 100, ns_per_instruction: 1.0, prefetch: None, atomic_ns: None };
+
+fn flow(block: &[&[u8]]) -> Option<&'static Flow> {
+    let operands = block.iter().map(|bytes| x86::decode(bytes));
+    Some(Box::leak(Box::new(Flow::new(operands))))
+}
+
+#[test]
+fn a_dependent_load_waits_and_an_independent_one_does_not() {
+    let mut pipeline = Pipeline::new(CORE, 2);
+    // mov (%rax),%rcx; mov (%rcx),%rdx; mov (%rbx),%rsi
+    let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11], &[0x48, 0x8b, 0x33]]);
+    assert_eq!(pipeline.begin(block, 0, 0), 0);
+    assert_eq!(pipeline.issue_ps(0, 0), 0);
+    pipeline.fill(1, 100, 1);
+    pipeline.loaded(0, 0, 100);
+    assert_eq!(pipeline.issue_ps(2, 2), 2);
+    assert_eq!(pipeline.issue_ps(1, 1), 100);
+    // The value stays behind the block's end.
+    pipeline.begin(flow(&[&[0x48, 0x8b, 0x11]]), 3, 3);
+    assert_eq!(pipeline.issue_ps(0, 3), 100);
+}
+
+#[test]
+fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
+    let mut pipeline = Pipeline::new(CORE, 2);
+    for line in 0..4 {
+        assert_eq!(pipeline.room_ps(line, line), line);
+        pipeline.fill(line, 1000 + line, line);
+    }
+    assert_eq!(pipeline.room_ps(10, 10), 1000, "the first buffer to be free");
+    assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
+    assert_eq!(pipeline.under_way_ps(9, 10), None);
+    let block = flow(&[&[0x90]]);
+    assert_eq!(pipeline.begin(block, 20, 100), 20);
+    assert_eq!(pipeline.begin(block, 20, 102), 1002, "no more than 100 ahead of the load");
+}
+
+#[test]
+fn walks_wait_for_a_walker() {
+    let mut pipeline = Pipeline::new(CORE, 2);
+    let ends = [0, 1, 2, 300].map(|now_ps| pipeline.walked_ps(now_ps, 100));
+    assert_eq!(ends, [100, 101, 200, 400]);
+}
+
+#[test]
+fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
+    for block in [flow(&[&[0x0f, 0xae, 0xe8]]), None] {
+        let mut pipeline = Pipeline::new(CORE, 2);
+        pipeline.fill(7, 500, 1);
+        assert_eq!(pipeline.begin(block, 10, 2), 500);
+    }
+}
+
+#[test]
+fn what_comes_behind_an_atomic_read_modify_write_waits_for_it() {
+    // lock incl (%rax); mov (%rbx),%rsi
+    let add: &[&[u8]] = &[&[0xf0, 0xff, 0x00], &[0x48, 0x8b, 0x33]];
+    let mut plain = Pipeline::new(CORE, 2);
+    plain.begin(flow(add), 0, 0);
+    for kind in [Kind::Load, Kind::Store] {
+        assert_eq!(plain.goes_on_ps(0, kind, false, (10, 20)), 20, "for each of its accesses");
+    }
+    let mut longer = Pipeline::new(Core { atomic_ns: Some(5.0), ..CORE }, 2);
+    longer.begin(flow(add), 0, 0);
+    assert_eq!(longer.goes_on_ps(0, Kind::Load, false, (10, 20)), 5020);
+    assert_eq!(longer.goes_on_ps(0, Kind::Store, false, (30, 40)), 30, "its load took it all");
+    assert_eq!(longer.goes_on_ps(0, Kind::Store, false, (50, 60)), 5060, "QEMU said no load");
+    for pipeline in [&mut plain, &mut longer] {
+        assert_eq!(pipeline.goes_on_ps(1, Kind::Load, false, (40, 90)), 40, "a load of its own");
+        assert_eq!(pipeline.goes_on_ps(1, Kind::Load, true, (40, 90)), 90, "another core's line");
+    }
+}
