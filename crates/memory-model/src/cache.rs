@@ -1,10 +1,13 @@
 //! Which accesses reach memory: set-associative caches, least recently used line out.
 //!
 //! Each level holds what was last asked of it. Stores allocate a line as loads do, and lines
-//! written back cost nothing.
+//! written back cost nothing. Shared caches take the set from all bits of an address, as those of
+//! processors spread lines over their slices (C. Maurice et al., "Reverse Engineering Intel
+//! Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015): lines that lie a power
+//! of two apart are in different sets.
 
 use crate::counters::Figure;
-use crate::machine::CacheLevel;
+use crate::machine::{CacheLevel, Scope};
 use alloc::vec::Vec;
 
 /// One cache, which one thread uses at a time.
@@ -16,6 +19,8 @@ pub struct Cache {
     sets: u64,
     /// Of a number of sets that is a power of two.
     set_mask: Option<u64>,
+    /// By how many bits a line's number is folded onto itself, where it is.
+    fold: Option<u32>,
     line_shift: u32,
 }
 
@@ -23,7 +28,9 @@ impl Cache {
     /// An empty cache with the shape of a checked level.
     pub fn new(level: &CacheLevel) -> Self {
         let shift = level.line_bytes.max(1).trailing_zeros();
-        Self::of_lines(level.size_bytes >> shift, level.ways, shift)
+        let cache = Self::of_lines(level.size_bytes >> shift, level.ways, shift);
+        let fold = (level.scope == Scope::Group).then(|| cache.sets.ilog2().max(1));
+        Self { fold, ..cache }
     }
 
     /// An empty cache of so many lines, each of 2 to the power of `line_shift` addresses.
@@ -35,6 +42,7 @@ impl Cache {
             ways: usize::try_from(ways).unwrap_or(usize::MAX),
             sets,
             set_mask: sets.is_power_of_two().then(|| sets - 1),
+            fold: None,
             line_shift,
         }
     }
@@ -89,6 +97,7 @@ impl Cache {
     #[inline]
     fn set_of(&self, address: u64) -> &[Figure] {
         let line = address >> self.line_shift;
+        let line = self.fold.map_or(line, |bits| line ^ line >> bits ^ line >> (2 * bits));
         let set = self.set_mask.map_or_else(|| line % self.sets, |mask| line & mask);
         let first = usize::try_from(set).unwrap_or(0) * self.ways;
         &self.lines[first..first + self.ways]
@@ -182,6 +191,23 @@ mod tests {
         cache.clear();
         for _ in 0..3 {
             assert_eq!((0..9).filter(|line| cache.access(line * 64)).count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_shared_cache_holds_lines_that_lie_a_power_of_two_apart_and_its_own_size_in_one_piece() {
+        // 1 MiB, 1.5 MiB and 32 MiB, of 16 ways.
+        for (sets, ways) in [(1024, 16), (1536, 16), (1 << 15, 16)] {
+            let hits = |scope, apart: u64, lines: u64| {
+                let cache = Cache::new(&CacheLevel { scope, ..level(sets, ways) });
+                (0..lines).for_each(|line| _ = cache.access(line * apart * 64));
+                (0..lines).filter(|line| cache.holds(line * apart * 64)).count() as f64
+            };
+            assert!(hits(Scope::Group, sets, 512) > 500.0, "{sets}");
+            let in_few_sets = hits(Scope::Cpu, sets, 512);
+            assert!(in_few_sets < 20.0, "{in_few_sets}");
+            let all = sets * u64::from(ways);
+            assert!(hits(Scope::Group, 1, all) / all as f64 > 0.85, "{sets}");
         }
     }
 }
