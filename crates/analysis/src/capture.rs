@@ -116,6 +116,11 @@ pub enum Remark {
         /// Walks at a time.
         walkers: u32,
     },
+    /// A walk takes longer than an access to a page table.
+    LongWalks {
+        /// Accesses that it takes beside that one.
+        accesses: u32,
+    },
     /// Translations are left out: no end of the TLB was found.
     NoTlb,
 }

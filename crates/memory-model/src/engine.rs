@@ -83,6 +83,8 @@ pub struct Engine {
     hit_ps: Vec<u64>,
     /// A hit in each level of the TLBs.
     tlb_hit_ps: Vec<u64>,
+    /// Accesses that a step of a walk takes beside that to its own entry.
+    nested_accesses: u64,
     bandwidth: Option<Mutex<Bandwidth>>,
     load: Option<Mutex<Load>>,
     owners: Option<Owners>,
@@ -141,6 +143,7 @@ impl Engine {
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             tlb_hit_ps: machine.tlb.as_ref().map_or_else(Vec::new, translation::hits_ps),
+            nested_accesses: translation::nested_accesses(machine),
             bandwidth: bandwidth.map(Mutex::new),
             load: load.map(Mutex::new),
             owners: machine.transfers.as_ref().map(|_| Owners::new(own_lines)),

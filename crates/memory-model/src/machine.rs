@@ -94,6 +94,10 @@ pub struct Tlb {
     pub upper_entries: u32,
     /// Walks at a time, where misses overlap.
     pub walkers: u32,
+    /// Accesses that each step of a walk takes beside that to its own entry, 1 to 24, if there are any: a
+    /// hypervisor's tables are walked as well (nested paging).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nested_accesses: Option<u32>,
     /// Position in `nodes` of the node that page tables lie on; without it, that of who walks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables_node: Option<usize>,
@@ -113,7 +117,7 @@ impl Tlb {
         };
         let first = part(1, 64, 64, 0.0, &[1 << 12, 1 << 21, 1 << 30]);
         let parts = vec![first, part(2, 2048, 8, 2.0, &[1 << 12, 1 << 21])];
-        Self { parts, upper_entries: 64, walkers: 6, tables_node: None }
+        Self { parts, upper_entries: 64, walkers: 6, nested_accesses: None, tables_node: None }
     }
 }
 

@@ -192,10 +192,10 @@ impl Pipeline {
         self.room_of(self.core.misses, now_ps, instruction)
     }
 
-    /// The same for a store past the caches, which may take what the prefetcher has as well.
+    /// The same for a store past the caches.
     pub fn write_room_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
-        let most = self.core.misses + self.core.prefetch.unwrap_or(0);
-        self.room_of(most, now_ps, instruction)
+        let Core { misses, prefetch, writes, .. } = self.core;
+        self.room_of(writes.unwrap_or(misses + prefetch.unwrap_or(0)), now_ps, instruction)
     }
 
     fn room_of(&mut self, most: u32, now_ps: u64, instruction: u64) -> u64 {

@@ -209,7 +209,13 @@ mod tests {
             part(1, 8, 2, &[4 * KIB]),
             part(1, 4, 4, &[2 * MIB]),
         ];
-        Tlbs::new(&Tlb { parts, upper_entries, walkers: 1, tables_node: None })
+        Tlbs::new(&Tlb {
+            parts,
+            upper_entries,
+            walkers: 1,
+            nested_accesses: None,
+            tables_node: None,
+        })
     }
 
     fn small(tlbs: &Tlbs, page: u64) -> Translation {

@@ -15,44 +15,76 @@ const PER_CYCLE: u8 = 2;
 /// Manual, "Data Prefetch to the L2 Cache and Last Level Cache").
 const PREFETCH: u32 = 20;
 
-/// Lines under way by Little's law: what one core reads from its node, times what a load takes at
-/// this bandwidth. Up to half of them are those that a prefetcher fetches ahead.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+/// What one core moves alone to or from its node, of one kernel in sequential order.
+struct Alone {
+    gb_per_s: f64,
+    /// What a load takes at this bandwidth.
+    latency_ns: f64,
+    clock_ghz: f64,
+}
+
+impl Alone {
+    fn of(
+        summary: &Summary<'_>,
+        machine: &Machine,
+        loads: &[Load],
+        kernel: StreamKernel,
+    ) -> Option<Self> {
+        summary.bandwidth.local_with(1).into_iter().find_map(|row| {
+            let is_plain =
+                row.cell.kernel == kernel && row.cell.pattern == AccessPattern::Sequential;
+            let worker = row.cell.workers.first().filter(|_| is_plain)?;
+            let pair = (machine.cpu(worker.cpu)?.node?, worker.node);
+            let access = machine.access.iter().find(|one| (one.initiator, one.target) == pair)?;
+            let idle_ns = access.read_latency_ps? as f64 / 1000.0;
+            let clock_ghz = summary.clock_ghz(worker.cpu)?;
+            let load = loads.iter().find(|load| (load.node, load.from) == (worker.node, None));
+            let curves = load.map_or(&[][..], |load| &load.curves);
+            // By rising share of writes.
+            let curve = if kernel == StreamKernel::Read { curves.first() } else { curves.last() };
+            let gb_per_s = row.figure.median;
+            let rise_ns = curve.map_or(0.0, |curve| rise_ns(curve, gb_per_s * 1000.0));
+            Some(Self { gb_per_s, latency_ns: idle_ns + rise_ns, clock_ghz })
+        })
+    }
+
+    /// Outstanding lines, by Little's law.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    fn lines(&self) -> u32 {
+        (self.gb_per_s * self.latency_ns / LINE_BYTES).round().clamp(1.0, 1024.0) as u32
+    }
+}
+
+/// A core by what it moves alone. Up to half of the outstanding lines that it reads are those that a
+/// prefetcher fetches ahead.
 pub(super) fn core(
     summary: &Summary<'_>,
     machine: &Machine,
     (loads, cache_latency_ns): (&[Load], &[f64]),
     remarks: &mut Vec<Remark>,
 ) -> Option<Core> {
-    let found = summary.bandwidth.local_with(1).into_iter().find_map(|row| {
-        let is_plain =
-            row.cell.kernel == StreamKernel::Read && row.cell.pattern == AccessPattern::Sequential;
-        let worker = row.cell.workers.first().filter(|_| is_plain)?;
-        let pair = (machine.cpu(worker.cpu)?.node?, worker.node);
-        let access = machine.access.iter().find(|one| (one.initiator, one.target) == pair)?;
-        let latency_ns = access.read_latency_ps? as f64 / 1000.0;
-        let clock = summary.clock_ghz(worker.cpu)?;
-        let load = loads.iter().find(|load| (load.node, load.from) == (worker.node, None));
-        let reads = load.and_then(|load| load.curves.first());
-        let rise_ns = reads.map_or(0.0, |curve| rise_ns(curve, row.figure.median * 1000.0));
-        Some((row.figure.median, latency_ns + rise_ns, clock))
-    });
-    let Some((gb_per_s, latency_ns, clock_ghz)) = found else {
+    let alone = |kernel| Alone::of(summary, machine, loads, kernel);
+    let Some(reads) = alone(StreamKernel::Read) else {
         remarks.push(Remark::NoCore);
         return None;
     };
-    let lines = (gb_per_s * latency_ns / LINE_BYTES).round().clamp(1.0, 1024.0) as u32;
+    let lines = reads.lines();
     let prefetch = PREFETCH.min(lines / 2);
     let per_cycle = if is_emulated(summary) { 1 } else { PER_CYCLE };
+    let Alone { gb_per_s, clock_ghz, .. } = reads;
     remarks.push(Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle });
-    let ns_per_instruction = 1.0 / (clock_ghz * f64::from(per_cycle));
-    let misses = lines - prefetch;
-    let prefetch = (prefetch > 0).then_some(prefetch);
     let atomic_ns = atomic_ns(summary, cache_latency_ns.first().copied().unwrap_or(0.0));
     if atomic_ns.is_none() {
         remarks.push(Remark::NoAtomicAdd);
     }
-    Some(Core { misses, prefetch, ns_per_instruction, atomic_ns, ..Core::TYPICAL })
+    Some(Core {
+        misses: lines - prefetch,
+        prefetch: (prefetch > 0).then_some(prefetch),
+        writes: alone(StreamKernel::WriteNt).map(|writes| writes.lines()),
+        ns_per_instruction: 1.0 / (clock_ghz * f64::from(per_cycle)),
+        atomic_ns,
+        ..Core::TYPICAL
+    })
 }
 
 /// What an atomic addition takes longer than a load that hits the nearest cache.

@@ -1,14 +1,20 @@
 //! How addresses are translated, by what the TLB was found to hold.
 
 use numalab_memory_model::machine::{Tlb, TlbPart};
+use numalab_record::Pages;
 
 use super::Remark;
-use crate::run::Summary;
+use crate::run::{Summary, Tlb as Probed};
 
-/// Entries of upper page tables that a core keeps and walks at a time: nothing measures them, and
-/// these are few for a core of today.
+/// Entries of upper page tables that a core keeps: nothing measures them, and these are few for a core
+/// of today.
 const UPPER_ENTRIES: u32 = 32;
-const WALKERS: u32 = 2;
+/// Walks at a time, as Zen 3 has them (Software Optimization Guide for AMD Family 19h Processors,
+/// publication 56665); nothing measures them either.
+const WALKERS: u32 = 6;
+/// Of a walk through four levels of tables each of which needs one (AMD64 Architecture Programmer's
+/// Manual, volume 2, 15.25 "Nested Paging").
+const MOST_ACCESSES: f64 = 24.0;
 
 /// An array for each level and size of pages whose end was found, any entry for any page.
 pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tlb> {
@@ -37,5 +43,24 @@ pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tl
         return None;
     }
     remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers: WALKERS });
-    Some(Tlb { parts, upper_entries: UPPER_ENTRIES, walkers: WALKERS, tables_node: None })
+    let nested_accesses = summary.tlbs.iter().find_map(nested_accesses);
+    remarks.extend(nested_accesses.map(|accesses| Remark::LongWalks { accesses }));
+    Some(Tlb {
+        parts,
+        upper_entries: UPPER_ENTRIES,
+        walkers: WALKERS,
+        nested_accesses,
+        tables_node: None,
+    })
+}
+
+/// How many accesses a walk of small pages takes beyond that to its own entry, where it takes longer:
+/// each as long as one to so many lines, among which the tables are.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn nested_accesses(probed: &Probed) -> Option<u32> {
+    let (last, level) = (probed.points.last()?, probed.levels.last()?);
+    let is_small = probed.pages == Pages::Base && probed.is_of_pages();
+    let walk_ns = probed.beyond_ns.filter(|_| is_small)? - level.cost_ns;
+    let accesses = (walk_ns / last.cached_ns).round().clamp(1.0, MOST_ACCESSES) as u32;
+    (accesses > 1).then(|| accesses - 1)
 }

@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::{Access, Active};
 use crate::cost::ps;
 use crate::counters::Kind;
-use crate::machine::Tlb;
+use crate::machine::{Machine, Tlb};
 use crate::tlb::{TlbPlace, Tlbs, Translation, entry};
 
 impl Active<'_> {
@@ -39,18 +39,27 @@ impl Active<'_> {
         })
     }
 
-    /// What it takes to read a level's entry for an access.
+    /// What it takes to read a level's entry for an access. A hypervisor's entries are taken to be in
+    /// the cache that has this one, or in the farthest.
     fn entry_ps(&self, access: Access, level: usize, time_ps: u64) -> u64 {
         let address = entry(access.virtual_address, level);
+        let (hit_ps, nested) = (&self.engine.hit_ps, self.engine.nested_accesses);
         if let Some(found) = self.hit(address).level {
-            return self.engine.hit_ps[found];
+            return hit_ps[found] * (1 + nested);
         }
+        let nested_ps = hit_ps.last().map_or(0, |farthest_ps| farthest_ps * nested);
         let tlb = self.engine.arguments.machine.tlb.as_ref();
         let said = tlb.and_then(|tlb| tlb.tables_node).or(access.table);
         let target = said.unwrap_or(self.home);
         let queue_ps = self.queued(time_ps, target, self.engine.moved(Kind::Load));
-        self.engine.costs.memory_ps(self.home, target, Kind::Load).saturating_add(queue_ps)
+        let memory_ps = self.engine.costs.memory_ps(self.home, target, Kind::Load);
+        memory_ps.saturating_add(queue_ps).saturating_add(nested_ps)
     }
+}
+
+/// Accesses that a step of a walk takes beside that to its own entry.
+pub(super) fn nested_accesses(machine: &Machine) -> u64 {
+    machine.tlb.as_ref().and_then(|tlb| tlb.nested_accesses).map_or(0, u64::from)
 }
 
 /// What a hit costs in each level, nearest first.
@@ -88,7 +97,7 @@ mod tests {
             latency_ns,
         };
         let parts = alloc::vec![part(1, 16, 0.0), part(2, 64, 3.0)];
-        Tlb { parts, upper_entries: 16, walkers: 2, tables_node: None }
+        Tlb { parts, upper_entries: 16, walkers: 2, nested_accesses: None, tables_node: None }
     }
 
     fn engine(more: &str, tlb: Tlb) -> Engine {
@@ -166,9 +175,12 @@ mod tests {
             || Duration::ZERO,
         );
         near(load_ns(&without, 512, chase()), 5.0);
-        let walked = load_ns(&engine(caches, away), 512, chase());
+        let walked = load_ns(&engine(caches, away.clone()), 512, chase());
         // Eight entries share a line: one of eight comes from the second cache.
         near(walked, 5.0 + 3.0 + (5.0 + 7.0 * 1.0) / 8.0);
+        let nested = Tlb { nested_accesses: Some(3), ..away };
+        let walked = load_ns(&engine(caches, nested), 512, chase());
+        near(walked, 5.0 + 3.0 + 4.0 * (5.0 + 7.0 * 1.0) / 8.0);
     }
 
     #[test]

@@ -66,6 +66,7 @@ impl Machine {
         let Some(tlb) = &self.tlb else { return Ok(()) };
         count("arrays of the TLB", tlb.parts.len(), 16)?;
         count("walkers", tlb.walkers as usize, 64)?;
+        count("nested accesses", tlb.nested_accesses.map_or(1, |most| most as usize), 24)?;
         tlb.parts.iter().try_for_each(check_tlb_part)?;
         if tlb.upper_entries > 1024 {
             let (what, most) = ("upper entries of page tables", 1024);
@@ -198,6 +199,7 @@ fn check_core(core: &Core) -> Result<(), MachineError> {
     count("misses at a time", core.misses as usize, 1024)?;
     count("instructions looked ahead", core.instructions as usize, 65_536)?;
     count("lines fetched ahead", core.prefetch.map_or(1, |lines| lines as usize), 1024)?;
+    count("lines written at a time", core.writes.map_or(1, |lines| lines as usize), 1024)?;
     core.atomic_ns.map_or(Ok(()), |ns| latency("core atomic_ns", ns))?;
     let ns = core.ns_per_instruction;
     let (field, most) = ("core ns_per_instruction", 1000.0);

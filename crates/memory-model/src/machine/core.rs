@@ -16,6 +16,10 @@ pub struct Core {
     /// Lines that a prefetcher fetches ahead in a stream, 1 to 1024, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<u32>,
+    /// Lines that it may write past its caches at a time, 1 to 1024; without it as many as it may have
+    /// on their way to it, those of the prefetcher included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<u32>,
     /// What an atomic read-modify-write takes longer than a load of the same line, in ns, if that
     /// is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,6 +34,7 @@ impl Core {
         instructions: 512,
         ns_per_instruction: 0.25,
         prefetch: None,
+        writes: None,
         atomic_ns: None,
     };
 }

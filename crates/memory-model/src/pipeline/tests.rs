@@ -2,8 +2,14 @@
 
 use super::*;
 
-const CORE: Core =
-    Core { misses: 4, instructions: 100, ns_per_instruction: 1.0, prefetch: None, atomic_ns: None };
+const CORE: Core = Core {
+    misses: 4,
+    instructions: 100,
+    ns_per_instruction: 1.0,
+    prefetch: None,
+    writes: None,
+    atomic_ns: None,
+};
 
 fn flow(block: &[&[u8]]) -> Option<&'static Flow> {
     let operands = block.iter().map(|bytes| x86::decode(bytes));

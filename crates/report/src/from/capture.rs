@@ -55,6 +55,11 @@ fn sentence(remark: &Remark) -> String {
             "Of the TLB, {upper_entries} entries of upper page tables, {walkers} walks at a time \
              and full associativity are assumed."
         ),
+        Remark::LongWalks { accesses } => format!(
+            "Each step of a page walk takes as long as {} accesses, as where a hypervisor's page tables \
+             are walked too.",
+            accesses + 1
+        ),
         Remark::NoTlb => "Left out: the TLB, of which no end was found.".to_owned(),
     }
 }

@@ -126,6 +126,23 @@ fn an_atomic_addition_is_as_much_longer_as_it_was_than_a_hit() {
 }
 
 #[test]
+fn a_walk_that_takes_longer_than_an_access_takes_more_of_them() {
+    let captured = capture(&runs::one_node());
+    // Past a second level of 2.2 ns a walk takes 11 ns, and a hit in L2 4.4.
+    assert_eq!(captured.figures.tlb.as_ref().expect("a TLB").nested_accesses, Some(1));
+    let said = sentences(&captured).join("\n");
+    assert!(said.contains("Each step of a page walk takes as long as 2 accesses"), "{said}");
+}
+
+#[test]
+fn what_one_core_writes_past_its_caches_is_so_many_lines_at_a_time() {
+    let core = capture(&runs::one_node()).figures.core.expect("a core");
+    let lines = f64::from(core.writes.expect("write-nt by one core"));
+    let reads = f64::from(core.misses + core.prefetch.expect("some are prefetched"));
+    assert!(lines != reads && (0.3..3.0).contains(&(lines / reads)), "{lines}, {reads}");
+}
+
+#[test]
 fn an_emulated_core_runs_as_many_instructions_a_cycle_as_dependent_adds() {
     let mut document = runs::one_node();
     let each_ns = |document: &Document| {

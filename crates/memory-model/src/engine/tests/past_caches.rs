@@ -1,4 +1,5 @@
 use super::*;
+use crate::machine::Core;
 
 const STREAM: &[u8] = &[0xc5, 0xfd, 0xe7, 0x08]; // vmovntdq %ymm1,(%rax)
 const WRITE: &[u8] = &[0xc5, 0xfe, 0x7f, 0x08]; // vmovdqu %ymm1,(%rax)
@@ -152,4 +153,24 @@ fn the_same_stores_wait_less_with_memory_that_is_nearer() {
     assert_eq!(here, 0);
     let slower = (taken_ps + far) as f64 / taken_ps as f64;
     assert!((2.4..2.6).contains(&slower), "memory of 250 ns in place of 100: {slower}");
+}
+
+#[test]
+fn a_core_writes_as_many_lines_past_its_caches_at_a_time_as_it_is_said_to() {
+    let ns_a_line = |writes| {
+        let mut arguments = Arguments::parse(
+            format!("cpus=0,memory=64M,latency=100,{CORE},{CACHES}").split(','),
+            |_| unreachable!(),
+        )
+        .unwrap();
+        arguments.machine.core = Some(Core { writes, ..Core::TYPICAL });
+        let engine =
+            Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO);
+        stores(&engine, STREAM, 0..4096 * 2);
+        engine.time_ps(0) as f64 / 1000.0 / 4096.0
+    };
+    for (writes, expected) in [(None, 100.0 / 16.0), (Some(10), 10.0), (Some(40), 2.5)] {
+        let ns = ns_a_line(writes);
+        assert!((ns / expected - 1.0).abs() < 0.03, "{writes:?}: {ns} ns");
+    }
 }
