@@ -262,7 +262,7 @@ impl Pipeline {
 
     /// A load ends then, which began at `now_ps`.
     #[inline]
-    pub fn loaded(&mut self, position: u32, now_ps: u64, done_ps: u64) {
+    fn loaded(&mut self, position: u32, now_ps: u64, done_ps: u64) {
         self.latest_ps = self.latest_ps.max(done_ps);
         if let Some(accessor) = self.accessor(position) {
             self.loads(accessor, now_ps, done_ps);
@@ -281,7 +281,7 @@ impl Pipeline {
 
     /// When what comes behind an access goes on, which could begin and ended at these times; `taken`
     /// says whether another core had its line, of which what it wrote usually decides what comes next.
-    #[inline]
+    #[inline(always)]
     pub fn goes_on_ps(
         &mut self,
         position: u32,

@@ -38,12 +38,13 @@ impl Active<'_> {
     /// Where the line is of an access that would begin at `begin_ps`; `own` says whether a cache of its
     /// own has it. One that another vCPU is taking is there until it has left, where stores come in the
     /// order of time.
-    #[inline]
+    #[inline(always)]
     pub(super) fn line(&mut self, access: Access, begin_ps: u64, own: bool) -> Line {
         let engine = self.engine;
         let is_in_order = access.kind == Kind::Store && engine.front.is_none();
         let number = access.address >> engine.line_shift;
         if is_in_order && !own && engine.vcpus[self.vcpu].leaving.has(number, begin_ps) {
+            self.state.look(access.address, access.kind);
             self.caches.iter().for_each(|cache| cache.lose(access.address));
             return Line::Leaves;
         }
@@ -51,6 +52,7 @@ impl Active<'_> {
     }
 
     /// What the access must take from another vCPU, if anything.
+    #[inline(always)]
     fn transfer(&mut self, access: Access, begin_ps: u64, own: bool) -> Option<Transfer> {
         let engine = self.engine;
         let looks = self.state.look(access.address, access.kind);
