@@ -41,8 +41,8 @@ fn sentence(remark: &Remark) -> String {
                            alone, its latency or its clock."
             .to_owned(),
         Remark::NoAtomicAdd => {
-            "Left out: what an atomic addition takes, which runs before numalab \
-                                measured it do not say."
+            "Left out: the latency of an atomic add, which runs recorded by older \
+                                versions of numalab lack."
                 .to_owned()
         }
         Remark::NoTransfers => "Left out: what a line takes from cache to cache, for lack of \
@@ -56,8 +56,7 @@ fn sentence(remark: &Remark) -> String {
              and full associativity are assumed."
         ),
         Remark::LongWalks { accesses } => format!(
-            "Each step of a page walk takes as long as {} accesses, as where a hypervisor's page tables \
-             are walked too.",
+            "Each step of a page walk takes as long as {} accesses to a cache, as under nested paging.",
             accesses + 1
         ),
         Remark::NoTlb => "Left out: the TLB, of which no end was found.".to_owned(),

@@ -132,7 +132,7 @@ fn core_notes(summary: &Summary<'_>) -> Vec<String> {
         });
         let atomic = core.atomic_add_ns.as_ref();
         let atomic = atomic
-            .map(|ns| format!("an atomic addition to a line in L1 takes {} ns", figure(ns.median)));
+            .map(|ns| format!("an atomic add to a line in L1 takes {} ns", figure(ns.median)));
         let others: Vec<String> = load.into_iter().chain(atomic).collect();
         let others = (!others.is_empty()).then(|| others.join("; "));
         match (clock, others) {
