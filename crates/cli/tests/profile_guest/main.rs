@@ -88,7 +88,7 @@ fn boot() -> Option<Seen> {
     let start = || guest(&numalab, &program, &contents, &directory, &script);
     let mut output = start();
     if String::from_utf8_lossy(&output.stderr).contains("did not finish its command") {
-        // Once it stood still for more than an hour; in forty other runs it took 70 s.
+        // Once it stood still for more than an hour; in twenty other runs it took 70 s.
         eprintln!("NOT AS EXPECTED: the guest stood still, and is booted again: {output:?}");
         let _ = fs::remove_dir_all(directory.join("collected"));
         output = start();

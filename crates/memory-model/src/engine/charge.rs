@@ -1,6 +1,6 @@
 //! What an access takes: caches, memory, queues, and what of it goes on beside it.
 
-use super::coherence::{Line, Transfer};
+use super::coherence::Transfer;
 use super::{Access, Active, Engine};
 use crate::arguments::Mode;
 use crate::counters::Kind;
@@ -247,11 +247,10 @@ impl Active<'_> {
     #[inline(always)]
     fn looked_up(&mut self, access: Access, begin_ps: u64) -> (InCaches, Option<Transfer>) {
         let found = self.hit(access.address);
-        match self.line(access, begin_ps, found.own) {
-            Line::Here => (found, None),
-            Line::Leaves => (InCaches { leaves: true, ..InCaches::NEAREST }, None),
-            Line::Comes(transfer) => (found, Some(transfer)),
+        if self.leaves(access, begin_ps, found.own) {
+            return (InCaches { leaves: true, ..InCaches::NEAREST }, None);
         }
+        (found, self.transfer(access, begin_ps, found.own))
     }
 
     /// Looks an address up in the caches, all of which have its line then.

@@ -10,17 +10,6 @@ use crate::seats::Seat;
 /// what another one takes from it.
 const MOST_AHEAD_PS: u64 = 1_000_000;
 
-/// Where a line is that an access needs.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Line {
-    /// Where the caches say.
-    Here,
-    /// Still in the nearest cache, though another vCPU is taking it.
-    Leaves,
-    /// In another vCPU's caches.
-    Comes(Transfer),
-}
-
 /// A line that comes from another vCPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Transfer {
@@ -35,25 +24,29 @@ pub(super) struct Transfer {
 }
 
 impl Active<'_> {
-    /// Where the line is of an access that would begin at `begin_ps`; `own` says whether a cache of its
-    /// own has it. One that another vCPU is taking is there until it has left, where stores come in the
-    /// order of time.
+    /// Whether another vCPU is taking the line of an access that would begin at `begin_ps`, and it has not
+    /// left yet, where stores come in the order of time; `own` says whether a cache of its own has it.
     #[inline(always)]
-    pub(super) fn line(&mut self, access: Access, begin_ps: u64, own: bool) -> Line {
+    pub(super) fn leaves(&mut self, access: Access, begin_ps: u64, own: bool) -> bool {
         let engine = self.engine;
         let is_in_order = access.kind == Kind::Store && engine.front.is_none();
         let number = access.address >> engine.line_shift;
-        if is_in_order && !own && engine.vcpus[self.vcpu].leaving.has(number, begin_ps) {
+        let leaves = is_in_order && !own && engine.vcpus[self.vcpu].leaving.has(number, begin_ps);
+        if leaves {
             self.state.look(access.address, access.kind);
             self.caches.iter().for_each(|cache| cache.lose(access.address));
-            return Line::Leaves;
         }
-        self.transfer(access, begin_ps, own).map_or(Line::Here, Line::Comes)
+        leaves
     }
 
-    /// What the access must take from another vCPU, if anything.
+    /// What such an access must take from another vCPU, if anything.
     #[inline(always)]
-    fn transfer(&mut self, access: Access, begin_ps: u64, own: bool) -> Option<Transfer> {
+    pub(super) fn transfer(
+        &mut self,
+        access: Access,
+        begin_ps: u64,
+        own: bool,
+    ) -> Option<Transfer> {
         let engine = self.engine;
         let looks = self.state.look(access.address, access.kind);
         let owners = engine.owners.as_ref()?;
