@@ -1,7 +1,8 @@
 # make measure   measure this machine and write a report
 # make build     everything, optimised: command, emulator plugin, kernel
 # make run       boot our own kernel with SMP cpus and MEM, and run its test_numa
-# make test      all tests; installs what they need from the distribution
+# make test      what every change must pass; installs what it needs from the distribution
+# make test-long what takes longer, in slices: all of them, or SLICE=3/9
 # make bench     compare with peers
 # make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, documentation
@@ -10,6 +11,7 @@
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 ARGS ?=
+SLICE ?=
 
 # The kernel's machine and work, by the names of the frame allocator's first test.
 SMP ?= 2
@@ -52,7 +54,7 @@ test:
 
 test-long:
 	@scripts/setup test-long
-	@scripts/test long
+	@scripts/test long $(SLICE)
 
 bench: build
 	@scripts/setup bench

@@ -1,0 +1,187 @@
+"""Runs programs of tests, as many at a time as there are CPUs, and says where the time went."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# A program that hangs is ended; none takes half of this.
+LIMIT_S = 1500
+# A program that takes this long has a row in the table at the end.
+SLOW_S = 10
+# CPU seconds of the longest programs (2 CPUs of an AMD EPYC): the longest start first.
+COST_S = {
+    "cli emulated": 450, "cli arm64": 250, "cli advise": 120, "cli study_guests": 100, "guest boot": 100,
+    "cli guest": 70, "cli rank_guest": 70, "cli profile_guest": 70, "cli kernel": 65, "kernel boot": 65,
+    "cli xen": 50, "cli backends": 50, "cli slurm": 35, "cli raw": 34, "cli machines": 25, "acpi tables": 24,
+    "cli emulate": 23, "emulator qemu": 23, "cli documented": 23,
+}
+
+
+class Job:
+    """A program, how it is run, and what became of it."""
+
+    def __init__(self, name, command, directory=ROOT, env=None):
+        self.name, self.command, self.directory, self.env = name, list(command), directory, dict(env or {})
+        self.passed = self.failed = 0
+        self.wall_s = self.cpu_s = 0.0
+
+    def long(self):
+        """The same with the long versions of its tests."""
+        self.env["NUMALAB_LONG"] = "1"
+        return self
+
+    def only(self, module):
+        """A copy with the tests of one module."""
+        return Job(f"{self.name} {module}", [*self.command, f"{module}::"], self.directory, self.env)
+
+    def under(self, interpreter):
+        """The same, run by an interpreter of its instructions."""
+        self.command.insert(0, interpreter)
+        return self
+
+    def count(self, text, status):
+        """Counts the tests that the program reports; one that reports none is a test itself."""
+        results = re.findall(r"^test result: .*? (\d+) passed; (\d+) failed;", text, re.M)
+        self.passed = sum(int(passed) for passed, _ in results)
+        self.failed = sum(int(failed) for _, failed in results)
+        if status != 0:
+            self.failed = max(self.failed, 1)
+        elif not results:
+            self.passed = 1
+
+
+def step(name, *command, directory=ROOT, env=None):
+    """A command that is a test by itself."""
+    return Job(name, command, directory, env)
+
+
+def cargo_tests(*words, label="", env=None):
+    """Builds programs of tests, and returns a job for each."""
+    command = ["cargo", "test", "--no-run", "--message-format=json-render-diagnostics", *words]
+    begun = time.monotonic()
+    built = subprocess.run(command, cwd=ROOT, env=os.environ | (env or {}), stdout=subprocess.PIPE,
+                           stdin=subprocess.DEVNULL, text=True, check=False)
+    print(f"built  {time.monotonic() - begun:6.1f} s  {' '.join(words)}", flush=True)
+    if built.returncode != 0:
+        failed = Job(f"build of {' '.join(words)}", ["false"])
+        failed.failed = 1
+        return [failed]
+    return [tests_of(message, label, env) for message in map(json.loads, built.stdout.splitlines())
+            if message.get("executable") and message["profile"]["test"]]
+
+
+def tests_of(message, label, env):
+    directory = Path(message["manifest_path"]).parent
+    target = message["target"]
+    name = target["name"] if target["kind"] == ["test"] else f"unit tests of {target['kind'][0]}"
+    # What a program prints when it passes is read for what it did not run.
+    command = [message["executable"], "--test-threads=1", "--show-output"]
+    return Job(f"{label}{directory.name} {name}", command, directory, env)
+
+
+class Runner:
+    """Runs jobs and sums up."""
+
+    def __init__(self):
+        self.done, self.running, self.lock = [], {}, threading.Lock()
+        self.begun, self.limit_s = time.monotonic(), LIMIT_S
+        os.environ |= {"NUMALAB_REQUIRE_TOOLS": "1", "INSTA_UPDATE": "no"} | toolchain()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self.ended)
+
+    def first(self, jobs):
+        """Runs jobs one after the other, with all CPUs each."""
+        for job in jobs:
+            self.run(job)
+
+    def side_by_side(self, jobs):
+        """Runs jobs, the longest first, as many at a time as there are CPUs."""
+        self.done += [job for job in jobs if job.failed]
+        waiting = sorted((job for job in jobs if not job.failed), key=lambda job: COST_S.get(job.name, 0))
+
+        def work():
+            while waiting:
+                try:
+                    job = waiting.pop()
+                except IndexError:
+                    return
+                self.run(job)
+
+        workers = [threading.Thread(target=work, daemon=True) for _ in range(os.cpu_count() or 1)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+    def run(self, job):
+        """Runs one job; prints its row, and all that it printed if it failed."""
+        begun = time.monotonic()
+        with tempfile.TemporaryFile() as log:
+            status, job.cpu_s = self.wait(job, log)
+            log.seek(0)
+            text = log.read().decode(errors="replace")
+        job.wall_s = time.monotonic() - begun
+        job.count(text, status)
+        word = "FAILED" if job.failed else "ok"
+        left_out = dict.fromkeys(line.strip() for line in text.splitlines() if "NOT RUN" in line)
+        with self.lock:
+            self.done.append(job)
+            print(f"{word:6} {job.wall_s:6.1f} s, cpu {job.cpu_s:6.1f} s, {job.passed:4} passed  {job.name}")
+            print(text if job.failed else "".join(f"       {line}\n" for line in left_out), end="", flush=True)
+
+    def wait(self, job, log):
+        """Waits for a job's end: its status, and the CPU seconds of all that it started and waited for."""
+        # The program ends with this one, whatever ends it.
+        command = ["setpriv", "--pdeathsig", "TERM", "timeout", "-k", "30", str(self.limit_s), *job.command]
+        child = subprocess.Popen(command, cwd=job.directory, env=os.environ | job.env, stdin=subprocess.DEVNULL,
+                                 stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        with self.lock:
+            self.running[child.pid] = job.name
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        with self.lock:
+            del self.running[child.pid]
+        return child.returncode, used.ru_utime + used.ru_stime
+
+    def ended(self, number, _frame):
+        """Ends what runs, and says what it was."""
+        for pid in list(self.running):
+            try:
+                os.killpg(pid, signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+        print(f"\nended by signal {number}; unfinished: {', '.join(self.running.values()) or 'none'}")
+        self.table()
+        os._exit(128 + number)
+
+    def table(self):
+        """Prints where the time went, and what failed."""
+        print(f"\n{'wall':>8} {'cpu':>8}  program")
+        for job in sorted(self.done, key=lambda job: -job.wall_s):
+            if job.wall_s >= SLOW_S:
+                print(f"{job.wall_s:6.0f} s {job.cpu_s:6.0f} s  {job.name}")
+        cpu_s = sum(job.cpu_s for job in self.done)
+        print(f"{time.monotonic() - self.begun:6.0f} s {cpu_s:6.0f} s  all; the first includes the builds")
+        for job in self.done:
+            if job.failed:
+                print(f"failed: {job.name}")
+
+    def close(self):
+        """Prints the table and the sum; the exit status."""
+        self.table()
+        passed, failed = sum(job.passed for job in self.done), sum(job.failed for job in self.done)
+        print(f"\n{passed} passed, {failed} failed", flush=True)
+        return 1 if failed else 0
+
+
+def toolchain():
+    """Rust's toolchain as cargo names it to what it runs: tests that call cargo get the same one."""
+    root = subprocess.run(["rustc", "--print", "sysroot"], stdout=subprocess.PIPE, text=True, check=True)
+    return {"RUSTUP_TOOLCHAIN": Path(root.stdout.strip()).name}
