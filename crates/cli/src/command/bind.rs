@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use numalab_host::{Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy};
-use numalab_launch::bind::{Binding, NodeChoice};
-use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
+use numalab_launch::bind::{Binding, NodeChoice, Seats};
+use numalab_launch::identity::{Task, detect_own};
 use numalab_launch::near::Near;
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
 
@@ -21,20 +21,18 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     if let Some(weights) = &args.weights {
         return weights::run(args, weights);
     }
-    let identity = detect_own()?;
-    let here = match (args.ranks, &identity) {
-        (Some(ranks), None) => Some(usize::try_from(ranks).unwrap_or(usize::MAX)),
-        _ => None,
+    let task = detect_own()?;
+    let asked = args.ranks.map(|ranks| usize::try_from(ranks).unwrap_or(usize::MAX));
+    let here = match (asked, &task) {
+        (Some(ranks), Some(task)) => task.check_ranks(ranks).map(|()| None)?,
+        (asked, _) => asked,
     };
     match here {
-        Some(size) if args.dry_run => (0..size).try_for_each(|rank| {
-            let local = Some(Local { rank, size });
-            let identity = Identity { launcher: Launcher::Local, rank, size, local };
-            prepare(args, Some(&identity)).map(drop)
-        })?,
+        Some(size) if args.dry_run => (0..size)
+            .try_for_each(|rank| prepare(args, Some(&Task::of_own(rank, size))).map(drop))?,
         Some(size) => return start(size),
         None => {
-            let prepared = prepare(args, identity.as_ref())?;
+            let prepared = prepare(args, task.as_ref())?;
             if !args.dry_run {
                 if let Some(home) = &prepared.home {
                     stay(home)?;
@@ -63,7 +61,7 @@ struct Home {
 }
 
 /// Sets the policy, unless it is a dry run, and says so.
-fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Failure> {
+fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
     let read = if args.near.is_some() { read_machine_and_devices } else { read_machine };
     let machine = read(&Root::live()).map_err(numalab_host::Error::from)?.machine;
@@ -72,9 +70,9 @@ fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Fai
         Some(near) => NodeChoice::List(vec![near.node]),
         None => args.numa.clone().unwrap_or(NodeChoice::Unsaid),
     };
-    let cpu = cpu_of(args, identity)?;
+    let cpu = cpu_of(args, task)?;
     let present = machine.usable_memory_nodes();
-    let binding = Binding::of(&choice, args.policy.into(), identity, &present)?;
+    let binding = Binding::of(&choice, args.policy.into(), task, &present)?;
     let home = match &near {
         Some(near) => Some(Home { node: near.node, cpus: near.cpus.clone() }),
         None => home(args, &machine, &binding)?,
@@ -136,15 +134,11 @@ fn stay(Home { node, cpus }: &Home) -> Result<(), Failure> {
 }
 
 /// The cpu of this rank among those of `--cpus`.
-fn cpu_of(args: &BindArgs, identity: Option<&Identity>) -> Result<Option<CpuId>, Failure> {
+fn cpu_of(args: &BindArgs, task: Option<&Task>) -> Result<Option<CpuId>, Failure> {
     let Some(RankCpus::Listed(cpus)) = &args.cpus else { return Ok(None) };
-    let (rank, ranks) = identity.map_or((0, 1), |identity| (identity.rank, identity.size));
-    if cpus.len() == ranks {
-        return Ok(cpus.get(rank).copied());
-    }
-    let named = cpus.len();
-    let message = format!("--cpus names {named} cpus for {ranks} ranks: expected one for each");
-    Err(Failure::bad_input(message))
+    let seats = Seats { option: "--cpus", what: "cpus", entries: cpus.len() };
+    let seat = seats.of(task).map_err(numalab_launch::bind::BindError::from)?;
+    Ok(cpus.get(seat).copied())
 }
 
 /// What to run: `numalab latency` where only its options are given.

@@ -159,9 +159,14 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
             join(&["PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"])
         }
         Launcher::Pals => join(&["PALS_APID", "PBS_JOBID"]),
+        Launcher::Flux => join(&["FLUX_JOB_ID", "FLUX_URI"]),
+        Launcher::Torchrun => join(&["TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"]),
+        Launcher::Jsrun => join(&["LSB_JOBID", "PMIX_NAMESPACE"]),
+        Launcher::Alps => join(&["ALPS_APP_ID"]),
+        Launcher::Pmix => join(&["PMIX_NAMESPACE"]),
         // Nothing in the environment tells one start from another; the process that started
         // all ranks of this host does.
-        Launcher::Hydra | Launcher::Pmi => ancestor(),
+        Launcher::Hydra | Launcher::Mvapich | Launcher::Pmi => ancestor(),
     }
 }
 
@@ -186,8 +191,8 @@ fn ancestor() -> String {
 /// Whose MPI the launcher most likely is.
 fn flavour(launcher: Launcher, look: Look<'_>) -> MpiFlavour {
     match launcher {
-        Launcher::OpenMpi => MpiFlavour::OpenMpi,
-        Launcher::Pals => MpiFlavour::CrayMpich,
+        Launcher::OpenMpi | Launcher::Jsrun | Launcher::Pmix => MpiFlavour::OpenMpi,
+        Launcher::Pals | Launcher::Alps => MpiFlavour::CrayMpich,
         Launcher::Slurm if look("PMI_RANK").is_none() => MpiFlavour::OpenMpi,
         _ => MpiFlavour::Mpich,
     }
