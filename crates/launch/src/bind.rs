@@ -48,8 +48,10 @@ pub enum PolicyKind {
     /// The rank's node and no other.
     #[default]
     Bind,
-    /// The rank's node while it has any.
+    /// The rank's node while it has any; without a launcher, all named nodes.
     Preferred,
+    /// All named nodes while any has memory.
+    PreferredMany,
     /// All named nodes, a page from each in turn.
     Interleave,
     /// All named nodes by the kernel's weights.
@@ -240,11 +242,23 @@ impl Binding {
         if let Some(&node) = named.iter().find(|node| !present.contains(**node)) {
             return Err(BindError::NoNode { node, present: present.clone() });
         }
-        let spread = matches!(kind, PolicyKind::Interleave | PolicyKind::Weighted);
-        let policy = if spread {
+        let takes_all = match kind {
+            PolicyKind::Interleave | PolicyKind::Weighted | PolicyKind::PreferredMany => true,
+            PolicyKind::Preferred => task.is_none() && matches!(choice, NodeChoice::List(_)),
+            PolicyKind::Bind => false,
+        };
+        let policy = if takes_all {
             let nodes = NodeSet::from_iter(named);
-            match kind {
-                PolicyKind::Weighted => MemoryPolicy::WeightedInterleave(nodes),
+            match (kind, nodes.first()) {
+                (PolicyKind::Preferred | PolicyKind::PreferredMany, Some(node))
+                    if nodes.len() == 1 =>
+                {
+                    MemoryPolicy::Preferred(node)
+                }
+                (PolicyKind::Preferred | PolicyKind::PreferredMany, _) => {
+                    MemoryPolicy::PreferredMany(nodes)
+                }
+                (PolicyKind::Weighted, _) => MemoryPolicy::WeightedInterleave(nodes),
                 _ => MemoryPolicy::Interleave(nodes),
             }
         } else {
@@ -271,6 +285,7 @@ impl Binding {
             MemoryPolicy::Local => "localalloc".to_owned(),
             MemoryPolicy::Bind(_) => format!("membind={nodes}"),
             MemoryPolicy::Preferred(_) => format!("preferred={nodes}"),
+            MemoryPolicy::PreferredMany(_) => format!("preferred-many={nodes}"),
             MemoryPolicy::Interleave(_) => format!("interleave={nodes}"),
             MemoryPolicy::WeightedInterleave(_) => format!("weighted-interleave={nodes}"),
         };
@@ -417,6 +432,20 @@ mod tests {
         let nodes: NodeSet = "0,2".parse().unwrap();
         assert_eq!(of(PolicyKind::Interleave), MemoryPolicy::Interleave(nodes.clone()));
         assert_eq!(of(PolicyKind::Weighted), MemoryPolicy::WeightedInterleave(nodes));
+    }
+
+    #[test]
+    fn several_nodes_are_preferred_together_without_a_launcher_or_where_asked_for() {
+        let (choice, present) = ("0,2".parse().unwrap(), "0-3".parse().unwrap());
+        let of =
+            |kind, task: Option<Task>| Binding::of(&choice, kind, task.as_ref(), &present).unwrap();
+        let many = MemoryPolicy::PreferredMany("0,2".parse().unwrap());
+        let alone = of(PolicyKind::Preferred, None);
+        assert_eq!(alone.policy, many);
+        assert!(alone.lines(&[]).contains("numactl --preferred-many=0,2"), "{}", alone.lines(&[]));
+        assert_eq!(of(PolicyKind::PreferredMany, Some(rank(5, 8))).policy, many);
+        let of_rank = of(PolicyKind::Preferred, Some(rank(1, 2))).policy;
+        assert_eq!(of_rank, MemoryPolicy::Preferred(NodeId(2)));
     }
 
     proptest! {

@@ -85,8 +85,10 @@ fn cpus(text: &str) -> Result<RankCpus, String> {
 pub(crate) enum Policy {
     /// Only the rank's node
     Bind,
-    /// The rank's node while it has memory
+    /// The rank's node while it has memory; without a launcher, all listed nodes
     Preferred,
+    /// All listed nodes while any has memory (Linux 5.15 or later)
+    PreferredMany,
     /// All listed nodes, page by page in turn
     Interleave,
     /// All listed nodes, by their weights (Linux 6.9 or later)
@@ -98,6 +100,7 @@ impl From<Policy> for PolicyKind {
         match policy {
             Policy::Bind => Self::Bind,
             Policy::Preferred => Self::Preferred,
+            Policy::PreferredMany => Self::PreferredMany,
             Policy::Interleave => Self::Interleave,
             Policy::Weighted => Self::Weighted,
         }

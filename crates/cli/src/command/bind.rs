@@ -5,13 +5,15 @@ mod weights;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use numalab_host::{Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy};
+use numalab_host::{
+    Interrupt, MemoryPolicy, Root, read_machine, read_machine_and_devices, set_process_policy,
+};
 use numalab_launch::bind::{Binding, NodeChoice, Seats};
 use numalab_launch::identity::{Task, detect_own};
 use numalab_launch::near::Near;
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
 
-use crate::args::{BindArgs, Policy, RankCpus};
+use crate::args::{BindArgs, RankCpus};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -67,14 +69,14 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let machine = read(&Root::live()).map_err(numalab_host::Error::from)?.machine;
     let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
     let choice = match &near {
-        Some(near) => NodeChoice::List(vec![near.node]),
+        Some(near) => NodeChoice::List(vec![near.memory_node]),
         None => args.numa.clone().unwrap_or(NodeChoice::Unsaid),
     };
     let cpu = cpu_of(args, task)?;
     let present = machine.usable_memory_nodes();
     let binding = Binding::of(&choice, args.policy.into(), task, &present)?;
     let home = match &near {
-        Some(near) => Some(Home { node: near.node, cpus: near.cpus.clone() }),
+        Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
         None => home(args, &machine, &binding)?,
     };
     let binding = Binding { cpus_of: home.as_ref().map(|home| home.node), ..binding };
@@ -88,8 +90,8 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
             }
             _ => String::new(),
         };
-        let said = near.as_ref().map_or_else(String::new, |Near { node, cpus, device }| {
-            format!("[Rank {}] {device} is near node {node}: cpus {cpus}\n", binding.rank)
+        let said = near.as_ref().map_or_else(String::new, |near| {
+            format!("[Rank {}] {}\n", binding.rank, near.describe())
         });
         output::print(&format!("{unsaid}{said}{}", binding.lines(&command)))?;
     }
@@ -101,9 +103,11 @@ fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<
     if args.cpus != Some(RankCpus::OfNode) {
         return Ok(None);
     }
-    let is_of_one = matches!(args.policy, Policy::Bind | Policy::Preferred);
+    let is_of_one = matches!(binding.policy, MemoryPolicy::Bind(_) | MemoryPolicy::Preferred(_));
     let Some(node) = binding.policy.nodes().first().filter(|_| is_of_one) else {
-        return Err(Failure::bad_input("--cpus node: expected --policy bind or preferred"));
+        return Err(Failure::bad_input(
+            "--cpus node: expected --policy bind or preferred, with one node",
+        ));
     };
     let of_node = machine.node(node).map(|of| of.cpus.intersection(&machine.usable_cpus()));
     let cpus = of_node.unwrap_or_default();
