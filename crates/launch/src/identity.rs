@@ -331,8 +331,8 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
         return Task::of(variables, look);
     }
     // `RANK` alone, or a word, is somebody else's.
-    let is_number = |name: &&str| number(look, Launcher::Torchrun, name).is_ok_and(|n| n.is_some());
-    match TORCHRUN.signs.iter().all(|name| is_number(&name)) {
+    let is_number = |name: &str| number(look, Launcher::Torchrun, name).is_ok_and(|n| n.is_some());
+    match TORCHRUN.signs.iter().all(|name| is_number(name)) {
         true => Task::of(&TORCHRUN, look),
         false => Ok(None),
     }
