@@ -89,6 +89,36 @@ fn bindings_that_cannot_be_are_refused_with_what_could_be() {
     assert!(error.contains("/no/such/program"), "{error}");
 }
 
+/// `numalab bind --numa=auto --dry-run` in an environment of these variables and no others.
+fn bind_as(variables: &str, more: &[&str], code: i32) -> String {
+    let arguments = [&["bind", "--numa=auto", "--dry-run"], more, &["--", "true"]].concat();
+    let mut command = numalab(&arguments);
+    command.env_clear().envs(variables.split_whitespace().filter_map(|pair| pair.split_once('=')));
+    ends(&mut command, code)
+}
+
+#[test]
+fn ranks_are_known_by_the_variables_of_each_launcher_and_unknown_places_are_refused() {
+    let flux = "FLUX_JOB_SIZE=8 FLUX_JOB_NNODES=2 FLUX_TASK_RANK=5 FLUX_TASK_LOCAL_ID=1";
+    assert!(bind_as(flux, &[], 0).starts_with("[Rank 5] Binding"));
+    let pals = "PALS_RANKID=9 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMIX_RANK=9";
+    assert!(bind_as(pals, &[], 0).starts_with("[Rank 9] Binding"));
+    assert!(bind_as("RANK=gold", &[], 0).starts_with("[Rank 0] Binding"));
+    let said = bind_as("PMIX_RANK=3", &[], 125);
+    assert!(said.contains("rank 3") && said.contains("NUMALAB_LOCAL_RANK"), "{said}");
+}
+
+#[test]
+fn ranks_asked_for_are_started_in_a_jobs_shell_and_refused_within_a_rank() {
+    let of_step = |step: &str| {
+        format!("SLURM_STEP_ID={step} SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0")
+    };
+    let shown = bind_as(&of_step("4294967290"), &["--ranks", "4"], 0);
+    assert!(shown.contains("[Rank 3] Binding"), "{shown}");
+    let said = bind_as(&of_step("0"), &["--ranks", "4"], 125);
+    assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=0"), "{said}");
+}
+
 /// The only directory in `parent`.
 fn only(parent: &Path) -> PathBuf {
     let mut entries = fs::read_dir(parent).expect("results");

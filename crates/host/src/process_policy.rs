@@ -12,6 +12,8 @@ use crate::syscall;
 
 /// `MPOL_WEIGHTED_INTERLEAVE` of `linux/mempolicy.h`, since Linux 6.9.
 const WEIGHTED_INTERLEAVE: i32 = 6;
+/// `MPOL_PREFERRED_MANY`, since Linux 5.15.
+const PREFERRED_MANY: i32 = 5;
 /// `MPOL_LOCAL`; some kernels tell it as `MPOL_PREFERRED` without nodes.
 const LOCAL: i32 = 4;
 
@@ -24,6 +26,8 @@ pub enum MemoryPolicy {
     Bind(NodeSet),
     /// This node while it has any, then the nearest.
     Preferred(NodeId),
+    /// These nodes while any has memory, then the nearest.
+    PreferredMany(NodeSet),
     /// A page from each of these nodes in turn.
     Interleave(NodeSet),
     /// As many pages from each node in turn as
@@ -36,13 +40,14 @@ impl MemoryPolicy {
     pub const NAMES: [&str; 5] = ["local", "bind", "preferred", "interleave", "weighted"];
 
     /// The policy of this name with these nodes; `None` for another name, or for nodes that it
-    /// cannot have: `preferred` has one, `local` none, the others at least one.
+    /// cannot have: `local` has none, the others at least one.
     #[must_use]
     pub fn named(name: &str, nodes: NodeSet) -> Option<Self> {
         match (name, nodes.first()) {
             ("local", None) => Some(Self::Local),
             ("bind", Some(_)) => Some(Self::Bind(nodes)),
             ("preferred", Some(node)) if nodes.len() == 1 => Some(Self::Preferred(node)),
+            ("preferred", Some(_)) => Some(Self::PreferredMany(nodes)),
             ("interleave", Some(_)) => Some(Self::Interleave(nodes)),
             ("weighted", Some(_)) => Some(Self::WeightedInterleave(nodes)),
             _ => None,
@@ -53,7 +58,7 @@ impl MemoryPolicy {
         let at = match self {
             Self::Local => 0,
             Self::Bind(_) => 1,
-            Self::Preferred(_) => 2,
+            Self::Preferred(_) | Self::PreferredMany(_) => 2,
             Self::Interleave(_) => 3,
             Self::WeightedInterleave(_) => 4,
         };
@@ -66,6 +71,7 @@ impl MemoryPolicy {
             Self::Local => (libc::MPOL_DEFAULT, NodeSet::new()),
             Self::Bind(nodes) => (libc::MPOL_BIND, nodes.clone()),
             Self::Preferred(node) => (libc::MPOL_PREFERRED, NodeSet::from_iter([*node])),
+            Self::PreferredMany(nodes) => (PREFERRED_MANY, nodes.clone()),
             Self::Interleave(nodes) => (libc::MPOL_INTERLEAVE, nodes.clone()),
             Self::WeightedInterleave(nodes) => (WEIGHTED_INTERLEAVE, nodes.clone()),
         }
@@ -75,6 +81,8 @@ impl MemoryPolicy {
         match (mode, nodes.first()) {
             (libc::MPOL_DEFAULT | LOCAL, _) | (libc::MPOL_PREFERRED, None) => Some(Self::Local),
             (libc::MPOL_PREFERRED, Some(node)) => Some(Self::Preferred(node)),
+            (PREFERRED_MANY, Some(node)) if nodes.len() == 1 => Some(Self::Preferred(node)),
+            (PREFERRED_MANY, Some(_)) => Some(Self::PreferredMany(nodes)),
             (libc::MPOL_BIND, Some(_)) => Some(Self::Bind(nodes)),
             (libc::MPOL_INTERLEAVE, Some(_)) => Some(Self::Interleave(nodes)),
             (WEIGHTED_INTERLEAVE, Some(_)) => Some(Self::WeightedInterleave(nodes)),
@@ -107,6 +115,16 @@ pub enum PolicyError {
         "this kernel has no weighted interleave: it takes Linux 6.9 or newer, this is {release}; interleave takes every node alike"
     )]
     NoWeights {
+        /// The kernel's release.
+        release: String,
+    },
+    /// This kernel has no preferred policy with several nodes.
+    #[error(
+        "memory policy {policy}: this kernel prefers one node only: several take Linux 5.15 or newer, this is {release}; name one node, or bind"
+    )]
+    NoPreferredMany {
+        /// The policy asked for.
+        policy: MemoryPolicy,
         /// The kernel's release.
         release: String,
     },
@@ -146,7 +164,9 @@ impl PolicyError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NodeNotAllowed { .. } => ErrorClass::BadInput,
-            Self::NoWeights { .. } | Self::Forbidden { .. } => ErrorClass::Lacking,
+            Self::NoWeights { .. } | Self::NoPreferredMany { .. } | Self::Forbidden { .. } => {
+                ErrorClass::Lacking
+            }
             Self::NotApplied { .. } => ErrorClass::Failed,
         }
     }
@@ -181,6 +201,12 @@ pub fn set_process_policy(policy: &MemoryPolicy) -> Result<(), PolicyError> {
     };
     match syscall::set_own_policy(mode, &nodes) {
         Ok(()) => {}
+        Err(Errno::INVAL) if mode == PREFERRED_MANY && !has_preferred_many() => {
+            return Err(PolicyError::NoPreferredMany {
+                policy: policy.clone(),
+                release: release(),
+            });
+        }
         Err(Errno::INVAL) if mode == WEIGHTED_INTERLEAVE && !has_weights() => {
             return Err(PolicyError::NoWeights { release: release() });
         }
@@ -199,6 +225,11 @@ pub fn set_process_policy(policy: &MemoryPolicy) -> Result<(), PolicyError> {
 /// Whether this kernel knows weighted interleave.
 fn has_weights() -> bool {
     linux_version(&release()).is_some_and(|version| version >= (6, 9))
+}
+
+/// Whether this kernel can prefer several nodes.
+fn has_preferred_many() -> bool {
+    linux_version(&release()).is_some_and(|version| version >= (5, 15))
 }
 
 fn release() -> String {
@@ -245,15 +276,29 @@ mod tests {
     #[test]
     fn a_policy_is_named_as_it_is_shown() {
         let nodes = |list: &str| list.parse::<NodeSet>().unwrap();
-        for (name, list) in
-            [("local", ""), ("bind", "0,1"), ("preferred", "1"), ("weighted", "0,2")]
-        {
+        for (name, list) in [
+            ("local", ""),
+            ("bind", "0,1"),
+            ("preferred", "1"),
+            ("preferred", "0,1"),
+            ("weighted", "0,2"),
+        ] {
             let policy = MemoryPolicy::named(name, nodes(list)).unwrap();
             assert_eq!(policy.to_string(), [name, list].join(":").trim_end_matches(':'));
         }
-        for (name, list) in [("local", "0"), ("bind", ""), ("preferred", "0-1"), ("near", "0")] {
+        for (name, list) in [("local", "0"), ("bind", ""), ("preferred", ""), ("near", "0")] {
             assert_eq!(MemoryPolicy::named(name, nodes(list)), None, "{name}:{list}");
         }
+    }
+
+    #[test]
+    fn several_preferred_nodes_are_a_mode_of_their_own_to_the_kernel_and_one_is_not() {
+        let nodes = |list: &str| list.parse::<NodeSet>().unwrap();
+        let many = MemoryPolicy::named("preferred", nodes("0,2")).unwrap();
+        assert_eq!(many.parts(), (PREFERRED_MANY, nodes("0,2")));
+        assert_eq!(MemoryPolicy::from_parts(PREFERRED_MANY, nodes("0,2")), Some(many));
+        let one = Some(MemoryPolicy::Preferred(NodeId(2)));
+        assert_eq!(MemoryPolicy::from_parts(PREFERRED_MANY, nodes("2")), one);
     }
 
     #[test]

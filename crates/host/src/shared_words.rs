@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -26,7 +26,8 @@ unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
     /// Opens or makes the file, which only its owner may read, and maps `words` of it. All
-    /// who share it must ask for the same number.
+    /// who share it must ask for the same number. A file that another user made, or that others
+    /// may open, is refused, as is a symbolic link.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] for more words than an address space has; else what the
@@ -40,14 +41,7 @@ impl SharedWords {
             .checked_mul(size_of::<AtomicU64>())
             .filter(|&bytes| bytes <= isize::MAX.cast_unsigned())
             .ok_or_else(too_many)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(path)?;
+        let file = create_or_open(path)?;
         // Reserves the space, so that no later access can end in SIGBUS for want of it.
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes as u64)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -67,6 +61,41 @@ impl SharedWords {
         // everyone by atomics only; nobody who knows this type shortens the file.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.words) }
     }
+}
+
+/// Makes the file, or opens the one that another process of this user made.
+fn create_or_open(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let mut last = io::ErrorKind::NotFound.into();
+    // Whoever is first may remove it between the two calls.
+    for _ in 0..16 {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600).custom_flags(flags);
+        match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made,
+        }
+        match options.open(path) {
+            Ok(file) => return check_owner(&file.metadata()?).map(|()| file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// Refuses what another user made or may open: its words could be changed or cut off.
+fn check_owner(file: &std::fs::Metadata) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let (user, mode) = (file.uid(), file.mode() & 0o7777);
+    if file.is_file() && user == own && mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let said = format!(
+        "it is there already and not this user's alone (user {user}, mode {mode:o}): expected a \
+         file of user {own} with mode 600"
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, said))
 }
 
 impl Drop for SharedWords {
@@ -107,6 +136,34 @@ mod tests {
             assert!(error.to_string().contains(&words.to_string()), "{error}");
         }
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_others_may_open_and_a_link_are_refused() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("words");
+        std::fs::write(&path, [0; 64]).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o622)).unwrap();
+        let error = SharedWords::open(&path, 8).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert!(error.to_string().contains("mode 622"), "{error}");
+        let link = directory.path().join("link");
+        symlink(directory.path().join("elsewhere"), &link).unwrap();
+        assert!(SharedWords::open(&link, 8).is_err());
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("words");
+        drop(SharedWords::open(&path, 8).unwrap());
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
+            eprintln!("NOT RUN: only root can give a file to another user");
+            return;
+        }
+        let error = SharedWords::open(&path, 8).unwrap_err();
+        assert!(error.to_string().contains("user 65534"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use numalab_host::MemoryPolicy;
 use numalab_topology::{Chosen, NodeId, NodeSet};
 
-use crate::identity::Identity;
+use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 
 /// What `--numa` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum NodeChoice {
     Unsaid,
     /// The chosen ones of the nodes with memory, in turn.
     InTurn(Chosen<NodeId>),
-    /// One node for all ranks, or one for each.
+    /// One node for all ranks, one for each rank of a host, or one for each of all ranks.
     List(Vec<NodeId>),
 }
 
@@ -48,8 +48,10 @@ pub enum PolicyKind {
     /// The rank's node and no other.
     #[default]
     Bind,
-    /// The rank's node while it has any.
+    /// The rank's node while it has any; without a launcher, all named nodes.
     Preferred,
+    /// All named nodes while any has memory.
+    PreferredMany,
     /// All named nodes, a page from each in turn.
     Interleave,
     /// All named nodes by the kernel's weights.
@@ -67,22 +69,9 @@ pub enum BindError {
         /// The text.
         text: String,
     },
-    /// The list does not suit the ranks.
-    #[error("--numa names {nodes} nodes for {ranks} ranks: expected one for all, or one for each")]
-    Length {
-        /// Nodes named.
-        nodes: usize,
-        /// Ranks there are.
-        ranks: usize,
-    },
-    /// A list, but no launcher.
-    #[error(
-        "--numa names {nodes} nodes, but no launcher says which rank this is: start it by srun or mpirun, or name one node"
-    )]
-    NoRank {
-        /// Nodes named.
-        nodes: usize,
-    },
+    /// A list does not suit the ranks.
+    #[error(transparent)]
+    Seat(#[from] SeatError),
     /// All nodes are left out.
     #[error("--numa leaves out every node with memory; there are {present}")]
     NoneLeft {
@@ -99,6 +88,124 @@ pub enum BindError {
     },
 }
 
+/// Why it is unknown which entry of a list is a rank's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SeatError {
+    /// The list does not suit the ranks.
+    #[error(
+        "{option} names {entries} {what} for {}: expected one for all, or one for each",
+        ranks_of(*local, *ranks)
+    )]
+    Length {
+        /// The option.
+        option: &'static str,
+        /// Entries named.
+        entries: usize,
+        /// What these are, `nodes` or `cpus`.
+        what: &'static str,
+        /// Ranks on this host, where known.
+        local: Option<usize>,
+        /// All ranks, where known.
+        ranks: Option<usize>,
+    },
+    /// A list, but no launcher.
+    #[error(
+        "{option} names {entries} {what}, but no launcher says which rank this is: start it by srun or mpirun, or name one"
+    )]
+    NoRank {
+        /// The option.
+        option: &'static str,
+        /// Entries named.
+        entries: usize,
+        /// What these are.
+        what: &'static str,
+    },
+    /// The launcher does not say which of its host's ranks this is.
+    #[error(
+        "rank {rank} was started by {launcher}, which does not say which of this host's ranks it is: set {LOCAL_RANK} (from 0), or name one node"
+    )]
+    NoLocalRank {
+        /// The rank.
+        rank: usize,
+        /// Who started it.
+        launcher: Launcher,
+    },
+    /// The launcher does not say how many ranks are on this host.
+    #[error(
+        "{option} names {entries} {what}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks"
+    )]
+    NoLocalSize {
+        /// The option.
+        option: &'static str,
+        /// Entries named.
+        entries: usize,
+        /// What these are.
+        what: &'static str,
+        /// Who started the rank.
+        launcher: Launcher,
+    },
+}
+
+fn ranks_of(local: Option<usize>, ranks: Option<usize>) -> String {
+    match (local, ranks) {
+        (Some(local), Some(ranks)) if local != ranks => {
+            format!("{local} ranks on this host and {ranks} ranks in all")
+        }
+        (_, Some(ranks)) => format!("{ranks} ranks"),
+        (Some(local), None) => format!("{local} ranks on this host"),
+        (None, None) => "an unknown number of ranks".to_owned(),
+    }
+}
+
+/// A list of which each rank has one entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Seats {
+    /// The option that gave it, such as `--numa`.
+    pub option: &'static str,
+    /// What it names, such as `nodes`.
+    pub what: &'static str,
+    /// The number of entries.
+    pub entries: usize,
+}
+
+impl Seats {
+    /// Returns the entry of a rank (none: the process is not a rank).
+    ///
+    /// A list as long as there are ranks goes by rank. One as long as there are ranks on this
+    /// host goes by local rank, on each host anew. Both are the same on one host.
+    ///
+    /// # Errors
+    /// [`SeatError`] if the list has another length, or a number that decides is unknown.
+    pub fn of(self, task: Option<&Task>) -> Result<usize, SeatError> {
+        let Self { option, what, entries } = self;
+        let Some(task) = task else {
+            let no_rank = SeatError::NoRank { option, entries, what };
+            return if entries == 1 { Ok(0) } else { Err(no_rank) };
+        };
+        if entries == 1 && what == "nodes" {
+            return Ok(0);
+        }
+        let (local, ranks, launcher) = (task.local_size(), task.size(), task.launcher());
+        if ranks == Some(entries) {
+            return Ok(task.rank());
+        }
+        match local {
+            Some(local) if local == entries => local_rank(task),
+            None if ranks.is_none_or(|ranks| entries < ranks) => {
+                local_rank(task)?;
+                Err(SeatError::NoLocalSize { option, entries, what, launcher })
+            }
+            _ => Err(SeatError::Length { option, entries, what, local, ranks }),
+        }
+    }
+}
+
+/// The rank's number on its host.
+fn local_rank(task: &Task) -> Result<usize, SeatError> {
+    let (rank, launcher) = (task.rank(), task.launcher());
+    task.local_rank().ok_or(SeatError::NoLocalRank { rank, launcher })
+}
+
 /// The binding of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
@@ -111,18 +218,19 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// The binding of the rank `identity` (none: the only one) among the nodes `present`,
-    /// which have memory and may have gaps in their numbers.
+    /// Returns the binding of a rank (none: the only process) among the nodes `present`, which
+    /// have memory and may have gaps in their numbers. Nodes in turn go by the rank's number on
+    /// its host, so that each host uses all its nodes however ranks are distributed.
     ///
     /// # Errors
     /// [`BindError`] if the list does not suit the ranks or names a node that is not there.
     pub fn of(
         choice: &NodeChoice,
         kind: PolicyKind,
-        identity: Option<&Identity>,
+        task: Option<&Task>,
         present: &NodeSet,
     ) -> Result<Self, BindError> {
-        let rank = identity.map_or(0, |identity| identity.rank);
+        let rank = task.map_or(0, Task::rank);
         let named = match choice {
             NodeChoice::Unsaid => vec![NodeId(0)],
             NodeChoice::InTurn(chosen) => chosen.of(present).iter().collect(),
@@ -134,18 +242,32 @@ impl Binding {
         if let Some(&node) = named.iter().find(|node| !present.contains(**node)) {
             return Err(BindError::NoNode { node, present: present.clone() });
         }
-        let spread = matches!(kind, PolicyKind::Interleave | PolicyKind::Weighted);
-        let policy = if spread {
+        let takes_all = match kind {
+            PolicyKind::Interleave | PolicyKind::Weighted | PolicyKind::PreferredMany => true,
+            PolicyKind::Preferred => task.is_none() && matches!(choice, NodeChoice::List(_)),
+            PolicyKind::Bind => false,
+        };
+        let policy = if takes_all {
             let nodes = NodeSet::from_iter(named);
-            match kind {
-                PolicyKind::Weighted => MemoryPolicy::WeightedInterleave(nodes),
+            match (kind, nodes.first()) {
+                (PolicyKind::Preferred | PolicyKind::PreferredMany, Some(node))
+                    if nodes.len() == 1 =>
+                {
+                    MemoryPolicy::Preferred(node)
+                }
+                (PolicyKind::Preferred | PolicyKind::PreferredMany, _) => {
+                    MemoryPolicy::PreferredMany(nodes)
+                }
+                (PolicyKind::Weighted, _) => MemoryPolicy::WeightedInterleave(nodes),
                 _ => MemoryPolicy::Interleave(nodes),
             }
         } else {
-            if !matches!(choice, NodeChoice::InTurn(_)) {
-                check_length(named.len(), identity)?;
-            }
-            let node = named.get(rank % named.len().max(1)).copied().unwrap_or_default();
+            let entries = named.len();
+            let seat = match (choice, task) {
+                (NodeChoice::InTurn(_), task) => task.map_or(Ok(0), local_rank)? % entries,
+                _ => Seats { option: "--numa", what: "nodes", entries }.of(task)?,
+            };
+            let node = named.get(seat).copied().unwrap_or_default();
             match kind {
                 PolicyKind::Preferred => MemoryPolicy::Preferred(node),
                 _ => MemoryPolicy::Bind(NodeSet::from_iter([node])),
@@ -163,6 +285,7 @@ impl Binding {
             MemoryPolicy::Local => "localalloc".to_owned(),
             MemoryPolicy::Bind(_) => format!("membind={nodes}"),
             MemoryPolicy::Preferred(_) => format!("preferred={nodes}"),
+            MemoryPolicy::PreferredMany(_) => format!("preferred-many={nodes}"),
             MemoryPolicy::Interleave(_) => format!("interleave={nodes}"),
             MemoryPolicy::WeightedInterleave(_) => format!("weighted-interleave={nodes}"),
         };
@@ -175,33 +298,47 @@ impl Binding {
     }
 }
 
-fn check_length(nodes: usize, identity: Option<&Identity>) -> Result<(), BindError> {
-    match identity {
-        _ if nodes == 1 => Ok(()),
-        None => Err(BindError::NoRank { nodes }),
-        Some(identity) if identity.size == nodes => Ok(()),
-        Some(identity) => Err(BindError::Length { nodes, ranks: identity.size }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::identity::{Launcher, Local};
+    use crate::identity::detect;
 
-    fn rank(rank: usize, size: usize) -> Identity {
-        let local = Some(Local { rank, size });
-        Identity { launcher: Launcher::Local, rank, size, local }
+    fn rank(rank: usize, size: usize) -> Task {
+        Task::of_own(rank, size)
+    }
+
+    /// The rank that an environment of these variables, `A=1 B=2`, makes.
+    fn task(variables: &str) -> Task {
+        let look = |name: &str| {
+            let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+        };
+        detect(&look).unwrap().unwrap()
+    }
+
+    /// A rank of two hosts with four each, dealt out in turn.
+    fn cyclic(host: usize, local: usize) -> Task {
+        task(&format!(
+            "SLURM_STEP_ID=0 SLURM_PROCID={} SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID={local} \
+             SLURM_NODEID={host} SLURM_STEP_TASKS_PER_NODE=4(x2)",
+            2 * local + host
+        ))
+    }
+
+    fn node_of(choice: &str, task: &Task) -> Result<String, BindError> {
+        let (choice, present) = (choice.parse()?, "0-7".parse().unwrap());
+        let binding = Binding::of(&choice, PolicyKind::Bind, Some(task), &present)?;
+        Ok(binding.policy.nodes().to_string())
     }
 
     fn nodes_of(choice: &str, present: &str, ranks: usize) -> Result<Vec<String>, BindError> {
         let (choice, present) = (choice.parse()?, present.parse().unwrap());
         (0..ranks)
             .map(|number| {
-                let identity = rank(number, ranks);
-                Binding::of(&choice, PolicyKind::Bind, Some(&identity), &present)
+                let task = rank(number, ranks);
+                Binding::of(&choice, PolicyKind::Bind, Some(&task), &present)
                     .map(|binding| binding.policy.nodes().to_string())
             })
             .collect()
@@ -227,11 +364,47 @@ mod tests {
     #[test]
     fn a_list_of_another_length_than_the_ranks_is_refused() {
         let error = nodes_of("0,1,2", "0-3", 4).unwrap_err();
-        assert_eq!(error, BindError::Length { nodes: 3, ranks: 4 });
+        assert!(error.to_string().contains("3 nodes for 4 ranks"), "{error}");
         let choice = "0,1".parse().unwrap();
         let present = "0-3".parse().unwrap();
         let error = Binding::of(&choice, PolicyKind::Bind, None, &present).unwrap_err();
-        assert_eq!(error, BindError::NoRank { nodes: 2 });
+        assert!(error.to_string().contains("no launcher says which rank"), "{error}");
+    }
+
+    #[test]
+    fn nodes_in_turn_go_by_the_local_rank_however_ranks_are_distributed() {
+        for host in 0..2 {
+            for local in 0..4 {
+                let task = cyclic(host, local);
+                assert_eq!(node_of("0-3", &task).unwrap(), local.to_string());
+                assert_eq!(node_of("auto", &task).unwrap(), local.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_for_all_ranks_goes_by_rank_and_one_for_a_host_by_local_rank() {
+        let task = cyclic(1, 2);
+        assert_eq!(node_of("0,1,2,3,4,5,6,7", &task).unwrap(), "5");
+        assert_eq!(node_of("4,5,6,7", &task).unwrap(), "6");
+        let error = node_of("0,1", &task).unwrap_err().to_string();
+        assert!(error.contains("4 ranks on this host and 8 ranks in all"), "{error}");
+    }
+
+    #[test]
+    fn a_rank_that_cannot_tell_its_place_on_the_host_is_refused_and_may_be_given_it() {
+        let unknown = "PMIX_RANK=3 PMIX_NAMESPACE=prterun-a@1";
+        for choice in ["auto", "0,1"] {
+            let error = node_of(choice, &task(unknown)).unwrap_err().to_string();
+            assert!(error.contains("rank 3") && error.contains(LOCAL_RANK), "{error}");
+        }
+        assert_eq!(node_of("2", &task(unknown)).unwrap(), "2");
+        let given = task(&format!("{unknown} NUMALAB_LOCAL_RANK=1"));
+        assert_eq!(node_of("auto", &given).unwrap(), "1");
+        let error = node_of("0,1", &given).unwrap_err().to_string();
+        assert!(error.contains(LOCAL_SIZE), "{error}");
+        let given = task(&format!("{unknown} NUMALAB_LOCAL_RANK=1 NUMALAB_LOCAL_RANKS=2"));
+        assert_eq!(node_of("4,5", &given).unwrap(), "5");
     }
 
     #[test]
@@ -259,6 +432,20 @@ mod tests {
         let nodes: NodeSet = "0,2".parse().unwrap();
         assert_eq!(of(PolicyKind::Interleave), MemoryPolicy::Interleave(nodes.clone()));
         assert_eq!(of(PolicyKind::Weighted), MemoryPolicy::WeightedInterleave(nodes));
+    }
+
+    #[test]
+    fn several_nodes_are_preferred_together_without_a_launcher_or_where_asked_for() {
+        let (choice, present) = ("0,2".parse().unwrap(), "0-3".parse().unwrap());
+        let of =
+            |kind, task: Option<Task>| Binding::of(&choice, kind, task.as_ref(), &present).unwrap();
+        let many = MemoryPolicy::PreferredMany("0,2".parse().unwrap());
+        let alone = of(PolicyKind::Preferred, None);
+        assert_eq!(alone.policy, many);
+        assert!(alone.lines(&[]).contains("numactl --preferred-many=0,2"), "{}", alone.lines(&[]));
+        assert_eq!(of(PolicyKind::PreferredMany, Some(rank(5, 8))).policy, many);
+        let of_rank = of(PolicyKind::Preferred, Some(rank(1, 2))).policy;
+        assert_eq!(of_rank, MemoryPolicy::Preferred(NodeId(2)));
     }
 
     proptest! {

@@ -1,39 +1,26 @@
 //! Which rank this process is, from what its launcher put into the environment.
 
+mod launchers;
 mod slurm;
 
-use core::fmt;
-
+use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, TORCHRUN, Variables};
+pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
 pub use slurm::{map_cpu_list, tasks_on_node};
 
-/// Who started this process as a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Launcher {
-    /// numalab itself: `--ranks N`, `scale --launcher local`.
-    Local,
-    /// Open MPI's `mpirun`.
-    OpenMpi,
-    /// MPICH's `mpirun` (Hydra).
-    Hydra,
-    /// HPE's PALS (`aprun`, `mpiexec`).
-    Pals,
-    /// `srun`.
-    Slurm,
-    /// Another launcher that speaks PMI.
-    Pmi,
-}
+/// More ranks than any machine has: a greater number is a mistake.
+const MOST_RANKS: usize = 1 << 30;
 
-impl fmt::Display for Launcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Local => "numalab",
-            Self::OpenMpi => "Open MPI's mpirun",
-            Self::Hydra => "MPICH's mpirun",
-            Self::Pals => "PALS",
-            Self::Slurm => "srun",
-            Self::Pmi => "a PMI launcher",
-        })
-    }
+/// A variable and its value.
+type Named = (&'static str, usize);
+
+/// A process that a launcher started as one of its ranks, as far as the launcher says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    launcher: Launcher,
+    rank: Named,
+    size: Option<Named>,
+    local_rank: Option<Named>,
+    local_size: Option<Named>,
 }
 
 /// A rank's place among all ranks.
@@ -66,11 +53,141 @@ impl Identity {
     }
 }
 
+impl Task {
+    /// Returns a rank that numalab itself starts on this host.
+    #[must_use]
+    pub fn of_own(rank: usize, size: usize) -> Self {
+        Self {
+            launcher: Launcher::Local,
+            rank: (RANK, rank),
+            size: Some((SIZE, size)),
+            local_rank: Some((RANK, rank)),
+            local_size: Some((SIZE, size)),
+        }
+    }
+
+    /// Returns who started it.
+    #[must_use]
+    pub fn launcher(&self) -> Launcher {
+        self.launcher
+    }
+
+    /// Returns its number among all ranks, from 0.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank.1
+    }
+
+    /// Returns the number of ranks, where it is known.
+    #[must_use]
+    pub fn size(&self) -> Option<usize> {
+        self.size.map(|(_, size)| size)
+    }
+
+    /// Returns its number among the ranks of its host, where it is known.
+    #[must_use]
+    pub fn local_rank(&self) -> Option<usize> {
+        self.local_rank.map(|(_, rank)| rank)
+    }
+
+    /// Returns the number of ranks on its host, where it is known.
+    #[must_use]
+    pub fn local_size(&self) -> Option<usize> {
+        self.local_size.map(|(_, size)| size)
+    }
+
+    /// Returns its place among all ranks.
+    ///
+    /// # Errors
+    /// [`IdentityError::NoSize`] if the launcher does not say how many there are.
+    pub fn identity(&self) -> Result<Identity, IdentityError> {
+        let launcher = self.launcher;
+        let (name, rank) = self.rank;
+        let size = self.size().ok_or(IdentityError::NoSize { name, rank, launcher })?;
+        let local = self.local_rank().zip(self.local_size());
+        let local = local.map(|(rank, size)| Local { rank, size });
+        Ok(Identity { launcher, rank, size, local })
+    }
+
+    /// Refuses `--ranks` in a process that is a rank already, unless numalab started it for just
+    /// this.
+    ///
+    /// # Errors
+    /// [`IdentityError::RankAlready`].
+    pub fn check_ranks(&self, asked: usize) -> Result<(), IdentityError> {
+        if self.launcher == Launcher::Local && self.size() == Some(asked) {
+            return Ok(());
+        }
+        let ((name, rank), launcher) = (self.rank, self.launcher);
+        Err(IdentityError::RankAlready { asked, name, rank, launcher })
+    }
+
+    fn of(variables: &Variables, look: Look<'_>) -> Result<Option<Self>, IdentityError> {
+        let launcher = variables.launcher;
+        let get = |name| number(look, launcher, name);
+        let optional = |name: Option<&'static str>| name.map_or(Ok(None), get);
+        let Some(rank) = get(variables.rank)? else {
+            let (present, missing) = (variables.signs[0], variables.rank);
+            return Err(IdentityError::Incomplete { present, missing, launcher });
+        };
+        let size = optional(variables.size)?;
+        let mut local_rank = optional(variables.local_rank)?;
+        let set = variables.local_size.iter().find(|name| look(name).is_some());
+        let mut local_size = optional(set.copied())?;
+        if optional(variables.hosts)?.is_some_and(|(_, hosts)| hosts == 1) {
+            local_rank = local_rank.or(Some(rank));
+            local_size = local_size.or(size);
+        }
+        Ok(Some(Self { launcher, rank, size, local_rank, local_size }))
+    }
+
+    /// The same with what the user says where the launcher does not.
+    fn completed(self, look: Look<'_>) -> Result<Self, IdentityError> {
+        let given = |known: Option<Named>, name| match known {
+            Some(known) => Ok(Some(known)),
+            None => number(look, self.launcher, name),
+        };
+        let size = given(self.size, SIZE)?;
+        let is_alone = size.is_some_and(|(_, size)| size == 1);
+        let alone = |known: Option<Named>, value| known.or(is_alone.then_some((SIZE, value)));
+        let local_rank = alone(given(self.local_rank, LOCAL_RANK)?, 0);
+        let local_size = alone(given(self.local_size, LOCAL_SIZE)?, 1);
+        Ok(Self { size, local_rank, local_size, ..self })
+    }
+
+    fn check(&self, look: Look<'_>) -> Result<(), IdentityError> {
+        let launcher = self.launcher;
+        let below = |part: Option<Named>, whole: Option<Named>| match part.zip(whole) {
+            Some(((name, value), (of, limit))) if value >= limit => {
+                Err(IdentityError::Beyond { name, value, of, limit, launcher })
+            }
+            _ => Ok(()),
+        };
+        below(Some(self.rank), self.size)?;
+        below(self.local_rank, self.local_size)?;
+        below(self.local_rank, self.size)?;
+        if let Some(((name, local), (of, size))) = self.local_size.zip(self.size)
+            && local > size
+        {
+            return Err(IdentityError::MoreOnHost { name, local, of, size, launcher });
+        }
+        // srun with a PMI plugin sets both; they must tell the same world.
+        if launcher == Launcher::Slurm
+            && let Some(tasks) = self.size()
+            && let Some((_, size)) = number(look, launcher, "PMI_SIZE")?
+            && size != tasks
+        {
+            return Err(IdentityError::SingletonWorld { tasks, size });
+        }
+        Ok(())
+    }
+}
+
 /// Why the environment names no rank, though a launcher left traces in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
-    /// A variable is no number.
-    #[error("{name}={value}: expected a number; it is set by {launcher}")]
+    /// A variable is not a number of ranks.
+    #[error("{name}={value}: expected a number from 0 to {MOST_RANKS}; it is set by {launcher}")]
     NotANumber {
         /// The variable.
         name: String,
@@ -91,16 +208,62 @@ pub enum IdentityError {
         /// Who sets them.
         launcher: Launcher,
     },
-    /// A rank beyond the number of ranks.
+    /// The number of ranks is unknown.
     #[error(
-        "rank {rank} of {size} ranks, as {launcher} says: expected ranks from 0 to one less than their number"
+        "{name}={rank} is set by {launcher}, which does not say how many ranks there are: set {SIZE} to their number"
     )]
-    Beyond {
+    NoSize {
+        /// The variable of the rank.
+        name: &'static str,
         /// The rank.
         rank: usize,
+        /// Who sets it.
+        launcher: Launcher,
+    },
+    /// A rank beyond the number of ranks.
+    #[error(
+        "{name}={value}, but {of}={limit}, as {launcher} says: expected ranks from 0 to one less than their number"
+    )]
+    Beyond {
+        /// The variable of the rank.
+        name: &'static str,
+        /// The rank.
+        value: usize,
+        /// The variable of the number of ranks.
+        of: &'static str,
         /// The number of ranks.
+        limit: usize,
+        /// Who says so.
+        launcher: Launcher,
+    },
+    /// More ranks on this host than there are.
+    #[error(
+        "{name}={local}, but {of}={size}, as {launcher} says: expected at most all ranks on one host"
+    )]
+    MoreOnHost {
+        /// The variable of the number on this host.
+        name: &'static str,
+        /// The number on this host.
+        local: usize,
+        /// The variable of the number of all ranks.
+        of: &'static str,
+        /// The number of all ranks.
         size: usize,
         /// Who says so.
+        launcher: Launcher,
+    },
+    /// Ranks are asked for within a rank.
+    #[error(
+        "--ranks {asked}: this process is a rank already ({name}={rank}, set by {launcher}): leave out --ranks, or start it outside of {launcher}"
+    )]
+    RankAlready {
+        /// The ranks asked for.
+        asked: usize,
+        /// The variable of this process's rank.
+        name: &'static str,
+        /// Its rank.
+        rank: usize,
+        /// Who started it.
         launcher: Launcher,
     },
     /// Two launchers tell different worlds.
@@ -124,13 +287,17 @@ pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
 ///
 /// # Errors
 /// [`IdentityError`] if a launcher's variables make no sense.
-pub fn detect(look: Look<'_>) -> Result<Option<Identity>, IdentityError> {
-    let found = match FAMILIES.iter().find(|family| look(family.rank).is_some()) {
-        Some(family) => Some(family.identity(look)?),
-        None => slurm::identity(look)?.or(pmi(look)?),
+pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+    let found = match innermost(look) {
+        Some(variables) => Task::of(&variables, look)?,
+        None => match slurm::task(look)? {
+            Some(task) => Some(task),
+            None => last(look)?,
+        },
     };
+    let found = found.map(|task| task.completed(look)).transpose()?;
     if let Some(found) = &found {
-        check(found, look)?;
+        found.check(look)?;
     }
     Ok(found)
 }
@@ -139,112 +306,49 @@ pub fn detect(look: Look<'_>) -> Result<Option<Identity>, IdentityError> {
 ///
 /// # Errors
 /// As [`detect`].
-pub fn detect_own() -> Result<Option<Identity>, IdentityError> {
+pub fn detect_own() -> Result<Option<Task>, IdentityError> {
     detect(&|name| std::env::var(name).ok())
 }
 
-/// The variables of a launcher that can run inside of a SLURM job.
-struct Family {
-    launcher: Launcher,
-    rank: &'static str,
-    size: &'static str,
-    local_rank: &'static str,
-    local_size: &'static str,
+/// The launcher that started this process inside of any other.
+fn innermost(look: Look<'_>) -> Option<Variables> {
+    let is_there = |variables: &Variables| variables.signs.iter().all(|name| look(name).is_some());
+    let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
+    let mut order = vec![OWN];
+    order.extend(is_elastic.then_some(TORCHRUN));
+    // jsrun sets Open MPI's variables too, so that those do not tell of an mpirun within Flux.
+    if is_there(&JSRUN) {
+        order.extend([FLUX, JSRUN]);
+    }
+    order.extend(BEFORE_SLURM);
+    order.into_iter().find(is_there)
 }
 
-/// numalab's own variable for the rank.
-pub const RANK: &str = "NUMALAB_RANK";
-/// numalab's own variable for the number of ranks, all on one host.
-pub const SIZE: &str = "NUMALAB_RANKS";
-
-const FAMILIES: [Family; 4] = [
-    Family {
-        launcher: Launcher::Local,
-        rank: RANK,
-        size: SIZE,
-        local_rank: RANK,
-        local_size: SIZE,
-    },
-    Family {
-        launcher: Launcher::OpenMpi,
-        rank: "OMPI_COMM_WORLD_RANK",
-        size: "OMPI_COMM_WORLD_SIZE",
-        local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
-        local_size: "OMPI_COMM_WORLD_LOCAL_SIZE",
-    },
-    Family {
-        launcher: Launcher::Pals,
-        rank: "PALS_RANKID",
-        size: "PMI_SIZE",
-        local_rank: "PALS_LOCAL_RANKID",
-        local_size: "PMI_LOCAL_SIZE",
-    },
-    Family {
-        launcher: Launcher::Hydra,
-        rank: "MPI_LOCALRANKID",
-        size: "PMI_SIZE",
-        local_rank: "MPI_LOCALRANKID",
-        local_size: "MPI_LOCALNRANKS",
-    },
-];
-
-impl Family {
-    fn identity(&self, look: Look<'_>) -> Result<Identity, IdentityError> {
-        let launcher = self.launcher;
-        // Hydra's own variable is that of the local rank.
-        let rank_name = if launcher == Launcher::Hydra { "PMI_RANK" } else { self.rank };
-        let rank = required(look, launcher, self.rank, rank_name)?;
-        let size = required(look, launcher, self.rank, self.size)?;
-        let local_rank = number(look, launcher, self.local_rank)?;
-        let local_size = number(look, launcher, self.local_size)?;
-        let local = local_rank.zip(local_size).map(|(rank, size)| Local { rank, size });
-        Ok(Identity { launcher, rank, size, local })
+/// What is left where no launcher says who it is.
+fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
+    let is_there = |variables: &&Variables| look(variables.signs[0]).is_some();
+    if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
+        return Task::of(variables, look);
+    }
+    // `RANK` alone, or a word, is somebody else's.
+    let is_number = |name: &str| number(look, Launcher::Torchrun, name).is_ok_and(|n| n.is_some());
+    match TORCHRUN.signs.iter().all(|name| is_number(name)) {
+        true => Task::of(&TORCHRUN, look),
+        false => Ok(None),
     }
 }
 
-/// A launcher of which nothing but PMI is known.
-fn pmi(look: Look<'_>) -> Result<Option<Identity>, IdentityError> {
-    let launcher = Launcher::Pmi;
-    let Some(rank) = number(look, launcher, "PMI_RANK")? else { return Ok(None) };
-    let size = required(look, launcher, "PMI_RANK", "PMI_SIZE")?;
-    let local_rank = number(look, launcher, "PMI_LOCAL_RANK")?;
-    let local_size = number(look, launcher, "PMI_LOCAL_SIZE")?;
-    let local = local_rank.zip(local_size).map(|(rank, size)| Local { rank, size });
-    Ok(Some(Identity { launcher, rank, size, local }))
-}
-
-fn check(found: &Identity, look: Look<'_>) -> Result<(), IdentityError> {
-    let Identity { launcher, rank, size, local } = *found;
-    if rank >= size {
-        return Err(IdentityError::Beyond { rank, size, launcher });
-    }
-    if let Some(local) = local.filter(|local| local.rank >= local.size || local.size > size) {
-        return Err(IdentityError::Beyond { rank: local.rank, size: local.size, launcher });
-    }
-    // srun with a PMI plugin sets both; they must tell the same world.
-    let told = number(look, launcher, "PMI_SIZE")?;
-    match told {
-        Some(told) if launcher == Launcher::Slurm && told != size => {
-            Err(IdentityError::SingletonWorld { tasks: size, size: told })
-        }
-        _ => Ok(()),
-    }
-}
-
-fn required(
+fn number<'a>(
     look: Look<'_>,
     launcher: Launcher,
-    present: &'static str,
-    missing: &'static str,
-) -> Result<usize, IdentityError> {
-    number(look, launcher, missing)?.ok_or(IdentityError::Incomplete { present, missing, launcher })
-}
-
-fn number(look: Look<'_>, launcher: Launcher, name: &str) -> Result<Option<usize>, IdentityError> {
+    name: &'a str,
+) -> Result<Option<(&'a str, usize)>, IdentityError> {
     let Some(value) = look(name) else { return Ok(None) };
-    match value.trim().parse() {
-        Ok(number) => Ok(Some(number)),
-        Err(_) => Err(IdentityError::NotANumber { name: name.to_owned(), value, launcher }),
+    let digits = value.trim();
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    match digits.parse() {
+        Ok(number) if is_plain && number <= MOST_RANKS => Ok(Some((name, number))),
+        _ => Err(IdentityError::NotANumber { name: name.to_owned(), value, launcher }),
     }
 }
 

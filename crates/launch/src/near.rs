@@ -6,15 +6,22 @@ use numalab_topology::{CpuSet, Device, Machine, NodeId, NodeSet};
 /// Names that a message has at most.
 const MOST_NAMES: usize = 8;
 
-/// A node that has a device, with its cpus and memory.
+/// Where a process is near a device: cpus and memory, which need not be of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
-    /// The node.
-    pub node: NodeId,
-    /// Its cpus that this process may use.
-    pub cpus: CpuSet,
     /// The device's name and address.
     pub device: String,
+    /// The device's node.
+    pub device_node: NodeId,
+    /// The nearest node with cpus that this process may use.
+    pub cpu_node: NodeId,
+    /// Its cpus that this process may use.
+    pub cpus: CpuSet,
+    /// The nearest node with memory for programs.
+    pub memory_node: NodeId,
+    /// Whether the device's node has memory but no cpus: it is the device's own, and programs are
+    /// kept out of it.
+    pub is_device_memory: bool,
 }
 
 /// Why a process cannot be bound to the node of a device.
@@ -41,9 +48,9 @@ pub enum NearError {
         /// The nodes of the machine.
         nodes: usize,
     },
-    /// The node has no memory, or none that this process may take.
+    /// No node but the device's own has memory that this process may take, or none has cpus.
     #[error(
-        "--near {name}: {device} is near node {node}, which has no memory for this process; nodes {present} have: --numa=NODE binds to one"
+        "--near {name}: {device} is near node {node}, and no other node has cpus and memory for this process; nodes {present} have memory: --numa=NODE binds to one"
     )]
     NoMemory {
         /// The name.
@@ -98,13 +105,52 @@ impl Near {
             return Err(NearError::NoNode { name, device: described, nodes });
         };
         let present = machine.usable_memory_nodes();
-        if !present.contains(node) {
+        let has_cpus = machine.cpu_nodes();
+        let is_device_memory = machine.memory_nodes().contains(node) && !has_cpus.contains(node);
+        let is_own = |other: NodeId| other == node && is_device_memory;
+        let for_all: Vec<NodeId> = present.iter().filter(|other| !is_own(*other)).collect();
+        let for_programs: Vec<NodeId> = present.intersection(&has_cpus).iter().collect();
+        // Memory of a node without cpus may be another device's: it is the last resort.
+        let memory_node =
+            nearest(machine, node, &for_programs).or_else(|| nearest(machine, node, &for_all));
+        let cpus_of = |node| machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
+        let usable = |node| cpus_of(node).intersection(&machine.usable_cpus());
+        let with_cpus = machine.nodes.iter().map(|node| node.id);
+        let with_cpus: Vec<NodeId> = with_cpus.filter(|node| !usable(*node).is_empty()).collect();
+        let found = memory_node.zip(nearest(machine, node, &with_cpus));
+        let Some((memory_node, cpu_node)) = found else {
             return Err(NearError::NoMemory { name, device: described, node, present });
-        }
-        let cpus = machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
-        let cpus = cpus.intersection(&machine.usable_cpus());
-        Ok(Self { node, cpus, device: described })
+        };
+        let (device, cpus) = (described, usable(cpu_node));
+        Ok(Self { device, device_node: node, cpu_node, cpus, memory_node, is_device_memory })
     }
+
+    /// Returns where the device is and what is taken instead of what its node lacks.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let Self { device, device_node, cpu_node, cpus, memory_node, .. } = self;
+        let mut said = format!("{device} is near node {device_node}");
+        if self.is_device_memory {
+            said += ", the device's own memory";
+        }
+        match cpu_node == device_node {
+            true => said += &format!(": cpus {cpus}"),
+            false => said += &format!(": cpus {cpus} of node {cpu_node}, the nearest that has any"),
+        }
+        if memory_node != device_node {
+            said += &format!("; memory of node {memory_node}, the nearest for programs");
+        }
+        said
+    }
+}
+
+/// The nearest of these nodes, the first of several as near.
+fn nearest(machine: &Machine, from: NodeId, nodes: &[NodeId]) -> Option<NodeId> {
+    let distance = |node: &NodeId| match *node == from {
+        true => 0,
+        false => machine.distance(from, *node).unwrap_or(u8::MAX),
+    };
+    nodes.iter().copied().min_by_key(|node| (distance(node), *node))
 }
 
 /// `eth0 (network, 0000:41:00.0)`
@@ -134,7 +180,7 @@ fn alike(machine: &Machine, name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use numalab_topology::{Cpu, CpuId, DeviceKind, Node};
+    use numalab_topology::{Cpu, CpuId, DeviceKind, Distances, Node};
 
     use super::*;
 
@@ -155,7 +201,12 @@ mod tests {
             memory_bytes,
             ..Node::default()
         };
-        let cpu = |id: u32| Cpu { id: CpuId(id), online: id != 1, ..Cpu::default() };
+        let cpu = |id: u32| Cpu {
+            id: CpuId(id),
+            online: id != 1,
+            node: Some(NodeId(id / 2)),
+            ..Cpu::default()
+        };
         Machine {
             nodes: vec![node(0, 1 << 30), node(1, 0)],
             cpus: (0..4).map(cpu).collect(),
@@ -172,7 +223,8 @@ mod tests {
     fn a_device_is_near_the_memory_and_the_online_cpus_of_its_node() {
         for name in ["mlx5_0", "0000:01:00.0", "01:00.0"] {
             let near = Near::of(&machine(), name).unwrap();
-            assert_eq!((near.node, near.cpus.to_string()), (NodeId(0), "0".to_owned()));
+            assert_eq!((near.memory_node, near.cpu_node), (NodeId(0), NodeId(0)));
+            assert_eq!(near.cpus.to_string(), "0");
             assert_eq!(near.device, "eth0 (network, 0000:01:00.0)");
         }
     }
@@ -190,12 +242,75 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_no_node_and_one_of_a_node_without_memory_are_refused_with_the_reason() {
+    fn a_device_of_no_node_is_refused_and_one_of_a_node_without_memory_takes_the_nearest() {
         let error = Near::of(&machine(), "03:00.0").unwrap_err();
         assert_eq!(error.class(), ErrorClass::Lacking);
         assert!(error.to_string().contains("numa_node is -1); --numa=NODE"), "{error}");
-        let error = Near::of(&machine(), "eth1").unwrap_err();
+        let near = Near::of(&machine(), "eth1").unwrap();
+        assert_eq!((near.cpu_node, near.memory_node), (NodeId(1), NodeId(0)));
+    }
+
+    /// Nodes 0 with cpus and memory, 1 with cpus, 2 with a GPU's memory and 3 with nothing.
+    fn odd() -> Machine {
+        let node = |id: u32, cpus: &str, memory_bytes| Node {
+            id: NodeId(id),
+            online: true,
+            cpus: cpus.parse().unwrap(),
+            memory_bytes,
+            ..Node::default()
+        };
+        let cpu = |id: u32| {
+            let node = Some(NodeId(id / 4));
+            Cpu { id: CpuId(id), online: true, node, ..Cpu::default() }
+        };
+        let device = |address: &str, node: u32| Device {
+            address: address.to_owned(),
+            kind: DeviceKind::Network,
+            id: None,
+            driver: None,
+            node: Some(NodeId(node)),
+            names: Vec::new(),
+        };
+        let rows = [[10, 40, 80, 120], [40, 10, 120, 80], [80, 120, 10, 40], [120, 80, 40, 10]];
+        Machine {
+            nodes: vec![
+                node(0, "0-3", 1 << 36),
+                node(1, "4-7", 0),
+                node(2, "", 1 << 37),
+                node(3, "", 0),
+            ],
+            cpus: (0..8).map(cpu).collect(),
+            distances: Distances::from_rows(&rows.map(|row| row.to_vec())).unwrap(),
+            devices: (0..4).map(|node| device(&format!("0000:0{node}:00.0"), node)).collect(),
+            ..Machine::default()
+        }
+    }
+
+    #[test]
+    fn a_node_that_lacks_cpus_or_memory_gives_way_to_the_nearest_and_gpu_memory_is_left_alone() {
+        for (device, cpus, own) in [
+            ("00:00.0", "0-3", false),
+            ("01:00.0", "4-7", false),
+            ("02:00.0", "0-3", true),
+            ("03:00.0", "4-7", false),
+        ] {
+            let near = Near::of(&odd(), device).unwrap();
+            assert_eq!(
+                (near.cpus.to_string().as_str(), near.memory_node),
+                (cpus, NodeId(0)),
+                "{device}"
+            );
+            assert_eq!(near.is_device_memory, own, "{device}");
+        }
+        let said = Near::of(&odd(), "02:00.0").unwrap().describe();
+        assert!(
+            said.contains("near node 2, the device's own memory: cpus 0-3 of node 0"),
+            "{said}"
+        );
+        let mut alone = odd();
+        alone.nodes[0].memory_bytes = 0;
+        let error = Near::of(&alone, "02:00.0").unwrap_err();
         assert_eq!(error.class(), ErrorClass::Lacking);
-        assert!(error.to_string().contains("node 1, which has no memory"), "{error}");
+        assert!(error.to_string().contains("nodes 2 have memory"), "{error}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod message;
 mod rendezvous;
+mod secret;
 mod shared_memory;
 mod tcp;
 
@@ -13,6 +14,7 @@ use crate::identity::{Identity, IdentityError, Launcher, Look};
 use message::RankMessages;
 use rendezvous::Endpoint;
 pub use rendezvous::Rendezvous;
+pub use secret::{SECRET, new_secret};
 use shared_memory::SharedMemoryTransport;
 use tcp::TcpTransport;
 

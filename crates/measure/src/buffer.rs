@@ -34,7 +34,9 @@ impl MemorySource {
     fn expected(&self) -> NodeSet {
         match self {
             Self::Node(node) => NodeSet::from_iter([*node]),
-            Self::Policy(MemoryPolicy::Preferred(_)) => NodeSet::new(),
+            Self::Policy(MemoryPolicy::Preferred(_) | MemoryPolicy::PreferredMany(_)) => {
+                NodeSet::new()
+            }
             Self::Policy(policy) => policy.nodes(),
         }
     }

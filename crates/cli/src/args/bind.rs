@@ -23,8 +23,9 @@ Examples:
 With only options after --, it runs `numalab latency` with them. Neither numactl nor a
 launcher is needed.")]
 pub(crate) struct BindArgs {
-    /// A node for all ranks, a node for each such as 0,1,2,3, or nodes in turn: auto, or !0
-    /// for all but node 0 (default: node 0)
+    /// A node for all ranks; a node for each rank, or for each rank of a host, such as 0,1,2,3; or
+    /// nodes in turn by the rank's number on its host: auto, or !0 for all but node 0 (default:
+    /// node 0)
     #[arg(long, value_name = "NODES")]
     pub numa: Option<NodeChoice>,
     /// Bind to cpus and memory of the node that this PCI device is near: an address such as
@@ -84,8 +85,10 @@ fn cpus(text: &str) -> Result<RankCpus, String> {
 pub(crate) enum Policy {
     /// Only the rank's node
     Bind,
-    /// The rank's node while it has memory
+    /// The rank's node while it has memory; without a launcher, all listed nodes
     Preferred,
+    /// All listed nodes while any has memory (Linux 5.15 or later)
+    PreferredMany,
     /// All listed nodes, page by page in turn
     Interleave,
     /// All listed nodes, by their weights (Linux 6.9 or later)
@@ -97,6 +100,7 @@ impl From<Policy> for PolicyKind {
         match policy {
             Policy::Bind => Self::Bind,
             Policy::Preferred => Self::Preferred,
+            Policy::PreferredMany => Self::PreferredMany,
             Policy::Interleave => Self::Interleave,
             Policy::Weighted => Self::Weighted,
         }

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
 
 /// One advice is for one process: ranks are started by it.
 fn check_alone() -> Result<(), Failure> {
-    match detect_own()? {
+    match detect_own()?.map(|task| task.identity()).transpose()? {
         Some(identity) if identity.size > 1 => Err(Failure::bad_input(format!(
             "{} tasks of this command run: expected one, as by srun -n1; ranks are started behind \
              `--`: numalab advise -- srun ...",

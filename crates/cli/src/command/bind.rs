@@ -5,13 +5,15 @@ mod weights;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use numalab_host::{Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy};
-use numalab_launch::bind::{Binding, NodeChoice};
-use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
+use numalab_host::{
+    Interrupt, MemoryPolicy, Root, read_machine, read_machine_and_devices, set_process_policy,
+};
+use numalab_launch::bind::{Binding, NodeChoice, Seats};
+use numalab_launch::identity::{Task, detect_own};
 use numalab_launch::near::Near;
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
 
-use crate::args::{BindArgs, Policy, RankCpus};
+use crate::args::{BindArgs, RankCpus};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -21,20 +23,18 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
     if let Some(weights) = &args.weights {
         return weights::run(args, weights);
     }
-    let identity = detect_own()?;
-    let here = match (args.ranks, &identity) {
-        (Some(ranks), None) => Some(usize::try_from(ranks).unwrap_or(usize::MAX)),
-        _ => None,
+    let task = detect_own()?;
+    let asked = args.ranks.map(|ranks| usize::try_from(ranks).unwrap_or(usize::MAX));
+    let here = match (asked, &task) {
+        (Some(ranks), Some(task)) => task.check_ranks(ranks).map(|()| None)?,
+        (asked, _) => asked,
     };
     match here {
-        Some(size) if args.dry_run => (0..size).try_for_each(|rank| {
-            let local = Some(Local { rank, size });
-            let identity = Identity { launcher: Launcher::Local, rank, size, local };
-            prepare(args, Some(&identity)).map(drop)
-        })?,
+        Some(size) if args.dry_run => (0..size)
+            .try_for_each(|rank| prepare(args, Some(&Task::of_own(rank, size))).map(drop))?,
         Some(size) => return start(size),
         None => {
-            let prepared = prepare(args, identity.as_ref())?;
+            let prepared = prepare(args, task.as_ref())?;
             if !args.dry_run {
                 if let Some(home) = &prepared.home {
                     stay(home)?;
@@ -63,20 +63,20 @@ struct Home {
 }
 
 /// Sets the policy, unless it is a dry run, and says so.
-fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Failure> {
+fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
     let read = if args.near.is_some() { read_machine_and_devices } else { read_machine };
     let machine = read(&Root::live()).map_err(numalab_host::Error::from)?.machine;
     let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
     let choice = match &near {
-        Some(near) => NodeChoice::List(vec![near.node]),
+        Some(near) => NodeChoice::List(vec![near.memory_node]),
         None => args.numa.clone().unwrap_or(NodeChoice::Unsaid),
     };
-    let cpu = cpu_of(args, identity)?;
+    let cpu = cpu_of(args, task)?;
     let present = machine.usable_memory_nodes();
-    let binding = Binding::of(&choice, args.policy.into(), identity, &present)?;
+    let binding = Binding::of(&choice, args.policy.into(), task, &present)?;
     let home = match &near {
-        Some(near) => Some(Home { node: near.node, cpus: near.cpus.clone() }),
+        Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
         None => home(args, &machine, &binding)?,
     };
     let binding = Binding { cpus_of: home.as_ref().map(|home| home.node), ..binding };
@@ -90,8 +90,8 @@ fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Fai
             }
             _ => String::new(),
         };
-        let said = near.as_ref().map_or_else(String::new, |Near { node, cpus, device }| {
-            format!("[Rank {}] {device} is near node {node}: cpus {cpus}\n", binding.rank)
+        let said = near.as_ref().map_or_else(String::new, |near| {
+            format!("[Rank {}] {}\n", binding.rank, near.describe())
         });
         output::print(&format!("{unsaid}{said}{}", binding.lines(&command)))?;
     }
@@ -103,9 +103,11 @@ fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<
     if args.cpus != Some(RankCpus::OfNode) {
         return Ok(None);
     }
-    let is_of_one = matches!(args.policy, Policy::Bind | Policy::Preferred);
+    let is_of_one = matches!(binding.policy, MemoryPolicy::Bind(_) | MemoryPolicy::Preferred(_));
     let Some(node) = binding.policy.nodes().first().filter(|_| is_of_one) else {
-        return Err(Failure::bad_input("--cpus node: expected --policy bind or preferred"));
+        return Err(Failure::bad_input(
+            "--cpus node: expected --policy bind or preferred, with one node",
+        ));
     };
     let of_node = machine.node(node).map(|of| of.cpus.intersection(&machine.usable_cpus()));
     let cpus = of_node.unwrap_or_default();
@@ -136,15 +138,11 @@ fn stay(Home { node, cpus }: &Home) -> Result<(), Failure> {
 }
 
 /// The cpu of this rank among those of `--cpus`.
-fn cpu_of(args: &BindArgs, identity: Option<&Identity>) -> Result<Option<CpuId>, Failure> {
+fn cpu_of(args: &BindArgs, task: Option<&Task>) -> Result<Option<CpuId>, Failure> {
     let Some(RankCpus::Listed(cpus)) = &args.cpus else { return Ok(None) };
-    let (rank, ranks) = identity.map_or((0, 1), |identity| (identity.rank, identity.size));
-    if cpus.len() == ranks {
-        return Ok(cpus.get(rank).copied());
-    }
-    let named = cpus.len();
-    let message = format!("--cpus names {named} cpus for {ranks} ranks: expected one for each");
-    Err(Failure::bad_input(message))
+    let seats = Seats { option: "--cpus", what: "cpus", entries: cpus.len() };
+    let seat = seats.of(task).map_err(numalab_launch::bind::BindError::from)?;
+    Ok(cpus.get(seat).copied())
 }
 
 /// What to run: `numalab latency` where only its options are given.

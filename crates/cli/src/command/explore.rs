@@ -137,7 +137,7 @@ impl Looking<'_> {
 
 /// The rank that a process's variables name; those that make no sense name none.
 fn which_rank(look: numalab_explore::ranks::Look<'_>) -> Option<(usize, usize)> {
-    let identity = numalab_launch::identity::detect(look).ok()??;
+    let identity = numalab_launch::identity::detect(look).ok()??.identity().ok()?;
     Some((identity.rank, identity.size))
 }
 

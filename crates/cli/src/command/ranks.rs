@@ -45,7 +45,11 @@ pub(crate) enum Role {
 /// The role of this process; `wants_ranks` if it shall be a rank even without a launcher.
 pub(crate) fn role(args: &RankArgs, wants_ranks: bool) -> Result<Role, Failure> {
     Ok(match (detect_own()?, args.ranks) {
-        (Some(identity), _) => Role::Rank(identity),
+        (Some(task), None) => Role::Rank(task.identity()?),
+        (Some(task), Some(ranks)) => {
+            task.check_ranks(usize::try_from(ranks).unwrap_or(usize::MAX))?;
+            Role::Rank(task.identity()?)
+        }
         (None, Some(ranks)) => Role::Starter(ranks),
         (None, None) if wants_ranks => Role::Rank(Identity {
             launcher: Launcher::Local,

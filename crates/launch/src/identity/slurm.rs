@@ -1,23 +1,33 @@
 //! What `srun` says (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
 
-use super::{Identity, IdentityError, Launcher, Local, Look, number, required};
+use super::{IdentityError, Launcher, Look, Task, number};
 
-/// The rank of a step that `srun` started. A batch script is a step of its own, but no
-/// rank: it has no number of tasks.
-pub(super) fn identity(look: Look<'_>) -> Result<Option<Identity>, IdentityError> {
+/// Step numbers from here on are steps without ranks (`slurm.h`): pending -3, extern -4,
+/// batch -5 and interactive -6, all as 32 bits without a sign.
+const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
+
+/// The rank of a step that `srun` started. The shell of a batch script, of `salloc` or of an
+/// adopted login is in a step too, but not a rank.
+pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let launcher = Launcher::Slurm;
-    let Some(size) = number(look, launcher, "SLURM_STEP_NUM_TASKS")? else { return Ok(None) };
-    let Some(rank) = number(look, launcher, "SLURM_PROCID")? else { return Ok(None) };
     let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));
-    if step.is_none_or(|step| step == "4294967291" || step == "batch") {
+    let is_of_ranks = |step: &str| step.parse().is_ok_and(|step: u32| step < FIRST_SPECIAL_STEP);
+    if !step.is_some_and(|step| is_of_ranks(step.trim())) {
         return Ok(None);
     }
-    let local_rank = required(look, launcher, "SLURM_PROCID", "SLURM_LOCALID")?;
-    let node = number(look, launcher, "SLURM_NODEID")?.unwrap_or(0);
-    let per_node = look("SLURM_STEP_TASKS_PER_NODE").or_else(|| look("SLURM_TASKS_PER_NODE"));
-    let local_size = per_node.and_then(|text| tasks_on_node(&text, node));
-    let local = local_size.map(|size| Local { rank: local_rank, size });
-    Ok(Some(Identity { launcher, rank, size, local }))
+    let Some((_, rank)) = number(look, launcher, "SLURM_PROCID")? else { return Ok(None) };
+    let size = match number(look, launcher, "SLURM_STEP_NUM_TASKS")? {
+        Some(size) => Some(size),
+        None => number(look, launcher, "SLURM_NTASKS")?,
+    };
+    let local_rank = number(look, launcher, "SLURM_LOCALID")?;
+    let node = number(look, launcher, "SLURM_NODEID")?;
+    let name = ["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"];
+    let per_node = name.into_iter().find_map(|name| Some((name, look(name)?)));
+    let local_size = node
+        .zip(per_node)
+        .and_then(|((_, node), (name, text))| Some((name, tasks_on_node(&text, node)?)));
+    Ok(Some(Task { launcher, rank: ("SLURM_PROCID", rank), size, local_rank, local_size }))
 }
 
 /// The tasks on the node with this number, from `2(x3),1`: two on each of three nodes, one

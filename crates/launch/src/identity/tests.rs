@@ -2,15 +2,30 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn of(variables: &[(&str, &str)]) -> Result<Option<Identity>, IdentityError> {
+fn of(variables: &[(&str, &str)]) -> Result<Option<Task>, IdentityError> {
     detect(&|name| {
         variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
     })
 }
 
-fn rank(launcher: Launcher, rank: usize, size: usize, local: (usize, usize)) -> Identity {
-    Identity { launcher, rank, size, local: Some(Local { rank: local.0, size: local.1 }) }
+/// What is known of the rank in an environment of the variables `A=1 B=2`: launcher, rank, size,
+/// local rank and local size.
+type Known = (Launcher, usize, Option<usize>, Option<usize>, Option<usize>);
+
+fn known(variables: &str) -> Option<Known> {
+    let pairs: Vec<_> = variables.split_whitespace().filter_map(|p| p.split_once('=')).collect();
+    let task = of(&pairs).unwrap()?;
+    Some((task.launcher(), task.rank(), task.size(), task.local_rank(), task.local_size()))
 }
+
+fn error(variables: &str) -> String {
+    let pairs: Vec<_> = variables.split_whitespace().filter_map(|p| p.split_once('=')).collect();
+    of(&pairs).unwrap_err().to_string()
+}
+
+const STEP: &str = "SLURM_STEP_ID=0 SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=1 \
+                    SLURM_NODEID=1 SLURM_STEP_TASKS_PER_NODE=4(x2)";
+const FLUX_TASK: &str = "FLUX_JOB_SIZE=64 FLUX_JOB_NNODES=4 FLUX_TASK_RANK=40 FLUX_TASK_LOCAL_ID=8";
 
 const SRUN: [(&str, &str); 6] = [
     ("SLURM_STEP_ID", "0"),
@@ -31,58 +46,162 @@ fn without_a_launcher_there_is_no_rank() {
 
 #[test]
 fn every_launcher_is_understood() {
-    assert_eq!(of(&SRUN), Ok(Some(rank(Launcher::Slurm, 5, 8, (1, 4)))));
-    let open_mpi = [
-        ("OMPI_COMM_WORLD_RANK", "3"),
-        ("OMPI_COMM_WORLD_SIZE", "4"),
-        ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
-        ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+    let table = [
+        (STEP, (Launcher::Slurm, 5, Some(8), Some(1), Some(4))),
+        (
+            "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=1 \
+             OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_RANK=3",
+            (Launcher::OpenMpi, 3, Some(8), Some(1), Some(4)),
+        ),
+        (
+            "PMI_RANK=2 PMI_SIZE=3 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1",
+            (Launcher::Hydra, 2, Some(3), Some(0), Some(1)),
+        ),
+        (
+            "MV2_COMM_WORLD_RANK=3 MV2_COMM_WORLD_SIZE=8 MV2_COMM_WORLD_LOCAL_RANK=1 \
+             MV2_COMM_WORLD_LOCAL_SIZE=2",
+            (Launcher::Mvapich, 3, Some(8), Some(1), Some(2)),
+        ),
+        (
+            "MVP_COMM_WORLD_RANK=3 MVP_COMM_WORLD_SIZE=8 MVP_COMM_WORLD_LOCAL_RANK=1 \
+             MVP_COMM_WORLD_LOCAL_SIZE=2",
+            (Launcher::Mvapich, 3, Some(8), Some(1), Some(2)),
+        ),
+        (
+            "PALS_RANKID=9 PALS_NODEID=1 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMI_RANK=9 \
+             PMI_SIZE=16 PMI_LOCAL_RANK=1 PMI_LOCAL_SIZE=8",
+            (Launcher::Pals, 9, Some(16), Some(1), Some(8)),
+        ),
+        (
+            "PALS_RANKID=9 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMIX_RANK=9",
+            (Launcher::Pals, 9, None, Some(1), Some(8)),
+        ),
+        (FLUX_TASK, (Launcher::Flux, 40, Some(64), Some(8), None)),
+        (
+            "JSM_NAMESPACE_RANK=3 JSM_NAMESPACE_SIZE=8 JSM_NAMESPACE_LOCAL_RANK=1 \
+             JSM_NAMESPACE_LOCAL_SIZE=4 PMIX_RANK=3 OMPI_COMM_WORLD_RANK=3",
+            (Launcher::Jsrun, 3, Some(8), Some(1), Some(4)),
+        ),
+        ("ALPS_APP_PE=3 ALPS_APP_DEPTH=1", (Launcher::Alps, 3, None, None, None)),
+        (
+            "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4 TORCHELASTIC_RUN_ID=none",
+            (Launcher::Torchrun, 3, Some(8), Some(1), Some(4)),
+        ),
+        ("PMI_RANK=0 PMI_SIZE=2", (Launcher::Pmi, 0, Some(2), None, None)),
+        ("PMIX_RANK=3 PRTE_LAUNCHED=1", (Launcher::Pmix, 3, None, None, None)),
+        ("NUMALAB_RANK=1 NUMALAB_RANKS=2", (Launcher::Local, 1, Some(2), Some(1), Some(2))),
     ];
-    assert_eq!(of(&open_mpi), Ok(Some(rank(Launcher::OpenMpi, 3, 4, (1, 2)))));
-    let hydra =
-        [("PMI_RANK", "2"), ("PMI_SIZE", "3"), ("MPI_LOCALRANKID", "0"), ("MPI_LOCALNRANKS", "1")];
-    assert_eq!(of(&hydra), Ok(Some(rank(Launcher::Hydra, 2, 3, (0, 1)))));
-    let pals = [
-        ("PALS_RANKID", "2"),
-        ("PALS_LOCAL_RANKID", "2"),
-        ("PMI_SIZE", "3"),
-        ("PMI_LOCAL_SIZE", "3"),
-    ];
-    assert_eq!(of(&pals), Ok(Some(rank(Launcher::Pals, 2, 3, (2, 3)))));
-    let pmi = [("PMI_RANK", "0"), ("PMI_SIZE", "2")];
-    let expected = Identity { launcher: Launcher::Pmi, rank: 0, size: 2, local: None };
-    assert_eq!(of(&pmi), Ok(Some(expected)));
-    let own = [("NUMALAB_RANK", "1"), ("NUMALAB_RANKS", "2")];
-    assert_eq!(of(&own), Ok(Some(rank(Launcher::Local, 1, 2, (1, 2)))));
+    for (variables, expected) in table {
+        assert_eq!(known(variables), Some(expected), "{variables}");
+    }
 }
 
 #[test]
-fn mpirun_within_a_job_counts_and_not_the_step_that_started_its_daemon() {
-    let inner = [
-        ("OMPI_COMM_WORLD_RANK", "1"),
-        ("OMPI_COMM_WORLD_SIZE", "2"),
-        ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
-        ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
-    ];
-    let found = of(&[&SRUN[..], &inner].concat()).unwrap().unwrap();
-    assert_eq!((found.launcher, found.rank, found.size), (Launcher::OpenMpi, 1, 2));
+fn the_innermost_launcher_counts() {
+    let flux = Some((Launcher::Flux, 40, Some(64), Some(8), None));
+    assert_eq!(known(&format!("{STEP} {FLUX_TASK}")), flux, "Flux in a step");
+    let pals = "PALS_RANKID=40 PALS_NODEID=2";
+    assert_eq!(known(&format!("{FLUX_TASK} {pals}")), flux, "Flux sets PALS's too");
+    let jsrun = "JSM_NAMESPACE_RANK=1 JSM_NAMESPACE_SIZE=2 OMPI_COMM_WORLD_RANK=1";
+    assert_eq!(known(&format!("{FLUX_TASK} {jsrun}")), flux, "Flux in jsrun");
+    let mpirun = "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=3 \
+                  OMPI_COMM_WORLD_LOCAL_SIZE=4";
+    let inner = Some((Launcher::OpenMpi, 3, Some(4), Some(3), Some(4)));
+    let salloc = "SLURM_STEP_ID=4294967290 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1";
+    for outer in [STEP, salloc, FLUX_TASK] {
+        assert_eq!(known(&format!("{outer} {mpirun}")), inner, "{outer}");
+    }
+    let torchrun = "RANK=3 WORLD_SIZE=4 LOCAL_RANK=3 TORCHELASTIC_RUN_ID=7";
+    let found = known(&format!("{STEP} {torchrun}")).unwrap();
+    assert_eq!(found.0, Launcher::Torchrun, "torchrun in a step");
+    // A job script that exports such names without torchrun.
+    assert_eq!(
+        known(&format!("{STEP} RANK=0 WORLD_SIZE=1 LOCAL_RANK=0")).unwrap().0,
+        Launcher::Slurm
+    );
+    assert_eq!(known(&format!("{STEP} ALPS_APP_PE=5 PMIX_RANK=5")).unwrap().0, Launcher::Slurm);
+}
+
+#[test]
+fn shells_of_a_job_are_steps_without_ranks() {
+    for step in ["4294967290", "4294967291", "4294967292", "batch", "interactive", "extern"] {
+        let variables =
+            format!("SLURM_STEP_ID={step} SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=1");
+        assert_eq!(known(&variables), None, "{variables}");
+    }
+}
+
+#[test]
+fn a_stray_rank_is_not_torchruns() {
+    for stray in ["RANK=gold", "RANK=3", "RANK=3 WORLD_SIZE=8", "RANK=x WORLD_SIZE=8 LOCAL_RANK=1"]
+    {
+        assert_eq!(known(stray), None, "{stray}");
+    }
+    let plain = known("RANK=3 WORLD_SIZE=8 LOCAL_RANK=1").unwrap();
+    assert_eq!(plain, (Launcher::Torchrun, 3, Some(8), Some(1), None));
+}
+
+#[test]
+fn one_host_or_one_rank_tells_the_rest() {
+    let found = known("FLUX_JOB_SIZE=4 FLUX_JOB_NNODES=1 FLUX_TASK_RANK=3 FLUX_TASK_LOCAL_ID=3");
+    assert_eq!(found, Some((Launcher::Flux, 3, Some(4), Some(3), Some(4))));
+    let found = known("PMI_RANK=0 PMI_SIZE=1");
+    assert_eq!(found, Some((Launcher::Pmi, 0, Some(1), Some(0), Some(1))));
+}
+
+#[test]
+fn what_a_launcher_does_not_say_the_user_may() {
+    let alps = "ALPS_APP_PE=3 NUMALAB_RANKS=8 NUMALAB_LOCAL_RANK=1 NUMALAB_LOCAL_RANKS=2";
+    assert_eq!(known(alps), Some((Launcher::Alps, 3, Some(8), Some(1), Some(2))));
+    let found = known(&format!("{STEP} NUMALAB_LOCAL_RANK=3"));
+    assert_eq!(found, Some((Launcher::Slurm, 5, Some(8), Some(1), Some(4))), "SLURM says it");
+}
+
+#[test]
+fn what_needs_the_number_of_ranks_says_how_to_give_it() {
+    let task = of(&[("PMIX_RANK", "3")]).unwrap().unwrap();
+    let said = task.identity().unwrap_err().to_string();
+    assert!(said.contains("PMIX_RANK=3") && said.contains("set NUMALAB_RANKS"), "{said}");
+}
+
+#[test]
+fn ranks_within_a_rank_are_refused_unless_they_are_its_own() {
+    let task = of(&SRUN).unwrap().unwrap();
+    let said = task.check_ranks(4).unwrap_err().to_string();
+    assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=5"), "{said}");
+    assert_eq!(Task::of_own(1, 4).check_ranks(4), Ok(()));
+    assert!(Task::of_own(1, 4).check_ranks(2).is_err());
 }
 
 #[test]
 fn a_world_of_one_in_a_step_of_many_is_refused() {
     let singleton = of(&[&SRUN[..], &[("PMI_SIZE", "1")]].concat()).unwrap_err();
     assert_eq!(singleton, IdentityError::SingletonWorld { tasks: 8, size: 1 });
-    assert_eq!(of(&[&SRUN[..], &[("PMI_SIZE", "8")]].concat()).unwrap().unwrap().size, 8);
+    assert_eq!(of(&[&SRUN[..], &[("PMI_SIZE", "8")]].concat()).unwrap().unwrap().size(), Some(8));
 }
 
 #[test]
 fn nonsense_is_quoted() {
-    let error = of(&[("OMPI_COMM_WORLD_RANK", "x"), ("OMPI_COMM_WORLD_SIZE", "2")]).unwrap_err();
-    assert!(error.to_string().contains("OMPI_COMM_WORLD_RANK=x"), "{error}");
-    let error = of(&[("PMI_RANK", "0")]).unwrap_err();
-    assert!(error.to_string().contains("PMI_SIZE"), "{error}");
-    let error = of(&[("NUMALAB_RANK", "2"), ("NUMALAB_RANKS", "2")]).unwrap_err();
-    assert!(error.to_string().contains("rank 2 of 2"), "{error}");
+    for value in ["x", "-1", "+1", "", "1e3", "99999999999999999999", "4294967295"] {
+        let variables = [("OMPI_COMM_WORLD_RANK", value), ("OMPI_COMM_WORLD_SIZE", "2")];
+        let said = of(&variables).unwrap_err().to_string();
+        assert!(said.contains(&format!("OMPI_COMM_WORLD_RANK={value}: expected")), "{said}");
+    }
+    assert!(error("MPI_LOCALRANKID=0").contains("PMI_RANK"));
+    let said = error("NUMALAB_RANK=2 NUMALAB_RANKS=2");
+    assert!(said.contains("NUMALAB_RANK=2, but NUMALAB_RANKS=2"), "{said}");
+    let said = error(
+        "MV2_COMM_WORLD_RANK=3 MV2_COMM_WORLD_SIZE=8 MV2_COMM_WORLD_LOCAL_RANK=2 \
+                      MV2_COMM_WORLD_LOCAL_SIZE=2",
+    );
+    assert!(
+        said.contains("MV2_COMM_WORLD_LOCAL_RANK=2, but MV2_COMM_WORLD_LOCAL_SIZE=2"),
+        "{said}"
+    );
+    let said = error("FLUX_TASK_RANK=3 FLUX_JOB_SIZE=4 FLUX_TASK_LOCAL_ID=4");
+    assert!(said.contains("FLUX_TASK_LOCAL_ID=4, but FLUX_JOB_SIZE=4"), "{said}");
+    let said = error("MV2_COMM_WORLD_RANK=3 MV2_COMM_WORLD_SIZE=4 MV2_COMM_WORLD_LOCAL_SIZE=5");
+    assert!(said.contains("MV2_COMM_WORLD_LOCAL_SIZE=5, but MV2_COMM_WORLD_SIZE=4"), "{said}");
 }
 
 #[test]

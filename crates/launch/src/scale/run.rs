@@ -103,6 +103,7 @@ impl Runner<'_> {
         let mut child = Command::new(&words[0])
             .args(&words[1..])
             .current_dir(self.directory.path())
+            .envs(crate::team::new_secret().ok().map(|secret| (crate::team::SECRET, secret)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

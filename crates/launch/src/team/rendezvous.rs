@@ -6,6 +6,7 @@ use numalab_host::MpiFlavour;
 use sha2::{Digest, Sha256};
 
 use super::TeamError;
+use super::secret::SecretSource;
 use super::shared_memory::{SharedMemoryEndpoint, birth_of};
 use super::tcp::TcpEndpoint;
 use crate::hostlist::first_host;
@@ -124,7 +125,9 @@ fn hosts(
         Some(node) => node == 0,
         None => identity.rank == 0,
     };
-    let token = format!("{:016x}", hash(&[start, &identity.size.to_string()]));
+    let name = format!("{:016x}", hash(&[start, &identity.size.to_string()]));
+    let secret = SecretSource::of(&name, look);
+    let secret = secret.map_err(|reason| TeamError::Place { place: "TCP".to_owned(), reason })?;
     let (names, ports) = match rendezvous {
         Rendezvous::Tcp(host, port) => (vec![host.clone()], vec![*port]),
         _ => {
@@ -141,7 +144,7 @@ fn hosts(
             (names, (port..port + PORTS).collect())
         }
     };
-    Ok(TcpEndpoint { is_root, hosts, names, ports, token })
+    Ok(TcpEndpoint { is_root, hosts, names, ports, secret })
 }
 
 /// What all ranks of one start have in common, and no others.
@@ -159,9 +162,14 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
             join(&["PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"])
         }
         Launcher::Pals => join(&["PALS_APID", "PBS_JOBID"]),
+        Launcher::Flux => join(&["FLUX_JOB_ID", "FLUX_URI"]),
+        Launcher::Torchrun => join(&["TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"]),
+        Launcher::Jsrun => join(&["LSB_JOBID", "PMIX_NAMESPACE"]),
+        Launcher::Alps => join(&["ALPS_APP_ID"]),
+        Launcher::Pmix => join(&["PMIX_NAMESPACE"]),
         // Nothing in the environment tells one start from another; the process that started
         // all ranks of this host does.
-        Launcher::Hydra | Launcher::Pmi => ancestor(),
+        Launcher::Hydra | Launcher::Mvapich | Launcher::Pmi => ancestor(),
     }
 }
 
@@ -186,8 +194,8 @@ fn ancestor() -> String {
 /// Whose MPI the launcher most likely is.
 fn flavour(launcher: Launcher, look: Look<'_>) -> MpiFlavour {
     match launcher {
-        Launcher::OpenMpi => MpiFlavour::OpenMpi,
-        Launcher::Pals => MpiFlavour::CrayMpich,
+        Launcher::OpenMpi | Launcher::Jsrun | Launcher::Pmix => MpiFlavour::OpenMpi,
+        Launcher::Pals | Launcher::Alps => MpiFlavour::CrayMpich,
         Launcher::Slurm if look("PMI_RANK").is_none() => MpiFlavour::OpenMpi,
         _ => MpiFlavour::Mpich,
     }
@@ -245,6 +253,7 @@ mod tests {
             "SLURM_NODEID" => Some("1".to_owned()),
             "SLURM_STEP_NUM_NODES" => Some("2".to_owned()),
             "SLURM_STEP_NODELIST" => Some("nid[007-008]".to_owned()),
+            "HOME" => Some("/home/someone".to_owned()),
             _ => None,
         };
         let place = choose(&of(Launcher::Slurm), &Rendezvous::Auto, &slurm).unwrap();

@@ -1,10 +1,15 @@
 //! The transport between hosts: TCP from the first rank of each to rank 0's host.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+mod greeting;
+mod listener;
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::TeamError;
+use super::secret::{BYTES, SecretSource};
+use greeting::Guests;
 
 /// A message between hosts is never longer: what comes from elsewhere is not believed.
 const LONGEST: u64 = 1 << 30;
@@ -22,8 +27,8 @@ pub(super) struct TcpEndpoint {
     pub names: Vec<String>,
     /// Ports to try, in this order.
     pub ports: Vec<u16>,
-    /// What tells this start from any other.
-    pub token: String,
+    /// Where the secret is by which ranks of this start know each other.
+    pub secret: SecretSource,
 }
 
 #[derive(Debug)]
@@ -71,76 +76,59 @@ fn accept_all(
     rank: usize,
     deadline: Instant,
 ) -> Result<Vec<TcpStream>, TeamError> {
-    let listener = listen(&place.ports)
-        .map_err(|error| failed(format!("TCP ports {:?}", place.ports), &error))?;
-    let wanted = place.hosts - 1;
-    let mut streams = Vec::new();
-    while streams.len() < wanted {
+    let at = || format!("{} port {:?}", place.names.join(" or "), place.ports);
+    let listeners = listener::listen(&place.names, &place.ports);
+    let listeners = listeners.map_err(|error| failed(at(), &error))?;
+    let secret = place.secret.make();
+    let secret = secret.map_err(|error| failed(format!("{:?}", place.secret), &error))?;
+    let mut guests = Guests::new(secret, place.hosts - 1);
+    let met = loop {
+        if guests.are_complete() {
+            break Ok(());
+        }
         if Instant::now() > deadline {
-            return Err(TeamError::NotAllCame {
-                rank,
-                present: streams.len() + 1,
-                expected: place.hosts,
-                what: "hosts",
-                place: format!("{listener:?}"),
-            });
+            let (present, expected, what) = (guests.present() + 1, place.hosts, "hosts");
+            break Err(TeamError::NotAllCame { rank, present, expected, what, place: at() });
         }
-        match listener.accept() {
-            // Strangers and ranks of other starts are refused.
-            Ok((stream, _)) => streams.extend(greet(stream, &place.token).ok()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                std::thread::sleep(Duration::from_millis(5));
+        for listener in &listeners {
+            // What fails here is a peer's connection or a want of descriptors: both pass.
+            if let Ok((stream, _)) = listener.accept() {
+                guests.enter(stream);
             }
-            Err(error) => return Err(failed(format!("{listener:?}"), &error)),
         }
-    }
-    Ok(streams)
-}
-
-fn listen(ports: &[u16]) -> io::Result<TcpListener> {
-    let mut last = io::Error::other("no port was named");
-    for &port in ports {
-        let any = [
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
-            SocketAddr::from(([0, 0, 0, 0], port)),
-        ];
-        match TcpListener::bind(&any[..]) {
-            Ok(listener) => {
-                listener.set_nonblocking(true)?;
-                return Ok(listener);
-            }
-            Err(error) => last = error,
+        if !guests.attend() {
+            std::thread::sleep(Duration::from_millis(2));
         }
-    }
-    Err(last)
-}
-
-/// Checks that a peer belongs to this start, and confirms it.
-fn greet(mut stream: TcpStream, token: &str) -> io::Result<TcpStream> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    let said = line(&stream)?;
-    if said != greeting(token) {
-        return Err(io::Error::other("a stranger"));
-    }
-    stream.write_all(format!("welcome {token}\n").as_bytes())?;
-    settle(stream)
-}
-
-fn greeting(token: &str) -> String {
-    format!("numalab-ranks/1 {token}")
+    };
+    place.secret.forget();
+    met?;
+    guests
+        .into_streams()
+        .into_iter()
+        .map(settle)
+        .collect::<io::Result<_>>()
+        .map_err(|error| failed(at(), &error))
 }
 
 fn connect(place: &TcpEndpoint, rank: usize, deadline: Instant) -> Result<TcpStream, TeamError> {
     loop {
-        for name in &place.names {
-            for &port in &place.ports {
-                if let Ok(stream) = call(name, port, &place.token) {
-                    return Ok(stream);
+        let unread = match place.secret.read() {
+            Ok(secret) => {
+                for name in &place.names {
+                    for &port in &place.ports {
+                        if let Ok(stream) = call(name, port, &secret, rank) {
+                            return Ok(stream);
+                        }
+                    }
                 }
+                None
             }
-        }
+            Err(error) => Some(error),
+        };
         if Instant::now() > deadline {
+            if let Some(error) = unread {
+                return Err(failed(format!("{:?}", place.secret), &error));
+            }
             let at = format!("{} port {:?}", place.names.join(" or "), place.ports);
             let (present, expected) = (1, place.hosts);
             let what = "hosts";
@@ -150,32 +138,21 @@ fn connect(place: &TcpEndpoint, rank: usize, deadline: Instant) -> Result<TcpStr
     }
 }
 
-fn call(name: &str, port: u16, token: &str) -> io::Result<TcpStream> {
+fn call(name: &str, port: u16, secret: &[u8; BYTES], rank: usize) -> io::Result<TcpStream> {
     let mut last = io::Error::other("the name has no address");
     for address in (name, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, Duration::from_secs(2)) {
-            Ok(mut stream) => {
-                stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-                stream.write_all(format!("{}\n", greeting(token)).as_bytes())?;
-                if line(&stream)? == format!("welcome {token}") {
-                    return settle(stream);
-                }
-            }
+        let called = TcpStream::connect_timeout(&address, Duration::from_secs(2))
+            .and_then(|stream| greeting::introduce(stream, secret, rank as u64));
+        match called {
+            Ok(stream) => return settle(stream),
             Err(error) => last = error,
         }
     }
     Err(last)
 }
 
-/// A line of at most 256 bytes, without reading beyond it.
-fn line(stream: &TcpStream) -> io::Result<String> {
-    let mut text = String::new();
-    // One byte at a time: what follows belongs to the messages.
-    BufReader::with_capacity(1, stream).take(256).read_line(&mut text)?;
-    Ok(text.trim_end().to_owned())
-}
-
 fn settle(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(SILENCE))?;
     Ok(stream)

@@ -1,9 +1,11 @@
 //! Teams of threads, each of which stands for a rank's process.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Instant;
 
+use super::secret::SecretSource;
 use super::shared_memory::SharedMemoryEndpoint;
 use super::tcp::TcpEndpoint;
 use super::*;
@@ -38,7 +40,7 @@ fn team_of(hosts: usize, per_host: usize, act: impl Fn(&mut Team) + Sync) {
                     hosts,
                     names: vec!["localhost".to_owned()],
                     ports,
-                    token: "t".to_owned(),
+                    secret: SecretSource::Given([7; 32]),
                 };
                 let shared_memory = SharedMemoryTransport::attach(&place, rank, ARRIVAL).unwrap();
                 let tcp = (hosts > 1 && shared_memory.is_first())
@@ -127,21 +129,69 @@ fn ranks_that_never_come_are_counted() {
     assert!(!path.exists());
 }
 
-#[test]
-fn a_stranger_is_sent_away() {
-    let port = free_port();
-    let place = |is_root, token: &str| TcpEndpoint {
+/// Two hosts at a port of this machine, rank 0's or the other one.
+fn host(is_root: bool, port: u16, secret: u8) -> TcpEndpoint {
+    TcpEndpoint {
         is_root,
         hosts: 2,
         names: vec!["localhost".to_owned()],
         ports: vec![port],
-        token: token.to_owned(),
-    };
+        secret: SecretSource::Given([secret; 32]),
+    }
+}
+
+#[test]
+fn a_stranger_is_sent_away() {
+    let port = free_port();
     std::thread::scope(|scope| {
-        let root = scope.spawn(|| TcpTransport::join(&place(true, "ours"), 0, ARRIVAL).is_ok());
-        let stranger = TcpTransport::join(&place(false, "theirs"), 9, Duration::from_millis(300));
+        let root = scope.spawn(|| TcpTransport::join(&host(true, port, 1), 0, ARRIVAL).is_ok());
+        let stranger = TcpTransport::join(&host(false, port, 2), 9, Duration::from_millis(300));
         assert!(stranger.is_err());
-        assert!(TcpTransport::join(&place(false, "ours"), 1, ARRIVAL).is_ok());
+        assert!(TcpTransport::join(&host(false, port, 1), 1, ARRIVAL).is_ok());
         assert!(root.join().unwrap());
+    });
+}
+
+/// A connection to a listener that may not listen yet.
+fn call(port: u16) -> TcpStream {
+    loop {
+        match TcpStream::connect(("localhost", port)) {
+            Ok(stream) => return stream,
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+#[test]
+fn strangers_who_are_silent_or_slow_hold_up_nobody() {
+    let port = free_port();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let root = scope.spawn(|| TcpTransport::join(&host(true, port, 1), 0, ARRIVAL).is_ok());
+        let mut strangers: Vec<TcpStream> = (0..50).map(|_| call(port)).collect();
+        for stranger in &mut strangers[..25] {
+            stranger.write_all(b"n").unwrap();
+        }
+        assert!(TcpTransport::join(&host(false, port, 1), 1, ARRIVAL).is_ok());
+        assert!(root.join().unwrap());
+    });
+    assert!(begun.elapsed() < ARRIVAL / 2);
+}
+
+#[test]
+fn whoever_listens_in_the_place_of_rank_0_learns_nothing_and_is_left() {
+    let listener = TcpListener::bind("localhost:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::scope(|scope| {
+        let limit = Duration::from_millis(200);
+        let leaf =
+            scope.spawn(move || TcpTransport::join(&host(false, port, 1), 1, limit).is_err());
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&[0; 64]).unwrap();
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard);
+        assert!(heard.len() < 64 && !heard.windows(32).any(|part| part == [1; 32]));
+        drop((stream, listener));
+        assert!(leaf.join().unwrap());
     });
 }

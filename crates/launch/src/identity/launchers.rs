@@ -1,0 +1,176 @@
+//! The launchers of the field, with the variables that each sets for its ranks.
+
+use core::fmt;
+
+/// Who started this process as a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launcher {
+    /// numalab itself: `--ranks N`, `scale --launcher local`.
+    Local,
+    /// PyTorch's `torchrun`.
+    Torchrun,
+    /// IBM's `jsrun` (Job Step Manager).
+    Jsrun,
+    /// Open MPI's `mpirun`, on its own or by PRRTE.
+    OpenMpi,
+    /// MVAPICH's `mpirun_rsh`, of releases 2 and 3.
+    Mvapich,
+    /// Hydra: `mpirun` of MPICH and Intel MPI.
+    Hydra,
+    /// Flux.
+    Flux,
+    /// HPE's PALS (`aprun`, `mpiexec`).
+    Pals,
+    /// `srun`.
+    Slurm,
+    /// Cray's ALPS (`aprun`).
+    Alps,
+    /// Another launcher that speaks PMI.
+    Pmi,
+    /// Another launcher that speaks `PMIx`.
+    Pmix,
+}
+
+impl fmt::Display for Launcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Local => "numalab",
+            Self::Torchrun => "torchrun",
+            Self::Jsrun => "jsrun",
+            Self::OpenMpi => "Open MPI's mpirun",
+            Self::Mvapich => "MVAPICH's mpirun_rsh",
+            Self::Hydra => "MPICH's mpirun",
+            Self::Flux => "Flux",
+            Self::Pals => "PALS",
+            Self::Slurm => "srun",
+            Self::Alps => "ALPS",
+            Self::Pmi => "a PMI launcher",
+            Self::Pmix => "a PMIx launcher",
+        })
+    }
+}
+
+/// The variables of a launcher; none where it has no such variable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variables {
+    pub launcher: Launcher,
+    /// Variables that are set if and only if this launcher started the process.
+    pub signs: &'static [&'static str],
+    pub rank: &'static str,
+    pub size: Option<&'static str>,
+    pub local_rank: Option<&'static str>,
+    pub local_size: &'static [&'static str],
+    /// The number of hosts, which tells the rest if it is 1.
+    pub hosts: Option<&'static str>,
+}
+
+/// numalab's own variable for the rank.
+pub const RANK: &str = "NUMALAB_RANK";
+/// numalab's own variable for the number of ranks; those that it starts are on one host.
+pub const SIZE: &str = "NUMALAB_RANKS";
+/// The variable by which a user gives the rank's number on its host where the launcher does not.
+pub const LOCAL_RANK: &str = "NUMALAB_LOCAL_RANK";
+/// The variable by which a user gives the number of ranks on this host.
+pub const LOCAL_SIZE: &str = "NUMALAB_LOCAL_RANKS";
+
+const fn usual(launcher: Launcher, signs: &'static [&'static str]) -> Variables {
+    Variables {
+        launcher,
+        signs,
+        rank: signs[0],
+        size: None,
+        local_rank: None,
+        local_size: &[],
+        hosts: None,
+    }
+}
+
+/// numalab's own ranks: innermost whatever else there is.
+pub(super) const OWN: Variables = Variables {
+    size: Some(SIZE),
+    local_rank: Some(RANK),
+    local_size: &[SIZE],
+    ..usual(Launcher::Local, &[RANK])
+};
+
+/// torchrun(1), "Environment Variables". Other tools and wrappers set `RANK` too, so that it
+/// counts first only next to torchrun's own `TORCHELASTIC_RUN_ID`, and last without it.
+pub(super) const TORCHRUN: Variables = Variables {
+    size: Some("WORLD_SIZE"),
+    local_rank: Some("LOCAL_RANK"),
+    local_size: &["LOCAL_WORLD_SIZE"],
+    ..usual(Launcher::Torchrun, &["RANK", "WORLD_SIZE", "LOCAL_RANK"])
+};
+
+/// flux-environment(7). A job of Flux can be within one of SLURM, PALS or jsrun; on Cray systems
+/// its shell plugin sets some variables of PALS.
+pub(super) const FLUX: Variables = Variables {
+    size: Some("FLUX_JOB_SIZE"),
+    local_rank: Some("FLUX_TASK_LOCAL_ID"),
+    hosts: Some("FLUX_JOB_NNODES"),
+    ..usual(Launcher::Flux, &["FLUX_TASK_RANK"])
+};
+
+/// IBM Spectrum LSF, jsrun(1): it sets Open MPI's variables too, as Spectrum MPI is one.
+pub(super) const JSRUN: Variables = Variables {
+    size: Some("JSM_NAMESPACE_SIZE"),
+    local_rank: Some("JSM_NAMESPACE_LOCAL_RANK"),
+    local_size: &["JSM_NAMESPACE_LOCAL_SIZE"],
+    ..usual(Launcher::Jsrun, &["JSM_NAMESPACE_RANK"])
+};
+
+/// Launchers that can run inside another one's step come before those that cannot.
+pub(super) const BEFORE_SLURM: [Variables; 6] = [
+    // Open MPI 5.0, "Environment variables set for MPI applications".
+    Variables {
+        size: Some("OMPI_COMM_WORLD_SIZE"),
+        local_rank: Some("OMPI_COMM_WORLD_LOCAL_RANK"),
+        local_size: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
+        ..usual(Launcher::OpenMpi, &["OMPI_COMM_WORLD_RANK"])
+    },
+    // MVAPICH2 user guide, "MPIRUN_RSH Parameters".
+    Variables {
+        size: Some("MV2_COMM_WORLD_SIZE"),
+        local_rank: Some("MV2_COMM_WORLD_LOCAL_RANK"),
+        local_size: &["MV2_COMM_WORLD_LOCAL_SIZE"],
+        ..usual(Launcher::Mvapich, &["MV2_COMM_WORLD_RANK"])
+    },
+    // MVAPICH 3 names them anew.
+    Variables {
+        size: Some("MVP_COMM_WORLD_SIZE"),
+        local_rank: Some("MVP_COMM_WORLD_LOCAL_RANK"),
+        local_size: &["MVP_COMM_WORLD_LOCAL_SIZE"],
+        ..usual(Launcher::Mvapich, &["MVP_COMM_WORLD_RANK"])
+    },
+    // Hydra of MPICH and Intel MPI; that of the local rank tells it from other PMI launchers.
+    Variables {
+        rank: "PMI_RANK",
+        size: Some("PMI_SIZE"),
+        local_rank: Some("MPI_LOCALRANKID"),
+        local_size: &["MPI_LOCALNRANKS"],
+        ..usual(Launcher::Hydra, &["MPI_LOCALRANKID"])
+    },
+    FLUX,
+    // HPE's mpiexec(1) of PALS: without its PMI (`--pmi=pmix`), PMI_SIZE is not set.
+    Variables {
+        size: Some("PMI_SIZE"),
+        local_rank: Some("PALS_LOCAL_RANKID"),
+        local_size: &["PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"],
+        ..usual(Launcher::Pals, &["PALS_RANKID"])
+    },
+];
+
+/// Launchers that say least. SLURM sets variables of ALPS, PMI and `PMIx` for its own tasks.
+pub(super) const AFTER_SLURM: [Variables; 3] = [
+    // Cray's aprun(1).
+    usual(Launcher::Alps, &["ALPS_APP_PE"]),
+    // PMI 1 and 2 of any process manager; Cray's has the local ones.
+    Variables {
+        size: Some("PMI_SIZE"),
+        local_rank: Some("PMI_LOCAL_RANK"),
+        local_size: &["PMI_LOCAL_SIZE"],
+        ..usual(Launcher::Pmi, &["PMI_RANK"])
+    },
+    // The PMIx standard, "Environment variables": the rest is asked of the server.
+    usual(Launcher::Pmix, &["PMIX_RANK"]),
+];
