@@ -160,6 +160,13 @@ fn a_plan_grows_by_what_it_does_not_have() {
     assert_eq!(ids, ["core/cpu0", "core/cpu1", "core/cpu2", "core/cpu5"]);
 }
 
+/// Whether a run that was cut here is gone on with: around the ends of lines, and at some bytes
+/// within them, since each resumption waits for the disk.
+fn is_resumed(whole: &[u8], cut: usize) -> bool {
+    let is_end = |at: usize| whole.get(at) == Some(&b'\n');
+    cut % 53 == 0 || cut == whole.len() || is_end(cut) || is_end(cut + 1)
+}
+
 /// A crash can end the last write to either file anywhere.
 #[test]
 fn cells_that_were_cut_at_any_byte_are_gone_on_with() {
@@ -167,7 +174,7 @@ fn cells_that_were_cut_at_any_byte_are_gone_on_with() {
     let whole = kept.bytes("cells.jsonl");
     let ends: Vec<usize> =
         (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
-    for cut in 0..=whole.len() {
+    for cut in (0..=whole.len()).filter(|cut| is_resumed(&whole, *cut)) {
         kept.write("cells.jsonl", &whole[..cut]);
         let recorder = RunRecorder::resumed(&kept.directory)
             .unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
@@ -186,9 +193,12 @@ fn samples_that_were_cut_at_any_byte_are_whole_lines() {
     let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for cut in header..=whole.len() {
         kept.write("samples.csv", &whole[..cut]);
-        let document = RunRecorder::resumed(&kept.directory)
-            .unwrap_or_else(|error| panic!("cut at {cut}: {error}"))
-            .document();
+        let document =
+            read(&kept.directory).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        if is_resumed(&whole, cut) {
+            let resumed = RunRecorder::resumed(&kept.directory).unwrap().document();
+            assert_eq!(resumed, document, "cut at {cut}");
+        }
         let found: usize = document.cells.iter().map(|of| of.samples.len()).sum();
         let lines = whole[header..cut].iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(found, lines, "cut at {cut}");

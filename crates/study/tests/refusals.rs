@@ -218,7 +218,7 @@ fn a_setting_that_only_some_levels_have_cannot_be_used() {
     let message = refused(&format!("{HEAD}{factor}{workload}"));
     assert_eq!(
         message,
-        "s.toml, line 6, column 8: workload w: {k} in the command: expected a setting that every \
+        "s.toml, line 7, column 8: workload w: {k} in the command: expected a setting that every \
          level of a factor has"
     );
 }
