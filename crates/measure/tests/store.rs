@@ -263,7 +263,10 @@ fn runs_of_one_name_and_second_get_a_directory_each() {
     };
     let names = [name(), name(), name()];
     let base = "measure-19700101-000001";
-    assert_eq!(names, [base.to_owned(), format!("{base}-2"), format!("{base}-3")].map(std::ffi::OsString::from));
+    assert_eq!(
+        names,
+        [base.to_owned(), format!("{base}-2"), format!("{base}-3")].map(std::ffi::OsString::from)
+    );
 }
 
 #[test]

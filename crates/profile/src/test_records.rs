@@ -16,12 +16,8 @@ pub(crate) const PAGE: u64 = 4096;
 
 /// Nodes of two cpus each, numbered through, and of 1 GiB.
 pub(crate) fn machine(nodes: u32) -> Machine {
-    let cpu = |id: u32| Cpu {
-        id: CpuId(id),
-        online: true,
-        node: Some(NodeId(id / 2)),
-        ..Cpu::default()
-    };
+    let cpu =
+        |id: u32| Cpu { id: CpuId(id), online: true, node: Some(NodeId(id / 2)), ..Cpu::default() };
     let node = |id: u32| Node {
         id: NodeId(id),
         online: true,

@@ -75,17 +75,26 @@ fn rules_at_their_bounds_are_taken() {
 #[test]
 fn metrics_of_rules_are_refused_with_those_that_there_are() {
     for (rule, message) in [
-        ("primary = \"w.u\"", "primary: w.u: expected workload.metric, one of w.t; did you mean `w.t`?"),
+        (
+            "primary = \"w.u\"",
+            "primary: w.u: expected workload.metric, one of w.t; did you mean `w.t`?",
+        ),
         ("primary = \"t\"", "primary: t: expected workload.metric, one of w.t"),
         ("primary = \"other.t\"", "primary: other.t: expected workload.metric, one of w.t"),
-        ("facts = [\"w.t\", \"w.u\"]", "facts: w.u: expected workload.metric, one of w.t; did you mean `w.t`?"),
+        (
+            "facts = [\"w.t\", \"w.u\"]",
+            "facts: w.u: expected workload.metric, one of w.t; did you mean `w.t`?",
+        ),
         (
             "facts = [\"w.t\"]\nprimary = \"w.t\"",
             "facts: w.t, the primary metric: expected metrics that are not tested",
         ),
         ("margins.\"w.t\" = -1.0", "margins.\"w.t\": -1: expected 0 to 1000 percent"),
         ("margins.\"w.t\" = 1001.0", "margins.\"w.t\": 1001: expected 0 to 1000 percent"),
-        ("margins.\"nothing.at.all\" = 1.0", "margins.\"nothing.at.all\": nothing.at.all: expected workload.metric, one of w.t"),
+        (
+            "margins.\"nothing.at.all\" = 1.0",
+            "margins.\"nothing.at.all\": nothing.at.all: expected workload.metric, one of w.t",
+        ),
     ] {
         let found = with_rules(rule);
         assert!(found.starts_with("s.toml, line 4, column "), "{found}");
@@ -203,7 +212,8 @@ fn workloads_are_at_least_one_with_a_name_each_and_use_settings_that_there_are()
         uses("--x={cpus}").unwrap_err().to_string(),
         format!("s.toml, line 7, column 8: workload w: {{cpus}} in the command: {expected}")
     );
-    for word in ["{pages}", "a{pages}b{pages}", "{scratch}/x", "${HOME} x", "{a b}", "{}", "{open"] {
+    for word in ["{pages}", "a{pages}b{pages}", "{scratch}/x", "${HOME} x", "{a b}", "{}", "{open"]
+    {
         let found = uses(word);
         let is_shell = word == "${HOME} x";
         assert_eq!(found.is_err(), is_shell, "{word}: {found:?}");

@@ -71,7 +71,8 @@ fn the_core_comes_first_then_each_node_with_its_latency_and_its_bandwidth() {
         of_core(0),
     ];
     let found = chosen(&cells.each_ref());
-    let expected = [&cells[4], &cells[3], &cells[2], &cells[1], &cells[0]].map(|of| of.id.0.clone());
+    let expected =
+        [&cells[4], &cells[3], &cells[2], &cells[1], &cells[0]].map(|of| of.id.0.clone());
     assert_eq!(found, expected);
 }
 

@@ -71,5 +71,8 @@ fn an_experiment_is_measured_by_its_own_kind() {
     };
     let latency = Experiment::Latency(cell);
     assert_eq!(measurement(&latency).sampling(), WINDOWS);
-    assert_eq!(measurement(&Experiment::Loaded(loaded(None, StreamKernel::Read))).sampling(), ROUNDS);
+    assert_eq!(
+        measurement(&Experiment::Loaded(loaded(None, StreamKernel::Read))).sampling(),
+        ROUNDS
+    );
 }

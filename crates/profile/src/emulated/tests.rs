@@ -16,12 +16,8 @@ fn program(process: u32, became: Option<&str>) -> ProgramMemory {
         first_touches: vec![FirstTouches { thread: 1, cpu_node: 0, pages: 3, at: Vec::new() }],
         ..Region::default()
     };
-    let thread = |thread, busy_ns| ProgramThread {
-        thread,
-        cpu_node: 0,
-        busy_ns,
-        elsewhere: Vec::new(),
-    };
+    let thread =
+        |thread, busy_ns| ProgramThread { thread, cpu_node: 0, busy_ns, elsewhere: Vec::new() };
     ProgramMemory {
         process,
         became: became.map(str::to_owned),

@@ -35,8 +35,8 @@ fn cpus_that_are_offline_are_not_followed_and_nodes_are_told_with_theirs() {
     let mut machine = machine(2);
     machine.cpus[2].online = false;
     let nodes = Nodes::of(&machine);
-    assert_eq!(nodes.cpus().to_string(), "0-1,3");
+    assert_eq!(nodes.cpus().to_string(), "0,1,3");
     let told: Vec<(NodeId, String)> =
         nodes.all.iter().map(|of| (of.node, of.cpus.to_string())).collect();
-    assert_eq!(told, [(NodeId(0), "0-1".to_owned()), (NodeId(1), "2-3".to_owned())]);
+    assert_eq!(told, [(NodeId(0), "0,1".to_owned()), (NodeId(1), "2,3".to_owned())]);
 }

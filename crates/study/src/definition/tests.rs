@@ -59,7 +59,9 @@ fn a_backend_is_a_name_or_one_table() {
     let table = backend("[backend.linux-guest]\ncpus = 4\nemulate = \"1G,1G\"").unwrap();
     assert_eq!(table.kind, "linux-guest");
     assert_eq!(Value::Object(table.settings), json!({ "cpus": 4, "emulate": "1G,1G" }));
-    for text in ["backend = 3", "backend = true", "backend = []", "[backend]", "[backend.a]\n[backend.b]"] {
+    for text in
+        ["backend = 3", "backend = true", "backend = []", "[backend]", "[backend.a]\n[backend.b]"]
+    {
         let error = backend(text).unwrap_err();
         assert!(error.contains("one table such as [backend.linux-guest]"), "{text}: {error}");
     }

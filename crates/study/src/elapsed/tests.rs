@@ -14,13 +14,7 @@ fn document(journal: Vec<Entry>) -> StudyDocument {
 }
 
 fn applied(took_s: f64) -> Entry {
-    Entry::Applied(Applied {
-        block: 0,
-        treatment: 0,
-        arm: Arm::Main,
-        took_s,
-        evidence: Vec::new(),
-    })
+    Entry::Applied(Applied { block: 0, treatment: 0, arm: Arm::Main, took_s, evidence: Vec::new() })
 }
 
 fn sample(took_s: f64) -> Entry {
@@ -30,6 +24,7 @@ fn sample(took_s: f64) -> Entry {
         arm: Arm::Main,
         workload: 0,
         attempt: 0,
+        unix_ms: 0,
         took_s,
         observation: Observation::default(),
     })

@@ -142,7 +142,11 @@ impl Lab {
         self.judged(backend, Judge::default())
     }
 
-    pub(crate) fn judged(&self, backend: &Scripted, judge: Judge) -> Result<EndReason, SessionError> {
+    pub(crate) fn judged(
+        &self,
+        backend: &Scripted,
+        judge: Judge,
+    ) -> Result<EndReason, SessionError> {
         let started = Started { version: "0".to_owned(), command: Vec::new(), unix_ms: 1 };
         let run = self.plan.run(&self.workloads, backend.describe(), started);
         let journal = || Journal::create(self.directory.path(), run, STUDY);

@@ -1,8 +1,8 @@
 use numalab_topology::{CpuId, NodeId};
 
 use super::*;
-use crate::kind::loaded::{load_workers, loaded_cells, loaded_surface};
 use crate::kind::c2c::{c2c_cells, c2c_pairs};
+use crate::kind::loaded::{load_workers, loaded_cells, loaded_surface};
 use crate::test_machines::{ids, machine, whole, with_memory_alone};
 use numalab_record::LoadedCell;
 
@@ -24,12 +24,8 @@ fn a_matrix_has_the_cores_of_each_node_on_the_memory_of_each() {
     let machine = machine(2, 2);
     let cells = bandwidth_matrix(&machine, &whole(&machine), StreamKernel::Read, &spec());
     let teams: Vec<_> = cells.iter().map(workers).collect();
-    let expected = [
-        vec![(0, 0), (1, 0)],
-        vec![(2, 0), (3, 0)],
-        vec![(0, 1), (1, 1)],
-        vec![(2, 1), (3, 1)],
-    ];
+    let expected =
+        [vec![(0, 0), (1, 0)], vec![(2, 0), (3, 0)], vec![(0, 1), (1, 1)], vec![(2, 1), (3, 1)]];
     assert_eq!(teams, expected);
 }
 
@@ -75,11 +71,8 @@ fn streams_share_buffers_of_one_team_size_and_pages() {
 #[test]
 fn a_stream_of_a_chases_order_and_an_unknown_isa_are_refused_by_name() {
     let refused = |pattern, isa: &str| {
-        let rules = StreamRules {
-            kernel: StreamKernel::Read,
-            pattern,
-            isa: IsaName(isa.to_owned()),
-        };
+        let rules =
+            StreamRules { kernel: StreamKernel::Read, pattern, isa: IsaName(isa.to_owned()) };
         rules.checked(0).unwrap_err()
     };
     let error = refused(AccessPattern::PageLocal, "portable");
@@ -100,10 +93,8 @@ fn a_loaded_curve_begins_idle_and_loads_more_and_more() {
     let (kernel, size_bytes, pages) = (StreamKernel::Read, 1 << 20, Pages::Base);
     let idle = LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages };
     let cells = loaded_cells(&idle);
-    let delays: Vec<Option<u32>> = cells
-        .iter()
-        .map(|cell| cell.experiment.cell::<LoadedCell>().unwrap().delay)
-        .collect();
+    let delays: Vec<Option<u32>> =
+        cells.iter().map(|cell| cell.experiment.cell::<LoadedCell>().unwrap().delay).collect();
     let expected = [4096, 2048, 1024, 512, 256, 128, 64, 32, 0].map(Some);
     assert_eq!((delays[0], &delays[1..]), (None, &expected[..]));
     assert!(ids(&cells)[0].ends_with("/idle"));

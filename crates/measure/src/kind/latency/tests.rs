@@ -33,8 +33,7 @@ fn large_pages_are_chased_page_by_page_and_small_ones_at_random() {
 fn cells_that_share_a_buffer_follow_each_other() {
     let workers = [worker(0, 0), worker(0, 1), worker(1, 0)];
     let cells = latency_cells(&workers, &[4096, 8192], spec(Team::Serial));
-    let nodes: Vec<u32> =
-        cells.iter().map(|cell| cell.experiment.workers()[0].node.0).collect();
+    let nodes: Vec<u32> = cells.iter().map(|cell| cell.experiment.workers()[0].node.0).collect();
     assert_eq!(nodes, [0, 0, 0, 0, 1, 1]);
     let sizes: Vec<u64> = cells
         .iter()
@@ -49,8 +48,7 @@ fn cells_that_run_at_once_follow_each_other() {
     let cells = latency_cells(&workers, &[4096, 8192], spec(Team::Concurrent));
     let found = ids(&cells);
     assert!(found.iter().all(|id| id.ends_with("/concurrent")), "{found:?}");
-    let nodes: Vec<u32> =
-        cells.iter().map(|cell| cell.experiment.workers()[0].node.0).collect();
+    let nodes: Vec<u32> = cells.iter().map(|cell| cell.experiment.workers()[0].node.0).collect();
     assert_eq!(nodes, [0, 1, 0, 1]);
 }
 
@@ -63,9 +61,8 @@ fn serial_cells_share_a_node_and_concurrent_ones_a_size() {
         pages,
         team,
     };
-    let shares = |one: &LatencyCell, other: LatencyCell| {
-        one.shares_buffers(&Experiment::Latency(other))
-    };
+    let shares =
+        |one: &LatencyCell, other: LatencyCell| one.shares_buffers(&Experiment::Latency(other));
     let serial = cell(0, 4096, Pages::Base, Team::Serial);
     assert!(shares(&serial, cell(0, 8192, Pages::Base, Team::Serial)));
     assert!(!shares(&serial, cell(1, 4096, Pages::Base, Team::Serial)));

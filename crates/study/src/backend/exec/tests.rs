@@ -62,9 +62,7 @@ fn a_command_has_the_settings_in_its_words_and_all_of_them_in_its_environment() 
     assert_eq!(words, ["--n=4", "near", "{other}"]);
     let variables: BTreeMap<String, String> = command
         .get_envs()
-        .filter_map(|(name, value)| {
-            Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned()))
-        })
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned())))
         .collect();
     let expected = [
         ("NUMALAB_SEED", "77"),

@@ -6,10 +6,7 @@ use tempfile::TempDir;
 use super::*;
 
 fn commit() -> Commit {
-    Commit {
-        hash: "0123456789abcdef0123456789abcdef01234567".to_owned(),
-        ..Commit::default()
-    }
+    Commit { hash: "0123456789abcdef0123456789abcdef01234567".to_owned(), ..Commit::default() }
 }
 
 /// A script that builds, a commit's tree and a place for what is kept.

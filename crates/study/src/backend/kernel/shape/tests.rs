@@ -22,7 +22,10 @@ fn a_kernel_boots_on_two_nodes_with_a_local_latency_of_100_ns_unless_it_is_said(
     assert_eq!((machine.nodes.len(), machine.cpus.len()), (2, 2));
     assert_eq!(machine.memory_bytes(), 2 << 30);
     assert_eq!(machine.distance(machine.nodes[0].id, machine.nodes[1].id), Some(20));
-    assert_eq!((shape.place, shape.file, shape.expect, shape.fail), (Wanted::Auto, None, None, None));
+    assert_eq!(
+        (shape.place, shape.file, shape.expect, shape.fail),
+        (Wanted::Auto, None, None, None)
+    );
 }
 
 #[test]
