@@ -1,6 +1,7 @@
 //! A session in a backend that fails where it is told to: what was finished is kept, what was
 //! there before is put back, and the error is named.
 
+mod ends;
 mod journal;
 mod lab;
 

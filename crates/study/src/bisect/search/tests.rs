@@ -90,13 +90,13 @@ fn revisions_that_do_not_follow_each_other_are_refused() {
 #[test]
 fn scores_far_from_the_middle_decide_at_once_and_those_around_it_never() {
     searching(2, |bisect, _| {
-        let (bad, of_bad) = decided(bisect, &[0.98, 1.01, 1.0, 1.02]);
+        let (bad, of_bad) = decided(bisect, &[0.48, 0.51, 0.5, 0.52]);
         assert_eq!(bad, Look::Decided(Side::Above));
-        let (good, of_good) = decided(bisect, &[-0.02, 0.01, 0.0, 0.02]);
+        let (good, of_good) = decided(bisect, &[-0.48, -0.51, -0.5, -0.52]);
         assert_eq!(good, Look::Decided(Side::Below));
         assert_eq!(of_bad, of_good, "what is as clear takes as many");
         assert!(of_bad < 40, "{of_bad}");
-        let (neither, all) = decided(bisect, &[0.2, 0.8]);
+        let (neither, all) = decided(bisect, &[-0.3, 0.3]);
         assert!(!matches!(neither, Look::Decided(_)), "{neither:?}");
         assert_eq!(all, 40, "as many as may be");
     });

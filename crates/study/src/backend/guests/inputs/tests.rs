@@ -96,9 +96,15 @@ fn a_reader_is_told_what_the_figures_of_guests_do_not_show() {
         let one = wanted(&inputs, treatment);
         inputs.notices(&[one]).unwrap()
     };
-    assert_eq!(told(json!({}), &[]), [Notice::EqualCosts, Notice::RestoredGuests]);
-    assert_eq!(told(json!({ "guest-kind": "pvh" }), &[]), [Notice::EqualCosts]);
-    let string = [("pinning", text("cpus-as-string"))];
+    // Of 16 guests 4 fill a node.
+    let many = ("guests", Setting::Integer(16));
+    let usual = std::slice::from_ref(&many);
+    assert_eq!(told(json!({}), usual), [Notice::EqualCosts, Notice::RestoredGuests]);
+    assert_eq!(told(json!({ "guest-kind": "pvh" }), usual), [Notice::EqualCosts]);
+    assert!(
+        told(json!({}), &[("guests", Setting::Integer(4))]).contains(&Notice::MachineOfOneNode)
+    );
+    let string = [("pinning", text("cpus-as-string")), many.clone()];
     let expected = [Notice::EqualCosts, Notice::RestoredGuests, Notice::CpusAsString];
     assert_eq!(told(json!({}), &string), expected);
     let emulated = told(json!({ "emulate-latency": "100" }), &[]);
