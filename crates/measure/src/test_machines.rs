@@ -34,7 +34,10 @@ pub(crate) fn machine(nodes: u32, cores_per_node: u32) -> Machine {
         memory_bytes: 16 * GIB,
         ..Node::default()
     };
-    let distance = |from: u32, to: u32| if from == to { 10 } else { 20 + from.abs_diff(to) as u8 };
+    let distance = |from: u32, to: u32| match from.abs_diff(to) {
+        0 => 10,
+        apart => 20 + u8::try_from(apart).expect("few nodes"),
+    };
     let row = |from| (0..nodes).map(|to| distance(from, to)).collect::<Vec<u8>>();
     let rows: Vec<Vec<u8>> = (0..nodes).map(row).collect();
     Machine {
@@ -47,7 +50,7 @@ pub(crate) fn machine(nodes: u32, cores_per_node: u32) -> Machine {
 
 /// The same with one more node, which has memory and no cpus.
 pub(crate) fn with_memory_alone(mut machine: Machine) -> Machine {
-    let id = NodeId(machine.nodes.len() as u32);
+    let id = NodeId(u32::try_from(machine.nodes.len()).expect("few nodes"));
     let memory_bytes = 64 * GIB;
     machine.nodes.push(Node { id, online: true, memory_bytes, ..Node::default() });
     machine

@@ -164,7 +164,7 @@ fn a_plan_grows_by_what_it_does_not_have() {
 /// within them, since each resumption waits for the disk.
 fn is_resumed(whole: &[u8], cut: usize) -> bool {
     let is_end = |at: usize| whole.get(at) == Some(&b'\n');
-    cut % 53 == 0 || cut == whole.len() || is_end(cut) || is_end(cut + 1)
+    cut.is_multiple_of(53) || cut == whole.len() || is_end(cut) || is_end(cut + 1)
 }
 
 /// A crash can end the last write to either file anywhere.

@@ -205,11 +205,12 @@ fn workloads_are_at_least_one_with_a_name_each_and_use_settings_that_there_are()
     );
     let uses = |word: &str| {
         let workload = WORKLOAD.replace("[\"true\"]", &format!("[\"echo\", \"{word}\"]"));
-        parse(&format!("{HEAD}{FACTOR}{workload}"), "s.toml")
+        let read = parse(&format!("{HEAD}{FACTOR}{workload}"), "s.toml");
+        read.map(drop).map_err(|error| error.to_string())
     };
     let expected = "expected a setting that every level of a factor has";
     assert_eq!(
-        uses("--x={cpus}").unwrap_err().to_string(),
+        uses("--x={cpus}").unwrap_err(),
         format!("s.toml, line 7, column 8: workload w: {{cpus}} in the command: {expected}")
     );
     for word in ["{pages}", "a{pages}b{pages}", "{scratch}/x", "${HOME} x", "{a b}", "{}", "{open"]

@@ -79,8 +79,8 @@ fn beyond_the_caches_is_four_times_where_the_last_one_ends() {
     let machine = machine(1, 2);
     let three_levels = |size| match size {
         ..=32_768 => 1.0,
-        ..=1_048_576 => 4.0,
-        ..=33_554_432 => 20.0,
+        32_769..=1_048_576 => 4.0,
+        1_048_577..=33_554_432 => 20.0,
         _ => 100.0,
     };
     let found = beyond_caches(&curve(&machine, three_levels));

@@ -65,21 +65,21 @@ fn the_class_is_of_what_mends_it() {
         BisectError::NoMetric { wanted: text("u"), known: text("t") },
     ];
     assert!(bad_input.iter().all(|error| error.class() == ErrorClass::BadInput));
-    let lacking = [
+    let of_lacking = [
         BisectError::from(lacking()),
         BisectError::EndNotRun { commit: text("a"), source: lacking() },
     ];
-    assert!(lacking.iter().all(|error| error.class() == ErrorClass::Lacking));
-    let failed = [
+    assert!(of_lacking.iter().all(|error| error.class() == ErrorClass::Lacking));
+    let of_failed = [
         BisectError::EndNotBuilt { commit: text("a"), reason: text("r") },
         BisectError::BuildGivenUp { commit: text("a"), reason: text("r") },
         BisectError::NoKernel { commit: text("a"), printed: text("p") },
         BisectError::EndNotRun { commit: text("a"), source: failed() },
-        BisectError::NotRestored(super::tests::lacking()),
+        BisectError::NotRestored(lacking()),
         BisectError::NoRatio { metric: Quantity::lower("t", "s").metric, value: -1.0 },
         io(),
     ];
-    for error in failed {
+    for error in of_failed {
         assert_eq!(error.class(), ErrorClass::Failed, "{error}");
     }
 }
