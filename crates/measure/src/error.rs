@@ -97,3 +97,6 @@ impl MeasureError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,3 +73,6 @@ fn weight(cell: &Cell) -> (usize, bool, u64) {
         _ => (0, false, 0),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,3 +115,6 @@ fn per_gib(time: Duration, bytes: u64) -> Duration {
 fn check_sum(bytes: u64) -> Result<(), MeasureError> {
     Ok(MemoryLimit::read(&Root::live())?.check(bytes, None)?)
 }
+
+#[cfg(test)]
+mod tests;

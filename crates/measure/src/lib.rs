@@ -27,6 +27,8 @@ mod store;
 mod stream;
 mod survey;
 mod team;
+#[cfg(test)]
+mod test_machines;
 mod tiering;
 
 pub use buffer::{Buffer, MemoryClaim, MemorySource};

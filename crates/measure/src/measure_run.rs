@@ -95,20 +95,4 @@ pub fn beyond_caches(document: &Document) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_measuring_run_begins_with_memory_and_leaves_out_no_size() {
-        let root = numalab_host::Root::live();
-        let machine = numalab_host::read_machine(&root).expect("a machine").machine;
-        let scope = Scope::new(&machine, None, None).expect("something is usable");
-        let plan = MeasurePlan::new(&machine, scope, Effort::Quick, Pages::Base);
-        let size = |cell: &Cell| cell.experiment.cell().map(|cell: &LatencyCell| cell.size_bytes);
-        let mut sizes: Vec<u64> = plan.first_phase().iter().filter_map(size).collect();
-        assert!(matches!(plan.first_phase()[0].experiment, Experiment::Latency(_)));
-        assert_eq!(Some(&sizes[0]), plan.survey.curve_sizes().last(), "no larger one is quick");
-        sizes.sort_unstable();
-        assert_eq!(sizes, plan.survey.curve_sizes());
-    }
-}
+mod tests;

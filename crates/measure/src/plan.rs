@@ -50,3 +50,6 @@ pub fn check_plan(plan: &[Cell]) -> Result<(), MeasureError> {
     }
     first.map_or(Ok(()), Err)
 }
+
+#[cfg(test)]
+mod tests;

@@ -155,3 +155,6 @@ impl BalancingProbe {
         Ok(Self { size_bytes, time, from, to })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -232,3 +232,6 @@ fn usable_node(machine: &Machine, node: NodeId) -> Result<NodeId, ScopeError> {
         _ => Ok(node),
     }
 }
+
+#[cfg(test)]
+mod tests;

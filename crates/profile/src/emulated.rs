@@ -64,3 +64,6 @@ fn other(program: &ProgramMemory, name: &str) -> OtherProcess {
         touched_pages: touches.map(|of| of.pages).sum(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -75,3 +75,6 @@ impl From<PerfError> for Refused {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,3 +168,6 @@ impl Follower {
         program.timeline.ran(at.max(program.begun_ns), now, all_ns.saturating_sub(before));
     }
 }
+
+#[cfg(test)]
+mod tests;

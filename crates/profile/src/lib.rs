@@ -16,6 +16,8 @@ mod resident;
 mod session;
 mod space;
 mod summary;
+#[cfg(test)]
+mod test_records;
 mod threads;
 mod timeline;
 mod watch;

@@ -46,3 +46,6 @@ impl Nodes {
         &self.cpus
     }
 }
+
+#[cfg(test)]
+mod tests;

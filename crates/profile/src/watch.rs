@@ -163,3 +163,6 @@ fn cannot_see(seen: &Seen) -> Vec<CannotSee> {
     let found = seen.follower.cannot_see.iter().cloned();
     by_source.into_iter().chain(always).chain(cut).chain(found).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,3 +76,6 @@ pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn Backend>, Ba
     let (_, open) = entry(&study.backend.kind)?;
     open(&study.backend, interrupt)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 
 mod build;
 mod error;
+#[cfg(test)]
+mod git_lab;
 mod repository;
 mod sampler;
 mod search;

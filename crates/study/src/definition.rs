@@ -144,3 +144,6 @@ impl From<BackendSpec> for BTreeMap<String, Map<String, Value>> {
         Self::from([(spec.kind, spec.settings)])
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,3 +29,6 @@ pub fn remaining_time(document: &StudyDocument, done: usize, in_all: usize) -> O
     let seconds = time_spent(document).as_secs_f64() / done as f64 * left as f64;
     Duration::try_from_secs_f64(seconds).ok()
 }
+
+#[cfg(test)]
+mod tests;

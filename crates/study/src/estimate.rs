@@ -167,4 +167,100 @@ mod tests {
         let least: Vec<f64> = rows[1..].iter().map(|row| row.least_percent[1].unwrap()).collect();
         assert!(least.windows(2).all(|pair| pair[1] < pair[0]), "{least:?}");
     }
+
+    #[test]
+    fn more_answers_need_more_blocks_and_a_primary_metric_fewer() {
+        let fewest = |rules: &str, own| {
+            let (plan, workloads) = with_rules(rules);
+            fewest_blocks(&plan, &workloads, own)
+        };
+        let one = fewest("blocks = 9", 0);
+        assert!(one >= 6, "{one}");
+        assert!(fewest("blocks = 9", 40) > one, "40 answers more");
+        assert_eq!(fewest("blocks = 9\nprimary = \"w.t\"", 40), one);
+        assert_eq!(fewest("blocks = 99", 0), one, "whatever is planned");
+        assert_eq!(fewest("blocks = 9\nfacts = [\"w.t\"]", 1), one, "a fact is no answer");
+    }
+
+    #[test]
+    fn the_planned_number_of_blocks_has_one_row_among_the_usual_ones() {
+        let rows = |rules: &str| -> Vec<(usize, bool)> {
+            let (plan, workloads) = with_rules(rules);
+            let rows = decisions(&plan, &workloads, 0).rows;
+            rows.iter().map(|row| (row.blocks, row.is_planned)).collect()
+        };
+        let usual = [(6, false), (8, false), (12, true), (20, false), (40, false), (80, false)];
+        assert_eq!(rows("blocks = 12"), usual);
+        let found = rows("blocks = 100");
+        assert_eq!((found.len(), found[6]), (7, (100, true)));
+    }
+
+    #[test]
+    fn a_pilot_runs_the_baseline_once_and_puts_back_what_was_there() {
+        let (plan, workloads) = with_rules("blocks = 3");
+        let calls = std::rc::Rc::default();
+        let backend = Box::new(Recorded { calls: std::rc::Rc::clone(&calls), fails: false });
+        pilot(&plan, &workloads, backend).unwrap();
+        let seed = plan.sample_seed(0, 0);
+        let expected = ["apply v=1".to_owned(), format!("sample w {seed}"), "restore".to_owned()];
+        assert_eq!(*calls.borrow(), expected);
+    }
+
+    #[test]
+    fn a_pilot_that_fails_puts_back_what_was_there_and_says_why() {
+        let (plan, workloads) = with_rules("blocks = 3");
+        let calls = std::rc::Rc::default();
+        let backend = Box::new(Recorded { calls: std::rc::Rc::clone(&calls), fails: true });
+        let error = pilot(&plan, &workloads, backend).unwrap_err();
+        assert_eq!(error.to_string(), "interrupted");
+        assert_eq!(calls.borrow().last().map(String::as_str), Some("restore"));
+    }
+
+    /// A backend that keeps what it was asked, and may fail to sample.
+    struct Recorded {
+        calls: std::rc::Rc<std::cell::RefCell<Vec<String>>>,
+        fails: bool,
+    }
+
+    impl Backend for Recorded {
+        fn describe(&self) -> String {
+            String::new()
+        }
+
+        fn inspect(&self, _scope: &Scope<'_>) -> Result<crate::Inspection, BackendError> {
+            Ok(crate::Inspection::default())
+        }
+
+        fn prepare(self: Box<Self>, _: &Scope<'_>) -> Result<Preparation, crate::PrepareError> {
+            let environment = numalab_record::Environment::default();
+            Ok(Preparation { environment, notices: Vec::new(), backend: self })
+        }
+    }
+
+    impl Prepared for Recorded {
+        fn apply(
+            &mut self,
+            treatment: &numalab_record::study::Treatment,
+        ) -> Result<Vec<numalab_record::study::Evidence>, BackendError> {
+            self.calls.borrow_mut().push(format!("apply {}", treatment.name));
+            Ok(Vec::new())
+        }
+
+        fn sample(
+            &mut self,
+            request: &SampleRequest<'_>,
+        ) -> Result<numalab_record::study::Observation, BackendError> {
+            let SampleRequest { workload, seed, .. } = request;
+            self.calls.borrow_mut().push(format!("sample {} {seed}", workload.name));
+            match self.fails {
+                true => Err(BackendError::Interrupted),
+                false => Ok(numalab_record::study::Observation::default()),
+            }
+        }
+
+        fn restore(self: Box<Self>) -> Result<(), BackendError> {
+            self.calls.borrow_mut().push("restore".to_owned());
+            Ok(())
+        }
+    }
 }

@@ -30,4 +30,37 @@ mod tests {
         let distances = [("cpus", "cpus"), ("cpu", "cpus"), ("pcus", "cpus"), ("", "abc")];
         assert_eq!(distances.map(|(one, other)| distance(one, other)), [0, 1, 2, 3]);
     }
+
+    #[test]
+    fn a_name_is_meant_where_at_most_a_third_of_its_letters_differ() {
+        let names = ["guests", "guest-memory", "numa", "machine"];
+        for (wanted, meant) in [
+            ("guest", Some("guests")),
+            ("guest_memory", Some("guest-memory")),
+            ("nume", Some("numa")),
+            ("nu", None),
+            ("machin", Some("machine")),
+            ("mach", None),
+            ("xyz", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(wanted, &names), meant, "{wanted}");
+        }
+        assert_eq!(nearest("numa", &[]), None);
+    }
+
+    #[test]
+    fn the_distance_is_the_same_both_ways_and_at_most_the_longer_word() {
+        let words = ["", "a", "ab", "ba", "cpus", "cpu", "memory", "über", "uber"];
+        for one in words {
+            for other in words {
+                let there = distance(one, other);
+                assert_eq!(there, distance(other, one), "{one} {other}");
+                let longer = one.chars().count().max(other.chars().count());
+                assert!(there <= longer, "{one} {other}: {there}");
+                assert_eq!(there == 0, one == other, "{one} {other}");
+            }
+        }
+        assert_eq!(distance("über", "uber"), 1, "letters, not bytes");
+    }
 }

@@ -261,4 +261,75 @@ mod tests {
         assert_ne!(hash(|study| study.workloads[1].arguments = Some(vec![])), same);
         assert_ne!(Plan::new(parse(STUDY, "s.toml").unwrap(), 6).hash(), same);
     }
+
+    /// A study that is gone on with by a later numalab must find the same orders: these are kept.
+    #[test]
+    fn hash_orders_and_seeds_of_a_seed_stay_what_they_were() {
+        let plan = plan(3);
+        let visits = |block| -> Vec<String> {
+            let shown = |visit: Visit| match visit.arm {
+                Arm::Main => visit.treatment.to_string(),
+                Arm::Again => format!("{}again", visit.treatment),
+            };
+            plan.visits(block).into_iter().map(shown).collect()
+        };
+        let workloads: Vec<Vec<usize>> = (0..4).map(|block| plan.workloads(block)).collect();
+        let seeds = [(0, 0), (0, 1), (1, 0)].map(|(block, of)| plan.sample_seed(block, of));
+        let found = [
+            plan.hash(),
+            visits(0).join(" "),
+            visits(1).join(" "),
+            visits(13).join(" "),
+            format!("{workloads:?}"),
+            format!("{seeds:?}"),
+        ];
+        let expected = [
+            "96b027bba02edaae",
+            "2 0again 1 5 4 3 0",
+            "1 2 5 0 4 3 0again",
+            "3 4 1 0again 0 2 5",
+            "[[1, 0], [0, 1], [0, 1], [1, 0]]",
+            "[6615889050698921950, 3228562299408511810, 9185129783265416309]",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_known_before_the_first_sample_is_the_whole_question() {
+        let study = parse(STUDY, "s.toml").unwrap();
+        let workloads = study.resolved().unwrap();
+        let started =
+            Started { version: "1.2".to_owned(), command: vec!["numalab".to_owned()], unix_ms: 99 };
+        let plan = Plan::new(study, 4);
+        let run = plan.run(&workloads, "a place".to_owned(), started);
+        assert_eq!((run.seed, run.plan, run.started_unix_ms), (4, plan.hash(), 99));
+        assert_eq!((run.version.as_str(), run.backend.as_str()), ("1.2", "a place"));
+        let factors: Vec<(&str, usize, usize)> = run
+            .factors
+            .iter()
+            .map(|of| (of.name.as_str(), of.levels.len(), of.numbers.len()))
+            .collect();
+        assert_eq!(factors, [("pages", 2, 0), ("cpus", 3, 0)], "choices have no numbers");
+        let names: Vec<&str> = run.workloads.iter().map(|of| of.name.as_str()).collect();
+        assert_eq!(names, ["w", "sysbench-cpu"]);
+        assert_eq!(run.workloads[0].command, ["true", "{pages}"]);
+        assert_eq!(run.treatments, plan.treatments());
+    }
+
+    #[test]
+    fn a_scale_has_the_numbers_of_its_levels() {
+        let text = STUDY.replace("name = \"cpus\"", "name = \"cpus\"\nkind = \"scale\"");
+        let plan = Plan::new(parse(&text, "s.toml").unwrap(), 1);
+        let started = Started { version: String::new(), command: Vec::new(), unix_ms: 0 };
+        let run = plan.run(&[], String::new(), started);
+        assert_eq!(run.factors[1].numbers, [1.0, 2.0, 4.0]);
+        assert_eq!(run.factors[1].levels, ["1", "2", "4"]);
+    }
+
+    #[test]
+    fn warm_ups_are_blocks_before_the_judged_ones() {
+        let text = format!("{STUDY}[rules]\nblocks = 7\nwarm-ups = 2\n");
+        let plan = Plan::new(parse(&text, "s.toml").unwrap(), 1);
+        assert_eq!(plan.blocks(), 9);
+    }
 }

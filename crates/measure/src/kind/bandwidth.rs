@@ -286,3 +286,6 @@ impl<'a> TeamWork<'a> {
         Ok(Some((Reading { values, duration_ns: duration, work }, disturbed)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -253,3 +253,6 @@ fn walk_together(
     let placement = claim.prove(context, &pinned)?;
     Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
 }
+
+#[cfg(test)]
+mod tests;

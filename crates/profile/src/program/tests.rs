@@ -134,3 +134,41 @@ fn what_is_used_of_a_mapping_of_several_regions_is_shared_by_what_is_in_memory()
     used.sort_unstable();
     assert_eq!(used, [(0, 24), (1, 8)]);
 }
+
+#[test]
+fn how_much_of_each_part_is_in_memory_is_by_the_pages_of_its_region() {
+    let mut program = program();
+    let parts = |program: &Program| program.resident_parts(START, START + 128 * PAGE);
+    assert_eq!(parts(&program), [(START, START + 64 * PAGE, 0.0)], "nothing was looked at yet");
+    program.resident.insert(0, BTreeMap::from([(0, 8), (1, 8)]));
+    assert_eq!(parts(&program), [(START, START + 64 * PAGE, 0.25)]);
+    program.resident.insert(0, BTreeMap::from([(0, 999)]));
+    assert_eq!(parts(&program), [(START, START + 64 * PAGE, 1.0)], "at most all of it");
+    let part = program.resident_parts(START + 8 * PAGE, START + 9 * PAGE);
+    assert_eq!(part, [(START + 8 * PAGE, START + 9 * PAGE, 1.0)]);
+}
+
+#[test]
+fn a_store_that_a_cache_served_reached_no_memory_and_has_no_latency() {
+    let mut program = program();
+    let access = DataSource { operation: Some(Operation::Store), served_by: ServedBy::Unknown };
+    let store = SampleRecord { access: Some(access), latency_cycles: 70, ..fault(7, 0) };
+    program.sample(&store, 1, Counted::Access);
+    program.settle(on(0));
+    let tally = program.tallies.values().next().unwrap();
+    assert_eq!((tally.stores, tally.loads, tally.misses, tally.latency_cycles), (1, 0, 0, 0));
+    assert_eq!((program.accesses(), program.faults_again), ((1, 1), 0));
+}
+
+#[test]
+fn accesses_are_counted_by_the_code_that_makes_them() {
+    let mut program = program();
+    for (page, code) in [(0, 8), (1, 8), (2, 64)] {
+        let sample = SampleRecord { calls: vec![START + code], ..load(7, page, 1) };
+        program.sample(&sample, 1, Counted::Access);
+    }
+    program.settle(on(0));
+    let mut counts: Vec<(u64, u64)> = program.accessed_at.values().copied().collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [(1, 1), (2, 2)], "all of them remote");
+}

@@ -99,3 +99,6 @@ fn say(output: &mut impl Write, answer: &Answer) -> io::Result<()> {
     output.write_all(line.as_bytes())?;
     output.flush()
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,3 +189,6 @@ impl MemoryCostSettings {
         Ok(costs)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -183,3 +183,6 @@ impl BackendError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

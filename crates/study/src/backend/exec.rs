@@ -157,3 +157,6 @@ fn failed(workload: &Workload, error: &CommandError) -> BackendError {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

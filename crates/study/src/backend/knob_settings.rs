@@ -154,3 +154,6 @@ fn failed(error: &KnobError) -> BackendError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

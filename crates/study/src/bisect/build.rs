@@ -118,3 +118,6 @@ echo "$O/$(make -s O="$O" image_name)" >&3
 fn jobs() -> String {
     available_parallelism().map_or(1, usize::from).to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -108,3 +108,6 @@ impl BisectError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

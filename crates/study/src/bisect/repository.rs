@@ -116,3 +116,6 @@ fn git(directory: &Path, arguments: &[&str]) -> Result<String, BisectError> {
     output_of(command, GIT_LIMIT)
         .map_err(|source| BisectError::Git { tree: directory.to_path_buf(), source })
 }
+
+#[cfg(test)]
+mod tests;

@@ -218,3 +218,6 @@ impl Bisect<'_> {
         (self.document.good, self.document.bad) = (good, bad);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,3 +58,6 @@ impl Attempts {
         self.disturbed.keys().filter(|cell| self.is_done(**cell)).count()
     }
 }
+
+#[cfg(test)]
+mod tests;

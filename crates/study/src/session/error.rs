@@ -57,3 +57,6 @@ impl From<PrepareError> for SessionError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

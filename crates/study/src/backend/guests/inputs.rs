@@ -160,3 +160,6 @@ impl Inputs {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,3 +43,6 @@ pub(super) fn read(name: &str) -> Result<Machine, BackendError> {
         false => Ok(machine),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,3 +140,6 @@ impl Shape {
         self.costs.costs("kernel")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,3 +28,6 @@ impl Environment {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
     }
 }
+
+#[cfg(test)]
+mod tests;

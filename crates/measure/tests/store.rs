@@ -1,0 +1,342 @@
+//! The directory of a run: what is in it, what is refused, and how a run that was cut short at
+//! any byte goes on. The machine and its samples are made up.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use numalab_host::ErrorClass;
+use numalab_measure::{RunRecorder, Store, StoreError, directory_name, read};
+use numalab_record::{
+    Cell, CoreCell, Environment, Experiment, Finished, Kind, Metric, Outcome, Placement,
+    ProofMethod, Run, Sample,
+};
+use numalab_topology::{CpuId, Machine, NodeId};
+use tempfile::TempDir;
+
+fn core(cpu: u32) -> Cell {
+    Cell::of(Experiment::Core(CoreCell { cpu: CpuId(cpu) }))
+}
+
+fn run(label: Option<&str>) -> Run {
+    Run {
+        schema: Kind::Run.into(),
+        name: "measure".to_owned(),
+        label: label.map(str::to_owned),
+        version: "1.2.3".to_owned(),
+        command: vec!["numalab".to_owned(), "measure".to_owned()],
+        started_unix_ms: 1_000,
+        seed: 7,
+        precision: 0.01,
+        budget_ns: 60_000_000_000,
+        environment: environment("6.8"),
+        machine: Machine::default(),
+        plan: Vec::new(),
+    }
+}
+
+fn environment(kernel: &str) -> Environment {
+    Environment { facts: BTreeMap::from([("kernel".to_owned(), kernel.to_owned())]) }
+}
+
+fn finished(cell: &Cell, outcome: Outcome) -> Finished {
+    let placement = Placement {
+        cpu: CpuId(0),
+        cpu_node: Some(NodeId(0)),
+        affinity: "0".parse().unwrap(),
+        memory_node: NodeId(0),
+        address: 4096,
+        buffer_bytes: 4096,
+        method: ProofMethod::MovePages,
+        pages_checked: 1,
+        pages_per_node: BTreeMap::from([(NodeId(0), 1)]),
+        bytes_per_page_size: BTreeMap::from([(4096, 4096)]),
+    };
+    Finished { cell: cell.id.clone(), outcome, placements: vec![placement] }
+}
+
+fn samples(cell: &Cell, count: u32) -> Vec<Sample> {
+    let sample = |index: u32| Sample {
+        cell: cell.id.clone(),
+        metric: Metric::CoreClock,
+        index,
+        value: 2.5 + f64::from(index) / 8.0,
+        start_ns: u64::from(index) * 10,
+        duration_ns: 9,
+        work: 3,
+        disturbed: (index == 1).then(|| "off-cpu".to_owned()),
+    };
+    (0..count).map(sample).collect()
+}
+
+/// A run of three cells in its directory: one precise, one whose time was over, one that failed.
+struct Kept {
+    _parent: TempDir,
+    directory: PathBuf,
+    cells: [Cell; 3],
+}
+
+impl Kept {
+    fn new() -> Self {
+        let parent = tempfile::tempdir().unwrap();
+        let cells = [0, 1, 2].map(core);
+        let mut recorder = RunRecorder::in_directory(run(None), parent.path()).unwrap();
+        recorder.extend_plan(&cells).unwrap();
+        let failed = Outcome::Failed { reason: "no memory".to_owned() };
+        let outcomes = [Outcome::Precise, Outcome::BudgetSpent, failed];
+        for (cell, outcome) in cells.iter().zip(outcomes) {
+            recorder.record(&finished(cell, outcome), &samples(cell, 2)).unwrap();
+        }
+        let directory = recorder.directory().unwrap().to_owned();
+        Self { _parent: parent, directory, cells }
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.directory.join(name)).unwrap()
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.directory.join(name), bytes).unwrap();
+    }
+}
+
+fn done(recorder: &RunRecorder) -> Vec<String> {
+    recorder.done().into_iter().map(|id| id.0).collect()
+}
+
+#[test]
+fn a_directory_is_named_by_kind_time_and_label() {
+    assert_eq!(directory_name(&run(None)), "measure-19700101-000001");
+    assert_eq!(directory_name(&run(Some("my box"))), "measure-19700101-000001-my_box");
+    assert_eq!(directory_name(&run(Some("../x"))), "measure-19700101-000001-.._x");
+    let long = "y".repeat(200);
+    let name = directory_name(&run(Some(&long)));
+    assert_eq!(name, format!("measure-19700101-000001-{}", "y".repeat(80)));
+}
+
+#[test]
+fn what_was_kept_is_read_again_whole() {
+    let kept = Kept::new();
+    let document = read(&kept.directory).unwrap();
+    assert_eq!(document.run.plan, kept.cells);
+    assert_eq!((document.run.seed, document.run.version.as_str()), (7, "1.2.3"));
+    let found: Vec<_> = document.cells.iter().map(|of| of.ended.clone().unwrap()).collect();
+    let failed = Outcome::Failed { reason: "no memory".to_owned() };
+    assert_eq!(found, [Outcome::Precise, Outcome::BudgetSpent, failed]);
+    for (result, cell) in document.cells.iter().zip(&kept.cells) {
+        assert_eq!(result.samples, samples(cell, 2));
+        assert_eq!(result.placements, finished(cell, Outcome::Precise).placements);
+    }
+}
+
+#[test]
+fn a_resumed_run_has_what_was_kept_and_tries_only_failed_cells_again() {
+    let kept = Kept::new();
+    let before = read(&kept.directory).unwrap();
+    let recorder = RunRecorder::resumed(&kept.directory).unwrap();
+    assert_eq!(done(&recorder), ["core/cpu0", "core/cpu1"]);
+    assert_eq!(recorder.document(), before);
+}
+
+#[test]
+fn a_cell_that_is_tried_again_has_its_last_outcome() {
+    let kept = Kept::new();
+    let mut recorder = RunRecorder::resumed(&kept.directory).unwrap();
+    recorder.record(&finished(&kept.cells[2], Outcome::Precise), &[]).unwrap();
+    let recorder = {
+        drop(recorder);
+        RunRecorder::resumed(&kept.directory).unwrap()
+    };
+    assert_eq!(done(&recorder), ["core/cpu0", "core/cpu1", "core/cpu2"]);
+}
+
+#[test]
+fn a_plan_grows_by_what_it_does_not_have() {
+    let kept = Kept::new();
+    let mut recorder = RunRecorder::resumed(&kept.directory).unwrap();
+    recorder.extend_plan(&[core(1), core(5), core(0)]).unwrap();
+    let ids: Vec<String> =
+        read(&kept.directory).unwrap().run.plan.into_iter().map(|cell| cell.id.0).collect();
+    assert_eq!(ids, ["core/cpu0", "core/cpu1", "core/cpu2", "core/cpu5"]);
+}
+
+/// Whether a run that was cut here is gone on with: around the ends of lines, and at some bytes
+/// within them, since each resumption waits for the disk.
+fn is_resumed(whole: &[u8], cut: usize) -> bool {
+    let is_end = |at: usize| whole.get(at) == Some(&b'\n');
+    cut.is_multiple_of(53) || cut == whole.len() || is_end(cut) || is_end(cut + 1)
+}
+
+/// A crash can end the last write to either file anywhere.
+#[test]
+fn cells_that_were_cut_at_any_byte_are_gone_on_with() {
+    let kept = Kept::new();
+    let whole = kept.bytes("cells.jsonl");
+    let ends: Vec<usize> =
+        (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
+    for cut in (0..=whole.len()).filter(|cut| is_resumed(&whole, *cut)) {
+        kept.write("cells.jsonl", &whole[..cut]);
+        let recorder = RunRecorder::resumed(&kept.directory)
+            .unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        let lines = ends.iter().filter(|end| **end <= cut).count();
+        assert_eq!(done(&recorder).len(), lines.min(2), "cut at {cut}");
+        let left = kept.bytes("cells.jsonl");
+        let kept_bytes = ends.iter().rev().find(|end| **end <= cut).copied().unwrap_or(0);
+        assert_eq!(left, whole[..kept_bytes], "cut at {cut}: the rest of the line is gone");
+    }
+}
+
+#[test]
+fn samples_that_were_cut_at_any_byte_are_whole_lines() {
+    let kept = Kept::new();
+    let whole = kept.bytes("samples.csv");
+    let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for cut in header..=whole.len() {
+        kept.write("samples.csv", &whole[..cut]);
+        let document =
+            read(&kept.directory).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        if is_resumed(&whole, cut) {
+            let resumed = RunRecorder::resumed(&kept.directory).unwrap().document();
+            assert_eq!(resumed, document, "cut at {cut}");
+        }
+        let found: usize = document.cells.iter().map(|of| of.samples.len()).sum();
+        let lines = whole[header..cut].iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(found, lines, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_header_that_is_not_one_is_refused_by_line() {
+    let kept = Kept::new();
+    kept.write("samples.csv", b"cell,value\n");
+    let error = read(&kept.directory).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::BadInput);
+    let expected = format!(
+        "{}: samples.csv: line 1 is `cell,value`, expected `{}`",
+        kept.directory.display(),
+        numalab_record::CSV_HEADER
+    );
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_damaged_cell_is_refused_by_file_and_line() {
+    let kept = Kept::new();
+    kept.write("cells.jsonl", b"{\"cell\":\n{}\n");
+    let error = read(&kept.directory).unwrap_err();
+    let start = format!("{}: cells.jsonl, line 1: ", kept.directory.display());
+    assert!(error.to_string().starts_with(&start), "{error}");
+    assert!(matches!(error, StoreError::Unreadable { .. }));
+}
+
+#[test]
+fn a_directory_of_something_else_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = RunRecorder::resumed(directory.path()).unwrap_err();
+    let run = directory.path().join("run.json").display().to_string();
+    assert!(error.to_string().starts_with(&run), "{error}");
+    for name in ["run.json", "journal.jsonl", "study.toml"] {
+        fs::write(directory.path().join(name), "x").unwrap();
+    }
+    let error = RunRecorder::resumed(directory.path()).unwrap_err();
+    assert!(matches!(error, StoreError::OtherKind { .. }), "{error}");
+    assert_eq!(error.class(), ErrorClass::BadInput);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn a_parent_that_is_a_file_is_refused_by_its_path() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let error = RunRecorder::in_directory(run(None), &file).unwrap_err();
+    assert!(matches!(error, StoreError::Io(_)), "{error}");
+    assert!(error.to_string().contains(&file.display().to_string()), "{error}");
+}
+
+#[test]
+fn runs_of_one_name_and_second_get_a_directory_each() {
+    let parent = tempfile::tempdir().unwrap();
+    let name = || {
+        let recorder = RunRecorder::in_directory(run(None), parent.path()).unwrap();
+        recorder.directory().unwrap().file_name().unwrap().to_owned()
+    };
+    let names = [name(), name(), name()];
+    let base = "measure-19700101-000001";
+    assert_eq!(
+        names,
+        [base.to_owned(), format!("{base}-2"), format!("{base}-3")].map(std::ffi::OsString::from)
+    );
+}
+
+#[test]
+fn a_run_on_another_system_is_refused_by_the_first_fact_that_differs() {
+    let kept = Kept::new();
+    let recorder = RunRecorder::resumed(&kept.directory).unwrap();
+    recorder.check_same_system(&environment("6.8")).unwrap();
+    let error = recorder.check_same_system(&environment("6.9")).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::BadInput);
+    let expected = format!(
+        "{} was begun with kernel `6.8`, now it is `6.9`: start a new run",
+        kept.directory.display()
+    );
+    assert_eq!(error.to_string(), expected);
+    // What only one of them tells is no difference.
+    recorder.check_same_system(&Environment::default()).unwrap();
+}
+
+#[test]
+fn a_run_in_memory_has_the_same_document_and_no_directory() {
+    let kept = Kept::new();
+    let document = read(&kept.directory).unwrap();
+    let mut recorder = RunRecorder::in_memory(run(None));
+    recorder.extend_plan(&kept.cells).unwrap();
+    for result in &document.cells {
+        let finished = Finished {
+            cell: result.cell.id.clone(),
+            outcome: result.ended.clone().unwrap(),
+            placements: result.placements.clone(),
+        };
+        recorder.record(&finished, &result.samples).unwrap();
+    }
+    assert_eq!(recorder.document(), document);
+    assert_eq!(recorder.directory(), None);
+}
+
+#[test]
+fn a_document_from_elsewhere_is_kept_whole_and_without_what_did_not_end() {
+    let kept = Kept::new();
+    let mut document = read(&kept.directory).unwrap();
+    document.cells[1].ended = None;
+    document.cells[1].samples.clear();
+    document.cells[1].placements.clear();
+    let parent = tempfile::tempdir().unwrap();
+    let recorder = RunRecorder::of(&document, parent.path()).unwrap();
+    assert_eq!(read(recorder.directory().unwrap()).unwrap(), document);
+}
+
+#[test]
+fn a_file_of_a_report_is_written_beside_the_results() {
+    let kept = Kept::new();
+    let path = Store::write_file(&kept.directory, "report.txt", "text").unwrap();
+    assert_eq!(path, kept.directory.join("report.txt"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "text");
+    let error = Store::write_file(Path::new("/nowhere/at/all"), "x", "").unwrap_err();
+    assert!(error.to_string().contains("/nowhere/at/all/x"), "{error}");
+}
+
+#[test]
+fn a_full_disk_and_a_refused_place_are_answered_with_what_to_do() {
+    use numalab_host::files::FileError;
+    use std::io::{Error, ErrorKind};
+    let shown = |kind: ErrorKind| {
+        let at = FileError::at(Path::new("/r"), "append samples");
+        StoreError::from(at(Error::from(kind))).to_string()
+    };
+    let full = shown(ErrorKind::StorageFull);
+    assert!(full.ends_with("free some space, then run the same command with --resume"), "{full}");
+    assert_eq!(full.strip_prefix(&*shown(ErrorKind::QuotaExceeded)), None);
+    let denied = shown(ErrorKind::PermissionDenied);
+    assert!(denied.ends_with("; choose another place with -o"), "{denied}");
+    assert!(!shown(ErrorKind::NotFound).contains(';'));
+}

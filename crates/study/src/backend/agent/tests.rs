@@ -1,0 +1,117 @@
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use numalab_workload::WorkloadSpec;
+
+use super::*;
+
+/// A backend that answers with what it was asked.
+#[derive(Default)]
+struct Echo {
+    seeds: RefCell<Vec<u64>>,
+}
+
+impl Prepared for Echo {
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
+        match treatment.name.as_str() {
+            "refused" => Err(failed()),
+            name => Ok(vec![Evidence::fact("treatment", name)]),
+        }
+    }
+
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
+        self.seeds.borrow_mut().push(request.seed);
+        Ok(Observation::default())
+    }
+
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
+        Ok(())
+    }
+}
+
+fn failed() -> BackendError {
+    BackendError::Failed { doing: "knob k".to_owned(), reason: "refused".to_owned() }
+}
+
+fn treatment(name: &str) -> Treatment {
+    Treatment { name: name.to_owned(), levels: vec![0], settings: BTreeMap::new() }
+}
+
+fn lines(requests: &[Request]) -> Vec<io::Result<String>> {
+    requests.iter().map(|request| Ok(serde_json::to_string(request).unwrap())).collect()
+}
+
+fn answers(output: &[u8]) -> Vec<Answer> {
+    let text = std::str::from_utf8(output).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'));
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn each_request_has_one_answer_and_a_failure_is_one_that_does_not_end_the_talk() {
+    let workload = Box::new(WorkloadSpec::of_tool("dbench").resolve().unwrap());
+    let sample = Request::Sample { treatment: treatment("t"), workload, seed: 77 };
+    let apply = |name| Request::Apply { treatment: treatment(name) };
+    let requests = [apply("t"), apply("refused"), sample, apply("u")];
+    let (mut backend, mut output) = (Echo::default(), Vec::new());
+    answer_all(&mut backend, lines(&requests).into_iter(), &mut output).unwrap();
+    let answers = answers(&output);
+    let [
+        Answer::Evidence(first),
+        Answer::Failed(error),
+        Answer::Observation(seen),
+        Answer::Evidence(last),
+    ] = &answers[..]
+    else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(*first, [Evidence::fact("treatment", "t")]);
+    assert_eq!(*error, failed());
+    assert_eq!(*seen, Observation::default());
+    assert_eq!(*last, [Evidence::fact("treatment", "u")]);
+    assert_eq!(*backend.seeds.borrow(), [77]);
+}
+
+#[test]
+fn a_line_that_is_no_request_ends_the_talk_after_what_was_answered() {
+    let mut input = lines(&[Request::Apply { treatment: treatment("t") }]);
+    input.push(Ok("{\"dance\":1}".to_owned()));
+    let mut output = Vec::new();
+    let error = answer_all(&mut Echo::default(), input.into_iter(), &mut output).unwrap_err();
+    assert!(error.to_string().contains("dance"), "{error}");
+    assert_eq!(answers(&output).len(), 1);
+}
+
+#[test]
+fn a_connection_that_breaks_is_the_error() {
+    let broken = Err(io::Error::from(io::ErrorKind::ConnectionReset));
+    let mut output = Vec::new();
+    let error = answer_all(&mut Echo::default(), [broken].into_iter(), &mut output).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    assert!(output.is_empty());
+}
+
+#[test]
+fn a_host_without_requests_is_ready_and_ends() {
+    let mut output = Vec::new();
+    serve("{}", io::empty(), &mut output).unwrap();
+    assert!(matches!(answers(&output)[..], [Answer::Ready]));
+}
+
+#[test]
+fn settings_that_there_are_not_are_answered_before_anything_is_asked() {
+    let mut output = Vec::new();
+    serve("{\"count\":true}", io::empty(), &mut output).unwrap();
+    let answers = answers(&output);
+    let [Answer::Failed(error)] = &answers[..] else { panic!("{answers:?}") };
+    let message = error.to_string();
+    assert!(message.starts_with("backend.host.count: no such setting: "), "{message}");
+}
+
+#[test]
+fn what_is_no_json_is_an_error_of_the_connection() {
+    assert!(serve("{", io::empty(), Vec::new()).is_err());
+    let mut output = Vec::new();
+    assert!(serve("{}", &b"no setup\n"[..], &mut output).is_err());
+    assert!(matches!(answers(&output)[..], [Answer::Ready]));
+}

@@ -1,0 +1,28 @@
+use super::*;
+
+fn variables(text: &str) -> Vec<(String, String)> {
+    let mut command = Command::new("true");
+    Environment::of(text).unwrap().apply(&mut command);
+    let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+    command.get_envs().map(|(name, value)| (text(name), text(value.unwrap()))).collect()
+}
+
+#[test]
+fn variables_are_parted_by_blanks_and_a_value_may_have_more_equal_signs() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(variables(""), []);
+    assert_eq!(variables("A=1"), [pair("A", "1")]);
+    assert_eq!(variables("  B=x=y \t A= "), [pair("A", ""), pair("B", "x=y")]);
+    assert_eq!(variables("A=1 A=2"), [pair("A", "2")], "the last one counts");
+}
+
+#[test]
+fn what_is_no_variable_is_refused_and_quoted() {
+    for (text, found) in [("A", "A"), ("A=1 B", "B"), ("=1", "=1")] {
+        let message = Environment::of(text).unwrap_err().to_string();
+        let expected = format!(
+            "setting environment: {found}: expected NAME=VALUE, with blanks between several"
+        );
+        assert_eq!(message, expected);
+    }
+}
