@@ -47,13 +47,12 @@ fn check_order(machine: &Machine, findings: &mut Findings) {
 fn check_empty_nodes(machine: &Machine, findings: &mut Findings) {
     let is_empty = |node: &&Node| node.cpus.is_empty() && !node.may_have_memory();
     let empty: NodeSet = machine.nodes.iter().filter(is_empty).map(|node| node.id).collect();
-    match empty.len() {
-        0 => {}
-        1 => findings.warning("node-empty", format!("node {empty}"), "has neither cpus nor memory"),
-        _ => {
-            findings.warning("node-empty", format!("nodes {empty}"), "have neither cpus nor memory")
-        }
-    }
+    let (place, message) = match empty.len() {
+        0 => return,
+        1 => (format!("node {empty}"), "has neither cpus nor memory"),
+        _ => (format!("nodes {empty}"), "have neither cpus nor memory"),
+    };
+    findings.warning("node-empty", place, message);
 }
 
 fn check_nodes(machine: &Machine, findings: &mut Findings) {
