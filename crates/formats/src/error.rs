@@ -23,6 +23,28 @@ pub enum ReadError {
         /// What is missing.
         what: &'static str,
     },
+    /// The text says that there is nothing to read.
+    #[error("{format}: the text says `{said}`: it describes no machine")]
+    Denied {
+        /// The format.
+        format: &'static str,
+        /// The line that says so.
+        said: String,
+    },
+    /// The text describes fewer of something than it announces: it was cut.
+    #[error(
+        "{format}: {what}: {announced} announced, only {described} described; expected the whole text"
+    )]
+    Cut {
+        /// The format.
+        format: &'static str,
+        /// What is missing.
+        what: &'static str,
+        /// Those announced.
+        announced: String,
+        /// Those described.
+        described: String,
+    },
     /// More of something than any machine has, refused before it takes time and memory.
     #[error("{format}: {found} {what}, expected at most {most}")]
     TooMany {

@@ -100,6 +100,9 @@ impl Guest {
         if machine.memory_bytes() < MIB {
             return Err(unknown("the nodes' memory"));
         }
+        if let Some(node) = machine.nodes.iter().find(|node| node.memory_unknown) {
+            return Err(unknown(&format!("the memory of node {}", node.id)));
+        }
         let ordered = Ordered::of(machine);
         let order = ordered.ids();
         if order.is_empty() {

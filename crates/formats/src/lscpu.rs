@@ -18,7 +18,7 @@ use lines::{CacheLine, FORMAT, Lines};
 ///
 /// # Errors
 /// [`ReadError::Syntax`] for a damaged list of cpus, [`ReadError::Absent`] if no cpu
-/// is listed.
+/// is listed, [`ReadError::Cut`] if fewer cpus or nodes are listed than counted.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     read_with_l3_groups(text, None)
 }
@@ -28,8 +28,8 @@ pub(crate) fn read_with_l3_groups(
     text: &str,
     groups_per_node: Option<u32>,
 ) -> Result<Reading, ReadError> {
-    let lines = Lines::read(text)?;
     let mut findings = Findings::default();
+    let lines = Lines::read(text, &mut findings)?;
     let mut machine = place_cpus(&lines, &mut findings)?;
     let cores = number_cores(&lines, &mut machine, &mut findings);
     // Without cores there is nothing to number; that they are unknown has been said.

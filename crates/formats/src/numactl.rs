@@ -1,4 +1,4 @@
-//! What `numactl --hardware` prints.
+//! What `numactl --hardware` prints, also as it comes out of a mail or a terminal.
 //!
 //! It carries the online nodes, their online cpus, memory and free memory in whole
 //! MiB, and distances; nothing about packages, cores and caches.
@@ -11,6 +11,7 @@ use numalab_topology::{CpuSet, Distances, Findings, Machine, NodeId, NodeSet};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
 use crate::feature::{Carried, Feature};
+use crate::pasted;
 use crate::reading::Reading;
 
 const FORMAT: &str = "numactl --hardware";
@@ -23,15 +24,17 @@ pub const CARRIED: Carried = Carried {
     but: &[Feature::PartialDistances, Feature::Bytes],
 };
 
-/// Reads the output of `numactl --hardware`. Lines of other kinds are findings.
+/// Reads the output of `numactl --hardware`. Lists that were wrapped are put together; what stands
+/// before and behind the output, and libnuma's warnings, are findings.
 ///
 /// # Errors
-/// [`ReadError::Syntax`] for a damaged line, [`ReadError::Absent`] if there is no
-/// node in the text.
+/// [`ReadError::Syntax`] for a damaged line and for one within the output that belongs to nothing;
+/// [`ReadError::Cut`] if fewer nodes are described than announced; [`ReadError::Denied`] if it says
+/// that there is no NUMA; [`ReadError::Absent`] if there is no node in the text.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut reader = Reader::default();
-    for (index, line) in text.lines().enumerate() {
-        reader.line(index + 1, line)?;
+    for (number, line) in pasted::lines(text, &mut reader.findings) {
+        reader.line(number, &line)?;
     }
     reader.finish()
 }
@@ -49,7 +52,10 @@ pub fn write(machine: &Machine) -> String {
         for cpu in node.cpus.intersection(&online).iter() {
             let _ = write!(text, " {cpu}");
         }
-        let _ = writeln!(text, "\nnode {id} size: {} MB", node.memory_bytes / MIB);
+        let _ = match node.memory_unknown {
+            true => writeln!(text, "\nnode {id} size: <not available>"),
+            false => writeln!(text, "\nnode {id} size: {} MB", node.memory_bytes / MIB),
+        };
         if let Some(free) = node.free_bytes {
             let _ = writeln!(text, "node {id} free: {} MB", free / MIB);
         }
@@ -84,6 +90,19 @@ fn list(ids: &NodeSet) -> String {
     ranges.collect::<Vec<_>>().join(",")
 }
 
+/// What a line of numbers alone goes on with, where a line was wrapped.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Open {
+    #[default]
+    Nothing,
+    /// The cpus of this node.
+    Cpus(NodeId),
+    /// The nodes of the distance table's columns.
+    Columns,
+    /// The distances from this node.
+    Row(NodeId),
+}
+
 #[derive(Default)]
 struct Reader {
     assembly: Assembly,
@@ -92,35 +111,117 @@ struct Reader {
     /// The nodes of the columns of the distance table.
     columns: Vec<NodeId>,
     rows: BTreeMap<NodeId, Vec<u8>>,
+    open: Open,
+    /// Whether libnuma's warnings have been mentioned.
+    has_warnings: bool,
 }
 
 impl Reader {
     fn line(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
         let words: Vec<&str> = line.split_whitespace().collect();
+        let open = core::mem::take(&mut self.open);
         match words.as_slice() {
-            [] | ["node", "distances:"] | ["No", "distance", ..] => {}
+            [] => self.open = open,
+            ["node", "distances:"] | ["No", "distance", ..] => {}
+            ["No", "NUMA", ..] | ["numactl:", ..] => {
+                return Err(ReadError::Denied { format: FORMAT, said: line.trim().to_owned() });
+            }
+            // These come on another stream, between any two lines.
+            ["libnuma:", ..] => {
+                if !core::mem::replace(&mut self.has_warnings, true) {
+                    let message = "libnuma's warnings are ignored".to_owned();
+                    self.findings.note("line-unread", place(number), message);
+                }
+                self.open = open;
+            }
             ["available:", _, "nodes" | "node", list] => {
                 let list = list.trim_matches(['(', ')']);
                 let set = list.parse().map_err(|_| malformed(number, line, "a list of nodes"))?;
                 self.available = Some(set);
             }
             ["node", id, "cpus:", cpus @ ..] => self.cpus(number, line, id, cpus)?,
-            ["node", id, "size:", size, "MB"] => {
-                self.node(number, line, id)?.memory_bytes = mebibytes(number, line, size)?;
+            ["node", id, what @ ("size:" | "free:"), size @ ..] => {
+                self.memory(number, line, id, what, size)?;
             }
-            ["node", id, "free:", size, "MB"] => {
-                self.node(number, line, id)?.free_bytes = Some(mebibytes(number, line, size)?);
+            ["node", ids @ ..] if !ids.is_empty() && are_numbers(ids) => {
+                self.columns.clear();
+                self.add_columns(number, line, ids)?;
             }
-            ["node", ids @ ..] if ids.iter().all(|id| id.parse::<u32>().is_ok()) => {
-                let ids = ids.iter().map(|id| node_id(number, line, id));
-                self.columns = ids.collect::<Result<_, _>>()?;
+            [row, values @ ..] if is_row(row) => {
+                let id = node_id(number, line, row.trim_end_matches(':'))?;
+                self.add_to_row(number, line, id, values)?;
             }
-            [row, values @ ..] if is_row(row) => self.row(number, line, row, values)?,
+            words if words.iter().all(|word| is_list(word)) => {
+                self.continued(number, line, open, words)?;
+            }
+            _ => self.other(number, line)?,
+        }
+        Ok(())
+    }
+
+    /// A line of numbers alone: the rest of what stands before it.
+    fn continued(
+        &mut self,
+        number: usize,
+        line: &str,
+        open: Open,
+        words: &[&str],
+    ) -> Result<(), ReadError> {
+        match open {
+            Open::Cpus(node) => self.cpus(number, line, &node.to_string(), words),
+            Open::Columns => self.add_columns(number, line, words),
+            Open::Row(id) => self.add_to_row(number, line, id, words),
+            Open::Nothing => Err(malformed(number, line, "a line that says what its numbers are")),
+        }
+    }
+
+    /// A line of another kind: nothing where the output has not begun or is over, else damage.
+    fn other(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
+        let has_begun = self.available.is_some() || !self.assembly.node_ids().is_empty();
+        let nodes = self.assembly.node_ids().len();
+        let is_over = !self.rows.is_empty() && self.rows.len() >= nodes;
+        if has_begun && !is_over && !pasted::is_prompt(line) {
+            return Err(malformed(number, line, "a line of `numactl --hardware`"));
+        }
+        self.ignore(number, line);
+        Ok(())
+    }
+
+    fn ignore(&mut self, number: usize, line: &str) {
+        let message = format!("`{}` is not understood, and ignored", line.trim());
+        self.findings.note("line-unread", place(number), message);
+    }
+
+    fn memory(
+        &mut self,
+        number: usize,
+        line: &str,
+        id: &str,
+        what: &str,
+        size: &[&str],
+    ) -> Result<(), ReadError> {
+        let node = self.node(number, line, id)?;
+        match (size, what) {
+            ([size, "MB"], "size:") => node.memory_bytes = mebibytes(number, line, size)?,
+            ([size, "MB"], _) => node.free_bytes = Some(mebibytes(number, line, size)?),
+            (["<not", "available>"], "size:") => node.memory_unknown = true,
+            (["<not", "available>"], _) => {}
             _ => {
-                let message = format!("`{line}` is not understood, and ignored");
-                self.findings.note("line-unread", place(number), message);
+                return Err(malformed(
+                    number,
+                    line,
+                    "a size such as `32100 MB`, or <not available>",
+                ));
             }
         }
+        Ok(())
+    }
+
+    fn add_columns(&mut self, number: usize, line: &str, ids: &[&str]) -> Result<(), ReadError> {
+        for id in ids {
+            self.columns.push(node_id(number, line, id)?);
+        }
+        self.open = Open::Columns;
         Ok(())
     }
 
@@ -151,29 +252,43 @@ impl Reader {
             }
         }
         self.assembly.place(&set, node, &place(number), &mut self.findings);
+        self.open = Open::Cpus(node);
         Ok(())
     }
 
-    fn row(
+    fn add_to_row(
         &mut self,
         number: usize,
         line: &str,
-        row: &str,
+        id: NodeId,
         values: &[&str],
     ) -> Result<(), ReadError> {
-        let id = node_id(number, line, row.trim_end_matches(':'))?;
-        let values: Result<Vec<u8>, _> = values.iter().map(|value| value.parse()).collect();
-        let values = values.map_err(|_| malformed(number, line, "distances from 0 to 255"))?;
-        if values.len() != self.columns.len() {
-            let message = format!(
-                "has {} distances under {} nodes; those without a column are ignored",
-                values.len(),
-                self.columns.len()
+        let row = self.rows.entry(id).or_default();
+        for value in values {
+            row.push(
+                value.parse().map_err(|_| malformed(number, line, "distances from 0 to 255"))?,
             );
-            self.findings.warning("distance-row-length", place(number), message);
         }
-        self.rows.insert(id, values);
+        self.open = Open::Row(id);
         Ok(())
+    }
+
+    /// Warns of rows that are longer or shorter than the heading.
+    fn check_rows(&mut self) {
+        for (id, values) in &self.rows {
+            if values.len() != self.columns.len() {
+                let message = format!(
+                    "has {} distances under {} nodes; those without a column are ignored",
+                    values.len(),
+                    self.columns.len()
+                );
+                self.findings.warning(
+                    "distance-row-length",
+                    format!("distances of node {id}"),
+                    message,
+                );
+            }
+        }
     }
 
     fn finish(mut self) -> Result<Reading, ReadError> {
@@ -183,9 +298,14 @@ impl Reader {
             return Err(ReadError::Absent { format: FORMAT, what });
         }
         if let Some(available) = self.available.take_if(|available| *available != ids) {
+            if available.iter().any(|id| !ids.contains(id)) {
+                let (announced, described) = (available.to_string(), ids.to_string());
+                return Err(ReadError::Cut { format: FORMAT, what: "nodes", announced, described });
+            }
             let message = format!("nodes {available} are announced, but {ids} are described");
             self.findings.warning("nodes-announced", "line available".to_owned(), message);
         }
+        self.check_rows();
         let mut machine = self.assembly.finish(FORMAT)?;
         if !self.rows.is_empty() {
             machine.distances = Distances::unknown(machine.nodes.len());
@@ -205,6 +325,15 @@ impl Reader {
 
 fn place(line: usize) -> String {
     format!("line {line}")
+}
+
+fn are_numbers(words: &[&str]) -> bool {
+    words.iter().all(|word| word.parse::<u32>().is_ok())
+}
+
+/// Whether a word can stand in a list of numbers: `12`, `0-7,`, `(8)`.
+fn is_list(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit() || ",-()".contains(c))
 }
 
 fn is_row(word: &str) -> bool {

@@ -7,6 +7,7 @@
 
 mod acts;
 mod catalogue;
+mod companions;
 mod damon;
 mod error;
 mod file;

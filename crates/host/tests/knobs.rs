@@ -318,3 +318,89 @@ fn the_list_of_the_running_system_reads_every_named_knob_and_changes_none() {
     let after: Vec<_> = listed.iter().map(|listed| listed.state).collect();
     assert_eq!(before, after);
 }
+
+const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
+
+#[test]
+fn weights_are_saved_with_those_of_other_nodes_and_with_the_kernels_own_mode() {
+    for auto in ["auto", "__auto_type"] {
+        let lab = Lab::new();
+        lab.write(&format!("{WEIGHTS}/node0"), "3\n");
+        lab.write(&format!("{WEIGHTS}/node1"), "1\n");
+        lab.write(&format!("{WEIGHTS}/{auto}"), "true\n");
+        let mut tuning = Tuning::new(&lab.root).unwrap();
+        lab.set(&mut tuning, "interleave_weight_node0", "5").unwrap();
+        // What the kernel does at such a write.
+        lab.write(&format!("{WEIGHTS}/{auto}"), "false\n");
+        let journal = lab.text(JOURNAL);
+        assert!(journal.contains(auto) && journal.contains("node1"), "{journal}");
+        tuning.restore().unwrap();
+        assert_eq!(lab.text(&format!("{WEIGHTS}/{auto}")).trim(), "true");
+        assert_eq!(lab.text(&format!("{WEIGHTS}/node0")).trim(), "3");
+        let mode = Knob::find(&lab.root, "interleave_weights_auto").unwrap().state(&lab.root);
+        assert_eq!(mode, FileState::Value("true".to_owned()));
+    }
+}
+
+#[test]
+fn settings_that_change_each_other_are_saved_together_by_whatever_name() {
+    let saved = |name: &str, value: &str, other: &str| {
+        let lab = Lab::new();
+        let min_free = "proc/sys/vm/min_free_kbytes";
+        for path in ["proc/sys/vm/dirty_bytes", "proc/sys/vm/dirty_ratio", min_free] {
+            lab.write(path, "20\n");
+        }
+        lab.write(&format!("{WEIGHTS}/node0"), "3\n");
+        lab.write(&format!("{WEIGHTS}/auto"), "true\n");
+        let mut tuning = Tuning::new(&lab.root).unwrap();
+        lab.set(&mut tuning, name, value).unwrap();
+        lab.write(other, "7\n");
+        tuning.put_back(&Knob::find(&lab.root, name).unwrap()).unwrap();
+        lab.text(other).trim().to_owned()
+    };
+    assert_eq!(saved("vm.dirty_bytes", "1000", "proc/sys/vm/dirty_ratio"), "20");
+    assert_eq!(saved("thp_enabled", "always", "proc/sys/vm/min_free_kbytes"), "20");
+    let auto = format!("{WEIGHTS}/auto");
+    assert_eq!(saved(&format!("/{WEIGHTS}/node0"), "9", &auto), "true");
+}
+
+#[test]
+fn a_weight_is_not_set_where_the_kernel_would_not_compute_it_again() {
+    let lab = Lab::new();
+    let auto = format!("{WEIGHTS}/auto");
+    lab.write(&format!("{WEIGHTS}/node0"), "3\n");
+    // A file that root can read and not write.
+    symlink("/proc/sys/kernel/ostype", lab.path().join(&auto)).unwrap();
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    let error = lab.set(&mut tuning, "interleave_weight_node0", "5").unwrap_err();
+    assert!(error.to_string().contains("could not be set back to \"Linux\""), "{error}");
+    assert_eq!(
+        (error.class(), lab.text(&format!("{WEIGHTS}/node0")).trim()),
+        (ErrorClass::Lacking, "3")
+    );
+    assert!(!lab.path().join(JOURNAL).exists());
+}
+
+#[test]
+fn a_weight_of_this_kernel_leaves_the_kernels_own_mode_as_it_was() {
+    let (root, live) = (Root::live(), Path::new("/").join(WEIGHTS));
+    let mode = ["auto", "__auto_type"].map(|name| live.join(name)).into_iter().find(|p| p.exists());
+    let Some(mode) = mode else {
+        eprintln!("NOT RUN: this kernel computes no weights of interleaving");
+        return;
+    };
+    let state =
+        || (fs::read_to_string(&mode).unwrap(), fs::read_to_string(live.join("node0")).unwrap());
+    let before = state();
+    let Ok(mut tuning) = Tuning::new(&root) else { panic!("the journal is somebody's") };
+    let knob = Knob::find(&root, "interleave_weight_node0").unwrap();
+    match tuning.set(&knob, "7") {
+        Ok(_) => assert_ne!(state(), before),
+        Err(error) => {
+            eprintln!("NOT RUN: {error}");
+            return assert_eq!(state(), before);
+        }
+    }
+    tuning.restore().unwrap();
+    assert_eq!(state(), before);
+}

@@ -149,10 +149,10 @@ impl Machine {
         online.into_iter().map(|cpu| cpu.id).collect()
     }
 
-    /// The nodes that are online and have memory.
+    /// The nodes that are online and have memory, or may have some.
     #[must_use]
     pub fn memory_nodes(&self) -> NodeSet {
-        let has_memory = |node: &&Node| node.online && node.memory_bytes > 0;
+        let has_memory = |node: &&Node| node.online && node.may_have_memory();
         self.nodes.iter().filter(has_memory).map(|node| node.id).collect()
     }
 

@@ -5,9 +5,13 @@ use alloc::vec::Vec;
 use crate::id::{NodeId, ProximityDomain};
 use crate::id_set::{CpuSet, NodeSet};
 
+#[cfg(feature = "serde")]
+mod document;
+
 /// A node: cpus and memory that are near each other; either can be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(from = "document::Node", into = "document::Node"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// The operating system's number.
@@ -18,8 +22,10 @@ pub struct Node {
     pub online: bool,
     /// Its cpus, offline ones included.
     pub cpus: CpuSet,
-    /// Memory in bytes; 0 for a node without memory.
+    /// Memory in bytes; 0 for a node without memory, and where it is unknown.
     pub memory_bytes: u64,
+    /// Whether the source does not say how much memory it has, if any.
+    pub memory_unknown: bool,
     /// Free memory in bytes, where the system told it.
     pub free_bytes: Option<u64>,
     /// Huge page pools by page size.
@@ -27,8 +33,15 @@ pub struct Node {
     /// Caches in front of its memory, nearest to the cpus first.
     pub memory_side_caches: Vec<MemorySideCache>,
     /// Whether its memory is that of CXL devices, which the system brought online.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
     pub cxl: bool,
+}
+
+impl Node {
+    /// Whether it has memory, or may have some that its source does not tell.
+    #[must_use]
+    pub fn may_have_memory(&self) -> bool {
+        self.memory_bytes > 0 || self.memory_unknown
+    }
 }
 
 /// The pool of huge pages of one size on one node.

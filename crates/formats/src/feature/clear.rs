@@ -68,7 +68,7 @@ impl Feature {
     fn clear_node(self, node: &mut Node) {
         match self {
             Self::NodeState => node.online = true,
-            Self::Memory => node.memory_bytes = 0,
+            Self::Memory => (node.memory_bytes, node.memory_unknown) = (0, false),
             Self::Bytes => {
                 node.memory_bytes = node.memory_bytes / MIB * MIB;
                 node.free_bytes = node.free_bytes.map(|bytes| bytes / MIB * MIB);

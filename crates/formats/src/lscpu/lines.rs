@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{CacheKind, CpuSet, MAX_ID, NodeId};
+use numalab_topology::{CacheKind, CpuSet, Findings, MAX_ID, NodeId};
 
 use crate::error::ReadError;
+use crate::pasted;
 use crate::size::parse_reported;
 
 pub(super) const FORMAT: &str = "lscpu output";
@@ -19,6 +20,7 @@ pub(super) struct Lines {
     pub(super) threads_per_core: Option<usize>,
     pub(super) packages: Option<usize>,
     pub(super) node_count: Option<usize>,
+    cpu_count: Option<usize>,
     pub(super) nodes: BTreeMap<NodeId, CpuSet>,
     pub(super) caches: Vec<CacheLine>,
 }
@@ -36,18 +38,19 @@ pub(super) struct CacheLine {
 }
 
 impl Lines {
-    pub(super) fn read(text: &str) -> Result<Self, ReadError> {
+    pub(super) fn read(text: &str, findings: &mut Findings) -> Result<Self, ReadError> {
         let mut lines = Self::default();
-        for (index, line) in text.lines().enumerate() {
+        for (number, line) in whole_lines(text, findings) {
             let comment = line.trim_start().starts_with('#');
             if let Some((key, value)) = line.split_once(':').filter(|_| !comment) {
-                lines.line(index + 1, key.trim(), value.trim())?;
+                lines.line(number, key.trim(), value.trim())?;
             }
         }
         if lines.online.is_empty() && lines.nodes.values().all(CpuSet::is_empty) {
             let what = "line with cpus (`On-line CPU(s) list` or `NUMA node0 CPU(s)`)";
             return Err(ReadError::Absent { format: FORMAT, what });
         }
+        lines.check_whole()?;
         Ok(lines)
     }
 
@@ -60,6 +63,7 @@ impl Lines {
             "Off-line CPU(s) list" if self.offline.is_empty() => {
                 self.offline = list(number, value)?;
             }
+            "CPU(s)" => self.cpu_count = self.cpu_count.or(count()),
             "Thread(s) per core" => self.threads_per_core = self.threads_per_core.or(count()),
             "Socket(s)" => self.packages = self.packages.or(count()),
             "NUMA node(s)" => self.node_count = self.node_count.or(count()),
@@ -76,6 +80,39 @@ impl Lines {
         }
         Ok(())
     }
+
+    /// Fails if fewer cpus or nodes are listed than counted: a part of the text is missing.
+    fn check_whole(&self) -> Result<(), ReadError> {
+        let mut cpus = self.online.clone();
+        cpus.extend_from(&self.offline);
+        self.nodes.values().for_each(|of_node| cpus.extend_from(of_node));
+        let counts =
+            [("cpus", self.cpu_count, cpus.len()), ("nodes", self.node_count, self.nodes.len())];
+        for (what, announced, described) in counts {
+            // Without any node the text is of a part that has none, and a finding says so.
+            if let Some(announced) = announced.filter(|&all| all > described && described > 0) {
+                let (announced, described) = (announced.to_string(), described.to_string());
+                return Err(ReadError::Cut { format: FORMAT, what, announced, described });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lines of the text, lists that were wrapped put together.
+fn whole_lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
+    let mut whole: Vec<(usize, String)> = Vec::new();
+    for (number, line) in pasted::lines(text, findings) {
+        let is_list = |text: &str| text.chars().all(|c| c.is_ascii_digit() || ",- ".contains(c));
+        let rest = line.trim();
+        match whole.last_mut() {
+            Some((_, before)) if !rest.is_empty() && is_list(rest) && before.contains("CPU(s)") => {
+                before.push_str(rest);
+            }
+            _ => whole.push((number, line)),
+        }
+    }
+    whole
 }
 
 impl CacheLine {

@@ -82,6 +82,25 @@ impl<'de> Deserialize<'de> for SizeText {
     }
 }
 
+/// The memory of a node, such as `"64G"`, or `"unknown"`.
+#[derive(Clone, Copy)]
+pub(super) struct MemoryText(Option<u64>);
+
+impl Default for MemoryText {
+    fn default() -> Self {
+        Self(Some(0))
+    }
+}
+
+impl<'de> Deserialize<'de> for MemoryText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "unknown" => Ok(Self(None)),
+            text => parse_with_unit(text).map(Some).map(Self).map_err(D::Error::custom),
+        }
+    }
+}
+
 /// An address such as `"0x100000000"`.
 #[derive(Clone, Copy)]
 pub(super) struct Address(u64);
@@ -119,7 +138,7 @@ pub(super) struct NodeTable {
     #[serde(default)]
     pub(super) cpus: CpuSet,
     #[serde(default)]
-    memory: SizeText,
+    memory: MemoryText,
     free: Option<SizeText>,
     #[serde(default)]
     huge_pages: Vec<HugePageTable>,
@@ -137,7 +156,8 @@ impl NodeTable {
             proximity_domain: self.proximity_domain,
             online: self.online,
             cpus: self.cpus,
-            memory_bytes: self.memory.0,
+            memory_bytes: self.memory.0.unwrap_or(0),
+            memory_unknown: self.memory.0.is_none(),
             free_bytes: self.free.map(|size| size.0),
             huge_pages: self.huge_pages.into_iter().map(HugePageTable::into_pool).collect(),
             memory_side_caches: caches.map(SideCacheTable::into_cache).collect(),

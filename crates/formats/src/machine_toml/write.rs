@@ -178,7 +178,9 @@ fn write_node(node: &Node, text: &mut String) {
     if !node.cpus.is_empty() {
         let _ = writeln!(text, "cpus = \"{}\"", node.cpus);
     }
-    let _ = writeln!(text, "memory = \"{}\"", format_bytes(node.memory_bytes));
+    let memory =
+        if node.memory_unknown { "unknown".to_owned() } else { format_bytes(node.memory_bytes) };
+    let _ = writeln!(text, "memory = \"{memory}\"");
     if let Some(free) = node.free_bytes {
         let _ = writeln!(text, "free = \"{}\"", format_bytes(free));
     }

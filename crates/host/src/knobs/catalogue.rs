@@ -2,6 +2,7 @@
 
 use numalab_record::system::KnobNow;
 
+use super::companions::{automatic_weights, with_companions};
 use super::damon;
 use super::error::KnobError;
 use super::knob::{Knob, Nature};
@@ -37,7 +38,9 @@ const CPUS: &str = "sys/devices/system/cpu";
 /// How the knobs of nodes' weights begin, and where their files are (Linux 6.9,
 /// `Documentation/ABI/testing/sysfs-kernel-mm-mempolicy-weighted-interleave`).
 const WEIGHT: &str = "interleave_weight_node";
-const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
+/// Whether the kernel computes them (Linux 6.16).
+const AUTOMATIC: &str = "interleave_weights_auto";
+pub(super) const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
 
 /// Name, files, what it is.
 type Row = (&'static str, Place, &'static str);
@@ -194,7 +197,7 @@ impl Knob {
     /// not have is found too, and is [`FileState::Absent`](super::FileState::Absent).
     pub fn find(root: &Root, name: &str) -> Result<Self, KnobError> {
         if let Some(knob) = find(root, name) {
-            return Ok(knob);
+            return Ok(with_companions(root, knob));
         }
         let path = match name.strip_prefix('/') {
             Some(path) => path.to_owned(),
@@ -207,7 +210,7 @@ impl Knob {
         let stays = !path.split('/').any(|part| part.is_empty() || part == "..");
         if stays && places.iter().any(|place| path.starts_with(place)) {
             let nature = nature_of_file(&path);
-            return Ok(Self::new(name, vec![path], nature));
+            return Ok(with_companions(root, Self::new(name, vec![path], nature)));
         }
         Err(KnobError::Unknown { name: name.to_owned() })
     }
@@ -228,8 +231,14 @@ pub fn list(root: &Root) -> Vec<KnobNow> {
         let knob = find(root, &format!("{WEIGHT}{node}"));
         (knob, format!("pages from node {node} in each turn of weighted interleaving, 1 to 255"))
     });
+    let automatic = automatic_weights(root).map(|_| {
+        (
+            find(root, AUTOMATIC),
+            "the kernel computes these weights from bandwidths: true, false".to_owned(),
+        )
+    });
     let fixed = fixed.map(|(knob, summary)| (Some(knob), summary));
-    let found = fixed.chain(per_size).chain(per_node).chain(weights);
+    let found = fixed.chain(per_size).chain(per_node).chain(weights).chain(automatic);
     found.filter_map(|(knob, summary)| Some(knob?.now(root, summary))).collect()
 }
 
@@ -242,6 +251,10 @@ fn find(root: &Root, name: &str) -> Option<Knob> {
     if let Some(size) = middle("thp_", "k_enabled").and_then(|size| size.parse::<u64>().ok()) {
         let directory = format!("sys/kernel/mm/transparent_hugepage/hugepages-{size}kB");
         return Some(Knob::new(name, vec![format!("{directory}/enabled")], Nature::Value));
+    }
+    if name == AUTOMATIC {
+        let file = automatic_weights(root).unwrap_or_else(|| format!("{WEIGHTS}/auto"));
+        return Some(Knob::new(name, vec![file], Nature::Value));
     }
     if let Some(node) = name.strip_prefix(WEIGHT).and_then(|node| node.parse::<u32>().ok()) {
         return Some(Knob::new(name, vec![format!("{WEIGHTS}/node{node}")], Nature::Value));

@@ -86,6 +86,21 @@ pub enum KnobError {
         /// The kernel's answer.
         reason: String,
     },
+    /// It changes a file for good: the kernel does not take back what that file has now.
+    #[error(
+        "knob {name}: left as it is, since {} could not be set back to {value:?} ({reason})",
+        file.display()
+    )]
+    OneWay {
+        /// The knob.
+        name: String,
+        /// The file that would stay changed.
+        file: PathBuf,
+        /// What it has now.
+        value: String,
+        /// The kernel's answer to a write of just that.
+        reason: String,
+    },
     /// The kernel takes no such value.
     #[error("knob {name}: the kernel refuses {value:?}{expected}")]
     Refused {
@@ -170,6 +185,7 @@ impl KnobError {
             Self::Absent { .. }
             | Self::Denied { .. }
             | Self::Unsupported { .. }
+            | Self::OneWay { .. }
             | Self::Clamped { .. }
             | Self::Stale { .. }
             | Self::NoJournal { denied: true, .. } => ErrorClass::Lacking,

@@ -75,8 +75,7 @@ pub(super) fn is_of_another_boot(root: &Root, content: &Content) -> bool {
     !now.is_empty() && !content.boot.is_empty() && content.boot != now
 }
 
-/// Puts files back, the last one first, and goes on where one fails. The journal is gone
-/// afterwards unless something is left to do.
+/// Puts files back; the journal is gone afterwards unless something is left to do.
 pub(super) fn put_back(
     root: &Root,
     journal: &mut Journal,
@@ -84,14 +83,13 @@ pub(super) fn put_back(
 ) -> Result<Vec<RestoredFile>, KnobError> {
     let mut restored = Vec::new();
     let mut failed = Vec::new();
-    for (path, prior) in saved.iter().rev() {
-        match put_back_one(root, path, prior) {
-            Ok(found) => {
-                journal.restored(path)?;
-                let (path, value) = (path.clone(), prior.clone());
+    for (path, outcome) in settle(root, saved) {
+        match outcome {
+            Ok((found, value)) => {
+                journal.restored(&path)?;
                 restored.push(RestoredFile { path, found, value });
             }
-            Err(reason) => failed.push(format!("/{path} to {prior:?}: {reason}")),
+            Err(reason) => failed.push(reason),
         }
     }
     if failed.is_empty() {
@@ -101,18 +99,68 @@ pub(super) fn put_back(
     Err(KnobError::NotRestored { files: failed })
 }
 
-/// Gives what the file had before it was put back.
-fn put_back_one(root: &Root, path: &str, prior: &str) -> Result<String, String> {
-    let found = read(root, path)?;
-    if value::same(&found, prior) {
-        return Ok(found);
+/// Rounds after which files that change each other have settled: the second one for those that a
+/// later write changed, or that another one had to come before.
+const ROUNDS: usize = 3;
+
+/// A file, and what it had before with what it has again, or why it could not be put back.
+type Settled = (String, Result<(String, String), String>);
+
+/// Gives files their prior values, the last one first, and goes on where one fails; again until
+/// all have them, since a write to one file can change another.
+pub(super) fn settle(root: &Root, saved: &[(String, String)]) -> Vec<Settled> {
+    let mut files: Vec<File<'_>> =
+        saved.iter().rev().map(|(path, prior)| File::of(root, path, prior)).collect();
+    for _ in 0..ROUNDS {
+        for file in &mut files {
+            file.failure = write_back(root, file.path, file.prior).err();
+        }
+        if files.iter().all(|file| file.has_prior(root)) {
+            break;
+        }
+    }
+    files.into_iter().map(|file| (file.path.to_owned(), file.outcome(root))).collect()
+}
+
+/// A file that is put back.
+struct File<'a> {
+    path: &'a str,
+    prior: &'a str,
+    /// What it had before, or why that cannot be read.
+    found: Result<String, String>,
+    /// Why it could not be written in the last round.
+    failure: Option<String>,
+}
+
+impl<'a> File<'a> {
+    fn of(root: &Root, path: &'a str, prior: &'a str) -> Self {
+        Self { path, prior, found: read(root, path), failure: None }
+    }
+
+    fn has_prior(&self, root: &Root) -> bool {
+        read(root, self.path).is_ok_and(|now| value::same(&now, self.prior))
+    }
+
+    fn outcome(self, root: &Root) -> Result<(String, String), String> {
+        let (path, prior) = (self.path, self.prior);
+        let left = |reason: String| format!("/{path} to {prior:?}: {reason}");
+        let kept = read(root, path).map_err(left)?;
+        if value::same(&kept, prior) {
+            return Ok((self.found.map_err(left)?, prior.to_owned()));
+        }
+        Err(left(self.failure.unwrap_or_else(|| format!("it kept {kept:?}"))))
+    }
+}
+
+/// Writes the prior value of a file that has another one.
+fn write_back(root: &Root, path: &str, prior: &str) -> Result<(), String> {
+    if value::same(&read(root, path)?, prior) {
+        return Ok(());
     }
     if path == damon::COUNT {
         damon::stop(root).map_err(|(file, _, why)| format!("/{file}: {why}"))?;
     }
-    file::write(root, path, prior).map_err(|why| why.to_string())?;
-    let kept = read(root, path)?;
-    if value::same(&kept, prior) { Ok(found) } else { Err(format!("it kept {kept:?}")) }
+    file::write(root, path, prior).map_err(|why| why.to_string())
 }
 
 fn read(root: &Root, path: &str) -> Result<String, String> {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::companions;
 use super::damon;
 use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
 use super::journal::{JOURNAL, Journal};
 use super::knob::{Knob, Nature};
-use super::restore::{is_of_another_boot, put_back};
+use super::restore::{is_of_another_boot, put_back, settle};
 use super::value;
 use crate::root::Root;
 
@@ -87,14 +88,13 @@ impl Tuning {
     /// was not set is left alone.
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// [`KnobError::NotRestored`] with what could not be put back.
     pub fn put_back(&mut self, knob: &Knob) -> Result<(), KnobError> {
-        for (path, prior) in &self.saved {
-            if knob.saves.contains(path) {
-                self.write(knob, path, prior)?;
-            }
-        }
-        Ok(())
+        let of_knob = |(path, _): &&(String, String)| knob.saves.contains(path);
+        let saved: Vec<_> = self.saved.iter().filter(of_knob).cloned().collect();
+        let settled = settle(&self.root, &saved).into_iter();
+        let files: Vec<String> = settled.filter_map(|(_, outcome)| outcome.err()).collect();
+        if files.is_empty() { Ok(()) } else { Err(KnobError::NotRestored { files }) }
     }
 
     /// Whether anything is to be put back.
@@ -128,6 +128,7 @@ impl Tuning {
         if values.is_empty() {
             return Ok(());
         }
+        self.check_ways_back(knob, &values)?;
         if self.journal.is_none() {
             let journal = Journal::hold(&self.root)?;
             check_nothing_left(&self.root, &journal)?;
@@ -137,6 +138,23 @@ impl Tuning {
             journal.save(&self.root, values.clone())?;
         }
         self.saved.extend(values);
+        Ok(())
+    }
+
+    /// Fails if a file that changes with the knob would not take back what it has now: Linux 6.16
+    /// lets weights of interleaving be set, but not be computed again, on machines without HMAT.
+    fn check_ways_back(
+        &self,
+        knob: &Knob,
+        values: &BTreeMap<String, String>,
+    ) -> Result<(), KnobError> {
+        for (path, value) in values.iter().filter(|(path, _)| companions::may_be_one_way(path)) {
+            // It has this value: the write changes nothing.
+            if let Err(why) = file::write(&self.root, path, value) {
+                let (name, file, value) = (knob.name().to_owned(), knob.place(path), value.clone());
+                return Err(KnobError::OneWay { name, file, value, reason: why.to_string() });
+            }
+        }
         Ok(())
     }
 

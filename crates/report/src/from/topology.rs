@@ -55,7 +55,7 @@ impl Report for Described {
                 node.id.to_string(),
                 node.cpus.to_string(),
                 node.online.to_string(),
-                node.memory_bytes.to_string(),
+                optional((!node.memory_unknown).then_some(node.memory_bytes)),
                 optional(node.free_bytes),
             ]
         };
@@ -74,6 +74,9 @@ fn headline(machine: &Machine) -> String {
         count(online, "cpu"),
         match machine.memory_bytes() {
             0 => "memory unknown".to_owned(),
+            bytes if machine.nodes.iter().any(|node| node.memory_unknown) => {
+                format!("{} of memory, some unknown", size(bytes))
+            }
             bytes => format!("{} of memory", size(bytes)),
         },
     ];

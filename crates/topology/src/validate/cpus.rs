@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::finding::{Findings, Severity};
 use crate::id_set::NodeSet;
 use crate::machine::{CpuGroup, Machine};
+use crate::node::Node;
 
 pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     check_order(machine, findings);
@@ -42,12 +43,22 @@ fn check_order(machine: &Machine, findings: &mut Findings) {
     }
 }
 
+/// One finding for all empty nodes: machines with GPU memory have dozens.
+fn check_empty_nodes(machine: &Machine, findings: &mut Findings) {
+    let is_empty = |node: &&Node| node.cpus.is_empty() && !node.may_have_memory();
+    let empty: NodeSet = machine.nodes.iter().filter(is_empty).map(|node| node.id).collect();
+    let (place, message) = match empty.len() {
+        0 => return,
+        1 => (format!("node {empty}"), "has neither cpus nor memory"),
+        _ => (format!("nodes {empty}"), "have neither cpus nor memory"),
+    };
+    findings.warning("node-empty", place, message);
+}
+
 fn check_nodes(machine: &Machine, findings: &mut Findings) {
+    check_empty_nodes(machine, findings);
     for node in &machine.nodes {
         let place = format!("node {}", node.id);
-        if node.cpus.is_empty() && node.memory_bytes == 0 {
-            findings.warning("node-empty", &place, "has neither cpus nor memory");
-        }
         for id in node.cpus.iter() {
             let message = match machine.cpu(id) {
                 None => format!("lists cpu {id}, which the machine does not have"),

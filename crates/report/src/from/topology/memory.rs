@@ -15,7 +15,7 @@ pub(super) fn nodes(machine: &Machine) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut empty: Vec<&Node> = Vec::new();
     for node in &machine.nodes {
-        if node.cpus.is_empty() && node.memory_bytes == 0 {
+        if node.cpus.is_empty() && !node.may_have_memory() {
             empty.push(node);
             continue;
         }
@@ -41,6 +41,7 @@ pub(super) fn no_pools(machine: &Machine) -> Option<String> {
 
 fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
     let memory = match node.memory_bytes {
+        _ if node.memory_unknown => "unknown".to_owned(),
         0 => no_memory.to_owned(),
         bytes if node.cxl => format!("{} CXL", size(bytes)),
         bytes => size(bytes),
