@@ -1,12 +1,11 @@
 //! Files that describe machines: read up to a limit and no further.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::FileTypeExt as _;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use numalab_formats::machine_toml::{self, MachineFile};
 use numalab_formats::{architecture, gallery};
+use numalab_host::bounded::read_input;
 
 use crate::failure::{Code, Failure};
 
@@ -25,18 +24,7 @@ pub(crate) fn bytes(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Failure> {
         }
         _ => unreadable(file, &error.to_string()),
     };
-    let kind = fs::metadata(file).map_err(failed)?.file_type();
-    if kind.is_char_device() || kind.is_block_device() {
-        return Err(unreadable(file, "a device, expected a file or a pipe"));
-    }
-    let mut bytes = Vec::new();
-    let taken = File::open(file).map_err(failed)?.take(most_bytes + 1).read_to_end(&mut bytes);
-    taken.map_err(failed)?;
-    if bytes.len() as u64 > most_bytes {
-        let most = numalab_formats::size::format_rounded(most_bytes);
-        return Err(unreadable(file, &format!("larger than {most}")));
-    }
-    Ok(bytes)
+    read_input(file, most_bytes).map_err(failed)
 }
 
 /// The text of a file or pipe; what is not UTF-8 is replaced.

@@ -11,11 +11,13 @@ mod source;
 mod tables;
 
 use std::env;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::command::Cli;
+use crate::failure::{Code, Failure};
 
 fn main() -> ExitCode {
     // In the guests that `numalab guest` boots, this program is process 1.
@@ -25,12 +27,16 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(usage) => {
-            // Help and version are no errors; a closed pipe is none of ours.
-            let _ = usage.print();
-            return if usage.use_stderr() {
-                failure::usage(env::args_os())
-            } else {
-                ExitCode::SUCCESS
+            if usage.use_stderr() {
+                let _ = usage.print();
+                return failure::usage(env::args_os());
+            }
+            // Help and version are results; a closed pipe is not an error of ours.
+            return match usage.print() {
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                    Failure::new(Code::Failed, format!("standard output: {error}")).report()
+                }
+                _ => ExitCode::SUCCESS,
             };
         }
     };

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use numalab_host::visible;
 use numalab_record::shell::quoted;
 use numalab_report::page::{Page, Private};
 use numalab_report::{Report, Style};
@@ -13,7 +14,7 @@ use crate::failure::{Code, Failure};
 /// Prints `text`; a reader that went away early is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::new(Code::Failed, format!("standard output: {error}")))
         }

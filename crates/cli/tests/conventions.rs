@@ -213,3 +213,42 @@ fn a_quiet_command_prints_its_result_and_nothing_else() {
         assert_eq!(err.as_deref(), Ok(""), "{words:?}");
     }
 }
+
+#[test]
+fn what_never_ends_is_refused_by_every_command_that_reads_files() {
+    for words in [
+        &["compare", "/dev/zero", "/dev/zero"][..],
+        &["study", "show", "/dev/zero"],
+        &["study", "plan", "/dev/zero"],
+        &["explore", "--heap", "/dev/zero"],
+        &["report", "/dev/zero"],
+        &["topology", "--topology", "/dev/zero"],
+        &["scale", "--arch", "/dev/zero", "--sequential", "0", "--dry-run"],
+    ] {
+        refuses(words, 2, "it is a device, expected a file");
+    }
+}
+
+#[test]
+fn an_input_cannot_steer_the_terminal_and_is_quoted_in_part() {
+    let directory = tempfile::tempdir().expect("made");
+    let file = directory.path().join("numbers");
+    let long = format!("\u{1b}[2J\u{7}{}", "x".repeat(1_000_000));
+    std::fs::write(&file, long).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let output = Command::new(env!("CARGO_BIN_EXE_numalab")).args(["compare", file, file]).output();
+    let output = output.expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{}", said.len());
+    assert!(!said.contains('\u{1b}') && !said.contains('\u{7}'), "{}", &said[..100]);
+    assert!(said.len() < 10_000 && said.contains("characters)"), "{}", said.len());
+}
+
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let help = Command::new(env!("CARGO_BIN_EXE_numalab")).arg("--help").stdout(full).output();
+    let output = help.expect("it starts");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("standard output"), "{output:?}");
+}

@@ -79,7 +79,7 @@ impl ExploreError {
             Self::Foreign { .. } | Self::NoPlacement { .. } => ErrorClass::Lacking,
             Self::Machine(error) => error.class(),
             Self::Unreadable { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => ErrorClass::BadInput,
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => ErrorClass::BadInput,
                 io::ErrorKind::PermissionDenied => ErrorClass::Lacking,
                 _ => ErrorClass::Failed,
             },

@@ -3,9 +3,9 @@
 mod frames;
 mod serial;
 
-use std::fs;
 use std::path::Path;
 
+use numalab_host::bounded::{MOST_RESULT_BYTES, read_input};
 use numalab_record::explore::{HeapNode, HeapSource, HeapView, HeapZone, XenDomain, XenHeap};
 use numalab_xen::text::{PAGE_BYTES, XenDump, XenNode};
 
@@ -19,8 +19,8 @@ use crate::error::ExploreError;
 /// [`ExploreError::NoHeap`] for a file without any.
 pub fn read_heap(path: &Path) -> Result<HeapView, ExploreError> {
     let path_buf = || path.to_owned();
-    let bytes =
-        fs::read(path).map_err(|source| ExploreError::Unreadable { path: path_buf(), source })?;
+    let bytes = read_input(path, MOST_RESULT_BYTES)
+        .map_err(|source| ExploreError::Unreadable { path: path_buf(), source })?;
     if bytes.starts_with(b"NLHEAP") {
         return frames::view(&bytes)
             .map_err(|source| ExploreError::Dump { path: path_buf(), source });

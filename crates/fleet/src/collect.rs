@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::UNIX_EPOCH;
 
+use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
 use numalab_record::{Document, Kind, KindError, file};
 
 pub use digest::digest;
@@ -184,7 +185,8 @@ fn read(path: &Path) -> Result<Digest, String> {
         return Err(KindError::Other { found, expected: Kind::Run }.to_string());
     }
     let text = |name: &str| {
-        fs::read_to_string(path.join(name)).map_err(|error| format!("{name}: {error}"))
+        read_file_text(&path.join(name), MOST_RESULT_BYTES)
+            .map_err(|error| format!("{name}: {error}"))
     };
     let [run, cells, samples] = PARTS.map(text);
     let document = Document::from_files(&run?, &cells?, &samples?);

@@ -162,3 +162,39 @@ fn a_file_that_is_no_store_is_refused() {
     .unwrap();
     assert!(Store::open(&path, true).is_err());
 }
+
+#[test]
+fn a_run_with_a_file_that_never_ends_is_unreadable_and_the_others_are_collected() {
+    let directory = tempfile::tempdir().unwrap();
+    let raw = directory.path().join("hosts");
+    Fleet::new(4, 1).write(&raw);
+    let mut runs = walk(&raw);
+    runs.sort();
+    let replace = |file: &Path| std::fs::remove_file(file).unwrap();
+    replace(&runs[0]);
+    std::os::unix::fs::symlink("/dev/zero", &runs[0]).unwrap();
+    replace(&runs[1]);
+    let made = std::process::Command::new("mkfifo").arg(&runs[1]).status().unwrap();
+    assert!(made.success());
+    let file = std::fs::File::options().write(true).open(&runs[2]).unwrap();
+    file.set_len(10 << 30).unwrap();
+    let mut store = Store::open(&directory.path().join("fleet.sqlite"), true).unwrap();
+    let collected = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
+    assert_eq!((collected.read, collected.failed.len()), (1, 3), "{collected:?}");
+    let said = format!("{:?}", collected.failed);
+    for why in ["it is a device", "it is a pipe", "more than 536870912 bytes"] {
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+/// The files of samples below a directory.
+fn walk(directory: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| match path.is_dir() {
+            true => walk(&path),
+            false if path.ends_with("samples.csv") => vec![path],
+            false => Vec::new(),
+        })
+        .collect()
+}

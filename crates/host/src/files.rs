@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::bounded::{MOST_RESULT_BYTES, read_file_text};
 use crate::error_class::ErrorClass;
 
 /// A file or directory of results that could not be read or written.
@@ -45,7 +46,7 @@ impl FileError {
 /// # Errors
 /// [`FileError`] if it cannot be read.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
-    fs::read_to_string(path).map_err(FileError::at(path, READ))
+    read_file_text(path, MOST_RESULT_BYTES).map_err(FileError::at(path, READ))
 }
 
 /// Creates the directory `parent/name`; if that exists, with `-2`, `-3` and so on behind it.

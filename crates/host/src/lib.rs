@@ -2,6 +2,7 @@
 
 mod affinity;
 mod allowed;
+pub mod bounded;
 mod cgroup;
 mod clock;
 mod command;
@@ -65,7 +66,7 @@ pub use root::Root;
 pub use shared_words::SharedWords;
 pub use signals::{Interrupt, SignalError, end_gently};
 pub use source_lines::{SourceLines, SourcePlace};
-pub use stderr::{note, print_error};
+pub use stderr::{note, print_error, visible};
 pub use sysfs::{Reading, SysfsError, read_machine, read_machine_and_devices};
 pub use system_page::{
     base_page_bytes, huge_page_sizes, page_size_bytes, transparent_huge_page_bytes,

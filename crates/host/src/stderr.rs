@@ -1,16 +1,75 @@
-//! Standard error, whose reader may be gone: `command 2>&1 | head` must end quietly, and
+//! Text for people at a terminal: what comes from inputs does not steer it.
+//!
+//! The reader of standard error may be gone: `command 2>&1 | head` must end quietly, and
 //! `eprintln!` panics there.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Writes `numalab: TEXT` as a line to standard error.
+/// Characters of a message at most: an input that is quoted in it can be one line of a megabyte.
+const MOST_CHARACTERS: usize = 4000;
+
+/// Writes `numalab: TEXT` as a line to standard error; of a long text its beginning.
 pub fn note(text: impl Display) {
-    print_error(format_args!("numalab: {text}\n"));
+    let text = text.to_string();
+    let mut shown = visible(&text);
+    if let Some((end, _)) = shown.char_indices().nth(MOST_CHARACTERS) {
+        let all = shown.chars().count();
+        shown = format!("{}... ({all} characters)", &shown[..end]).into();
+    }
+    print_error(format_args!("numalab: {shown}\n"));
 }
 
 /// Writes `text` as it is to standard error. That nobody reads it is not an error: there
 /// is nowhere left to report it.
 pub fn print_error(text: impl Display) {
     let _ = io::stderr().lock().write_fmt(format_args!("{text}"));
+}
+
+/// A text without characters that steer a terminal, but for line ends, tabs and colours: names of
+/// processes, files and machines come from others, and can move the cursor or set the title.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(steers) {
+        shown.push_str(&rest[..at]);
+        let colour = colour(&rest[at..]);
+        if colour == 0 {
+            shown.push(char::REPLACEMENT_CHARACTER);
+        }
+        let next = rest[at..].chars().next().map_or(1, char::len_utf8);
+        shown.push_str(&rest[at..at + colour]);
+        rest = &rest[at + colour.max(next)..];
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
+}
+
+/// The length of a sequence that sets a colour at the beginning (ECMA-48, SGR); 0 for others.
+fn colour(text: &str) -> usize {
+    let Some(parameters) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let length =
+        parameters.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
+    if parameters[length..].starts_with('m') { 2 + length + 1 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_replaced_and_colours_stay() {
+        assert!(matches!(visible("a\tb\n"), Cow::Borrowed("a\tb\n")));
+        assert_eq!(visible("\u{1b}[1;31mred\u{1b}[0m"), "\u{1b}[1;31mred\u{1b}[0m");
+        assert_eq!(visible("a\u{1b}]0;title\u{7}b"), "a\u{fffd}]0;title\u{fffd}b");
+        assert_eq!(visible("\u{1b}[2Jx\u{1b}["), "\u{fffd}[2Jx\u{fffd}[");
+        // C1 controls are two bytes long; so is what some terminals take for ESC [.
+        assert_eq!(visible("a\u{9b}2Jb\r"), "a\u{fffd}2Jb\u{fffd}");
+    }
 }

@@ -122,11 +122,16 @@ fn batch_sign_time(sample: &Sample, stretch: f64) -> f64 {
     if n < FEWEST_FOR_BATCHES || sample.is_constant() {
         return 1.0;
     }
-    let sign = |value: &f64| f64::from(*value > median) - f64::from(*value < median);
-    let sums: Vec<f64> =
-        sample.values().windows(size).map(|batch| batch.iter().map(sign).sum()).collect();
+    let sign = |value: &f64| i64::from(*value > median) - i64::from(*value < median);
+    let mut sum: i64 = sample.values().iter().take(size).map(sign).sum();
+    let mut squares = sum as f64 * sum as f64;
+    // Each stretch from the one before: whole numbers, so that nothing adds up but the squares.
+    for (first, next) in sample.values().iter().zip(&sample.values()[size.min(n)..]) {
+        sum += sign(next) - sign(first);
+        squares += sum as f64 * sum as f64;
+    }
     // Overlapping batches (Meketon & Schmeiser 1984), about the true mean, which is 0.
-    let mean_square = sums.iter().map(|sum| sum * sum).sum::<f64>() / sums.len() as f64;
+    let mean_square = squares / (n - size + 1) as f64;
     // The median of the sample takes its share of the variance of long stretches with it.
     (mean_square / size as f64 / (1.0 - size as f64 / n as f64)).max(1.0)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
 use numalab_host::files::create_unique_directory;
 use numalab_host::{Interrupt, UtcTime, on_path, print_error};
 use numalab_measure::Store;
@@ -62,7 +63,7 @@ pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Fai
     let path = directory.join(file::BISECT);
     let wrong =
         |error: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {error}", path.display()));
-    let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
+    let text = read_file_text(&path, MOST_RESULT_BYTES).map_err(|error| wrong(&error))?;
     let found: BisectDocument = Kind::Bisect.read(&text).map_err(|error| wrong(&error))?;
     match format {
         Some(format) => output::show(&found, format),

@@ -3,10 +3,11 @@
 mod scaling;
 
 use std::fmt::Display;
-use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use numalab_analysis::run::Summary;
+use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_record::profile::Profile;
 use numalab_record::{Kind, file};
 use numalab_report::from::memory::MemoryReport;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if scaling::is_meant(&args.place) {
         return scaling::run(args);
     }
-    if args.place.is_file() {
+    if !args.place.is_dir() {
         return of_program(&args.place, args.format.unwrap_or(Format::Text));
     }
     if args.place.join(file::BISECT).is_file() {
@@ -50,8 +51,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
 
 /// Prints a profile, or what a memory emulator reported.
 fn of_program(file: &Path, format: Format) -> Result<(), Failure> {
-    let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
-    let text = fs::read_to_string(file).map_err(failed)?;
+    let failed = |error: std::io::Error| {
+        let code = match error.kind() {
+            ErrorKind::InvalidInput | ErrorKind::InvalidData => Code::BadInput,
+            _ => Code::Failed,
+        };
+        Failure::new(code, format!("{}: {error}", file.display()))
+    };
+    let text = read_input_text(file, MOST_RESULT_BYTES).map_err(failed)?;
     let wrong = |error: &dyn Display| Failure::bad_input(format!("{}: {error}", file.display()));
     if let Ok(kind) = Kind::of(&text) {
         let profile: Profile = Kind::Profile.read(&text).map_err(|error| match kind {

@@ -115,8 +115,7 @@ fn pages_by_node_are_those_that_each_program_has_as_it_ends() {
         // The last look is before the end, the longer before the busier the host is: 4 % of
         // sysbench's pages came after it at a load of 7.
         let all: u64 = told.iter().sum();
-        let differ =
-            resident.iter().zip(told).any(|(found, told)| found.abs_diff(told) > all / 10);
+        let differ = resident.iter().zip(told).any(|(found, told)| found.abs_diff(told) > all / 10);
         assert!(all > 100 && !differ, "{name}: {resident:?}, {told:?}");
     }
 }

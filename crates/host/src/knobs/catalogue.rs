@@ -2,7 +2,7 @@
 
 use numalab_record::system::KnobNow;
 
-use super::companions::{automatic_weights, with_companions};
+use super::companions::{WEIGHTS, automatic_weights, with_companions};
 use super::damon;
 use super::error::KnobError;
 use super::knob::{Knob, Nature};
@@ -35,12 +35,10 @@ use Place::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Pool, S
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// How the knobs of nodes' weights begin, and where their files are (Linux 6.9,
-/// `Documentation/ABI/testing/sysfs-kernel-mm-mempolicy-weighted-interleave`).
+/// How the knobs of nodes' weights begin.
 const WEIGHT: &str = "interleave_weight_node";
 /// Whether the kernel computes them (Linux 6.16).
 const AUTOMATIC: &str = "interleave_weights_auto";
-pub(super) const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
 
 /// Name, files, what it is.
 type Row = (&'static str, Place, &'static str);

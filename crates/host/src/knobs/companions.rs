@@ -1,8 +1,11 @@
 //! Files that change when another one is written.
 
-use super::catalogue::WEIGHTS;
 use super::knob::Knob;
 use crate::root::Root;
+
+/// Where nodes' weights of interleaving are (Linux 6.9,
+/// `Documentation/ABI/testing/sysfs-kernel-mm-mempolicy-weighted-interleave`).
+pub(super) const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
 
 /// Settings of which a write to one changes the others, below `proc/sys`: the kernel keeps bytes or
 /// a ratio and shows 0 for the other (`Documentation/admin-guide/sysctl/vm.rst`), and one watchdog

@@ -68,6 +68,14 @@ pub enum PlacementError {
         /// How many of these are skipped.
         skipped: usize,
     },
+    /// More cores than a run has steps for.
+    #[error("domain {domain} has {cores} cores to use: expected at most {MOST_CORES}, a step each")]
+    TooManyCores {
+        /// The domain.
+        domain: NodeId,
+        /// Its cores.
+        cores: usize,
+    },
     /// The L3 groups of a domain are unknown.
     #[error(
         "domain {domain} cannot be interleaved: CCDS_PER_NUMA does not divide its {cores} cores"
@@ -79,6 +87,10 @@ pub enum PlacementError {
         cores: usize,
     },
 }
+
+/// Cores of a domain at most: each step names all of its cpus, and the largest machines with one
+/// kernel have 1,920 cores in all.
+const MOST_CORES: usize = 4096;
 
 /// The steps over `domains`: one rank in each, then two, up to all of their cores; a core's
 /// second threads are used with `with_smt` only, after all first ones.
@@ -100,6 +112,11 @@ pub fn steps(
         .map(|&domain| order(architecture, mode, domain, with_smt))
         .collect::<Result<_, _>>()?;
     let most = orders.iter().map(Vec::len).max().unwrap_or(0);
+    if let Some((&domain, _)) =
+        domains.iter().zip(&orders).find(|(_, order)| order.len() > MOST_CORES)
+    {
+        return Err(PlacementError::TooManyCores { domain, cores: most });
+    }
     let step = |per_domain: usize| {
         let taken = |order: &Vec<CpuId>| order[..per_domain.min(order.len())].to_vec();
         let cpus: Vec<Vec<CpuId>> = orders.iter().map(taken).collect();
@@ -218,6 +235,19 @@ NUMA node8 CPU(s): 4-11,16-23
         let domains: Vec<NodeId> = domains.iter().copied().map(NodeId).collect();
         let steps = steps(&odd(), mode, &domains, "8", with_smt).expect("it can be");
         steps.iter().map(|step| step.cpus.iter().map(|cpu| cpu.0).collect()).collect()
+    }
+
+    #[test]
+    fn more_cores_than_any_machine_has_are_refused_before_the_steps_are_made() {
+        let of = |cpus: &str| {
+            let text =
+                format!("SYSTEM_NAME=x\nPARTITION=y\nCCDS_PER_NUMA=1\nNUMA node0 CPU(s): {cpus}\n");
+            let architecture = numalab_formats::architecture::read(&text).unwrap().value;
+            steps(&architecture, Mode::Sequential, &[NodeId(0)], "8", false)
+        };
+        assert_eq!(of("0-99").unwrap().len(), 100);
+        let error = of("0-65535").unwrap_err();
+        assert_eq!(error, PlacementError::TooManyCores { domain: NodeId(0), cores: 65_536 });
     }
 
     #[test]

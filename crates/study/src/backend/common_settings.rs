@@ -1,10 +1,13 @@
 //! Settings that several backends have.
 
+use std::path::Path;
+
 use numalab_formats::machine_toml::{self, MachineFile};
 use numalab_formats::memory_emulator::{
     MemoryCosts, parse_bandwidth, parse_caches, parse_latency, parse_stages,
 };
 use numalab_formats::{gallery, tiers};
+use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
 use numalab_topology::TierSpec;
 use serde::Deserialize;
 
@@ -136,7 +139,9 @@ impl MemoryCostSettings {
         };
         let text = match gallery::machine(name) {
             Some(text) => text.to_owned(),
-            None => std::fs::read_to_string(name).map_err(|error| bad(&error))?,
+            None => {
+                read_file_text(Path::new(name), MOST_STUDY_BYTES).map_err(|error| bad(&error))?
+            }
         };
         machine_toml::read_file(&text).map(Some).map_err(|error| bad(&error))
     }

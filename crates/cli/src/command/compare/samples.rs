@@ -1,9 +1,9 @@
 //! Two files of numbers, or two logs.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use numalab_analysis::samples::SampleComparison;
+use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_workload::Pattern;
 
 use super::{MARGIN, fail_if};
@@ -29,7 +29,7 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
 /// The values of a file: those that match the pattern, or all of its words.
 fn values(path: &Path, pattern: Option<&Pattern>) -> Result<Vec<f64>, Failure> {
     let name = path.display();
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = read_input_text(path, MOST_RESULT_BYTES).map_err(|error| {
         Failure::bad_input(format!(
             "{name}: {error}: expected two result directories, files of numbers or logs"
         ))

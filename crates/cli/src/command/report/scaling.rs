@@ -6,6 +6,7 @@ use std::path::Path;
 
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_formats::architecture;
+use numalab_host::bounded::read_file;
 use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingFile, read};
 
@@ -69,7 +70,7 @@ fn load(path: &Path) -> Result<Scaling, Failure> {
         let file = root.join(&name);
         let length = fs::metadata(&file).map_or(0, |data| data.len());
         if length <= LONGEST {
-            let bytes = fs::read(&file).map_err(|error| failed(&file, &error))?;
+            let bytes = read_file(&file, LONGEST).map_err(|error| failed(&file, &error))?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
             files.push(ScalingFile { path: name, text });
         }

@@ -1,11 +1,11 @@
 //! Running a study, from its beginning or from where it was interrupted.
 
 use std::env;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use numalab_analysis::study::StudySummary;
+use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
 use numalab_report::from::{seconds_words, time_words, too_few_blocks};
@@ -101,7 +101,7 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
 fn resumed(document: &StudyDocument, args: &StudyResumeArgs) -> Result<Ready, Failure> {
     let path = args.directory.join(numalab_record::file::STUDY);
     let origin = path.display().to_string();
-    let text = fs::read_to_string(&path)
+    let text = read_file_text(&path, MOST_STUDY_BYTES)
         .map_err(|error| Failure::bad_input(format!("{origin}: {error}")))?;
     let mut study = parse(&text, &origin).map_err(Failure::bad_input)?;
     let run = &document.run;

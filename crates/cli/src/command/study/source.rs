@@ -1,9 +1,10 @@
 //! Studies by name and by file.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use numalab_host::bounded::{MOST_STUDY_BYTES, read_input_text};
 use numalab_record::shell::command_line;
 use numalab_record::study::{ListedStudy, ShownStudy, StudyList};
 use numalab_report::{Report, Style};
@@ -32,7 +33,7 @@ pub(super) fn read(name: &str) -> Result<Source, Failure> {
 pub(crate) fn text(name: &str) -> Result<String, Failure> {
     match bundled_text(name) {
         Some(text) => Ok(text.to_owned()),
-        None => fs::read_to_string(name).map_err(|error| {
+        None => read_input_text(Path::new(name), MOST_STUDY_BYTES).map_err(|error| {
             let names: Vec<&str> = bundled().iter().map(|(name, _)| *name).collect();
             let known = names.join(", ");
             Failure::bad_input(format!("{name}: {error}: expected a file, or one of {known}"))

@@ -1,8 +1,9 @@
 //! The machine that is made for guests, in a file like any machine's.
 
-use std::fs;
+use std::path::Path;
 
 use numalab_formats::{gallery, machine_toml};
+use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
 use numalab_topology::Machine;
 
 use super::errors::bad;
@@ -21,7 +22,7 @@ pub(super) fn read(name: &str) -> Result<Machine, BackendError> {
     let known = MACHINES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let text = match known.or_else(|| gallery::machine(name)) {
         Some(text) => text.to_owned(),
-        None => fs::read_to_string(name).map_err(|error| {
+        None => read_file_text(Path::new(name), MOST_STUDY_BYTES).map_err(|error| {
             let names = MACHINES.map(|(known, _)| known).join(", ");
             let expected = format!("{names}, one of `numalab machine list`, or a file in TOML");
             bad(StudyPlace::Setting("machine".to_owned()), format!("{name}: {error}"), &expected)

@@ -1,0 +1,147 @@
+//! Files that people name or that come from other hosts, read up to a limit: one that never ends or
+//! does not fit into memory is an error at once.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// Bytes of a file of results at most; 500,000 samples take 51 MB.
+pub const MOST_RESULT_BYTES: u64 = 512 << 20;
+/// Bytes of a study's definition at most; the longest that comes with numalab has 6 KB.
+pub const MOST_STUDY_BYTES: u64 = 1 << 20;
+
+/// Why a file is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Refusal {
+    #[error("it is a {0}, expected a file")]
+    Kind(&'static str),
+    #[error("it has more than {most_bytes} bytes, expected fewer")]
+    Size { most_bytes: u64 },
+}
+
+/// The bytes of a regular file of at most `most_bytes`.
+///
+/// # Errors
+/// That of the system, or one that says that it is a device, pipe, socket or directory, or too large.
+pub fn read_file(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    // A pipe that nobody writes to would hold up open(2) itself.
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    match kind_of(&file)? {
+        None => read(file, most_bytes),
+        Some(kind) => Err(refused(Refusal::Kind(kind))),
+    }
+}
+
+/// The bytes of a file or a pipe, of at most `most_bytes`: what a command line names may be a pipe,
+/// as `<(lscpu)` is.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read_input(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    if std::fs::metadata(path)?.file_type().is_fifo() {
+        return read(File::open(path)?, most_bytes);
+    }
+    read_file(path, most_bytes)
+}
+
+/// [`read_file`] as text.
+///
+/// # Errors
+/// As [`read_file`], and for what is not UTF-8.
+pub fn read_file_text(path: &Path, most_bytes: u64) -> io::Result<String> {
+    text(read_file(path, most_bytes)?)
+}
+
+/// [`read_input`] as text.
+///
+/// # Errors
+/// As [`read_input`], and for what is not UTF-8.
+pub fn read_input_text(path: &Path, most_bytes: u64) -> io::Result<String> {
+    text(read_input(path, most_bytes)?)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// What it is, unless it is a regular file.
+fn kind_of(file: &File) -> io::Result<Option<&'static str>> {
+    let kind = file.metadata()?.file_type();
+    Ok(match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("directory"),
+        () if kind.is_fifo() => Some("pipe"),
+        () if kind.is_socket() => Some("socket"),
+        () => Some("device"),
+    })
+}
+
+fn read(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let is_larger = |bytes: u64| bytes > most_bytes;
+    let too_large = || refused(Refusal::Size { most_bytes });
+    // Before any memory is taken for it.
+    if is_larger(file.metadata()?.len()) {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if is_larger(bytes.len() as u64) { Err(too_large()) } else { Ok(bytes) }
+}
+
+fn refused(refusal: Refusal) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(result: io::Result<Vec<u8>>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_never_ends_is_refused_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+        assert_eq!(said(read_file(&fifo, 10)), "it is a pipe, expected a file");
+        for read in [read_file, read_input] {
+            assert_eq!(said(read(Path::new("/dev/zero"), 10)), "it is a device, expected a file");
+            assert_eq!(said(read(directory.path(), 10)), "it is a directory, expected a file");
+        }
+        let missing = read_file(&directory.path().join("none"), 10).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_as_large_as_the_limit_is_read_and_a_larger_one_refused_before_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "0123456789").unwrap();
+        assert_eq!(read_file(&path, 10).unwrap(), b"0123456789");
+        assert_eq!(said(read_file(&path, 9)), "it has more than 9 bytes, expected fewer");
+        // Ten terabytes that take no place.
+        File::options().write(true).open(&path).unwrap().set_len(10 << 40).unwrap();
+        assert_eq!(said(read_input(&path, 100)), "it has more than 100 bytes, expected fewer");
+        std::fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_file_text(&path, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_pipe_of_the_command_line_is_read_to_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+        let writer = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || std::fs::write(fifo, "abc")
+        });
+        assert_eq!(read_input_text(&fifo, 10).unwrap(), "abc");
+        writer.join().unwrap().unwrap();
+    }
+}
