@@ -3,11 +3,15 @@
 mod published;
 
 use numalab_stats::{
-    Comparison, Confidence, Criteria, Direction, Error, Estimate, Interval, Margin, Order, Sample,
-    Verdict, ratio_of_means,
+    Comparison, Confidence, Criteria, Direction, Error, Estimate, Extreme, Interval, Margin, Order,
+    Sample, Verdict, extremes, ratio_of_means,
 };
 
 pub use published::{Published, PublishedError, PublishedRow};
+
+/// Far ends that reach this much farther, in percent, are named even where chance could have made
+/// them so.
+const FAR_PERCENT: f64 = 100.0;
 
 /// Two samples that were taken apart from each other, and what there is to say about them.
 #[derive(Clone, Debug)]
@@ -28,6 +32,8 @@ pub struct SampleComparison {
     pub found: Comparison,
     /// What that order says.
     pub order: Order,
+    /// The percentiles of the bad end that both samples are large enough for.
+    pub extremes: Vec<Extreme>,
 }
 
 impl SampleComparison {
@@ -48,7 +54,9 @@ impl SampleComparison {
         let margin = Margin::percent(margin_percent)?;
         let criteria = Criteria { margin, ..Criteria::new(direction) };
         let (found, order) = numalab_stats::compare_in_order(&baseline, &candidate, &criteria);
-        Ok(Self { names, unit, direction, margin, baseline, candidate, found, order })
+        let all = (baseline.len() + candidate.len()) as f64;
+        let extremes = extremes(&baseline, &candidate, direction, order.effective_size / all);
+        Ok(Self { names, unit, direction, margin, baseline, candidate, found, order, extremes })
     }
 
     /// By how much better the candidate's mean is, in percent, as such figures are usually
@@ -64,6 +72,19 @@ impl SampleComparison {
         let percent = |ratio: f64| 100.0 * (ratio - 1.0);
         let interval = Interval { lo: percent(ratio.interval.lo), hi: percent(ratio.interval.hi) };
         Some(Estimate { value: percent(ratio.value), interval, ..ratio })
+    }
+
+    /// The farthest percentile at which the samples are shown to differ by more than the margin,
+    /// else one at which the candidate may be so far off that it has to be said.
+    #[must_use]
+    pub fn differing_extreme(&self) -> Option<&Extreme> {
+        let margin = self.margin.as_percent();
+        let shown = |extreme: &&Extreme| extreme.is_shown() && extreme.percent().abs() > margin;
+        let far = |extreme: &&Extreme| {
+            extreme.reach_percent(self.direction).abs() > FAR_PERCENT.max(margin)
+        };
+        let ends = || self.extremes.iter().rev();
+        ends().find(shown).or_else(|| ends().find(far))
     }
 
     /// Whether the candidate is worse by more than the margin.

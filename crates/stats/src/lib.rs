@@ -12,6 +12,7 @@ mod distribution;
 mod equivalence;
 mod error;
 mod evidence;
+mod extremes;
 mod hodges_lehmann;
 mod hypothesis;
 mod interval;
@@ -53,6 +54,7 @@ pub use contrast::{Contrast, Layout};
 pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpaired};
 pub use error::Error;
 pub use evidence::Ground;
+pub use extremes::{Extreme, extremes};
 pub use hodges_lehmann::{
     hodges_lehmann, hodges_lehmann_interval, paired_differences, percent_change, shift,
     shift_interval,

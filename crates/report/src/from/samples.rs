@@ -2,7 +2,7 @@
 
 use numalab_analysis::samples::SampleComparison;
 use numalab_record::Kind;
-use numalab_stats::{Direction, Ground, Trend, Verdict};
+use numalab_stats::{Direction, Extreme, Ground, Interval, Trend, Verdict};
 
 use crate::documents::{ComparedSamples, document};
 use crate::label;
@@ -21,7 +21,10 @@ impl Report for SampleComparison {
             title: "Two samples".to_owned(),
             meta: self.names.join(" · "),
             lead: vec![headline(self)],
-            parts: [part("Values", values(self)), effects].into_iter().flatten().collect(),
+            parts: [part("Values", values(self)), effects, part("Far ends", far_ends(self))]
+                .into_iter()
+                .flatten()
+                .collect(),
             ..Page::default()
         }
     }
@@ -78,7 +81,59 @@ fn headline(of: &SampleComparison) -> Lead {
             ("Inconclusive".to_owned(), format!("{change}; {needed}"))
         }
     };
-    Lead::new(name, sentence, label::mood(of.found.verdict))
+    let lead = Lead::new(name, sentence, label::mood(of.found.verdict));
+    match of.differing_extreme() {
+        Some(extreme) => with_far_end(lead, of, extreme),
+        None => lead,
+    }
+}
+
+/// The answer of the medians with what they do not see.
+fn with_far_end(lead: Lead, of: &SampleComparison, extreme: &Extreme) -> Lead {
+    let change = match extreme.is_shown() {
+        true => extreme.percent(),
+        false => extreme.reach_percent(of.direction),
+    };
+    let is_worse = (change > 0.0) == (of.direction == Direction::LowerIsBetter);
+    let percentile = format!("p{}", trimmed(extreme.percentile));
+    let [baseline, candidate] = extreme.values.map(precise);
+    let (name, far) = match extreme.is_shown() {
+        true if is_worse => ("far ends worse", format!("{percentile} {baseline} to {candidate}")),
+        true => ("far ends better", format!("{percentile} {baseline} to {candidate}")),
+        false => {
+            let far = percent(change);
+            ("far ends not decided", format!("{percentile} may be {far} off, by few values"))
+        }
+    };
+    let name = format!("{} by medians, {name}", lead.name);
+    let mood = if is_worse { label::mood(Verdict::Worse) } else { lead.mood };
+    Lead::new(name, format!("{}; {far}", lead.sentence), mood)
+}
+
+/// The percentiles of the bad end.
+fn far_ends(of: &SampleComparison) -> Table {
+    let cell = |value: f64, interval: Option<Interval>| match interval {
+        Some(Interval { lo, hi }) => {
+            format!("{} ({} to {})", precise(value), precise(lo), precise(hi))
+        }
+        None => precise(value),
+    };
+    let rows = of.extremes.iter().map(|extreme| {
+        let [a, b] = extreme.values;
+        let [of_a, of_b] = extreme.intervals;
+        let (baseline, candidate) = (cell(a, of_a), cell(b, of_b));
+        let name = format!("p{}", trimmed(extreme.percentile));
+        vec![name, baseline, candidate, percent(extreme.percent()), figure(extreme.p)]
+    });
+    Table::new(
+        "Percentiles counted from the good end, with 95 % intervals; p of equal shares beyond",
+    )
+    .words("percentile")
+    .figures("baseline")
+    .figures("candidate")
+    .figures("change")
+    .figures("p")
+    .rows(rows)
 }
 
 fn values(of: &SampleComparison) -> Table {
@@ -108,7 +163,7 @@ fn values(of: &SampleComparison) -> Table {
 }
 
 fn effects(of: &SampleComparison) -> Table {
-    let range = |interval: Option<numalab_stats::Interval>| match interval {
+    let range = |interval: Option<Interval>| match interval {
         Some(i) => format!("{} to {}", percent(i.lo).trim_end_matches(" %"), percent(i.hi)),
         None => "–".to_owned(),
     };
@@ -195,4 +250,41 @@ fn precise(value: f64) -> String {
     }
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values about 100, of which each `every`-th is `far`.
+    fn sample(n: usize, every: usize, far: f64) -> Vec<f64> {
+        let value = |at: usize| 100.0 + (at * 7919 % 101) as f64 / 100.0;
+        (1..=n).map(|at| if at % every == 0 { far } else { value(at) }).collect()
+    }
+
+    fn lead(values: [Vec<f64>; 2], direction: Direction) -> (String, String) {
+        let names = ["a", "b"].map(str::to_owned);
+        let compared =
+            SampleComparison::of(names, values, String::new(), direction, 2.0).expect("compared");
+        let lead = headline(&compared);
+        (lead.name, lead.sentence)
+    }
+
+    #[test]
+    fn equal_medians_are_not_called_equivalent_where_the_far_ends_differ() {
+        let same = || sample(4000, 5000, 0.0);
+        let (name, _) = lead([same(), same()], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 %");
+        let (name, sentence) = lead([same(), sample(4000, 100, 900.0)], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends worse");
+        assert!(sentence.ends_with("; p99.9 101 to 900"), "{sentence}");
+        let (name, _) = lead([sample(4000, 100, 900.0), same()], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends better");
+        // Slow ends of rates are the low ones.
+        let (name, sentence) = lead([same(), sample(4000, 100, 10.0)], Direction::HigherIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends worse");
+        assert!(sentence.ends_with("; p99.9 100 to 10"), "{sentence}");
+        let (name, sentence) = lead([same(), sample(4000, 1001, 900.0)], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends not decided", "{sentence}");
+    }
 }
