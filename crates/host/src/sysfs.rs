@@ -80,7 +80,8 @@ fn read(
     devices: impl FnOnce(&mut Reader<'_>, &[Node]) -> Vec<Device>,
 ) -> Result<Reading, SysfsError> {
     let mut reader = Reader::new(root);
-    let mut cpus = cpus::read(&mut reader);
+    let allowed = root.is_live().then(|| allowed_now().ok()).flatten();
+    let mut cpus = cpus::read(&mut reader, allowed.as_ref().map(|allowed| &allowed.cpus));
     if cpus.is_empty() {
         return Err(SysfsError::NoCpus {
             directory: root.directory().to_owned(),
@@ -100,7 +101,7 @@ fn read(
         access: access::attributes(&mut reader, &nodes),
         tiers: access::tiers(&mut reader),
         devices,
-        allowed: root.is_live().then(|| allowed_now().ok()).flatten(),
+        allowed,
         nodes,
         cpus,
         distances,

@@ -281,6 +281,31 @@ fn the_only_node_with_memory_has_all_of_it() {
 }
 
 #[test]
+fn a_list_of_online_cpus_that_has_none_of_the_process_is_not_believed() {
+    let top = machine_tree();
+    write(top.path(), &format!("{CPU}/online"), b"0\n");
+    write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t3\nMems_allowed_list:\t0-1\n");
+    let reading = read(&top);
+    assert_eq!(reading.machine.online_cpus().to_string(), "0-3");
+    assert!(codes(&reading).contains(&"online-contradicts-affinity"), "{:?}", reading.findings);
+    // A mask with cpus that are offline says nothing.
+    write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t0-3\n");
+    assert_eq!(read(&top).machine.online_cpus().to_string(), "0");
+}
+
+#[test]
+fn memory_of_a_node_without_a_directory_is_not_given_to_another_one() {
+    let top = machine_tree();
+    fs::remove_dir_all(top.path().join(NODE).join("node0")).unwrap();
+    write(top.path(), "proc/meminfo", b"MemTotal: 3072000 kB\nMemFree: 1024 kB\n");
+    let reading = read(&top);
+    let memory: Vec<u64> =
+        reading.machine.nodes.iter().map(|node| node.memory_bytes >> 20).collect();
+    assert_eq!(memory, [1], "{:?}", reading.findings);
+    assert!(codes(&reading).contains(&"node-memory-understated"), "{:?}", reading.findings);
+}
+
+#[test]
 fn huge_ids_are_left_out() {
     let top = machine_tree();
     for path in [

@@ -1,7 +1,7 @@
 //! Which node's memory each rank takes: the wrapper of the benchmark suite.
 
 use numalab_host::MemoryPolicy;
-use numalab_topology::{Chosen, NodeId, NodeSet};
+use numalab_topology::{Chosen, Machine, NodeId, NodeSet};
 
 use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 
@@ -77,6 +77,16 @@ pub enum BindError {
     NoneLeft {
         /// Nodes with memory.
         present: NodeSet,
+    },
+    /// The node is there, and this process may not take its memory.
+    #[error(
+        "--numa: this process may not take memory of node {node}: its cpuset.mems allows {allowed}"
+    )]
+    NotAllowed {
+        /// The node.
+        node: NodeId,
+        /// Nodes with memory that it may take.
+        allowed: NodeSet,
     },
     /// The node is not there or has no memory.
     #[error("--numa: node {node} does not exist here or has no memory; there are {present}")]
@@ -204,6 +214,20 @@ impl Seats {
 fn local_rank(task: &Task) -> Result<usize, SeatError> {
     let (rank, launcher) = (task.rank(), task.launcher());
     task.local_rank().ok_or(SeatError::NoLocalRank { rank, launcher })
+}
+
+impl BindError {
+    /// The same; of a node that the machine has with memory, and that this process may not use, it
+    /// says so.
+    #[must_use]
+    pub fn with_memory_of(self, machine: &Machine) -> Self {
+        match self {
+            Self::NoNode { node, present } if machine.memory_nodes().contains(node) => {
+                Self::NotAllowed { node, allowed: present }
+            }
+            other => other,
+        }
+    }
 }
 
 /// The binding of one rank.
@@ -405,6 +429,24 @@ mod tests {
         assert!(error.contains(LOCAL_SIZE), "{error}");
         let given = task(&format!("{unknown} NUMALAB_LOCAL_RANK=1 NUMALAB_LOCAL_RANKS=2"));
         assert_eq!(node_of("4,5", &given).unwrap(), "5");
+    }
+
+    #[test]
+    fn a_node_whose_memory_is_forbidden_is_told_from_one_that_is_not_there() {
+        let node = |id| numalab_topology::Node {
+            id: NodeId(id),
+            online: true,
+            memory_bytes: 1 << 30,
+            ..Default::default()
+        };
+        let machine = Machine { nodes: vec![node(0), node(1)], ..Machine::default() };
+        let refused = |choice: &str| {
+            let (choice, present) = (choice.parse().unwrap(), "1".parse().unwrap());
+            let error = Binding::of(&choice, PolicyKind::Bind, None, &present).unwrap_err();
+            error.with_memory_of(&machine).to_string()
+        };
+        assert!(refused("0").contains("memory of node 0: its cpuset.mems allows 1"));
+        assert!(refused("7").contains("node 7 does not exist here"));
     }
 
     #[test]

@@ -74,7 +74,8 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     };
     let cpu = cpu_of(args, task)?;
     let present = machine.usable_memory_nodes();
-    let binding = Binding::of(&choice, args.policy.into(), task, &present)?;
+    let binding = Binding::of(&choice, args.policy.into(), task, &present)
+        .map_err(|error| error.with_memory_of(&machine))?;
     let home = match &near {
         Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
         None => home(args, &machine, &binding)?,

@@ -146,6 +146,12 @@ fn no_journal(path: &Path, error: &io::Error) -> KnobError {
 /// is synced before a setting is written.
 fn parse(path: &Path, text: &str) -> Result<Content, KnobError> {
     let mut content = Content::default();
+    // A power loss can leave a file with its length and without its bytes.
+    if let Some(at) = text.find('\0') {
+        let line = text[..at].matches('\n').count() + 1;
+        let reason = "it holds NUL bytes".to_owned();
+        return Err(KnobError::Damaged { journal: path.to_owned(), line, reason });
+    }
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     for (index, line) in whole.lines().enumerate() {
         let parsed: Line = serde_json::from_str(line).map_err(|error| KnobError::Damaged {
@@ -194,5 +200,7 @@ mod tests {
         let KnobError::Damaged { line, .. } = &error else { panic!("{error}") };
         assert_eq!(*line, 2);
         assert!(error.to_string().contains("by hand"), "{error}");
+        let error = parse_text("\0\0\0\0").unwrap_err().to_string();
+        assert!(error.contains("NUL bytes"), "{error}");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID};
 
 use super::reader::Reader;
+use crate::proc::field;
 
 const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
 
@@ -16,15 +17,16 @@ const CORE_FILES: [&str; 4] =
 const PACKAGE_FILES: [&str; 4] =
     ["package_cpus_list", "core_siblings_list", "package_cpus", "core_siblings"];
 
-/// Reads all cpus that have a directory, ascending.
-pub(super) fn read(reader: &mut Reader<'_>) -> Vec<Cpu> {
+/// Reads all cpus that have a directory, ascending; `usable` are those that this process may run
+/// on now.
+pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu> {
     let numbers = reader.root.numbered(CPU_DIRECTORY, "cpu");
     let mut cpus: Vec<Cpu> = numbers
         .into_iter()
         .filter(|&number| number <= MAX_ID)
         .map(|number| Cpu { id: CpuId(number), ..Cpu::default() })
         .collect();
-    read_online(reader, &mut cpus);
+    read_online(reader, &mut cpus, usable);
     assign_cores(reader, &mut cpus);
     assign_packages(reader, &mut cpus);
     cpus
@@ -37,9 +39,10 @@ pub(super) fn directory(cpu: CpuId) -> String {
 
 /// A cpu is online as the list `online` says; where there is no list, as its own
 /// file `online` says; the boot cpu often has none, and then it is online.
-fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
+fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu], usable: Option<&CpuSet>) {
     let path = format!("{CPU_DIRECTORY}/online");
     let online = reader.list(&path).filter(|online: &CpuSet| !online.is_empty());
+    let online = online.filter(|online| is_believable(reader, &path, online, cpus, usable));
     for cpu in &mut *cpus {
         let own_path = format!("{}/online", directory(cpu.id));
         let own = reader.number(&own_path).map(|value| value != 0);
@@ -63,6 +66,38 @@ fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
             reader.warn("cpu-without-directory", &path, message);
         }
     }
+}
+
+/// Whether the list of online cpus agrees with those that this process may run on, which are
+/// online by definition. In a container lxcfs numbers the list anew and nothing else.
+fn is_believable(
+    reader: &mut Reader<'_>,
+    path: &str,
+    online: &CpuSet,
+    cpus: &[Cpu],
+    usable: Option<&CpuSet>,
+) -> bool {
+    let known = |set: &CpuSet| -> CpuSet {
+        set.iter().filter(|id| cpus.binary_search_by_key(id, |cpu| cpu.id).is_ok()).collect()
+    };
+    let contradicted = match usable {
+        Some(usable) => known(usable).difference(online),
+        // In a tree there is the mask as it was set, offline cpus included: it says something only
+        // where no online cpu is in it.
+        None => {
+            let status = reader.root.document("proc/self/status").unwrap_or_default();
+            let mask = field(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok());
+            let mask: CpuSet = known(&mask.unwrap_or_default());
+            if mask.intersection(online).is_empty() { mask } else { CpuSet::new() }
+        }
+    };
+    if !contradicted.is_empty() {
+        let message = format!(
+            "`{online}`, but this process may run on cpus {contradicted}: the list is not believed"
+        );
+        reader.warn("online-contradicts-affinity", path, message);
+    }
+    contradicted.is_empty()
 }
 
 /// Gives every cpu whose siblings are known the dense index of its core and its

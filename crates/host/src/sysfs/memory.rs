@@ -1,6 +1,6 @@
 //! Memory of nodes: sizes, huge page pools, memory-side caches.
 
-use numalab_topology::{HugePagePool, MemoryRange, MemorySideCache, Node};
+use numalab_topology::{HugePagePool, MemoryRange, MemorySideCache, Node, NodeSet};
 
 use super::reader::{NODE_DIRECTORY, Reader, shortened};
 use crate::proc::bytes;
@@ -114,7 +114,13 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
     };
     let in_blocks = sum(&mut ranges.iter().map(|range| range.length_bytes));
     let has_memory = |node: &Node| node.memory_bytes > 0;
-    let taken = if nodes.iter().filter(|node| has_memory(node)).count() == 1 {
+    // Memory of a node without a directory is nobody else's.
+    let is_missing = |file: &str| {
+        let listed: Option<NodeSet> = reader.list(&format!("{NODE_DIRECTORY}/{file}"));
+        listed.is_some_and(|listed| listed.iter().any(|id| nodes.iter().all(|node| node.id != id)))
+    };
+    let are_all = !["online", "has_memory"].into_iter().any(is_missing);
+    let taken = if are_all && nodes.iter().filter(|node| has_memory(node)).count() == 1 {
         for node in nodes.iter_mut().filter(|node| has_memory(node)) {
             (node.memory_bytes, node.free_bytes) = (total, machine.free_bytes);
         }

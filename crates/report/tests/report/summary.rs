@@ -203,6 +203,17 @@ fn a_surface_is_a_family_of_curves_with_peaks_in_traffic() {
 }
 
 #[test]
+fn a_guest_of_one_node_is_not_assured_that_no_access_is_remote() {
+    let mut document = runs::one_node();
+    let page = |document: &_| Summary::of(document).page().terminal(numalab_report::Style::Plain);
+    assert!(page(&document).contains("so no access is remote"));
+    document.run.environment.facts.insert("hypervisor".to_owned(), "KVM".to_owned());
+    let guest = page(&document);
+    assert!(guest.contains("This guest is told of one memory node"), "{guest}");
+    assert!(!guest.contains("no access is remote"), "{guest}");
+}
+
+#[test]
 fn a_guest_whose_huge_pages_are_small_on_its_host_hears_it() {
     let mut document = runs::one_node();
     let fact = ("hypervisor".to_owned(), "KVM".to_owned());

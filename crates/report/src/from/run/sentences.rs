@@ -26,6 +26,12 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
         (Remote::Measured(cost), Some(matrix)) => remote_cost(cost, matrix),
         (Remote::OneNode, _) => {
             let local = local_text(summary);
+            // A hypervisor can put a guest on several of its nodes and tell it of one.
+            if summary.run.environment.fact("hypervisor").is_some() {
+                return format!(
+                    "This guest is told of one memory node, which may hide several of its host's{local}."
+                );
+            }
             format!("This machine has one memory node, so no access is remote{local}.")
         }
         _ => "What a remote access costs was not measured: this run compares no node's memory \
