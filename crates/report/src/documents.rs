@@ -1,6 +1,7 @@
 //! Results in JSON: one type for each document, findings included.
 
 mod explore;
+mod extremes;
 mod machine;
 mod study;
 
@@ -10,12 +11,13 @@ use numalab_analysis::run::{RunFinding, Tlb, TlbLevel};
 use numalab_analysis::samples::{Published, PublishedRow, SampleComparison};
 use numalab_analysis::study::{PairRow, StudyPair};
 use numalab_record::{CellId, Document, Kind, Metric, Pages, WorkerPlan};
-use numalab_stats::{Extreme, Interval, Sample};
+use numalab_stats::{Interval, Sample};
 use serde::Serialize;
 
 use crate::label::{answer_word, compared};
 
 pub use explore::{ExploreDocument, FoundNow};
+pub use extremes::ComparedExtreme;
 pub use machine::{ComparedMachine, FigurePair};
 pub use study::{AaFound, EffectFound, Found, StudyResults};
 
@@ -275,42 +277,6 @@ pub struct ComparedSamples {
     pub gain_of_means_interval_percent: Option<Bounds>,
     /// Percentiles of the bad end, where there are values enough: 300 for p99, 3,000 for p99.9.
     pub extremes: Vec<ComparedExtreme>,
-}
-
-/// Two files compared at one percentile of their bad end.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ComparedExtreme {
-    /// The percentile, counted from the good end.
-    pub percentile: f64,
-    /// That of the baseline.
-    pub baseline: f64,
-    /// Its 95 % interval, where there are values enough: 473 for p99, 4,742 for p99.9.
-    pub baseline_interval: Option<Bounds>,
-    /// That of the candidate.
-    pub candidate: f64,
-    /// Its 95 % interval.
-    pub candidate_interval: Option<Bounds>,
-    /// The change in percent.
-    pub change_percent: f64,
-    /// The test that both have as many values beyond the percentile of all.
-    pub p: f64,
-}
-
-impl ComparedExtreme {
-    fn of(of: &Extreme) -> Self {
-        let [baseline, candidate] = of.values;
-        let [baseline_interval, candidate_interval] = of.intervals.map(bounds);
-        Self {
-            percentile: of.percentile,
-            baseline,
-            baseline_interval,
-            candidate,
-            candidate_interval,
-            change_percent: of.percent(),
-            p: of.p,
-        }
-    }
 }
 
 /// One side of two files compared.
