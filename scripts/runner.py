@@ -17,7 +17,7 @@ LIMIT_S = 1500
 SLOW_S = 10
 # CPU seconds of the longest programs (2 CPUs of an AMD EPYC): the longest start first.
 COST_S = {
-    "cli emulated": 450, "cli arm64": 250, "cli advise": 120, "cli study_guests": 100, "guest boot": 100,
+    "cli emulated": 380, "cli arm64": 250, "cli advise": 120, "cli study_guests": 100, "guest boot": 100,
     "cli guest": 70, "cli rank_guest": 70, "cli profile_guest": 70, "cli kernel": 65, "kernel boot": 65,
     "cli xen": 50, "cli backends": 50, "cli slurm": 35, "cli raw": 34, "cli machines": 25, "acpi tables": 24,
     "cli emulate": 23, "emulator qemu": 23, "cli documented": 23,
