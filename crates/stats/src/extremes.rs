@@ -118,20 +118,42 @@ fn binomial_below(k: usize, n: usize, q: f64) -> f64 {
     }
 }
 
-/// The two-sided p-value of the candidate's share of the values beyond the percentile of all.
-fn share_p(samples: [&Sample; 2], percentile: f64, direction: Direction, worth: f64) -> f64 {
+/// The values of both samples beyond the percentile of all, those equal to it included.
+fn beyond(samples: [&Sample; 2], percentile: f64, direction: Direction) -> [usize; 2] {
+    let all = samples[0].len() + samples[1].len();
+    let first = crate::whole::floor(all as f64 * percentile / 100.0).min(all - 1);
+    // How far a value is from the good end, and the n-th farthest of a sample.
     let bad = |value: f64| match direction {
         Direction::LowerIsBetter => value,
         Direction::HigherIsBetter => -value,
     };
-    let mut all: Vec<f64> =
-        samples.iter().flat_map(|sample| sample.values().iter().map(|&value| bad(value))).collect();
-    all.sort_unstable_by(f64::total_cmp);
-    let last = all.len().saturating_sub(1);
-    let threshold = all[last.min(crate::whole::floor(all.len() as f64 * percentile / 100.0))];
-    let counts = samples.map(|sample| {
-        let beyond = sample.values().iter().filter(|&&value| bad(value) >= threshold).count();
-        [beyond, sample.len()].map(|count| (count as f64 * worth.clamp(0.0, 1.0)).round())
+    let farthest = |sample: &Sample, n: usize| match direction {
+        Direction::LowerIsBetter => sample.sorted().iter().nth_back(n).copied(),
+        Direction::HigherIsBetter => sample.sorted().get(n).copied(),
+    };
+    // Few are out there, and each sample has its own in order: no sorting of all.
+    let (mut taken, mut threshold) = ([0; 2], f64::INFINITY);
+    for _ in first..all {
+        let next =
+            [0, 1].map(|side| farthest(samples[side], taken[side]).map_or(f64::NEG_INFINITY, bad));
+        let side = usize::from(next[1] > next[0]);
+        threshold = next[side];
+        taken[side] += 1;
+    }
+    [0, 1].map(|side| {
+        let equal = (taken[side]..).take_while(|&n| {
+            farthest(samples[side], n).is_some_and(|value| bad(value) >= threshold)
+        });
+        taken[side] + equal.count()
+    })
+}
+
+/// The two-sided p-value of the candidate's share of the values beyond the percentile of all.
+fn share_p(samples: [&Sample; 2], percentile: f64, direction: Direction, worth: f64) -> f64 {
+    let beyond = beyond(samples, percentile, direction);
+    let counts = [0, 1].map(|side| {
+        let all = samples[side].len();
+        [beyond[side], all].map(|count| (count as f64 * worth.clamp(0.0, 1.0)).round())
     });
     let [[beyond_a, n_a], [beyond_b, n_b]] = counts;
     let (all, beyond) = (n_a + n_b, beyond_a + beyond_b);
