@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
 
 use crate::identity::Look;
 
@@ -13,8 +15,6 @@ use crate::identity::Look;
 pub const SECRET: &str = "NUMALAB_SECRET";
 /// Bytes of a secret, a nonce and a proof.
 pub(super) const BYTES: usize = 32;
-/// Bytes of a block of SHA-256.
-const BLOCK: usize = 64;
 
 /// 256 random bits.
 ///
@@ -136,22 +136,17 @@ fn parse(text: &str) -> Option<[u8; BYTES]> {
 
 /// HMAC-SHA256 (RFC 2104) of these parts, each of which has a fixed length.
 pub(super) fn proof(secret: &[u8; BYTES], parts: &[&[u8]]) -> [u8; BYTES] {
-    let keyed = |pad: u8| {
-        let mut block = [pad; BLOCK];
-        block.iter_mut().zip(secret).for_each(|(byte, key)| *byte ^= key);
-        Sha256::new_with_prefix(block)
-    };
-    let mut inner = keyed(0x36);
-    parts.iter().for_each(|part| inner.update(part));
-    let mut outer = keyed(0x5c);
-    outer.update(inner.finalize());
-    outer.finalize().into()
+    // A key is padded with zeros to a block of SHA-256; one of this size cannot be refused.
+    let mut key = [0; 64];
+    key[..BYTES].copy_from_slice(secret);
+    let mut code = Hmac::<Sha256>::new(&key.into());
+    parts.iter().for_each(|part| code.update(part));
+    code.finalize().into_bytes().into()
 }
 
 /// Whether two proofs are the same, in a time that does not depend on where they differ.
 pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
-    let differing = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
-    one.len() == other.len() && std::hint::black_box(differing) == 0
+    one.ct_eq(other).into()
 }
 
 #[cfg(test)]
