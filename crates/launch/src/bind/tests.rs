@@ -1,0 +1,176 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::identity::{LOCAL_RANK, LOCAL_SIZE, detect};
+
+fn rank(rank: usize, size: usize) -> Task {
+    Task::of_own(rank, size)
+}
+
+/// The rank that an environment of these variables, `A=1 B=2`, makes.
+fn task(variables: &str) -> Task {
+    let look = |name: &str| {
+        let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+    };
+    detect(&look).unwrap().unwrap()
+}
+
+/// A rank of two hosts with four each, dealt out in turn.
+fn cyclic(host: usize, local: usize) -> Task {
+    task(&format!(
+        "SLURM_STEP_ID=0 SLURM_PROCID={} SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID={local} \
+         SLURM_NODEID={host} SLURM_STEP_TASKS_PER_NODE=4(x2)",
+        2 * local + host
+    ))
+}
+
+fn node_of(choice: &str, task: &Task) -> Result<String, BindError> {
+    let (choice, present) = (choice.parse()?, "0-7".parse().unwrap());
+    let binding = Binding::of(&choice, PolicyKind::Bind, Some(task), &present)?;
+    Ok(binding.policy.nodes().to_string())
+}
+
+fn nodes_of(choice: &str, present: &str, ranks: usize) -> Result<Vec<String>, BindError> {
+    let (choice, present) = (choice.parse()?, present.parse().unwrap());
+    (0..ranks)
+        .map(|number| {
+            let task = rank(number, ranks);
+            Binding::of(&choice, PolicyKind::Bind, Some(&task), &present)
+                .map(|binding| binding.policy.nodes().to_string())
+        })
+        .collect()
+}
+
+#[test]
+fn one_node_is_for_all_ranks_a_list_for_each_in_order() {
+    assert_eq!(nodes_of("3", "0-3", 2).unwrap(), ["3", "3"]);
+    assert_eq!(nodes_of("2,0,2,1", "0-3", 4).unwrap(), ["2", "0", "2", "1"]);
+    assert_eq!(nodes_of("0-3", "0-3", 4).unwrap(), ["0", "1", "2", "3"]);
+}
+
+#[test]
+fn auto_goes_round_the_nodes_that_there_are_also_with_gaps() {
+    for all in ["auto", "all"] {
+        assert_eq!(nodes_of(all, "0,8,252", 5).unwrap(), ["0", "8", "252", "0", "8"]);
+    }
+    assert_eq!(nodes_of("!8", "0,8,252", 3).unwrap(), ["0", "252", "0"]);
+    let none = nodes_of("!0-252", "0,8,252", 3).unwrap_err();
+    assert_eq!(none, BindError::NoneLeft { present: "0,8,252".parse().unwrap() });
+}
+
+#[test]
+fn a_list_of_another_length_than_the_ranks_is_refused() {
+    let error = nodes_of("0,1,2", "0-3", 4).unwrap_err();
+    assert!(error.to_string().contains("3 nodes for 4 ranks"), "{error}");
+    let choice = "0,1".parse().unwrap();
+    let present = "0-3".parse().unwrap();
+    let error = Binding::of(&choice, PolicyKind::Bind, None, &present).unwrap_err();
+    assert!(error.to_string().contains("no launcher says which rank"), "{error}");
+}
+
+#[test]
+fn nodes_in_turn_go_by_the_local_rank_however_ranks_are_distributed() {
+    for host in 0..2 {
+        for local in 0..4 {
+            let task = cyclic(host, local);
+            assert_eq!(node_of("0-3", &task).unwrap(), local.to_string());
+            assert_eq!(node_of("auto", &task).unwrap(), local.to_string());
+        }
+    }
+}
+
+#[test]
+fn a_list_for_all_ranks_goes_by_rank_and_one_for_a_host_by_local_rank() {
+    let task = cyclic(1, 2);
+    assert_eq!(node_of("0,1,2,3,4,5,6,7", &task).unwrap(), "5");
+    assert_eq!(node_of("4,5,6,7", &task).unwrap(), "6");
+    let error = node_of("0,1", &task).unwrap_err().to_string();
+    assert!(error.contains("4 ranks on this host and 8 ranks in all"), "{error}");
+}
+
+#[test]
+fn a_rank_that_cannot_tell_its_place_on_the_host_is_refused_and_may_be_given_it() {
+    let unknown = "PMIX_RANK=3 PMIX_NAMESPACE=prterun-a@1";
+    for choice in ["auto", "0,1"] {
+        let error = node_of(choice, &task(unknown)).unwrap_err().to_string();
+        assert!(error.contains("rank 3") && error.contains(LOCAL_RANK), "{error}");
+    }
+    assert_eq!(node_of("2", &task(unknown)).unwrap(), "2");
+    let given = task(&format!("{unknown} NUMALAB_LOCAL_RANK=1"));
+    assert_eq!(node_of("auto", &given).unwrap(), "1");
+    let error = node_of("0,1", &given).unwrap_err().to_string();
+    assert!(error.contains(LOCAL_SIZE), "{error}");
+    let given = task(&format!("{unknown} NUMALAB_LOCAL_RANK=1 NUMALAB_LOCAL_RANKS=2"));
+    assert_eq!(node_of("4,5", &given).unwrap(), "5");
+}
+
+#[test]
+fn a_node_whose_memory_is_forbidden_is_told_from_one_that_is_not_there() {
+    let node = |id| numalab_topology::Node {
+        id: NodeId(id),
+        online: true,
+        memory_bytes: 1 << 30,
+        ..Default::default()
+    };
+    let machine = Machine { nodes: vec![node(0), node(1)], ..Machine::default() };
+    let refused = |choice: &str| {
+        let (choice, present) = (choice.parse().unwrap(), "1".parse().unwrap());
+        let error = Binding::of(&choice, PolicyKind::Bind, None, &present).unwrap_err();
+        error.with_memory_of(&machine).to_string()
+    };
+    assert!(refused("0").contains("memory of node 0: its cpuset.mems allows 1"));
+    assert!(refused("7").contains("node 7 does not exist here"));
+}
+
+#[test]
+fn a_node_that_is_not_there_is_named_with_those_that_are() {
+    let error = nodes_of("1", "0,8", 1).unwrap_err().to_string();
+    assert!(error.contains("node 1") && error.contains("0,8"), "{error}");
+}
+
+#[test]
+fn without_a_choice_it_is_node_0_and_its_lines_are_the_suites() {
+    let present = "0-1".parse().unwrap();
+    let binding = Binding::of(&NodeChoice::Unsaid, PolicyKind::Bind, None, &present).unwrap();
+    let command = ["./numa_bench".to_owned(), "--size=512".to_owned()];
+    assert_eq!(
+        binding.lines(&command),
+        "[Rank 0] Binding to NUMA domain 0\n\
+         [Rank 0] Executing ./numa_bench --size=512, equivalent to: numactl --membind=0 ./numa_bench --size=512\n"
+    );
+}
+
+#[test]
+fn spreading_policies_take_all_named_nodes_whatever_the_rank() {
+    let (choice, present) = ("0,2".parse().unwrap(), "0-3".parse().unwrap());
+    let of = |kind| Binding::of(&choice, kind, Some(&rank(5, 8)), &present).unwrap().policy;
+    let nodes: NodeSet = "0,2".parse().unwrap();
+    assert_eq!(of(PolicyKind::Interleave), MemoryPolicy::Interleave(nodes.clone()));
+    assert_eq!(of(PolicyKind::Weighted), MemoryPolicy::WeightedInterleave(nodes));
+}
+
+#[test]
+fn several_nodes_are_preferred_together_without_a_launcher_or_where_asked_for() {
+    let (choice, present) = ("0,2".parse().unwrap(), "0-3".parse().unwrap());
+    let of =
+        |kind, task: Option<Task>| Binding::of(&choice, kind, task.as_ref(), &present).unwrap();
+    let many = MemoryPolicy::PreferredMany("0,2".parse().unwrap());
+    let alone = of(PolicyKind::Preferred, None);
+    assert_eq!(alone.policy, many);
+    assert!(alone.lines(&[]).contains("numactl --preferred-many=0,2"), "{}", alone.lines(&[]));
+    assert_eq!(of(PolicyKind::PreferredMany, Some(rank(5, 8))).policy, many);
+    let of_rank = of(PolicyKind::Preferred, Some(rank(1, 2))).policy;
+    assert_eq!(of_rank, MemoryPolicy::Preferred(NodeId(2)));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_choice_or_an_error_that_quotes_it(text in "[0-9a-z,:!-]{0,12}") {
+        match text.parse::<NodeChoice>() {
+            Ok(NodeChoice::List(nodes)) => prop_assert!(!nodes.is_empty()),
+            Ok(_) => prop_assert!(text == "auto" || text == "all" || text.starts_with('!')),
+            Err(error) => prop_assert!(error.to_string().contains(&text)),
+        }
+    }
+}
