@@ -221,7 +221,7 @@ impl From<LaunchError> for Failure {
 impl From<DirectoryError> for Failure {
     fn from(error: DirectoryError) -> Self {
         let code = match error {
-            DirectoryError::Write { .. } => Code::Failed,
+            DirectoryError::Write { .. } | DirectoryError::InUse(_) => Code::Failed,
             DirectoryError::Exists { .. } | DirectoryError::NoRun { .. } => Code::BadInput,
         };
         Self::new(code, error)

@@ -294,7 +294,7 @@ fn a_study_goes_on_only_in_its_environment_with_its_own_question_and_alone() {
     let results = place.results();
     let directory = results.to_str().expect("UTF-8");
     let (_, err) = place.ends(&["study", "resume", directory], 1);
-    assert!(err.contains("another numalab is running"), "{err}");
+    assert!(err.contains("another numalab (process"), "{err}");
     running.kill().expect("killed");
     running.wait().expect("it ended");
 

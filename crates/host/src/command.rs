@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
     setsid,
@@ -132,10 +133,28 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
 /// Lets the kernel kill the command when the thread that starts it ends, however it ends
 /// (prctl(2), `PR_SET_PDEATHSIG`).
 pub fn die_with_parent(command: &mut Command) {
-    // SAFETY: between fork and exec the closure makes one system call and returns its
+    end_with_parent(command, Signal::KILL);
+}
+
+/// Lets the kernel send SIGTERM to the command when the thread that starts it ends: a launcher
+/// such as `mpirun` or `srun` passes it on to its ranks, which a SIGKILL would leave behind.
+pub fn terminate_with_parent(command: &mut Command) {
+    end_with_parent(command, Signal::TERM);
+}
+
+fn end_with_parent(command: &mut Command, signal: Signal) {
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec the closure makes two system calls and returns their
     // result: it allocates nothing and takes no lock.
     unsafe {
-        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        command.pre_exec(move || {
+            set_parent_process_death_signal(Some(signal))?;
+            // A parent that ended before the call sends no signal.
+            match rustix::process::getppid() {
+                Some(now) if now == parent => Ok(()),
+                _ => Err(Errno::SRCH.into()),
+            }
+        });
     }
 }
 
@@ -245,7 +264,7 @@ fn follow(
         let mut polled = pipes.polled();
         polled.push(PollFd::new(&pidfd, PollFlags::IN));
         match poll(&mut polled, Some(&step)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         if polled.last().is_some_and(|pidfd| !pidfd.revents().is_empty()) {
@@ -287,7 +306,7 @@ fn wait_for_end(child: &Child) {
         let tv_sec = i64::try_from(rest.as_secs()).unwrap_or_default();
         let step = Timespec { tv_sec, tv_nsec: i64::from(rest.subsec_nanos()) };
         match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&step)) {
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             _ => return,
         }
     }

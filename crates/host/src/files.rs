@@ -22,6 +22,9 @@ pub struct FileError {
 
 const READ: &str = "read it";
 
+/// What the names of drafts begin with.
+const DRAFT: &str = ".draft-";
+
 impl FileError {
     /// That this was tried with this file.
     pub fn at(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
@@ -66,13 +69,19 @@ pub fn create_unique_directory(parent: &Path, name: &str) -> io::Result<PathBuf>
     }
 }
 
-/// Appends `text` and waits until it is on disk.
+/// Appends `text` and waits until it is on disk. A part that was written before an error is cut
+/// off again, so that the next text does not follow half a line.
 ///
 /// # Errors
 /// That of the system.
 pub fn append_synced(file: &mut File, text: &str) -> io::Result<()> {
-    file.write_all(text.as_bytes())?;
-    file.sync_data()
+    let before = file.metadata()?.len();
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+    if written.is_err() {
+        // On a full disk a file can still become shorter.
+        let _ = file.set_len(before);
+    }
+    written
 }
 
 /// Replaces the file in one step, so that a crash leaves the old one or the new one. Others may
@@ -86,7 +95,7 @@ pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     // As any other file; the umask takes its part.
     let readable = fs::Permissions::from_mode(0o666);
     let mut draft = tempfile::Builder::new()
-        .prefix(&format!(".{name}."))
+        .prefix(&format!("{DRAFT}{name}."))
         .permissions(readable)
         .tempfile_in(directory.unwrap_or(Path::new(".")))?;
     draft.write_all(text.as_bytes())?;
@@ -95,17 +104,35 @@ pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts a last line without its end, which a crash leaves behind.
+/// Removes the drafts that [`write_atomically`] left in a directory when its process was killed.
+pub(crate) fn remove_drafts(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes()) {
+            // A draft that stays harms nothing.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Returns the text without a last line that has no end, which a crash leaves behind.
+#[must_use]
+pub fn whole_lines(text: &str) -> &str {
+    text.rfind('\n').map_or("", |end| &text[..=end])
+}
+
+/// Cuts a file to its first `bytes`; one that is not longer stays as it is.
 ///
 /// # Errors
-/// That of the system.
-pub fn drop_cut_line(path: &Path) -> io::Result<()> {
-    let bytes = fs::read(path)?;
-    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    if whole == bytes.len() {
-        return Ok(());
-    }
-    OpenOptions::new().write(true).open(path)?.set_len(whole as u64)
+/// [`FileError`] if it cannot be written.
+pub fn cut_to(path: &Path, bytes: usize) -> Result<(), FileError> {
+    let cut = || {
+        let file = OpenOptions::new().write(true).open(path)?;
+        if file.metadata()?.len() > bytes as u64 {
+            file.set_len(bytes as u64)?;
+        }
+        Ok(())
+    };
+    cut().map_err(FileError::at(path, "cut its last lines"))
 }
 
 #[cfg(test)]
@@ -122,14 +149,23 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_line_is_dropped_and_whole_ones_stay() {
+    fn a_line_without_its_end_is_not_whole() {
+        for (text, whole) in [("a\nb\nc", "a\nb\n"), ("a\n", "a\n"), ("a", ""), ("", "")] {
+            assert_eq!(whole_lines(text), whole);
+        }
+    }
+
+    #[test]
+    fn a_file_is_cut_and_never_made_longer() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
-        for (text, left) in [("a\nb\nc", "a\nb\n"), ("a\n", "a\n"), ("a", ""), ("", "")] {
-            fs::write(&path, text).unwrap();
-            drop_cut_line(&path).unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), left);
+        fs::write(&path, "a\nb").unwrap();
+        for bytes in [5, 2, 3] {
+            cut_to(&path, bytes).unwrap();
         }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a\n");
+        let error = cut_to(directory.path(), 1).unwrap_err();
+        assert!(error.to_string().contains("could not cut its last lines"), "{error}");
     }
 
     #[test]

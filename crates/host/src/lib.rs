@@ -6,6 +6,7 @@ pub mod bounded;
 mod cgroup;
 mod clock;
 mod command;
+mod directory_lock;
 mod disturbance;
 mod emulator;
 mod environment;
@@ -45,8 +46,9 @@ pub use allowed::allowed_now;
 pub use clock::{UtcTime, cpu_ns_of, monotonic_ns, monotonic_raw_ns};
 pub use command::{
     CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,
-    run_command, run_with_input, spawn_held, tool,
+    run_command, run_with_input, spawn_held, terminate_with_parent, tool,
 };
+pub use directory_lock::{DirectoryLock, DirectoryLockError, lock_within};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
 pub use emulator::emulator_counters;
 pub use environment::read_environment;
@@ -63,7 +65,7 @@ pub use page_nodes::{PageNodesError, page_nodes};
 pub use process_policy::{MemoryPolicy, PolicyError, process_policy, set_process_policy};
 pub use proof::{Proof, ProofError, prove, prove_span, prove_within};
 pub use root::Root;
-pub use shared_words::SharedWords;
+pub use shared_words::{SharedWords, remove_abandoned};
 pub use signals::{Interrupt, SignalError, end_gently};
 pub use source_lines::{SourceLines, SourcePlace};
 pub use stderr::{note, print_error, visible};

@@ -26,7 +26,7 @@ unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
     /// Opens or makes the file, which only its owner may read, and maps `words` of it. All
-    /// who share it must ask for the same number. A file that another user made, or that others
+    /// who share it must ask for the same number, and hold a shared flock(2) on it. A file that another user made, or that others
     /// may open, is refused, as is a symbolic link.
     ///
     /// # Errors
@@ -71,17 +71,41 @@ fn create_or_open(path: &Path) -> io::Result<File> {
     for _ in 0..16 {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600).custom_flags(flags);
-        match options.clone().create_new(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made,
-        }
-        match options.open(path) {
-            Ok(file) => return check_owner(&file.metadata()?).map(|()| file),
+        let file = match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
+            made => made,
+        };
+        match file {
+            Ok(file) => {
+                check_owner(&file.metadata()?)?;
+                file.lock_shared()?;
+                // `remove_abandoned` may have been faster than the lock.
+                if file.metadata()?.nlink() > 0 {
+                    return Ok(file);
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
             Err(error) => return Err(error),
         }
     }
     Err(last)
+}
+
+/// Removes this user's files in `directory` that begin with `prefix` and that no process shares
+/// any more: a process that was killed could not.
+pub fn remove_abandoned(directory: &Path, prefix: &str) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        if !entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
+            continue;
+        }
+        let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(entry.path());
+        let Ok(file) = opened else { continue };
+        let is_own = file.metadata().is_ok_and(|found| check_owner(&found).is_ok());
+        if is_own && file.try_lock().is_ok() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Refuses what another user made or may open: its words could be changed or cut off.
@@ -123,6 +147,22 @@ mod tests {
         assert_eq!(other.words()[999].load(Ordering::Acquire), 0);
         one.words()[999].store(7, Ordering::Release);
         assert_eq!(other.words()[999].load(Ordering::Acquire), 7);
+    }
+
+    #[test]
+    fn a_file_that_no_process_shares_is_removed_and_one_in_use_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let [used, left, other] =
+            ["words-1", "words-2", "other"].map(|name| directory.path().join(name));
+        let words = SharedWords::open(&used, 8).unwrap();
+        for path in [&left, &other] {
+            drop(SharedWords::open(path, 8).unwrap());
+        }
+        remove_abandoned(directory.path(), "words-");
+        assert_eq!([&used, &left, &other].map(|path| path.exists()), [true, false, true]);
+        drop(words);
+        remove_abandoned(directory.path(), "words-");
+        assert!(!used.exists());
     }
 
     #[test]

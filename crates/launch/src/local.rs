@@ -4,7 +4,7 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use numalab_host::{Interrupt, note};
+use numalab_host::{Interrupt, die_with_parent, note};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::identity::{RANK, SIZE};
@@ -37,13 +37,14 @@ pub fn run(ranks: usize, words: &[String], interrupt: &Interrupt) -> Result<u8, 
     let meeting = format!("local-{}-{time}", std::process::id());
     let mut children: Vec<(usize, Child)> = Vec::new();
     for rank in 0..ranks {
-        let started = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .env(RANK, rank.to_string())
             .env(SIZE, ranks.to_string())
-            .env(MEETING, &meeting)
-            .spawn();
-        match started {
+            .env(MEETING, &meeting);
+        die_with_parent(&mut command);
+        match command.spawn() {
             Ok(child) => children.push((rank, child)),
             Err(error) => {
                 end(&mut children);

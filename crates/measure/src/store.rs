@@ -5,11 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_host::files::{
-    FileError, append_synced, create_unique_directory, drop_cut_line, read_text, write_atomically,
+    FileError, append_synced, create_unique_directory, cut_to, read_text, write_atomically,
 };
-use numalab_host::{ErrorClass, UtcTime};
+use numalab_host::{DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
 use numalab_record::{
-    CSV_HEADER, Document, DocumentError, Finished, Kind, KindError, Run, Sample, file, write_sample,
+    CSV_HEADER, CellLine, Document, DocumentError, Finished, Kind, KindError, Run, Sample,
+    SampleLines, complete_part, file, write_sample,
 };
 
 /// Why results could not be kept or read.
@@ -18,6 +19,9 @@ pub enum StoreError {
     /// A file or directory could not be read or written.
     #[error("{0}{advice}", advice = advice(&.0.source))]
     Io(#[from] FileError),
+    /// Another process is filling the directory.
+    #[error(transparent)]
+    InUse(#[from] DirectoryLockError),
     /// The directory holds no readable results.
     #[error("{path}: {source}")]
     Unreadable {
@@ -60,6 +64,7 @@ impl StoreError {
                 ErrorClass::BadInput
             }
             Self::Io(error) => error.class(),
+            Self::InUse(error) => error.class(),
             Self::Json(_) => ErrorClass::Failed,
         }
     }
@@ -75,12 +80,15 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// A result directory that is being filled.
+/// A result directory that is being filled, by this process alone.
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
     cells: File,
     samples: File,
+    /// Lines of `samples.csv` without its header.
+    written: usize,
+    _lock: DirectoryLock,
 }
 
 impl Store {
@@ -92,22 +100,32 @@ impl Store {
         fs::create_dir_all(parent).map_err(FileError::at(parent, "create it"))?;
         let directory = create_unique_directory(parent, &directory_name(run))
             .map_err(FileError::at(parent, "create a directory in it"))?;
-        let store = Self::open(directory, CSV_HEADER)?;
+        let lock = DirectoryLock::acquire(&directory)?;
+        let mut store = Self::open(directory, lock, 0)?;
+        append_synced(&mut store.samples, &format!("{CSV_HEADER}\n"))
+            .map_err(FileError::at(&store.directory.join(file::SAMPLES), "write its header"))?;
         store.write_run(run)?;
         Ok(store)
     }
 
-    /// Opens the directory of an interrupted run with what it holds so far.
+    /// Opens the directory of an interrupted run with what it holds so far. What belongs to no
+    /// finished cell is cut off: a line without its end, and the samples of a cell that was
+    /// being measured.
     ///
     /// # Errors
-    /// [`StoreError`] if the directory cannot be read or written, or holds no run.
+    /// [`StoreError`] if the directory cannot be read or written, holds no run, or is in use.
     pub fn resume(directory: &Path) -> Result<(Self, Document), StoreError> {
+        // Read first, so that a directory of anything else is left as it is.
+        read(directory)?;
+        let lock = DirectoryLock::acquire(directory)?;
+        let [cells_path, samples_path] =
+            [file::CELLS, file::SAMPLES].map(|name| directory.join(name));
+        let (cells, samples) = (read_text(&cells_path)?, read_text(&samples_path)?);
+        let complete = complete_part(&cells, &samples).map_err(unreadable(directory))?;
+        cut_to(&cells_path, complete.cells_bytes)?;
+        cut_to(&samples_path, complete.samples_bytes)?;
         let document = read(directory)?;
-        for file in [file::CELLS, file::SAMPLES] {
-            let path = directory.join(file);
-            drop_cut_line(&path).map_err(FileError::at(&path, "cut its last line"))?;
-        }
-        Ok((Self::open(directory.to_owned(), "")?, document))
+        Ok((Self::open(directory.to_owned(), lock, complete.samples)?, document))
     }
 
     /// Where the results are.
@@ -127,7 +145,7 @@ impl Store {
         Ok(write_atomically(&path, &text).map_err(FileError::at(&path, "write it"))?)
     }
 
-    /// Appends one finished cell and its samples, and waits until they are on disk.
+    /// Appends the samples of a finished cell, then the cell, and waits until they are on disk.
     ///
     /// # Errors
     /// [`StoreError::Io`] if they cannot be written; what was there before is kept.
@@ -138,9 +156,12 @@ impl Store {
         }
         append_synced(&mut self.samples, &text)
             .map_err(FileError::at(&self.directory.join(file::SAMPLES), "append samples"))?;
-        let line = format!("{}\n", serde_json::to_string(finished)?);
+        let part = SampleLines { first: self.written, count: samples.len() };
+        let line = CellLine { finished: finished.clone(), samples: Some(part) };
+        let line = format!("{}\n", serde_json::to_string(&line)?);
         append_synced(&mut self.cells, &line)
             .map_err(FileError::at(&self.directory.join(file::CELLS), "append the cell"))?;
+        self.written += samples.len();
         Ok(())
     }
 
@@ -154,19 +175,19 @@ impl Store {
         Ok(path)
     }
 
-    fn open(directory: PathBuf, header: &str) -> Result<Self, StoreError> {
+    fn open(directory: PathBuf, lock: DirectoryLock, written: usize) -> Result<Self, StoreError> {
         let append = |name: &str| {
             let path = directory.join(name);
             let file = OpenOptions::new().create(true).append(true).open(&path);
             file.map_err(FileError::at(&path, "open it"))
         };
-        let (cells, mut samples) = (append(file::CELLS)?, append(file::SAMPLES)?);
-        if !header.is_empty() {
-            append_synced(&mut samples, &format!("{header}\n"))
-                .map_err(FileError::at(&directory.join(file::SAMPLES), "write its header"))?;
-        }
-        Ok(Self { directory, cells, samples })
+        let (cells, samples) = (append(file::CELLS)?, append(file::SAMPLES)?);
+        Ok(Self { directory, cells, samples, written, _lock: lock })
     }
+}
+
+fn unreadable(directory: &Path) -> impl Fn(DocumentError) -> StoreError {
+    |source| StoreError::Unreadable { path: directory.to_owned(), source }
 }
 
 /// Reads a result directory, finished or not.
@@ -174,14 +195,13 @@ impl Store {
 /// # Errors
 /// [`StoreError`] with the file that is missing or damaged.
 pub fn read(directory: &Path) -> Result<Document, StoreError> {
-    let unreadable = |source| StoreError::Unreadable { path: directory.to_owned(), source };
     // The kind first: another one has other files.
     Kind::Run
         .check_directory(|name| directory.join(name).is_file())
         .map_err(|source| StoreError::OtherKind { path: directory.to_owned(), source })?;
     let text = |name: &str| read_text(&directory.join(name));
     Document::from_files(&text(file::RUN)?, &text(file::CELLS)?, &text(file::SAMPLES)?)
-        .map_err(unreadable)
+        .map_err(unreadable(directory))
 }
 
 /// What the directory of a run is called: `measure-20261121-024500-label`.

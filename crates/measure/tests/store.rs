@@ -171,11 +171,12 @@ fn is_resumed(whole: &[u8], cut: usize) -> bool {
 #[test]
 fn cells_that_were_cut_at_any_byte_are_gone_on_with() {
     let kept = Kept::new();
-    let whole = kept.bytes("cells.jsonl");
+    let (whole, samples) = (kept.bytes("cells.jsonl"), kept.bytes("samples.csv"));
     let ends: Vec<usize> =
         (0..whole.len()).filter(|at| whole[*at] == b'\n').map(|at| at + 1).collect();
     for cut in (0..=whole.len()).filter(|cut| is_resumed(&whole, *cut)) {
         kept.write("cells.jsonl", &whole[..cut]);
+        kept.write("samples.csv", &samples);
         let recorder = RunRecorder::resumed(&kept.directory)
             .unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
         let lines = ends.iter().filter(|end| **end <= cut).count();
@@ -183,26 +184,91 @@ fn cells_that_were_cut_at_any_byte_are_gone_on_with() {
         let left = kept.bytes("cells.jsonl");
         let kept_bytes = ends.iter().rev().find(|end| **end <= cut).copied().unwrap_or(0);
         assert_eq!(left, whole[..kept_bytes], "cut at {cut}: the rest of the line is gone");
+        let left = String::from_utf8(kept.bytes("samples.csv")).unwrap();
+        assert_eq!(left.lines().count(), 1 + 2 * lines, "cut at {cut}: two samples a cell");
+    }
+}
+
+/// Not a crash, but a copy that was cut: a cell without all its samples is not finished.
+#[test]
+fn samples_that_were_cut_at_any_byte_leave_the_cells_that_are_whole() {
+    let kept = Kept::new();
+    let (whole, cells) = (kept.bytes("samples.csv"), kept.bytes("cells.jsonl"));
+    let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for cut in header..=whole.len() {
+        kept.write("samples.csv", &whole[..cut]);
+        kept.write("cells.jsonl", &cells);
+        let document =
+            read(&kept.directory).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        let lines = whole[header..cut].iter().filter(|byte| **byte == b'\n').count();
+        for (at, result) in document.cells.iter().enumerate() {
+            let is_whole = lines >= 2 * (at + 1);
+            assert_eq!(result.ended.is_some(), is_whole, "cut at {cut}");
+            assert_eq!(result.samples.len(), if is_whole { 2 } else { 0 }, "cut at {cut}");
+        }
+        if is_resumed(&whole, cut) {
+            let mut recorder = RunRecorder::resumed(&kept.directory).unwrap();
+            assert_eq!(recorder.document(), document, "cut at {cut}");
+            let again = finished(&kept.cells[0], Outcome::Precise);
+            recorder.record(&again, &samples(&kept.cells[0], 1)).unwrap();
+            let read = read(&kept.directory).unwrap();
+            assert_eq!(read.cells[0].samples.len(), 1, "cut at {cut}: the last attempt counts");
+            assert_eq!(read.cells[1..], document.cells[1..], "cut at {cut}");
+        }
     }
 }
 
 #[test]
-fn samples_that_were_cut_at_any_byte_are_whole_lines() {
+fn samples_of_a_cell_that_was_being_measured_belong_to_no_result_and_go() {
     let kept = Kept::new();
-    let whole = kept.bytes("samples.csv");
-    let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    for cut in header..=whole.len() {
-        kept.write("samples.csv", &whole[..cut]);
-        let document =
-            read(&kept.directory).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
-        if is_resumed(&whole, cut) {
-            let resumed = RunRecorder::resumed(&kept.directory).unwrap().document();
-            assert_eq!(resumed, document, "cut at {cut}");
-        }
-        let found: usize = document.cells.iter().map(|of| of.samples.len()).sum();
-        let lines = whole[header..cut].iter().filter(|byte| **byte == b'\n').count();
-        assert_eq!(found, lines, "cut at {cut}");
+    let before = read(&kept.directory).unwrap();
+    let mut text = kept.bytes("samples.csv");
+    let complete = text.len();
+    for sample in samples(&kept.cells[1], 3) {
+        let mut line = String::new();
+        numalab_record::write_sample(&mut line, &sample);
+        text.extend_from_slice(line.as_bytes());
     }
+    kept.write("samples.csv", &text);
+    assert_eq!(read(&kept.directory).unwrap(), before);
+    assert_eq!(RunRecorder::resumed(&kept.directory).unwrap().document(), before);
+    assert_eq!(kept.bytes("samples.csv").len(), complete);
+}
+
+#[test]
+fn results_that_do_not_say_where_cells_end_are_read_and_gone_on_with() {
+    let kept = Kept::new();
+    let before = read(&kept.directory).unwrap();
+    let lines: String = before
+        .cells
+        .iter()
+        .take(2)
+        .map(|result| {
+            let old = finished(&result.cell, result.ended.clone().unwrap());
+            serde_json::to_string(&old).unwrap() + "\n"
+        })
+        .collect();
+    kept.write("cells.jsonl", lines.as_bytes());
+    let document = read(&kept.directory).unwrap();
+    assert_eq!(document.cells[..2], before.cells[..2]);
+    assert_eq!((&document.cells[2].ended, document.cells[2].samples.len()), (&None, 0));
+    let mut recorder = RunRecorder::resumed(&kept.directory).unwrap();
+    let third = finished(&kept.cells[2], Outcome::Precise);
+    recorder.record(&third, &samples(&kept.cells[2], 2)).unwrap();
+    let now = read(&kept.directory).unwrap();
+    assert_eq!(now, recorder.document());
+    assert_eq!(now.cells[2].samples.len(), 2);
+}
+
+#[test]
+fn a_second_process_that_would_fill_the_directory_is_refused() {
+    let kept = Kept::new();
+    let first = RunRecorder::resumed(&kept.directory).unwrap();
+    let error = RunRecorder::resumed(&kept.directory).unwrap_err();
+    assert!(matches!(error, StoreError::InUse(_)), "{error}");
+    assert_eq!(error.class(), ErrorClass::Failed);
+    drop(first);
+    RunRecorder::resumed(&kept.directory).unwrap();
 }
 
 #[test]

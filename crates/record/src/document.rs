@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Cell, CellId, Finished, Outcome};
+use crate::cells_file::{complete_part, last_attempts};
 use crate::csv::{CsvError, parse_samples};
 use crate::kind::{Kind, KindError, file};
 use crate::metric::Metric;
@@ -70,13 +71,17 @@ pub enum DocumentError {
 
 impl Document {
     /// Joins the texts of the three files of a result directory. Last lines
-    /// without an end, as a crash leaves them, are dropped.
+    /// without an end, as a crash leaves them, are dropped, and so are samples of cells that
+    /// are not finished.
     ///
     /// # Errors
     /// [`DocumentError`] names the file, the line and what is wrong.
     pub fn from_files(run: &str, cells: &str, samples: &str) -> Result<Self, DocumentError> {
         let run: Run = Kind::Run.read(run).map_err(DocumentError::Run)?;
-        Ok(Self::join(run, parse_finished(cells)?, parse_samples(samples)?))
+        let complete = complete_part(cells, samples)?;
+        let samples = parse_samples(&samples[..complete.samples_bytes])?;
+        let (finished, samples) = last_attempts(complete.lines, &samples);
+        Ok(Self::join(run, finished, samples))
     }
 
     /// Joins a run with its finished cells and samples; what belongs to no
@@ -105,15 +110,4 @@ impl Document {
         }
         Self { run, cells }
     }
-}
-
-fn parse_finished(text: &str) -> Result<Vec<Finished>, DocumentError> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let lines = whole.split('\n').enumerate().filter(|(_, line)| !line.is_empty());
-    lines
-        .map(|(index, line)| {
-            serde_json::from_str(line)
-                .map_err(|source| DocumentError::Cells { line: index + 1, source })
-        })
-        .collect()
 }

@@ -2,13 +2,14 @@
 //! and every raw sample. Versioned and serialised here; nothing is analysed.
 //!
 //! A run lies in one directory. `run.json` holds a [`Run`], written once before
-//! the first sample; `cells.jsonl` gets a [`Finished`] cell a line, and
-//! `samples.csv` a [`Sample`] a line, both append-only, so that an interrupted
-//! run loses nothing. [`Document`] joins the three for analysis and for JSON.
+//! the first sample; `samples.csv` gets a [`Sample`] a line, and `cells.jsonl` a
+//! [`CellLine`] once a cell's samples are there, both append-only, so that an interrupted
+//! run loses nothing that was finished. [`Document`] joins the three for analysis and for JSON.
 #![forbid(unsafe_code)]
 
 pub mod bisect;
 mod cell;
+mod cells_file;
 mod csv;
 mod document;
 mod experiment;
@@ -34,6 +35,7 @@ pub mod system;
 pub mod tiering;
 
 pub use cell::{Cell, CellId, Finished, Outcome};
+pub use cells_file::{CellLine, CompletePart, SampleLines, complete_part};
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use experiment::*;

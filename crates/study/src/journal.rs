@@ -1,19 +1,15 @@
 //! The result directory of a study: written once, appended to and synced, never overwritten.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use numalab_host::files::{
-    FileError, append_synced, create_unique_directory, drop_cut_line, read_text, write_atomically,
+    FileError, append_synced, create_unique_directory, cut_to, read_text, whole_lines,
+    write_atomically,
 };
-use numalab_host::{ErrorClass, UtcTime};
+use numalab_host::{DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
 use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
 use numalab_record::{Kind, KindError, file};
-
-/// How long a lock is waited for that nobody may have any more.
-const LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
 /// Why a study's results cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -38,11 +34,8 @@ pub enum JournalError {
         source: KindError,
     },
     /// Another numalab is filling the directory.
-    #[error("{path}: another numalab is running this study")]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error(transparent)]
+    InUse(#[from] DirectoryLockError),
     /// An entry cannot be written as JSON.
     #[error("cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -55,7 +48,8 @@ impl JournalError {
         match self {
             Self::Unreadable { .. } | Self::OtherKind { .. } => ErrorClass::BadInput,
             Self::Io(error) => error.class(),
-            Self::InUse { .. } | Self::Json(_) => ErrorClass::Failed,
+            Self::InUse(error) => error.class(),
+            Self::Json(_) => ErrorClass::Failed,
         }
     }
 }
@@ -66,6 +60,7 @@ pub struct Journal {
     directory: PathBuf,
     file: File,
     document: StudyDocument,
+    _lock: DirectoryLock,
 }
 
 impl Journal {
@@ -78,11 +73,13 @@ impl Journal {
         let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
         let directory = create_unique_directory(parent, &format!("{}-{time}", run.name))
             .map_err(FileError::at(parent, "create a directory in it"))?;
+        let lock = DirectoryLock::acquire(&directory)?;
         let path = directory.join(file::STUDY);
         write_atomically(&path, definition).map_err(FileError::at(&path, "write it"))?;
         write_run(&directory, &run)?;
         let file = open(&directory)?;
-        Ok(Self { directory, file, document: StudyDocument { run, journal: Vec::new() } })
+        let document = StudyDocument { run, journal: Vec::new() };
+        Ok(Self { directory, file, document, _lock: lock })
     }
 
     /// Opens the directory of a study to go on with it.
@@ -92,10 +89,11 @@ impl Journal {
     pub fn resume(directory: &Path) -> Result<Self, JournalError> {
         // Read first, so that a directory of anything else is left as it is.
         read(directory)?;
-        let file = open(directory)?;
+        let lock = DirectoryLock::acquire(directory)?;
         let path = directory.join(file::JOURNAL);
-        drop_cut_line(&path).map_err(FileError::at(&path, "cut its last line"))?;
-        Ok(Self { directory: directory.to_owned(), file, document: read(directory)? })
+        cut_to(&path, whole_lines(&read_text(&path)?).len())?;
+        let (file, document) = (open(directory)?, read(directory)?);
+        Ok(Self { directory: directory.to_owned(), file, document, _lock: lock })
     }
 
     /// Where the results are.
@@ -152,30 +150,11 @@ pub fn is_study(directory: &Path) -> bool {
     directory.join(file::JOURNAL).is_file()
 }
 
-/// Opens the journal for appending, and holds it for this process alone.
+/// Opens the journal for appending.
 fn open(directory: &Path) -> Result<File, JournalError> {
     let path = directory.join(file::JOURNAL);
     let file = OpenOptions::new().create(true).append(true).open(&path);
-    let file = file.map_err(FileError::at(&path, "open it"))?;
-    match lock(&file) {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(JournalError::InUse { path: directory.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(FileError::at(&path, "lock it")(source).into()),
-    }
-}
-
-/// A child of a session that was killed has the lock too, until it becomes the program that it
-/// was started for.
-fn lock(file: &File) -> Result<(), TryLockError> {
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
-                thread::sleep(LOCK_PATIENCE / 30);
-            }
-            done => return done,
-        }
-    }
+    Ok(file.map_err(FileError::at(&path, "open it"))?)
 }
 
 fn write_run(directory: &Path, run: &StudyRun) -> Result<(), JournalError> {

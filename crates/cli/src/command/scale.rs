@@ -20,7 +20,8 @@ use crate::output;
 /// Runs, resumes, submits or shows a scaling run.
 pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
     if let Some(directory) = &args.resume {
-        let (directory, manifest) = ResultDirectory::open(directory)?;
+        let open = if args.dry_run { ResultDirectory::open } else { ResultDirectory::resume };
+        let (directory, manifest) = open(directory)?;
         let launcher = args.launcher.map_or(manifest.launcher, Into::into);
         if args.dry_run {
             return show(args, &manifest, launcher, Some(&directory));

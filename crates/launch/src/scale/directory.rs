@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use numalab_host::UtcTime;
-use numalab_host::files::write_atomically;
+use numalab_host::files::{create_unique_directory, write_atomically};
+use numalab_host::{DirectoryLock, DirectoryLockError, UtcTime};
 
 use numalab_record::{Kind, file};
 
@@ -21,6 +21,9 @@ pub enum DirectoryError {
         /// The directory.
         path: PathBuf,
     },
+    /// Another process is filling it.
+    #[error(transparent)]
+    InUse(#[from] DirectoryLockError),
     /// It holds no scaling run.
     #[error("{}: {reason}; expected the directory of a `numalab scale` run", .path.display())]
     NoRun {
@@ -39,16 +42,18 @@ pub enum DirectoryError {
     },
 }
 
-/// A result directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A result directory that this process alone may fill.
+#[derive(Debug)]
 pub struct ResultDirectory {
     path: PathBuf,
     id: String,
+    /// Absent where nothing is to be written.
+    lock: Option<DirectoryLock>,
 }
 
 impl ResultDirectory {
-    /// Makes `parent/job_<id>[_label]` for a SLURM job, else `parent/local_<time>[_label]`,
-    /// with the manifest in it.
+    /// Makes `parent/job_<id>[_label]` for a SLURM job, else `parent/local_<time>[_label]`
+    /// with `-2`, `-3` and so on behind it if that exists, with the manifest in it.
     ///
     /// # Errors
     /// [`DirectoryError::Exists`], [`DirectoryError::Write`].
@@ -60,23 +65,42 @@ impl ResultDirectory {
         let now = UtcTime::now().compact();
         let (kind, id) = job.map_or(("local", now.as_str()), |job| ("job", job));
         let label = manifest.label.as_deref().map(|label| format!("_{label}"));
-        let path = parent.join(format!("{kind}_{id}{}", label.unwrap_or_default()));
-        let failed = |error| DirectoryError::Write { path: path.clone(), error };
+        let name = format!("{kind}_{id}{}", label.unwrap_or_default());
+        let failed = |error| DirectoryError::Write { path: parent.join(&name), error };
         fs::create_dir_all(parent).map_err(failed)?;
-        match fs::create_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(DirectoryError::Exists { path });
+        let path = match job {
+            // A job that was requeued has its results there.
+            Some(_) => {
+                let path = parent.join(&name);
+                match fs::create_dir(&path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        return Err(DirectoryError::Exists { path });
+                    }
+                    made => made.map(|()| path).map_err(failed)?,
+                }
             }
-            made => made.map_err(failed)?,
-        }
+            None => create_unique_directory(parent, &name).map_err(failed)?,
+        };
+        let lock = Some(DirectoryLock::acquire(&path)?);
         let text = serde_json::to_string_pretty(manifest)
             .map_err(|error| failed(io::Error::other(error)))?;
-        let directory = Self { id: id.to_owned(), path: path.clone() };
+        let directory = Self { id: id.to_owned(), path: path.clone(), lock };
         directory.write_whole(file::SCALE, &text)?;
         Ok(directory)
     }
 
-    /// Opens the directory of an earlier run.
+    /// Opens the directory of an earlier run to go on with it.
+    ///
+    /// # Errors
+    /// [`DirectoryError::NoRun`] if it has no manifest, or a damaged one;
+    /// [`DirectoryError::InUse`] while another process is filling it.
+    pub fn resume(path: &Path) -> Result<(Self, Manifest), DirectoryError> {
+        let (mut directory, manifest) = Self::open(path)?;
+        directory.lock = Some(DirectoryLock::acquire(path)?);
+        Ok((directory, manifest))
+    }
+
+    /// Opens the directory of an earlier run to look at it.
     ///
     /// # Errors
     /// [`DirectoryError::NoRun`] if it has no manifest, or a damaged one.
@@ -88,7 +112,7 @@ impl ResultDirectory {
             Kind::Scale.read(&text).map_err(|error| no_run(format!("{} {error}", file::SCALE)))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let id = name.split('_').nth(1).unwrap_or("0").to_owned();
-        Ok((Self { path: path.to_owned(), id }, manifest))
+        Ok((Self { path: path.to_owned(), id, lock: None }, manifest))
     }
 
     /// Where it is.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use numalab_host::Interrupt;
+use numalab_host::{Interrupt, terminate_with_parent};
 use numalab_record::shell::command_line;
 
 use super::banner::step_heading;
@@ -100,15 +100,16 @@ impl Runner<'_> {
         let log = Mutex::new(log);
         let failed = |error| DirectoryError::Write { path: log_path.clone(), error };
         self.say(&log, &step_heading(self.manifest, step, &command)).map_err(failed)?;
-        let mut child = Command::new(&words[0])
+        let mut launcher = Command::new(&words[0]);
+        launcher
             .args(&words[1..])
             .current_dir(self.directory.path())
             .envs(crate::team::new_secret().ok().map(|secret| (crate::team::SECRET, secret)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| RunError::Launch { command, error })?;
+            .stderr(Stdio::piped());
+        terminate_with_parent(&mut launcher);
+        let mut child = launcher.spawn().map_err(|error| RunError::Launch { command, error })?;
         let (status, printed) = self.follow(&mut child, &log).map_err(failed)?;
         if let (Workload::Command(_), true) = (&self.manifest.workload, status.success()) {
             self.directory.write_whole(&format!("{}.out", step.stem), &printed)?;

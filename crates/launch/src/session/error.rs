@@ -74,6 +74,12 @@ pub enum SessionError {
         /// The system's answer.
         error: io::Error,
     },
+    /// Another run is writing the same result.
+    #[error("{}: another run is writing it: wait until that ends, or stop it", .path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another rank failed, and says why itself.
     #[error("rank {rank} failed: {message}")]
     Other {
@@ -104,6 +110,7 @@ impl SessionError {
                 ErrorClass::BadInput
             }
             Self::NotAsMapped { .. }
+            | Self::InUse { .. }
             | Self::Write { .. }
             | Self::Other { .. }
             | Self::Message(_) => ErrorClass::Failed,

@@ -1,14 +1,20 @@
 //! The files that rank 0 leaves beside the suite's CSV.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use numalab_host::files::write_atomically;
+use numalab_host::lock_within;
 use numalab_record::RankRun;
 
 use super::SessionError;
 use crate::suite::{csv_header, csv_row, mapping_check};
+
+/// Time for the ranks of a launcher that was killed to end: `mpirun` and `srun` take seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A CSV that grows row by row under another name, and gets its own when it is complete.
 #[derive(Debug)]
@@ -19,10 +25,15 @@ pub(super) struct PartialCsv {
 }
 
 impl PartialCsv {
+    /// Begins the file anew; rows that an earlier attempt left in it go.
+    ///
+    /// # Errors
+    /// [`SessionError::InUse`] while another run is writing it, [`SessionError::Write`].
     pub fn create(path: &Path, ranks: usize) -> Result<Self, SessionError> {
         let part = with_more(path, ".part");
         let failed = |error| SessionError::Write { path: part.clone(), error };
-        let mut file = File::create(&part).map_err(failed)?;
+        let mut file = owned(&part)?;
+        file.set_len(0).map_err(failed)?;
         file.write_all(csv_header(ranks).as_bytes()).map_err(failed)?;
         Ok(Self { path: path.to_owned(), part, file })
     }
@@ -53,6 +64,27 @@ impl PartialCsv {
         named.map_err(|error| SessionError::Write { path: self.path.clone(), error })?;
         forget_failures(&self.path);
         Ok(())
+    }
+}
+
+/// Opens a file for appending, for this process alone.
+fn owned(path: &Path) -> Result<File, SessionError> {
+    let failed = |error| SessionError::Write { path: path.to_owned(), error };
+    loop {
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        let file = opened.map_err(failed)?;
+        match lock_within(&file, path, PATIENCE) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(SessionError::InUse { path: path.to_owned() });
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        // Its owner may have finished it meanwhile, and given it its name.
+        let inode = file.metadata().map_err(failed)?.ino();
+        if fs::metadata(path).is_ok_and(|there| there.ino() == inode) {
+            return Ok(file);
+        }
     }
 }
 
@@ -109,6 +141,21 @@ mod tests {
         let text = fs::read_to_string(directory.path().join("a_1,2MB.csv.part")).unwrap();
         assert_eq!(text, "size (MB),0,1\n1,11.53,2.00\n");
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn rows_of_an_attempt_that_was_killed_go_and_a_running_one_keeps_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, part) = (directory.path().join("a.csv"), directory.path().join("a.csv.part"));
+        fs::write(&part, "size (MB),0\n1,11.53\n2,12.").unwrap();
+        let mut csv = PartialCsv::create(&path, 1).unwrap();
+        csv.row(1 << 20, &[7.0]).unwrap();
+        assert_eq!(fs::read_to_string(&part).unwrap(), "size (MB),0\n1,7.00\n");
+        let other = File::open(&part).unwrap();
+        assert!(matches!(
+            lock_within(&other, &part, Duration::ZERO),
+            Err(TryLockError::WouldBlock)
+        ));
     }
 
     #[test]

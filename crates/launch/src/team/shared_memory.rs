@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use numalab_host::SharedWords;
+use numalab_host::{SharedWords, remove_abandoned};
 
 use super::TeamError;
 
@@ -34,6 +34,15 @@ pub(super) struct SharedMemoryEndpoint {
     pub local_size: usize,
 }
 
+/// Removes what earlier starts of this user's ranks left when they were killed before all had
+/// come: the names differ only in what follows the last `-`.
+fn remove_abandoned_starts(path: &Path) {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if let (Some(directory), Some((prefix, _))) = (path.parent(), name.rsplit_once('-')) {
+        remove_abandoned(directory, &format!("{prefix}-"));
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct SharedMemoryTransport {
     words: SharedWords,
@@ -51,6 +60,9 @@ impl SharedMemoryTransport {
         limit: Duration,
     ) -> Result<Self, TeamError> {
         let &SharedMemoryEndpoint { ref path, local_rank, local_size } = place;
+        if local_rank == 0 {
+            remove_abandoned_starts(path);
+        }
         let words = SharedWords::open(path, HEAD + local_size * SLOT).map_err(|error| {
             TeamError::Place { place: path.display().to_string(), reason: error.to_string() }
         })?;

@@ -41,7 +41,7 @@ fn a_directory_is_named_by_the_study_and_its_time_and_holds_question_run_and_jou
     let mut names: Vec<_> =
         fs::read_dir(&path).unwrap().map(|file| file.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["journal.jsonl", "run.json", "study.toml"]);
+    assert_eq!(names, [".lock", "journal.jsonl", "run.json", "study.toml"]);
     assert_eq!(fs::read_to_string(path.join("study.toml")).unwrap(), STUDY);
     assert!(is_study(&path));
     assert!(!is_study(path.parent().unwrap()));

@@ -1,3 +1,5 @@
+use numalab_host::DirectoryLockError;
+
 use super::*;
 
 fn failed(doing: &str) -> BackendError {
@@ -35,10 +37,10 @@ fn the_class_is_of_the_cause_unless_something_is_left_changed() {
     let cause = Some(Box::new(SessionError::Backend(lacking())));
     let left = SessionError::NotRestored { restore: lacking(), cause };
     assert_eq!(left.class(), ErrorClass::Failed);
-    let in_use = JournalError::InUse { path: "/r".into() };
-    let error = SessionError::from(in_use);
+    let in_use = DirectoryLockError::InUse { path: "/r".into(), process: Some(7) };
+    let error = SessionError::from(JournalError::from(in_use));
     assert_eq!(error.class(), ErrorClass::Failed);
-    assert_eq!(error.to_string(), "/r: another numalab is running this study");
+    assert!(error.to_string().starts_with("/r: another numalab (process 7) is"), "{error}");
 }
 
 #[test]

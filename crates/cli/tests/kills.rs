@@ -1,0 +1,300 @@
+//! Result directories under kill -9 and under company: nothing lost, nothing twice, nothing
+//! damaged, nothing falsely complete.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Kills for each command; 200 with `NUMALAB_LONG=1`.
+fn kills() -> u64 {
+    let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
+    if long { 200 } else { 12 }
+}
+
+/// A command that fills a directory, and how to see that the directory is right.
+struct Subject {
+    begin: &'static [&'static str],
+    resume: &'static [&'static str],
+    /// Time from the start to the end of a run that nobody kills.
+    takes: Duration,
+    check: fn(&Path),
+}
+
+const SCALE: Subject = Subject {
+    begin: &[
+        "scale",
+        "--arch=arch",
+        "--sequential=0",
+        "--launcher=local",
+        "--memory-sizes=1,2",
+        "-q",
+        "-o",
+        "results",
+    ],
+    resume: &["scale", "-q", "--resume"],
+    takes: Duration::from_millis(400),
+    check: check_scale,
+};
+
+const MEASURE: Subject = Subject {
+    begin: &["measure", "--quick", "--cpus=0", "--pages=4k", "--budget=3s", "-q", "-o", "results"],
+    resume: &["measure", "-q", "--resume"],
+    takes: Duration::from_millis(3500),
+    check: check_measure,
+};
+
+const STUDY: Subject = Subject {
+    begin: &["study", "run", "s.toml", "-q"],
+    resume: &["study", "resume", "-q"],
+    takes: Duration::from_millis(600),
+    check: check_study,
+};
+
+const ARCHITECTURE: &str = "SYSTEM_NAME=\"ONE\"\nPARTITION=\"P\"\nCCDS_PER_NUMA=1\n\
+                            NUMA node0 CPU(s): 0,1\n";
+
+const QUESTION: &str = "name = \"s\"\nquestion = \"Is 12 more than 10?\"\n[rules]\nblocks = 3\n\
+    seed = 3\nrepeats = 1\n[[factor]]\nname = \"v\"\nlevels = [10, 12]\n[[workload]]\n\
+    name = \"w\"\ncommand = [\"sh\", \"-c\", 'sleep 0.02; echo t = {v}']\ntimeout-s = 60\n\
+    [[workload.metric]]\nname = \"t\"\nunit = \"s\"\nbetter = \"lower\"\npattern = \"t = {t}\"\n";
+
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("arch"), ARCHITECTURE).expect("written");
+        fs::write(directory.path().join("s.toml"), QUESTION).expect("written");
+        Self { directory }
+    }
+
+    fn start(&self, words: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+        command.args(words).current_dir(self.directory.path()).stdin(Stdio::null());
+        for name in ["SLURM_JOB_ID", "SLURM_CONF"] {
+            command.env_remove(name);
+        }
+        let quiet = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        quiet.spawn().expect("numalab starts")
+    }
+
+    /// The directory of results that hold something to resume.
+    fn results(&self, subject: &Subject) -> Option<PathBuf> {
+        let first = if subject.begin[0] == "scale" { "scale.json" } else { "run.json" };
+        let mut found = fs::read_dir(self.directory.path().join("results")).ok()?.flatten();
+        found.find(|entry| entry.path().join(first).is_file()).map(|entry| entry.path())
+    }
+
+    /// Starts to resume a run.
+    fn resume(&self, subject: &Subject, results: &Path) -> Child {
+        let mut words = subject.resume.to_vec();
+        words.push(results.to_str().expect("UTF-8"));
+        self.start(&words)
+    }
+
+    /// No process works in a directory any more, soon after its launcher was killed.
+    fn is_left(&self) {
+        let begun = Instant::now();
+        while let Some(process) = process_in(self.directory.path()) {
+            let late = begun.elapsed() > Duration::from_secs(20);
+            assert!(!late, "process {process} outlives its launcher");
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn process_in(directory: &Path) -> Option<String> {
+    let inside = |entry: &fs::DirEntry| {
+        fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+    };
+    let mut processes = fs::read_dir("/proc").expect("processes").flatten();
+    processes.find(inside).map(|entry| entry.file_name().to_string_lossy().into_owned())
+}
+
+/// Moments spread evenly over a run, in an order without a pattern.
+fn moment(kill: u64, within: Duration) -> Duration {
+    let spread = (kill * 61) % 101;
+    within.mul_f64(f64::from(u8::try_from(spread).expect("small")) / 100.0)
+}
+
+fn kill_after(mut child: Child, time: Duration) -> ExitStatus {
+    sleep(time);
+    // It may have ended before.
+    let _ = child.kill();
+    child.wait().expect("it ended")
+}
+
+fn ends_well(child: Child, what: &str) {
+    let output = child.wait_with_output().expect("it ended");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{what}: {errors}");
+}
+
+/// Kills a new run and each of its resumptions, until one ends by itself; as often as wanted.
+fn is_resumed_after_kills(subject: &Subject) {
+    let (mut killed, mut count) = (0, 0);
+    while killed < kills() {
+        let place = Place::new();
+        let mut kept = BTreeSet::new();
+        for attempt in 0.. {
+            count += 1;
+            let time = moment(count, subject.takes);
+            let results = place.results(subject);
+            let child = match &results {
+                Some(results) => place.resume(subject, results),
+                None => place.start(subject.begin),
+            };
+            let status = kill_after(child, time);
+            killed += u64::from(status.code().is_none());
+            place.is_left();
+            if let Some(results) = place.results(subject) {
+                let now = finished_in(&results);
+                assert!(now.is_superset(&kept), "after kill {killed}: {kept:?} became {now:?}");
+                kept = now;
+            }
+            assert!(status.code().is_none_or(|code| code == 0), "kill {killed}: {status}");
+            if attempt == 6 || status.success() {
+                break;
+            }
+        }
+        let Some(results) = place.results(subject) else { continue };
+        ends_well(place.resume(subject, &results), &format!("after kill {killed}"));
+        (subject.check)(&results);
+        let names = names_in(&results);
+        assert!(!names.iter().any(|name| name.contains("draft")), "after kill {killed}: {names:?}");
+    }
+}
+
+/// Of three that resume a killed run at once each ends well or says that another one runs.
+fn has_one_owner(subject: &Subject) {
+    for round in 0..kills() / 4 {
+        let place = Place::new();
+        kill_after(place.start(subject.begin), moment(round, subject.takes));
+        let Some(results) = place.results(subject) else { continue };
+        let three = [(); 3].map(|()| place.resume(subject, &results));
+        for child in three {
+            let output = child.wait_with_output().expect("it ended");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let refused = errors.contains("another numalab (process ");
+            let code = if refused { 1 } else { 0 };
+            assert_eq!(output.status.code(), Some(code), "{errors}");
+        }
+        ends_well(place.resume(subject, &results), "the last one");
+        (subject.check)(&results);
+    }
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("readable").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// What is finished in a directory: whole lines of its journal, or files.
+fn finished_in(results: &Path) -> BTreeSet<String> {
+    let names = names_in(results);
+    let of_ranks = names.iter().filter(|name| name.ends_with(".csv") && *name != "samples.csv");
+    let read = |name: &str| fs::read_to_string(results.join(name)).unwrap_or_default();
+    let journal = ["cells.jsonl", "journal.jsonl"].map(read).concat();
+    let whole = journal.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(str::to_owned).chain(of_ranks.map(|name| read(name))).collect()
+}
+
+fn lines_of(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).expect("readable");
+    assert!(text.ends_with('\n'), "{}: {text}", path.display());
+    text.lines().map(str::to_owned).collect()
+}
+
+fn json_lines(path: &Path) -> Vec<Value> {
+    let parse = |line: &String| serde_json::from_str(line).expect("a line of JSON");
+    lines_of(path).iter().map(parse).collect()
+}
+
+fn check_scale(results: &Path) {
+    let names = names_in(results);
+    assert!(!names.iter().any(|name| name.ends_with(".part")), "{names:?}");
+    for ranks in [1, 2] {
+        let stem = format!("sequential_domain0_{ranks}ranks_1,2MB");
+        let lines = lines_of(&results.join(format!("{stem}.csv")));
+        let sizes: Vec<&str> = lines.iter().filter_map(|line| line.split(',').next()).collect();
+        assert_eq!(sizes, ["size (MB)", "1", "2"], "{lines:?}");
+        for line in &lines[1..] {
+            let values: Vec<f64> = line.split(',').map(|text| text.parse().expect(line)).collect();
+            assert_eq!(values.len(), 1 + ranks, "{lines:?}");
+        }
+        let json = fs::read_to_string(results.join(format!("{stem}.json"))).expect("JSON too");
+        let json: Value = serde_json::from_str(&json).expect("whole");
+        assert_eq!(json["ranks"].as_array().map(Vec::len), Some(ranks));
+    }
+}
+
+fn check_measure(results: &Path) {
+    let cells = json_lines(&results.join("cells.jsonl"));
+    let done: Vec<&Value> = cells.iter().filter(|cell| cell["outcome"] != "failed").collect();
+    let names: BTreeSet<&str> = done.iter().filter_map(|cell| cell["cell"].as_str()).collect();
+    assert_eq!(names.len(), done.len(), "a cell twice");
+    let run = fs::read_to_string(results.join("run.json")).expect("a run");
+    let run: Value = serde_json::from_str(&run).expect("JSON");
+    let plan = run["plan"].as_array().expect("a plan");
+    // What the time did not suffice for is missing.
+    assert!(plan.len() >= names.len() && !names.is_empty(), "{names:?}");
+    let samples = lines_of(&results.join("samples.csv"));
+    let keys: BTreeSet<Vec<&str>> =
+        samples.iter().map(|line| line.split(',').take(3).collect()).collect();
+    assert_eq!(keys.len(), samples.len(), "a sample twice");
+    let complete: u64 = cells.iter().filter_map(|cell| cell["samples"].as_u64()).sum();
+    assert_eq!(complete, samples.len() as u64 - 1, "samples that belong to no cell");
+}
+
+fn check_study(results: &Path) {
+    let entries = json_lines(&results.join("journal.jsonl"));
+    let samples = entries.iter().filter(|entry| entry["entry"] == "sample");
+    let key = |entry: &Value| {
+        ["block", "treatment", "arm", "workload", "attempt"].map(|name| entry[name].to_string())
+    };
+    let keys: Vec<_> = samples.map(key).collect();
+    assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len(), "a sample twice");
+    // Three blocks, and the first one that is not counted, of two levels and the first again.
+    let cells: BTreeSet<_> =
+        keys.iter().map(|[block, treatment, arm, ..]| (block, treatment, arm)).collect();
+    assert_eq!(cells.len(), 4 * 3, "a sample is missing");
+    assert!(entries.iter().any(|entry| entry["reason"] == "done"), "not said to be done");
+}
+
+#[test]
+fn a_scaling_run_that_is_killed_again_and_again_ends_with_every_row_once() {
+    is_resumed_after_kills(&SCALE);
+}
+
+#[test]
+fn a_measuring_run_that_is_killed_again_and_again_ends_with_every_sample_once() {
+    is_resumed_after_kills(&MEASURE);
+}
+
+#[test]
+fn a_study_that_is_killed_again_and_again_ends_with_every_sample_once() {
+    is_resumed_after_kills(&STUDY);
+}
+
+#[test]
+fn three_that_resume_a_scaling_run_at_once_leave_every_row_once() {
+    has_one_owner(&SCALE);
+}
+
+#[test]
+fn three_that_resume_a_measuring_run_at_once_leave_every_sample_once() {
+    has_one_owner(&MEASURE);
+}
+
+#[test]
+fn three_that_resume_a_study_at_once_leave_every_sample_once() {
+    has_one_owner(&STUDY);
+}

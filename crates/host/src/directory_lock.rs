@@ -1,0 +1,157 @@
+//! One owner for a result directory.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error_class::ErrorClass;
+use crate::files::{FileError, remove_drafts};
+use crate::stderr::note;
+
+/// The lock's file in the directory; it stays when the lock is released.
+const LOCK: &str = ".lock";
+
+/// A child of a process that was killed holds the lock too, until it executes the program that
+/// it was started for.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Why a result directory could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryLockError {
+    /// Another process is writing results to it.
+    #[error(
+        "{path}: another numalab{process} is writing results to it: wait until it ends, or stop it",
+        process = process.map(|process| format!(" (process {process})")).unwrap_or_default()
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner's process, if that could be read.
+        process: Option<u32>,
+    },
+    /// The lock's file could not be written.
+    #[error(transparent)]
+    Io(#[from] FileError),
+}
+
+impl DirectoryLockError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::InUse { .. } => ErrorClass::Failed,
+            Self::Io(error) => error.class(),
+        }
+    }
+}
+
+/// The right of one process to write to a result directory. The kernel takes it back when the
+/// process ends, however it ends.
+#[derive(Debug)]
+pub struct DirectoryLock {
+    _file: File,
+}
+
+impl DirectoryLock {
+    /// Takes the directory for this process, and removes the unfinished drafts of files that an
+    /// earlier owner left. Where the file system has no locks, says so and goes on.
+    ///
+    /// # Errors
+    /// [`DirectoryLockError::InUse`] while another process has the directory,
+    /// [`DirectoryLockError::Io`] if nothing can be written there.
+    pub fn acquire(directory: &Path) -> Result<Self, DirectoryLockError> {
+        let path = directory.join(LOCK);
+        let options =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = options.map_err(FileError::at(&path, "open it"))?;
+        match lock_within(&file, &path, PATIENCE) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let process = owner(&mut file);
+                return Err(DirectoryLockError::InUse { path: directory.to_owned(), process });
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(FileError::at(&path, "lock it")(error).into());
+            }
+        }
+        write_owner(&mut file).map_err(FileError::at(&path, "write the process to it"))?;
+        remove_drafts(directory);
+        Ok(Self { _file: file })
+    }
+}
+
+/// Takes an exclusive flock(2) on the file at `path`, and asks again for up to `patience` while
+/// another process has it. Where the file system has no locks, says so and goes on.
+///
+/// # Errors
+/// [`TryLockError::WouldBlock`] if another process still has it; else that of the system.
+pub fn lock_within(file: &File, path: &Path, patience: Duration) -> Result<(), TryLockError> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::Error(error)) if has_no_locks(&error) => {
+                let path = path.display();
+                note(format_args!("{path}: no locks here ({error}): let only one run write to it"));
+                return Ok(());
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Lustre without `-o flock` answers ENOSYS, NFS without a lock daemon ENOLCK.
+fn has_no_locks(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported || error.raw_os_error() == Some(libc::ENOLCK)
+}
+
+fn owner(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(16).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn write_owner(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.write_all(format!("{}\n", std::process::id()).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::files::write_atomically;
+
+    #[test]
+    fn a_second_owner_is_refused_with_the_first_ones_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = DirectoryLock::acquire(directory.path()).unwrap();
+        let error = DirectoryLock::acquire(directory.path()).unwrap_err();
+        let process = std::process::id();
+        assert!(error.to_string().contains(&format!("(process {process})")), "{error}");
+        drop(first);
+        DirectoryLock::acquire(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn drafts_of_an_earlier_owner_are_removed_and_results_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let names = ["run.json", ".draft-run.json.a1b2c3"];
+        let [result, draft] = names.map(|name| directory.path().join(name));
+        write_atomically(&result, "{}").unwrap();
+        fs::write(&draft, "{").unwrap();
+        let _lock = DirectoryLock::acquire(directory.path()).unwrap();
+        assert!(result.exists() && !draft.exists());
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_an_error() {
+        let error = DirectoryLock::acquire(Path::new("/no/such")).unwrap_err();
+        assert!(error.to_string().contains("/no/such/.lock"), "{error}");
+    }
+}

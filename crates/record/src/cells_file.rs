@@ -1,0 +1,122 @@
+//! `cells.jsonl`: one finished cell a line, which completes its lines of `samples.csv`.
+//!
+//! Samples are on disk before their cell's line, so that a crash can leave samples which no
+//! line completes. They belong to no result, and the next owner of the directory cuts them off.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::{CellId, Finished};
+use crate::document::DocumentError;
+use crate::sample::Sample;
+
+/// A line of `cells.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellLine {
+    /// The cell.
+    #[serde(flatten)]
+    pub finished: Finished,
+    /// The cell's part of `samples.csv`; absent in older results.
+    #[serde(flatten)]
+    pub samples: Option<SampleLines>,
+}
+
+impl CellLine {
+    // Not derived: behind `flatten`, serde reads no number that is a key of a map.
+    fn parse(text: &str) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Part {
+            #[serde(flatten)]
+            samples: Option<SampleLines>,
+        }
+        let Part { samples } = serde_json::from_str(text)?;
+        Ok(Self { finished: serde_json::from_str(text)?, samples })
+    }
+}
+
+/// A part of `samples.csv`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleLines {
+    /// Samples before it, the header not counted.
+    #[serde(rename = "first_sample")]
+    pub first: usize,
+    /// Its samples.
+    #[serde(rename = "samples")]
+    pub count: usize,
+}
+
+impl SampleLines {
+    fn range(self) -> Range<usize> {
+        self.first..self.first.saturating_add(self.count)
+    }
+}
+
+/// The part of `cells.jsonl` and `samples.csv` that is complete.
+#[derive(Debug)]
+pub struct CompletePart {
+    /// The finished cells that have all their samples.
+    pub lines: Vec<CellLine>,
+    /// Bytes of `cells.jsonl` up to the last of them.
+    pub cells_bytes: usize,
+    /// Bytes of `samples.csv` up to its last sample.
+    pub samples_bytes: usize,
+    /// Samples up to there.
+    pub samples: usize,
+}
+
+/// Finds the part of a run that is complete. A crash leaves behind it lines without an end and
+/// samples of a cell that was being measured; a file that was cut leaves cells without all
+/// their samples.
+///
+/// # Errors
+/// [`DocumentError::Cells`] names the line of `cells.jsonl` that cannot be read.
+pub fn complete_part(cells: &str, samples: &str) -> Result<CompletePart, DocumentError> {
+    // Of each whole line after the header, where it ends.
+    let ends: Vec<usize> = samples.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let whole = ends.len().saturating_sub(1);
+    let (mut lines, mut cells_bytes, mut end) = (Vec::new(), 0, Some(0));
+    for (index, text) in cells.split_inclusive('\n').filter(|text| text.ends_with('\n')).enumerate()
+    {
+        if !text.trim().is_empty() {
+            let line = CellLine::parse(text)
+                .map_err(|source| DocumentError::Cells { line: index + 1, source })?;
+            end = line.samples.map(|part| part.range().end);
+            if end.is_some_and(|end| end > whole) {
+                end = last_end(&lines);
+                break;
+            }
+            lines.push(line);
+        }
+        cells_bytes += text.len();
+    }
+    // Older results do not say where a cell's samples end.
+    let kept = end.unwrap_or(whole);
+    let samples_bytes = ends.get(kept).copied().unwrap_or(0);
+    Ok(CompletePart { lines, cells_bytes, samples_bytes, samples: kept })
+}
+
+fn last_end(lines: &[CellLine]) -> Option<usize> {
+    lines.last().map_or(Some(0), |line| line.samples.map(|part| part.range().end))
+}
+
+/// Returns each finished cell's last attempt, with its samples in their order.
+pub(crate) fn last_attempts(
+    lines: Vec<CellLine>,
+    samples: &[Sample],
+) -> (Vec<Finished>, Vec<Sample>) {
+    let first_known = lines.iter().filter_map(|line| line.samples).map(|part| part.first).min();
+    let unnumbered = &samples[..first_known.unwrap_or(samples.len()).min(samples.len())];
+    let last: BTreeMap<CellId, CellLine> =
+        lines.into_iter().map(|line| (line.finished.cell.clone(), line)).collect();
+    let (mut finished, mut kept) = (Vec::new(), Vec::new());
+    for (cell, line) in last {
+        match line.samples {
+            Some(part) => kept.extend_from_slice(samples.get(part.range()).unwrap_or_default()),
+            None => kept.extend(unnumbered.iter().filter(|sample| sample.cell == cell).cloned()),
+        }
+        finished.push(line.finished);
+    }
+    (finished, kept)
+}
