@@ -63,6 +63,19 @@ fn synthetic() {
     all("synthetic", |machine| told(hwloc::write_synthetic(machine)));
 }
 
+#[test]
+fn a_synthetic_description_has_no_size_for_nodes_of_unequal_memory() {
+    let mut machine = own_machines::two_nodes();
+    let whole = machine.nodes[0].memory_bytes;
+    machine.nodes[1].memory_bytes = whole - whole / 20;
+    let written = hwloc::write_synthetic(&machine).expect("nearly equal");
+    assert!(written.output.contains(&format!("memory={}", whole - whole / 20)));
+    assert!(written.losses[0].message.contains("all are given the least"), "{:?}", written.losses);
+    machine.nodes[1].memory_bytes = 0;
+    let error = hwloc::write_synthetic(&machine).expect_err("no memory").to_string();
+    assert!(error.contains(&format!("{whole} of node 0, 0 of node 1")), "{error}");
+}
+
 fn lines(written: Written<Vec<String>>) -> Written {
     let pairs: Vec<String> = written.output.chunks(2).map(|pair| pair.join(" ")).collect();
     Written { output: pairs.join("\n"), losses: written.losses }

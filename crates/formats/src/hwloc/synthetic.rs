@@ -11,16 +11,16 @@ const FORMAT: &str = "a synthetic hwloc description";
 
 /// Writes a regular machine the way `lstopo --input` and `HWLOC_SYNTHETIC` take it.
 /// Caches other than L3, distances and names of anything but cpus and nodes are lost
-/// without further word; unequal memory is a loss that is reported.
+/// without further word; memory that differs by less than a tenth is a loss that is reported.
 ///
 /// # Errors
 /// [`WriteError::Inexpressible`] if packages, nodes, L3 groups or cores differ in
-/// size or do not nest, or if a node has no cpus.
+/// size or do not nest, if a node has no cpus, or if one has a tenth less memory than another.
 pub fn write_synthetic(machine: &Machine) -> Result<Written, WriteError> {
     let levels = Levels::of(machine)?;
     let order = levels.order();
     let mut findings = Findings::default();
-    let memory = memory_bytes(machine, &mut findings);
+    let memory = memory_bytes(machine, &mut findings)?;
     let mut parts = Vec::new();
     let mut above = 1;
     for level in &levels.levels {
@@ -136,14 +136,23 @@ fn sort_below(name: &str, sets: &mut [CpuSet], above: &[CpuSet]) -> Result<(), W
     Ok(())
 }
 
-fn memory_bytes(machine: &Machine, findings: &mut Findings) -> u64 {
+/// The memory of each node. What firmware and kernel keep for themselves makes equal nodes differ
+/// by some per cent; a description has one size for all.
+fn memory_bytes(machine: &Machine, findings: &mut Findings) -> Result<u64, WriteError> {
     let sizes = || machine.nodes.iter().map(|node| node.memory_bytes);
     let least = sizes().min().unwrap_or_default();
-    if sizes().any(|size| size != least) {
+    let most = sizes().max().unwrap_or_default();
+    if most - least > most / 10 {
+        let list: Vec<String> =
+            machine.nodes.iter().map(|n| format!("{} of node {}", n.memory_bytes, n.id)).collect();
+        let what = format!("nodes of unequal memory: {} bytes", list.join(", "));
+        return Err(WriteError::Inexpressible { format: FORMAT, what });
+    }
+    if most > least {
         let message = format!("nodes have unequal memory; all are given the least, {least} bytes");
         findings.warning("memory-unequal", "nodes".to_owned(), message);
     }
-    least
+    Ok(least)
 }
 
 fn l3_size(machine: &Machine) -> String {

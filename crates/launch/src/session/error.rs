@@ -66,6 +66,14 @@ pub enum SessionError {
         /// Where it may run.
         affinity: CpuSet,
     },
+    /// The file of a result cannot be made.
+    #[error("{}: {error}", .path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
     /// A result cannot be written.
     #[error("{}: {error}; complete rows are kept in the .part file", .path.display())]
     Write {
@@ -111,6 +119,7 @@ impl SessionError {
             }
             Self::NotAsMapped { .. }
             | Self::InUse { .. }
+            | Self::Create { .. }
             | Self::Write { .. }
             | Self::Other { .. }
             | Self::Message(_) => ErrorClass::Failed,

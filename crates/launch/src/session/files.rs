@@ -28,7 +28,8 @@ impl PartialCsv {
     /// Begins the file anew; rows that an earlier attempt left in it go.
     ///
     /// # Errors
-    /// [`SessionError::InUse`] while another run is writing it, [`SessionError::Write`].
+    /// [`SessionError::InUse`] while another run is writing it, [`SessionError::Create`],
+    /// [`SessionError::Write`].
     pub fn create(path: &Path, ranks: usize) -> Result<Self, SessionError> {
         let part = with_more(path, ".part");
         let failed = |error| SessionError::Write { path: part.clone(), error };
@@ -72,7 +73,7 @@ fn owned(path: &Path) -> Result<File, SessionError> {
     let failed = |error| SessionError::Write { path: path.to_owned(), error };
     loop {
         let opened = OpenOptions::new().append(true).create(true).open(path);
-        let file = opened.map_err(failed)?;
+        let file = opened.map_err(|error| SessionError::Create { path: path.to_owned(), error })?;
         match lock_within(&file, path, PATIENCE) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -173,6 +174,7 @@ mod tests {
     #[test]
     fn a_place_that_cannot_be_written_is_named() {
         let error = PartialCsv::create(Path::new("/no/such/a.csv"), 1).unwrap_err();
-        assert!(error.to_string().contains("/no/such/a.csv.part"), "{error}");
+        let expected = "/no/such/a.csv.part: No such file or directory (os error 2)";
+        assert_eq!(error.to_string(), expected);
     }
 }
