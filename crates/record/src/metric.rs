@@ -24,16 +24,24 @@ pub enum Unit {
     Seconds,
 }
 
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Unit {
+    /// Its symbol: `ns`, `GB/s`.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
             Self::Nanoseconds => "ns",
             Self::GigabytesPerSecond => "GB/s",
             Self::Ratio => "x",
             Self::Gigahertz => "GHz",
             Self::Percent => "%",
             Self::Seconds => "s",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.symbol())
     }
 }
 

@@ -3,14 +3,14 @@
 mod explore;
 mod extremes;
 mod machine;
+mod run;
 mod study;
 
 use numalab_analysis::VerdictWord;
 use numalab_analysis::compare::{ComparedCell, Comparison, FactDifference};
-use numalab_analysis::run::{RunFinding, Tlb, TlbLevel};
 use numalab_analysis::samples::{Published, PublishedRow, SampleComparison};
 use numalab_analysis::study::{PairRow, StudyPair};
-use numalab_record::{CellId, Document, Kind, Metric, Pages, WorkerPlan};
+use numalab_record::{CellId, Kind, Metric};
 use numalab_stats::{Interval, Sample};
 use serde::Serialize;
 
@@ -19,6 +19,7 @@ use crate::label::{answer_word, compared};
 pub use explore::{ExploreDocument, FoundNow};
 pub use extremes::ComparedExtreme;
 pub use machine::{ComparedMachine, FigurePair};
+pub use run::{RunDocument, RunResults};
 pub use study::{AaFound, EffectFound, Found, StudyResults};
 
 /// Indented JSON of a document: its kind, and what it holds.
@@ -33,51 +34,6 @@ pub fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
         of: &'a T,
     }
     serde_json::to_string_pretty(&Document { schema: kind, of })
-}
-
-/// A run with every raw sample, and what was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RunDocument<'a> {
-    /// The run.
-    #[serde(flatten)]
-    pub document: &'a Document,
-    /// All anomalies, what casts most doubt first.
-    pub findings: &'a [RunFinding],
-    /// What the TLB holds, by pages.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tlbs: Vec<TlbFound<'a>>,
-}
-
-/// What the TLB holds, for pages of one size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TlbFound<'a> {
-    /// The cpu, and the node of its memory.
-    pub worker: WorkerPlan,
-    /// The pages.
-    pub pages: Pages,
-    /// How far apart the lines lie, in bytes.
-    pub apart_bytes: u64,
-    /// The levels, the first one first.
-    pub levels: &'a [TlbLevel],
-    /// What a load costs beyond the last of them, in nanoseconds; `None` where none was left.
-    pub beyond_ns: Option<f64>,
-    /// Lines loaded, and what the translation of each costs, in nanoseconds.
-    pub costs_ns: Vec<(u64, f64)>,
-}
-
-impl<'a> TlbFound<'a> {
-    pub(crate) fn of(tlb: &'a Tlb) -> Self {
-        Self {
-            worker: tlb.worker,
-            pages: tlb.pages,
-            apart_bytes: tlb.apart_bytes,
-            levels: &tlb.levels,
-            beyond_ns: tlb.beyond_ns,
-            costs_ns: tlb.points.iter().map(|point| (point.pages, point.cost_ns())).collect(),
-        }
-    }
 }
 
 /// Lower and upper bound.

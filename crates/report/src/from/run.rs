@@ -14,7 +14,7 @@ mod tlb;
 
 use numalab_analysis::run::Summary;
 
-use crate::documents::{RunDocument, TlbFound};
+use crate::documents::RunDocument;
 use crate::number::{count, size, utc};
 use crate::page::{Lead, Mood, Page, Part};
 use crate::report::Report;
@@ -33,11 +33,9 @@ impl Report for Summary<'_> {
         }
     }
 
-    /// The document with every raw sample, its environment and placements, and what was found.
+    /// The document with every raw sample, its environment and placements, and what it says.
     fn json(&self) -> serde_json::Result<String> {
-        let (document, findings) = (self.document, self.findings.as_slice());
-        let tlbs = self.tlbs.iter().map(TlbFound::of).collect();
-        serde_json::to_string_pretty(&RunDocument { document, findings, tlbs })
+        serde_json::to_string_pretty(&RunDocument::of(self))
     }
 
     /// A row for each cell and metric.

@@ -1,5 +1,6 @@
 //! The report from outside: synthetic runs in, texts out.
 
+mod results;
 mod runs;
 mod studies;
 

@@ -239,7 +239,12 @@ fn what_the_tlb_holds_is_on_the_page_and_in_json() {
     let page = summary.page().terminal(numalab_report::Style::Plain);
     assert!(page.contains("TLB reach"), "{page}");
     let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();
-    let small = json["tlbs"].as_array().unwrap().iter().find(|tlb| tlb["pages"] == "4k").unwrap();
+    let small = json["results"]["tlbs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|tlb| tlb["pages"] == "4k")
+        .unwrap();
     assert_eq!(
         (&small["levels"][0]["holds_pages"], &small["apart_bytes"]),
         (&64.into(), &4096.into())
