@@ -38,10 +38,9 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::args::{
-    AcpiArgs, AdviseArgs, BandwidthArgs, BindArgs, BisectArgs, CompareArgs, EmulateArgs,
-    ExploreArgs, FleetArgs, GuestArgs, HealthArgs, KnobsArgs, LatencyArgs, MachineFileArgs,
-    MarkArgs, MeasureArgs, ProbeArgs, ProfileArgs, Redact, ReportArgs, ScaleArgs, SelfTestArgs,
-    StudyArgs, TopologyArgs, VERSION,
+    AdviseArgs, BandwidthArgs, BindArgs, CompareArgs, EmulateArgs, ExploreArgs, FleetArgs,
+    GuestArgs, KnobsArgs, LatencyArgs, MachineFileArgs, MarkArgs, MeasureArgs, ProfileArgs, Redact,
+    ReportArgs, ScaleArgs, StudyArgs, TopologyArgs, VERSION,
 };
 use crate::failure::Failure;
 use kind::KindCommand;
@@ -83,53 +82,42 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure latency, bandwidth and caches of this machine, and write a report
     Measure(MeasureArgs),
-    /// Show NUMA nodes, CPUs, caches, memory and distances
-    Topology(TopologyArgs),
-    /// Decode, check and build ACPI tables: SRAT, SLIT, HMAT, MADT, CEDT
-    Acpi(AcpiArgs),
     /// Measure memory latency by buffer size, CPU and node
     Latency(LatencyArgs),
     /// Measure memory bandwidth by kernel, CPUs and node
     Bandwidth(BandwidthArgs),
     #[command(flatten)]
     Kind(KindCommand),
-    /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
-    Study(StudyArgs),
-    /// Find the commit that made a metric worse: build, boot and sample until decided
-    Bisect(Box<BisectArgs>),
     /// Compare two results: what changed, and whether it exceeds the noise
     Compare(CompareArgs),
+    /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
+    Study(StudyArgs),
+    /// Which placement is right for a program: predicted, then tried
+    Advise(Box<AdviseArgs>),
+    /// What a program does to its memory: who uses what, from which node, and when
+    Profile(Box<ProfileArgs>),
+    /// Run a program as on any NUMA machine: what its memory would cost there
+    Emulate(Box<EmulateArgs>),
     /// Show where memory is now: per process, per node, per guest, or in a heap dump
     Explore(ExploreArgs),
-    /// Measure every host of a cluster the same way, and find the outliers
-    Fleet(FleetArgs),
-    /// Check in seconds whether this machine is as good as its baseline, for health checks
-    Health(HealthArgs),
     /// Run a command with its memory bound to chosen nodes, rank by rank
     Bind(BindArgs),
     /// Measure scaling from one rank to all cores of chosen nodes, under SLURM, MPI or neither
     Scale(ScaleArgs),
     /// Boot guests with any NUMA topology, and run commands in them
     Guest(Box<GuestArgs>),
-    /// Which placement is right for a program: predicted, then tried
-    Advise(Box<AdviseArgs>),
-    /// Run a program as on any NUMA machine: what its memory would cost there
-    Emulate(Box<EmulateArgs>),
-    /// What a program does to its memory: who uses what, from which node, and when
-    Profile(Box<ProfileArgs>),
-    /// Run a command between markers that the memory emulator recognizes
-    Mark(MarkArgs),
-    /// Machine files: what a machine is and what its memory costs
+    /// Show NUMA nodes, CPUs, caches, memory and distances
+    Topology(TopologyArgs),
+    /// What a machine is and what its memory costs: machine files, ACPI tables, a test of numalab
     Machine(MachineFileArgs),
     /// Show, set and restore kernel settings that affect memory
     Knobs(KnobsArgs),
-    /// Test one kernel behavior, such as whether memory follows its thread
-    Probe(ProbeArgs),
-    /// Test what numalab does on a machine of several nodes, and print the evidence
-    #[command(name = "selftest")]
-    SelfTest(SelfTestArgs),
+    /// Measure every host of a cluster the same way, find the outliers, and check one's health
+    Fleet(FleetArgs),
     /// Regenerate the report of a result directory from its raw samples
     Report(ReportArgs),
+    /// Run a command between markers that the memory emulator recognizes
+    Mark(MarkArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Examples:\n  . <(numalab completions bash)              for this shell\n  numalab completions zsh > _numalab         into a directory of $fpath"
@@ -150,8 +138,6 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Guest(args) => return guest::run(&args.command),
-        Command::Probe(args) => probe::run(&args.command),
-        Command::Bisect(args) => return bisect::run(&args),
         Command::Knobs(args) => return knobs::run(&args.command),
         Command::Machine(args) => machine::run(&args.command),
         Command::Mark(args) => return mark::run(&args).map_err(Failure::of_wrapper),
@@ -160,18 +146,15 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Emulate(args) => return emulate::run(&args).map_err(Failure::of_wrapper),
         Command::Measure(args) => measure::run(&args),
         Command::Topology(args) => topology::run(&args),
-        Command::Acpi(args) => acpi::run(&args.command),
         Command::Latency(args) => latency::run(&args),
         Command::Bandwidth(args) => bandwidth::run(&args),
         Command::Kind(command) => kind::run(&command),
-        Command::Study(args) => study::run(&args.command),
+        Command::Study(args) => return study::run(&args.command),
         Command::Bind(args) => return bind::run(&args).map_err(Failure::of_wrapper),
         Command::Scale(args) => scale::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Explore(args) => explore::run(&args),
         Command::Fleet(args) => fleet::run(&args.command),
-        Command::Health(args) => health::run(&args),
-        Command::SelfTest(args) => self_test::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Completions { shell } => completions::run(shell),
         Command::Man { directory } => man::run(&directory),

@@ -5,6 +5,7 @@ mod args;
 mod command;
 mod failure;
 mod input;
+mod moved;
 mod output;
 mod progress;
 mod source;
@@ -28,7 +29,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(usage) => {
             if usage.use_stderr() {
-                let _ = usage.print();
+                match moved::moved(&usage) {
+                    Some(place) => numalab_host::note(place),
+                    None => drop(usage.print()),
+                }
                 return failure::usage(env::args_os());
             }
             // Help and version are results; a closed pipe is not an error of ours.

@@ -534,7 +534,8 @@ fn an_agent_answers_a_line_for_each_request_and_ends_with_its_input() {
 #[test]
 fn the_balancing_probe_gives_latencies_that_a_workload_can_read() {
     let place = Place::with("");
-    let arguments = ["probe", "balancing", "--size", "1M", "--time", "50ms", "--format", "json"];
+    let arguments =
+        ["study", "probe", "balancing", "--size", "1M", "--time", "50ms", "--format", "json"];
     let output = place.run(&arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let stdout = text(&output.stdout);
@@ -548,7 +549,7 @@ fn the_balancing_probe_gives_latencies_that_a_workload_can_read() {
     let readings = spec.resolve().expect("bundled").read(&finished).expect("readings");
     assert_eq!(readings[0].quantity.metric, "latency-end");
     assert!(readings[0].value > 0.0);
-    let refused = place.run(&["probe", "balancing", "--from", "60000"]);
+    let refused = place.run(&["study", "probe", "balancing", "--from", "60000"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 }
 

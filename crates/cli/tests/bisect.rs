@@ -107,7 +107,16 @@ impl Lab {
     fn run(&self, more: &[&str]) -> Output {
         let (tree, build) = (self.path("tree"), self.path("build.sh"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-        command.args(["bisect", "cost.toml", "-q", "--good", "c0", "--build", path(&build)]);
+        command.args([
+            "study",
+            "bisect",
+            "cost.toml",
+            "-q",
+            "--good",
+            "c0",
+            "--build",
+            path(&build),
+        ]);
         command.args(["--tree", path(&tree), "--format", "json"]).args(more);
         command.current_dir(self.directory.path()).stdin(Stdio::null());
         command.output().expect("numalab starts")
@@ -269,7 +278,17 @@ fn a_kernels_tree_is_configured_and_made_and_its_image_is_what_make_names() {
     let study = STUDY.replace(words[0], words[1]);
     fs::write(lab.path("cost.toml"), study.replace("1.0", "0.5")).expect("written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(["bisect", "cost.toml", "--good", "made", "--bad", "HEAD", "--format", "json"]);
+    command.args([
+        "study",
+        "bisect",
+        "cost.toml",
+        "--good",
+        "made",
+        "--bad",
+        "HEAD",
+        "--format",
+        "json",
+    ]);
     let output = command
         .args(["--tree", "tree"])
         .current_dir(lab.directory.path())

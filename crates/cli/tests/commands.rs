@@ -11,15 +11,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const COMMANDS: &[&str] = &[
     "measure",
     "topology",
-    "acpi",
     "latency",
     "bandwidth",
     "loaded",
     "c2c",
     "bind",
-    "bisect",
     "scale",
-    "selftest",
     "compare",
     "study",
     "advise",
@@ -30,7 +27,6 @@ const COMMANDS: &[&str] = &[
     "knobs",
     "machine",
     "mark",
-    "probe",
     "report",
     "completions",
     "man",
@@ -89,13 +85,22 @@ fn result_directory(parent: &Path) -> PathBuf {
 }
 
 #[test]
+fn a_command_that_was_moved_is_refused_with_its_new_place() {
+    for (old, new) in
+        [("acpi", "machine acpi"), ("health", "fleet health"), ("probe", "study probe")]
+    {
+        refuses(&[old, "--help"], 2, &[&format!("`numalab {old}` is now `numalab {new}`")]);
+    }
+}
+
+#[test]
 fn every_command_has_help_with_an_example() {
     let help = prints(&["--help"]);
     for command in COMMANDS {
         assert!(help.contains(command), "--help does not name {command}");
         let help = prints(&[command, "--help"]);
-        let teaches = help.contains("Example")
-            || ["acpi", "guest", "knobs", "machine", "probe", "study"].contains(command);
+        let teaches =
+            help.contains("Example") || ["guest", "knobs", "machine", "study"].contains(command);
         assert!(teaches, "{command} --help has no example");
     }
     for command in ["run", "shell", "list", "image", "pin"] {
@@ -103,16 +108,16 @@ fn every_command_has_help_with_an_example() {
         assert!(help.contains("Example"), "guest {command} --help has no example");
     }
     for (group, command) in
-        [("knobs", "list"), ("knobs", "restore"), ("knobs", "run"), ("probe", "balancing")]
+        [("knobs", "list"), ("knobs", "restore"), ("knobs", "run"), ("fleet", "health")]
     {
         let help = prints(&[group, command, "--help"]);
         assert!(help.contains("Example"), "{group} {command} --help has no example");
     }
-    for command in ["list", "show", "capture"] {
+    for command in ["list", "show", "capture", "selftest"] {
         let help = prints(&["machine", command, "--help"]);
         assert!(help.contains("Example"), "machine {command} --help has no example");
     }
-    for command in ["list", "new", "show", "plan", "run", "resume", "report"] {
+    for command in ["list", "new", "show", "plan", "run", "resume", "report", "bisect"] {
         let help = prints(&["study", command, "--help"]);
         assert!(help.contains("Example"), "study {command} --help has no example");
     }
@@ -350,11 +355,11 @@ fn tables_built_from_a_machine_are_read_back_as_it_and_have_no_errors() {
         "--distances",
         "10,12,20,22;12,10,22,20;20,22,10,12;22,20,12,10",
     ];
-    prints(&[&["acpi", "build"], &machine[..], &["-o", tables]].concat());
+    prints(&[&["machine", "acpi", "build"], &machine[..], &["-o", tables]].concat());
     let files = ["SRAT", "SLIT", "APIC"].map(|name| format!("{tables}/{name}.bin"));
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    prints(&[&["acpi", "check"], &files[..]].concat());
-    let shown = prints(&[&["acpi", "show"], &files[..]].concat());
+    prints(&[&["machine", "acpi", "check"], &files[..]].concat());
+    let shown = prints(&[&["machine", "acpi", "show"], &files[..]].concat());
     assert!(shown.contains("SRAT revision") && shown.contains("SLIT revision"), "{shown}");
     let source = format!("acpi:{tables}");
     let numactl = prints(&["topology", "--source", &source, "--format", "numactl"]);
@@ -368,8 +373,8 @@ fn a_damaged_table_is_exit_5_with_its_place() {
     let file = directory.path().join("SRAT.bin");
     fs::write(&file, b"SRAT\x30\x00\x00\x00").expect("written");
     let file = file.to_str().expect("UTF-8");
-    refuses(&["acpi", "show", file], 5, &["SRAT.bin", "SRAT at"]);
-    let output = run(&["acpi", "check", file]);
+    refuses(&["machine", "acpi", "show", file], 5, &["SRAT.bin", "SRAT at"]);
+    let output = run(&["machine", "acpi", "check", file]);
     assert_eq!(code(&output), 5, "{}", stderr(&output));
 }
 

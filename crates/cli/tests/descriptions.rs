@@ -54,8 +54,15 @@ impl Lab {
         self.write("numactl.txt", NUMACTL);
         let directory = self.path("tables");
         let source = self.source("numactl", "numactl.txt");
-        let (code, _, said) =
-            run(&["acpi", "build", "--source", &source, "-o", directory.to_str().expect("UTF-8")]);
+        let (code, _, said) = run(&[
+            "machine",
+            "acpi",
+            "build",
+            "--source",
+            &source,
+            "-o",
+            directory.to_str().expect("UTF-8"),
+        ]);
         assert_eq!(code, 0, "{said}");
         assert!(said.contains("laid out in order of the nodes, with QEMU's hole"), "{said}");
         directory
@@ -84,8 +91,15 @@ fn tables_of_a_machine_without_known_memory_are_not_written() {
     lab.write("lumi", LUMI);
     let directory = lab.path("tables");
     let source = lab.source("arch", "lumi");
-    let (code, _, said) =
-        run(&["acpi", "build", "--source", &source, "-o", directory.to_str().expect("UTF-8")]);
+    let (code, _, said) = run(&[
+        "machine",
+        "acpi",
+        "build",
+        "--source",
+        &source,
+        "-o",
+        directory.to_str().expect("UTF-8"),
+    ]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("no memory is known") && !directory.exists(), "{said}");
 }
@@ -165,9 +179,9 @@ fn what_is_no_description_is_bad_input_and_read_no_further_than_the_limit() {
     }
     for file in ["/dev/zero", &path("large")] {
         assert_eq!(run(&["topology", "--topology", file]).0, 2, "{file}");
-        assert_eq!(run(&["acpi", "show", file]).0, 2, "{file}");
+        assert_eq!(run(&["machine", "acpi", "show", file]).0, 2, "{file}");
     }
-    let (code, _, said) = run(&["acpi", "show", &path("words")]);
+    let (code, _, said) = run(&["machine", "acpi", "show", &path("words")]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("not a table: expected a SRAT"), "{said}");
 }
@@ -188,9 +202,9 @@ fn thousands_of_findings_alike_are_a_few_and_a_count() {
     numalab_acpi::slit::build(&mut buffer, header, rows, &cells).expect("a SLIT");
     lab.write("SLIT", buffer);
     let slit = lab.path("SLIT").display().to_string();
-    let (code, rows, _) = run(&["acpi", "check", &slit, "--format", "csv"]);
+    let (code, rows, _) = run(&["machine", "acpi", "check", &slit, "--format", "csv"]);
     assert_eq!((code, rows.lines().count()), (0, 10), "{rows}");
-    let (_, text, _) = run(&["acpi", "check", &slit]);
+    let (_, text, _) = run(&["machine", "acpi", "check", &slit]);
     assert!(text.contains("4942 more like it [distance-asymmetric]"), "{text}");
 }
 
@@ -233,7 +247,7 @@ fn what_was_measured_is_an_attribute_for_hwloc_and_a_latency_in_the_hmat() {
     let xml_ns = attribute(values, " value");
     let tables = lab.path("tables");
     let directory = tables.to_str().expect("UTF-8");
-    let (code, _, said) = run(&["acpi", "build", "--source", &source, "-o", directory]);
+    let (code, _, said) = run(&["machine", "acpi", "build", "--source", &source, "-o", directory]);
     assert_eq!(code, 0, "{said}");
     let source = format!("acpi:{directory}");
     let (code, toml, said) = run(&["topology", "--source", &source, "--format", "toml"]);

@@ -79,6 +79,6 @@ fn dry_runs_of_what_goes_on_with_results_leave_them_as_they_are() {
     let text = done(&["fleet", "collect", "fleet", "--dry-run"]);
     assert!(text.contains("1 runs to read, 0 unchanged"), "{text}");
     done(&["mark", "--phase", "one", "--dry-run", "--", "touch", "marked"]);
-    done(&["probe", "balancing", "--dry-run"]);
+    done(&["study", "probe", "balancing", "--dry-run"]);
     assert_eq!(files(directory.path()), before);
 }

@@ -62,8 +62,12 @@ fn every_format(place: &Path, command: &[&str]) {
 }
 
 /// Commands whose text has lines that are copied as they are, however long.
-const TO_COPY: [&[&str]; 4] =
-    [&["explore", "--pid"], &["acpi", "show"], &["study", "show"], &["latency", "--ranks"]];
+const TO_COPY: [&[&str]; 4] = [
+    &["explore", "--pid"],
+    &["machine", "acpi", "show"],
+    &["study", "show"],
+    &["latency", "--ranks"],
+];
 
 #[test]
 fn every_kept_result_is_printed_in_every_format() {
@@ -118,21 +122,21 @@ fn every_measuring_command_prints_every_format() {
 fn every_question_to_a_system_is_answered_in_every_format() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
-    numalab(place, &["acpi", "build", "--emulate", "2", "--cpus", "4", "-o", "tables"]);
+    numalab(place, &["machine", "acpi", "build", "--emulate", "2", "--cpus", "4", "-o", "tables"]);
     let heap = "(XEN) NODE0 start->0 size->99 free->1\n(XEN) Domain 1 (total: 8):\n    Node 0: 8\n";
     fs::write(place.join("console.log"), heap).expect("written");
     let own = std::process::id().to_string();
     let commands: [&[&str]; 12] = [
         &["topology"],
         &["topology", "--emulate", "4", "--cpus", "8"],
-        &["acpi", "show", "tables/SRAT.bin", "tables/SLIT.bin"],
-        &["acpi", "check", "tables/SRAT.bin", "tables/SLIT.bin"],
+        &["machine", "acpi", "show", "tables/SRAT.bin", "tables/SLIT.bin"],
+        &["machine", "acpi", "check", "tables/SRAT.bin", "tables/SLIT.bin"],
         &["explore", "--interval", "1ms"],
         &["explore", "--pid", &own],
         &["explore", "--guests"],
         &["explore", "--heap", "console.log"],
         &["knobs", "list"],
-        &["probe", "balancing", "--size", "1M", "--time", "50ms"],
+        &["study", "probe", "balancing", "--size", "1M", "--time", "50ms"],
         &["study", "list"],
         &["study", "settings"],
     ];

@@ -32,8 +32,8 @@ set -e
 mkdir out
 numalab topology --format json > out/sysfs.json
 numalab topology --source acpi --format json > out/acpi.json
-numalab acpi show --system --format json > out/tables.json
-numalab acpi check --system > out/findings.txt
+numalab machine acpi show --system --format json > out/tables.json
+numalab machine acpi check --system > out/findings.txt
 echo looked; echo to errors >&2
 exit 7
 ";
@@ -341,7 +341,7 @@ fn linux_shows_exactly_the_machine_of_tables_that_we_built() {
     let asked = machine_with_latencies();
     let (file, tables) = (lab.text("machine.toml"), lab.text("tables"));
     fs::write(&file, machine_toml::write(&asked).expect("TOML")).expect("written");
-    let built = lab.run(&["acpi", "build", "--topology", &file, "-o", &tables]);
+    let built = lab.run(&["machine", "acpi", "build", "--topology", &file, "-o", &tables]);
     assert!(built.status.success(), "{}", stderr(&built));
     for name in ["SRAT", "SLIT", "HMAT", "APIC"] {
         iasl_reads(&lab.path("tables").join(format!("{name}.bin")));
@@ -534,7 +534,8 @@ fn the_cache_is_shown_and_emptied() {
 #[test]
 fn a_self_test_boots_a_guest_whose_nodes_lie_on_those_of_this_machine() {
     let lab = Lab::open();
-    let output = lab.run(&["selftest", "--real-nodes", "--size", "8M", "--format", "json"]);
+    let output =
+        lab.run(&["machine", "selftest", "--real-nodes", "--size", "8M", "--format", "json"]);
     let found = schemas::document(&output.stdout);
     let checks = found["checks"].as_array().expect("checks");
     let guest = checks.iter().find(|checked| checked["check"] == "guest").expect("a guest");

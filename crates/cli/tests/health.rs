@@ -1,4 +1,4 @@
-//! `numalab health` on this machine, as a user and as schedulers call it.
+//! `numalab fleet health` on this machine, as a user and as schedulers call it.
 
 #[path = "health/classes.rs"]
 mod classes;
@@ -13,7 +13,7 @@ const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
 
 fn health(baseline: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(NUMALAB);
-    command.args(["health", "--budget", "2s", "--baseline"]).arg(baseline).args(options);
+    command.args(["fleet", "health", "--budget", "2s", "--baseline"]).arg(baseline).args(options);
     command.output().expect("it starts")
 }
 

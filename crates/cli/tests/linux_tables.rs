@@ -1,4 +1,4 @@
-//! What Linux makes of odd tables: every sentence of `numalab acpi check` about Linux is shown
+//! What Linux makes of odd tables: every sentence of `numalab machine acpi check` about Linux is shown
 //! by a boot of the distribution's kernel.
 //!
 //! | said | code of the finding |

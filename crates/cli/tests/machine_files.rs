@@ -112,7 +112,7 @@ fn hwloc_and_firmware_tables_get_the_captured_figures() {
     let latency = format!(" = {}", ns.round());
     assert!(shown.contains("ReadLatency") && shown.contains(&latency), "{latency}: {shown}");
     let tables = place.path().join("tables");
-    prints(&["acpi", "build", "--topology", path(file), "-o", path(&tables)]);
+    prints(&["machine", "acpi", "build", "--topology", path(file), "-o", path(&tables)]);
     let source = format!("acpi:{}", path(&tables));
     let read = prints(&["topology", "--source", &source, "--format", "toml"]);
     assert!(read.contains("read_latency_ps = "), "HMAT has the latency: {read}");

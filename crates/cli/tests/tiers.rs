@@ -173,13 +173,13 @@ fn weights_that_cannot_be_set_are_refused() {
 
 #[test]
 fn a_machine_of_one_tier_is_told_where_the_probe_has_two() {
-    let output = run(&["probe", "tiering"]);
+    let output = run(&["study", "probe", "tiering"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() != Some(0) {
         assert_eq!(output.status.code(), Some(3), "{error}");
         assert!(error.contains("--emulate-tiers"), "{error}");
     }
-    let output = run(&["probe", "tiering", "--size", "8M", "--hot", "6M"]);
+    let output = run(&["study", "probe", "tiering", "--size", "8M", "--hot", "6M"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("--hot 6 MiB: expected at least a page and at most half"), "{error}");

@@ -121,7 +121,8 @@ impl Store {
         let [cells_path, samples_path] =
             [file::CELLS, file::SAMPLES].map(|name| directory.join(name));
         let (cells, samples) = (read_text(&cells_path)?, read_text(&samples_path)?);
-        let complete = complete_part(&cells, &samples).map_err(unreadable(directory))?;
+        let complete =
+            complete_part(&cells, &samples).map_err(|error| unreadable(directory)(error.into()))?;
         cut_to(&cells_path, complete.cells_bytes)?;
         cut_to(&samples_path, complete.samples_bytes)?;
         let document = read(directory)?;

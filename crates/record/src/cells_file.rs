@@ -9,8 +9,18 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{CellId, Finished};
-use crate::document::DocumentError;
+use crate::kind::file;
 use crate::sample::Sample;
+
+/// Why a line of `cells.jsonl` cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}, line {line}: {source}", name = file::CELLS)]
+pub struct CellsError {
+    /// Line number from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub source: serde_json::Error,
+}
 
 /// A line of `cells.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,8 +81,8 @@ pub struct CompletePart {
 /// their samples.
 ///
 /// # Errors
-/// [`DocumentError::Cells`] names the line of `cells.jsonl` that cannot be read.
-pub fn complete_part(cells: &str, samples: &str) -> Result<CompletePart, DocumentError> {
+/// [`CellsError`] names the line of `cells.jsonl` that cannot be read.
+pub fn complete_part(cells: &str, samples: &str) -> Result<CompletePart, CellsError> {
     // Of each whole line after the header, where it ends.
     let ends: Vec<usize> = samples.match_indices('\n').map(|(at, _)| at + 1).collect();
     let whole = ends.len().saturating_sub(1);
@@ -80,8 +90,8 @@ pub fn complete_part(cells: &str, samples: &str) -> Result<CompletePart, Documen
     for (index, text) in cells.split_inclusive('\n').filter(|text| text.ends_with('\n')).enumerate()
     {
         if !text.trim().is_empty() {
-            let line = CellLine::parse(text)
-                .map_err(|source| DocumentError::Cells { line: index + 1, source })?;
+            let line =
+                CellLine::parse(text).map_err(|source| CellsError { line: index + 1, source })?;
             end = line.samples.map(|part| part.range().end);
             if end.is_some_and(|end| end > whole) {
                 end = last_end(&lines);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Cell, CellId, Finished, Outcome};
-use crate::cells_file::{complete_part, last_attempts};
+use crate::cells_file::{CellsError, complete_part, last_attempts};
 use crate::csv::{CsvError, parse_samples};
 use crate::kind::{Kind, KindError, file};
 use crate::metric::Metric;
@@ -57,13 +57,8 @@ pub enum DocumentError {
     #[error("{name} {0}", name = file::RUN)]
     Run(#[source] KindError),
     /// A whole line of `cells.jsonl` cannot be read.
-    #[error("{}, line {line}: {source}", file::CELLS)]
-    Cells {
-        /// Line number from 1.
-        line: usize,
-        /// What is wrong.
-        source: serde_json::Error,
-    },
+    #[error(transparent)]
+    Cells(#[from] CellsError),
     /// `samples.csv` cannot be read.
     #[error("{name}: {0}", name = file::SAMPLES)]
     Samples(#[from] CsvError),

@@ -35,7 +35,7 @@ pub mod system;
 pub mod tiering;
 
 pub use cell::{Cell, CellId, Finished, Outcome};
-pub use cells_file::{CellLine, CompletePart, SampleLines, complete_part};
+pub use cells_file::{CellLine, CellsError, CompletePart, SampleLines, complete_part};
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use experiment::*;

@@ -1,4 +1,4 @@
-//! Arguments of `numalab bisect`.
+//! Arguments of `numalab study bisect`.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use super::{Format, value};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab bisect --tree linux --good v6.12 --bad v6.13 tiering --treatment balancing=2
-  numalab bisect --tree linux --config my.config --good v6.12 --bad HEAD mine.toml
-  numalab bisect --tree . --good 1.0 --bad main --build ./build.sh mine.toml
-  numalab bisect --tree . --good 1.0 --bad main --build ./build.sh mine.toml --dry-run
+  numalab study bisect --tree linux --good v6.12 --bad v6.13 tiering --treatment balancing=2
+  numalab study bisect --tree linux --config my.config --good v6.12 --bad HEAD mine.toml
+  numalab study bisect --tree . --good 1.0 --bad main --build ./build.sh mine.toml
+  numalab study bisect --tree . --good 1.0 --bad main --build ./build.sh mine.toml --dry-run
 
 Each commit is built in a working tree of its own, booted for every sample and compared with the
 good and the bad one until it is decided which of the two it is like. --build runs in the commit's

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Format, value};
+use super::{Format, HealthArgs, value};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -28,6 +28,8 @@ pub(crate) enum FleetCommand {
     Collect(CollectArgs),
     /// Show outliers among hosts, sockets and memory nodes
     Report(FleetReportArgs),
+    /// Check in seconds whether this machine is as good as its baseline
+    Health(HealthArgs),
 }
 
 #[derive(Debug, Args)]

@@ -128,7 +128,7 @@ pub(crate) struct BootArgs {
     #[command(flatten)]
     pub contents: ContentArgs,
     /// ACPI tables to use instead of QEMU's own: a directory with SRAT.bin, SLIT.bin and
-    /// HMAT.bin as `acpi build` writes them
+    /// HMAT.bin as `machine acpi build` writes them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["pages", "host_nodes", "prealloc"])]
     pub tables: Option<PathBuf>,
     /// Do not report preparations

@@ -1,4 +1,4 @@
-//! Arguments of `numalab health`.
+//! Arguments of `numalab fleet health`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use super::{Output, Selection, value};
 Examples:
   numalab measure --quick --repeat 5 --label good
                                            the baseline: on a machine that is in good order
-  numalab health --baseline results/measure-20261121-024500-good
+  numalab fleet health --baseline results/measure-20261121-024500-good
                                            at most 10 s; a line that says what is wrong
-  numalab health -q --baseline results/measure-20261121-024500-good
+  numalab fleet health -q --baseline results/measure-20261121-024500-good
                                            the line alone, for a drain reason
-  numalab health --baseline results/measure-20261121-024500-good --dry-run
+  numalab fleet health --baseline results/measure-20261121-024500-good --dry-run
                                            what would be measured
 
 The core clock, and the latency and bandwidth of each node's own memory are measured, as the

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Rules, Selection};
+use super::{AcpiArgs, Rules, Selection, SelfTestArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct MachineFileArgs {
@@ -38,6 +38,11 @@ Examples:
 What was not measured is left out, and said in the file's comments. Load on a node's memory is
 taken from runs of `numalab loaded --surface`, or from curves of Mess.")]
     Capture(CaptureArgs),
+    /// Decode, check and build ACPI tables: SRAT, SLIT, HMAT, MADT, CEDT
+    Acpi(AcpiArgs),
+    /// Test what numalab does on a machine of several nodes, and print the evidence
+    #[command(name = "selftest")]
+    SelfTest(SelfTestArgs),
 }
 
 #[derive(Debug, Args)]

@@ -23,11 +23,11 @@ pub(crate) enum ProbeCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab probe tiering                            32M on the slow tier, an eighth of it hot
-  numalab knobs run numa_balancing=2 -- numalab probe tiering --time 10s
-  numalab probe tiering --place first-touch --size 256M --heat zipf
-  numalab probe tiering --hot 2M --moves-every 5s --time 20s --format json
-  numalab probe tiering --heat uniform --place first-touch --access independent
+  numalab study probe tiering                            32M on the slow tier, an eighth of it hot
+  numalab knobs run numa_balancing=2 -- numalab study probe tiering --time 10s
+  numalab study probe tiering --place first-touch --size 256M --heat zipf
+  numalab study probe tiering --hot 2M --moves-every 5s --time 20s --format json
+  numalab study probe tiering --heat uniform --place first-touch --access independent
 
 It needs memory of several tiers, which --emulate-tiers of guest run makes on any machine.")]
 pub(crate) struct TieringArgs {
@@ -99,9 +99,9 @@ pub(crate) enum PlaceKind {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab probe balancing                  the first cpu, then the first of the farthest node
-  numalab knobs run numa_balancing=0 -- numalab probe balancing --time 10s
-  numalab probe balancing --from 0 --to 12 --size 256M --format json")]
+  numalab study probe balancing                  the first cpu, then the first of the farthest node
+  numalab knobs run numa_balancing=0 -- numalab study probe balancing --time 10s
+  numalab study probe balancing --from 0 --to 12 --size 256M --format json")]
 pub(crate) struct BalancingArgs {
     /// Size of the memory, which is placed by first touch
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = value::size)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::{FailIf, Format, value};
+use super::{BisectArgs, FailIf, Format, ProbeArgs, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
@@ -54,6 +54,10 @@ Examples:
   numalab study report results/noise-20261121-024500
   numalab study report results/noise-20261121-024500 --format md")]
     Report(ReportArgs),
+    /// Find the commit that made a metric worse: build, boot and sample until decided
+    Bisect(Box<BisectArgs>),
+    /// Test one kernel behavior, such as whether memory follows its thread
+    Probe(ProbeArgs),
     /// A study's hand in a guest: requests and answers, a line of JSON each
     #[command(hide = true, after_help = "Example:\n  numalab study agent '{}'")]
     Agent {

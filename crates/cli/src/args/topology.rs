@@ -115,9 +115,9 @@ pub(crate) enum AcpiCommand {
     /// Print the entries of tables
     #[command(after_help = "\
 Examples:
-  numalab acpi show SRAT.bin SLIT.bin
-  numalab acpi show --system                 this machine's (reading them takes root)
-  acpidump > all.txt; numalab acpi show all.txt --format json")]
+  numalab machine acpi show SRAT.bin SLIT.bin
+  numalab machine acpi show --system                 this machine's (reading them takes root)
+  acpidump > all.txt; numalab machine acpi show all.txt --format json")]
     Show {
         #[command(flatten)]
         tables: TableArgs,
@@ -128,8 +128,8 @@ Examples:
     /// Check tables, each by itself and against each other; exit 5 on an error
     #[command(after_help = "\
 Examples:
-  numalab acpi check SRAT.bin SLIT.bin APIC.bin
-  numalab acpi check --system")]
+  numalab machine acpi check SRAT.bin SLIT.bin APIC.bin
+  numalab machine acpi check --system")]
     Check {
         #[command(flatten)]
         tables: TableArgs,
@@ -140,9 +140,9 @@ Examples:
     /// Write the tables of a machine, for QEMU's -acpitable or an override initrd
     #[command(after_help = "\
 Examples:
-  numalab acpi build --emulate 4 --cpus 8 -o tables
-  numalab acpi build --topology machine.toml -o tables
-  numalab acpi build --source results:results/measure-20261121-024500 -o tables   HMAT as measured")]
+  numalab machine acpi build --emulate 4 --cpus 8 -o tables
+  numalab machine acpi build --topology machine.toml -o tables
+  numalab machine acpi build --source results:results/measure-20261121-024500 -o tables   HMAT as measured")]
     Build {
         #[command(flatten)]
         machine: MachineArgs,

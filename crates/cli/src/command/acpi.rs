@@ -1,4 +1,4 @@
-//! `numalab acpi`: tables shown, checked and built.
+//! `numalab machine acpi`: tables shown, checked and built.
 
 mod build;
 mod show;

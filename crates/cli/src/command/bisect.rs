@@ -1,4 +1,4 @@
-//! `numalab bisect`.
+//! `numalab study bisect`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use numalab_study::bisect::{Bisect, BisectQuestion, BisectStep, Build, Repositor
 use numalab_study::{Plan, parse};
 use numalab_workload::Workload;
 
-use super::study::source_text;
+use super::study::source;
 use crate::args::{BisectArgs, Format, VERSION};
 use crate::failure::{Code, Failure};
 use crate::output;
 
 /// Searches for a commit; exit 4 if none is found.
 pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
-    let study = parse(&source_text(&args.study)?, &args.study).map_err(Failure::bad_input)?;
+    let study = parse(&source::text(&args.study)?, &args.study).map_err(Failure::bad_input)?;
     let workloads = study.resolved().map_err(Failure::bad_input)?;
     let seed = args.seed.or(study.rules.seed).unwrap_or_else(|| UtcTime::now().unix_ms);
     let plan = Plan::new(study, seed);

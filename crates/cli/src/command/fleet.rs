@@ -10,6 +10,7 @@ use numalab_fleet::{
 use numalab_host::note;
 use numalab_report::from::fleet::FleetReport;
 
+use super::health;
 use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: &FleetCommand) -> Result<(), Failure> {
         FleetCommand::Submit(args) => submit(args),
         FleetCommand::Collect(args) => collect_results(args),
         FleetCommand::Report(args) => report(args),
+        FleetCommand::Health(args) => health::run(args),
     }
 }
 

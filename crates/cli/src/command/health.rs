@@ -1,4 +1,4 @@
-//! `numalab health`.
+//! `numalab fleet health`.
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@ pub(crate) mod figures;
 
 use numalab_formats::gallery;
 
+use super::{acpi, self_test};
 use crate::args::MachineCommand;
 use crate::failure::Failure;
 use crate::output;
@@ -15,6 +16,8 @@ pub(crate) fn run(command: &MachineCommand) -> Result<(), Failure> {
         MachineCommand::List => list(),
         MachineCommand::Show { machine } => output::print(known(machine)?),
         MachineCommand::Capture(args) => capture::run(args),
+        MachineCommand::Acpi(args) => acpi::run(&args.command),
+        MachineCommand::SelfTest(args) => self_test::run(args),
     }
 }
 

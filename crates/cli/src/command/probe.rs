@@ -1,4 +1,4 @@
-//! `numalab probe`: a single question to the kernel.
+//! `numalab study probe`: a single question to the kernel.
 
 mod tiering;
 

@@ -1,4 +1,4 @@
-//! `numalab selftest`.
+//! `numalab machine selftest`.
 
 mod checks;
 mod guest;
@@ -81,7 +81,7 @@ fn verdict(found: &SelfTest) -> Result<(), Failure> {
         0 | 1 => Err(Failure::new(
             Code::Lacking,
             "this machine has one node with memory, expected two or more; on emulated ones: \
-             numalab guest run --emulate 4 --emulate-latency 100 -- numalab selftest --real-nodes \
+             numalab guest run --emulate 4 --emulate-latency 100 -- numalab machine selftest --real-nodes \
              --size 2M",
         )),
         _ => Ok(()),

@@ -4,18 +4,20 @@ mod plan;
 mod run;
 mod settings;
 mod show;
-mod source;
+pub(crate) mod source;
 
 pub(crate) use run::run_given;
 pub(crate) use show::report;
-pub(crate) use source::text as source_text;
 
+use std::process::ExitCode;
+
+use super::{bisect, probe};
 use crate::args::StudyCommand;
 use crate::failure::{Code, Failure};
 
 /// Runs the subcommand.
-pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
-    match command {
+pub(crate) fn run(command: &StudyCommand) -> Result<ExitCode, Failure> {
+    let done = match command {
         StudyCommand::List { format } => source::list(*format),
         StudyCommand::New(args) => source::begin(args),
         StudyCommand::Show { study, format } => source::show(study, *format),
@@ -24,9 +26,12 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
         StudyCommand::Report(args) => show::report_and_judge(args),
+        StudyCommand::Bisect(args) => return bisect::run(args),
+        StudyCommand::Probe(args) => probe::run(&args.command),
         StudyCommand::Agent { settings } => {
             numalab_study::serve(settings, std::io::stdin().lock(), std::io::stdout().lock())
                 .map_err(|error| Failure::new(Code::Failed, error))
         }
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

@@ -15,7 +15,7 @@ mkdir out
 numalab topology --source sysfs --format json > out/topology.json
 numalab mark --phase matrix -- \\
     numalab latency --size 256K --per node --pages 4k --precision 5% -q --format json > out/run.json
-numalab selftest --real-nodes --size 256K --time 3s -q --format json > out/selftest.json";
+numalab machine selftest --real-nodes --size 256K --time 3s -q --format json > out/selftest.json";
 /// Latencies that a device tree does not tell.
 const MACHINE: &str = r#"
 distances = [[10, 21], [21, 10]]

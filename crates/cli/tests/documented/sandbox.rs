@@ -110,7 +110,7 @@ impl Sandbox {
             "set -e
              numalab topology --emulate 2 --cpus 4 --format toml > machine.toml
              numalab profile --source referenced -o profile.json -- true
-             numalab acpi build --emulate 2 --cpus 4 -o built && cp built/*.bin . && cp -r built tables
+             numalab machine acpi build --emulate 2 --cpus 4 -o built && cp built/*.bin . && cp -r built tables
              numalab scale --arch laptop --sequential 0 --launcher local --memory-sizes 1 >/dev/null
              job=$(echo results_scaling/*); cp -r $job results_scaling/job_123456_test_run
              mv $job results_scaling/job_123456

@@ -34,7 +34,7 @@ echo '== cxl'
 numalab bind --numa=1 -- CHASE 0 0 1 4k 1 10
 echo '== balancing 2'
 numalab knobs run numa_balancing=2 -- \\
-    numalab probe tiering --size 2M --hot 512K --time 4s --format json
+    numalab study probe tiering --size 2M --hot 512K --time 4s --format json
 ";
 
 /// The guest, booted by the first test that asks.

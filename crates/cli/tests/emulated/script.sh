@@ -18,7 +18,7 @@ echo '== stays'; CHASE 6 0 2 4k 3 1500
 echo 1 > /proc/sys/kernel/numa_balancing
 echo '== moves'; CHASE 6 0 2 4k 8 1000
 echo 0 > /proc/sys/kernel/numa_balancing
-echo '== selftest'; numalab selftest --real-nodes --size 2M --time 6s --format json -q
+echo '== selftest'; numalab machine selftest --real-nodes --size 2M --time 6s --format json -q
 echo '== put back'; cat /proc/sys/kernel/numa_balancing /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 echo '== marked'; numalab mark --phase walk -- CHASE 0 0 1 4k 1 0
 # Node 3 is filled up with huge pages and with what is read of disks, which stays in memory

@@ -1,4 +1,4 @@
-//! `numalab selftest --real-nodes` in the guest of four nodes.
+//! `numalab machine selftest --real-nodes` in the guest of four nodes.
 
 use serde_json::Value;
 

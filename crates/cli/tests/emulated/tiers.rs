@@ -30,26 +30,26 @@ echo 0 > /proc/sys/kernel/numa_balancing
 echo '== ticks'
 ticks() { cut -d ' ' -f 1 /proc/uptime; sed -n 's/^LOC: *\\([0-9]*\\).*/\\1/p' /proc/interrupts; }
 ticks
-numalab probe tiering --size 8M --hot 1M --time 2s > /dev/null
+numalab study probe tiering --size 8M --hot 1M --time 2s > /dev/null
 ticks
 echo '== slow'
 numalab bind --numa=1 -- CHASE 0 0 2 4k 1 10
 for balancing in 0 2; do
     echo \"== balancing $balancing\"
     numalab knobs run numa_balancing=$balancing -- \\
-        numalab probe tiering --size 8M --hot 1M --time 8s --format json
+        numalab study probe tiering --size 8M --hot 1M --time 8s --format json
 done
 # DAMON looks at samples: now and then it finds nothing for seconds.
 for attempt in 1 2; do
     echo \"== damon $attempt\"
     numalab knobs run numa_balancing=0 damon_migrate=hot -- \\
-        numalab probe tiering --size 8M --hot 1M --time 6s --format json
+        numalab study probe tiering --size 8M --hot 1M --time 6s --format json
 done
 # DAMON does not see accesses to what stays in the TLB.
 for attempt in 1 2; do
     echo \"== cold $attempt\"
     numalab knobs run numa_balancing=0 damon_migrate=cold -- \\
-        numalab probe tiering --size 64M --hot 16M --share 100 --place first-touch --time 6s \\
+        numalab study probe tiering --size 64M --hot 16M --share 100 --place first-touch --time 6s \\
             --format json
 done
 echo '== weights'
@@ -184,7 +184,7 @@ const INDEPENDENT: &str = "
 for weights in 1:0 2:1; do
     echo \"== weights $weights\"
     [ $weights = 1:0 ] || by='bind --policy weighted --numa=auto --weights auto --quiet -- numalab'
-    numalab $by probe tiering --size 2M --heat uniform --place first-touch --access independent \\
+    numalab $by study probe tiering --size 2M --heat uniform --place first-touch --access independent \\
         --time 100ms --format json
 done
 ";
@@ -236,7 +236,7 @@ for demotion in false true; do
     # Without demotion kswapd gives up for good: reclaiming a little wakes it.
     [ $demotion = false ] || wakes=memory_reclaim=1M
     numalab knobs run numa_balancing=2 demotion=$demotion $wakes -- \\
-        numalab probe tiering --size 96M --hot 2M --share 100 --place first-touch --time 6s \\
+        numalab study probe tiering --size 96M --hot 2M --share 100 --place first-touch --time 6s \\
         --format json
 done
 ";

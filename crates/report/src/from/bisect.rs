@@ -32,7 +32,7 @@ impl Report for BisectDocument {
             }),
         ];
         Page {
-            brand: "numalab bisect".to_owned(),
+            brand: "numalab study bisect".to_owned(),
             title: format!(
                 "Which commit made {} of {} worse?",
                 self.quantity.metric, self.workload
@@ -213,7 +213,7 @@ mod tests {
         BisectDocument {
             schema: numalab_record::Kind::Bisect.into(),
             version: "1".to_owned(),
-            command: vec!["numalab".to_owned(), "bisect".to_owned()],
+            command: vec!["numalab".to_owned(), "study".to_owned(), "bisect".to_owned()],
             started_unix_ms: 0,
             study: "tiering".to_owned(),
             backend: "a guest".to_owned(),
@@ -239,7 +239,7 @@ mod tests {
             "Subject: [REGRESSION] latency +19.90 % since cccccccccccc (\"mm: change c\")",
             "first bad  cccccccccccc         120 ns  (3 samples)",
             "bisection of\n24 commits, of which 1 were built",
-            "numalab bisect\n",
+            "numalab study bisect\n",
             "#regzbot introduced: cccc",
         ] {
             assert!(mail.contains(words), "{words}: {mail}");

@@ -109,7 +109,7 @@ impl Report for Health {
             .rows(self.figures.iter().map(row))
             .moods(self.figures.iter().map(|found| mood(found.severity)));
         Page {
-            brand: "numalab health".to_owned(),
+            brand: "numalab fleet health".to_owned(),
             title: reason(self),
             meta: format!(
                 "{} runs as baseline; degraded beyond {} %, failing beyond {} %",

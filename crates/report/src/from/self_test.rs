@@ -33,7 +33,7 @@ impl Report for SelfTest {
             Part::of("Latency between nodes", vec![Panel::table(latencies(&self.checks))]),
         ];
         Page {
-            brand: "numalab selftest".to_owned(),
+            brand: "numalab machine selftest".to_owned(),
             title: "Does numalab work on the nodes of this machine?".to_owned(),
             meta: format!("{nodes} with memory; {}; Linux {}", fact("cpu_model"), fact("kernel")),
             lead: vec![answer(&self.checks)],

@@ -108,7 +108,7 @@ impl Report for BalancingProbed {
             .rows(rows);
         let place = |ProbedPlace { cpu, node }: ProbedPlace| format!("node {node} (cpu {cpu})");
         Page {
-            brand: "numalab probe balancing".to_owned(),
+            brand: "numalab study probe balancing".to_owned(),
             title: "Does memory follow its thread?".to_owned(),
             meta: format!(
                 "{} on {}, the thread moved to {}",
@@ -158,7 +158,7 @@ impl Report for AcpiShown {
         let parts = self.tables.iter().map(table);
         let odd = Part::of("What is odd", vec![Panel::table(odd(&self.findings))]);
         Page {
-            brand: "numalab acpi".to_owned(),
+            brand: "numalab machine acpi".to_owned(),
             title: count(self.tables.len(), "ACPI table"),
             lead: refusals(&self.refused),
             parts: parts.chain(odd).collect(),
@@ -200,7 +200,7 @@ impl Report for AcpiChecked {
         }
         let part = Part::of("What is odd", vec![Panel::table(odd(findings))]);
         Page {
-            brand: "numalab acpi check".to_owned(),
+            brand: "numalab machine acpi check".to_owned(),
             title: format!("{} checked", count(tables.len(), "ACPI table")),
             lead,
             parts: part.into_iter().collect(),

@@ -27,7 +27,7 @@ impl Report for TieringProbed {
             Part::of("Over time", vec![pages(&self.looks), latency(&self.looks)]),
         ];
         Page {
-            brand: "numalab probe tiering".to_owned(),
+            brand: "numalab study probe tiering".to_owned(),
             title: "Does hot memory come to the fast tier?".to_owned(),
             meta: format!(
                 "{}, {}; {}; fast tier: nodes {}, slower: nodes {}",

@@ -1,4 +1,4 @@
-//! `numalab acpi build`.
+//! `numalab machine acpi build`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `numalab acpi show`.
+//! `numalab machine acpi show`.
 
 use numalab_acpi::{AnyTable, Severity, Slot, Tables};
 use numalab_record::system::{AcpiShown, AcpiTable};

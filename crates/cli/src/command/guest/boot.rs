@@ -234,7 +234,7 @@ fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     let directory = directory.display();
     Err(Failure::bad_input(format!(
-        "--tables {directory}: no SRAT.bin there, expected what `numalab acpi build -o {directory}` \
+        "--tables {directory}: no SRAT.bin there, expected what `numalab machine acpi build -o {directory}` \
          writes"
     )))
 }

@@ -1,4 +1,4 @@
-//! `numalab probe tiering`.
+//! `numalab study probe tiering`.
 
 use numalab_formats::size::format_rounded;
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
@@ -56,7 +56,7 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
         return Err(Failure::new(
             Code::Lacking,
             "this kernel has memory of one tier; numalab guest run --kernel backports \
-             --emulate-tiers 512M@100ns,1G@300ns -- numalab probe tiering has two",
+             --emulate-tiers 512M@100ns,1G@300ns -- numalab study probe tiering has two",
         ));
     };
     let on_fast = |cpu: &&numalab_topology::Cpu| {

@@ -23,7 +23,7 @@ fn question(plan: &Plan, good: &str, bad: &str) -> BisectQuestion {
         confidence: Confidence::P95,
         margin_percent: 2.0,
         most_samples: 40,
-        command: vec!["numalab".to_owned(), "bisect".to_owned()],
+        command: vec!["numalab".to_owned(), "study".to_owned(), "bisect".to_owned()],
         version: "1".to_owned(),
     }
 }
