@@ -23,6 +23,10 @@ pub enum TrialPlace {
 pub struct Trials {
     /// Blocks that were finished.
     pub blocks: usize,
+    /// Whether the program gives the same each time to the last bit, so that each candidate ran
+    /// once for all blocks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeats: bool,
     /// What the program as it is brought against itself, in percent: what is found where nothing
     /// differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -182,6 +182,13 @@ fn noise(advice: &Advice) -> Option<Lead> {
     let (low, high) = trials.again_percent?;
     let kept = trials.directory.as_ref();
     let kept = kept.map_or_else(String::new, |kept| format!("; samples are in {kept}"));
+    if trials.repeats {
+        let sentence = format!(
+            "two runs of the program as it is are the same to the last bit, so each candidate ran \
+             once{kept}."
+        );
+        return Some(Lead::new("Trials", sentence, Mood::Fine));
+    }
     let sentence = format!(
         "{} blocks; the program as it is against itself: {} to {} %{kept}.",
         trials.blocks,

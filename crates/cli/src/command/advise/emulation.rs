@@ -1,5 +1,6 @@
 //! Candidates under emulation: a place of studies whose samples are runs of the program there.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use numalab_analysis::advice::{Candidate, MachineCosts, Spread, Untried};
@@ -15,17 +16,61 @@ use numalab_study::{
 
 use super::metric::Judged;
 use super::subject::Subject;
+use super::trials::AS_IS;
 use crate::command::emulate::in_turn;
 
 /// The setting that names a placement.
 pub(super) const PLACEMENT: &str = "placement";
 
+/// The evidence of a sample that was not run, since runs repeat to the last bit.
+pub(super) const REPEATED: &str = "repeated";
+
 /// The program under emulation, as it is and as each candidate would have it.
-#[derive(Clone)]
 pub(super) struct Emulation {
-    pub placements: Vec<(String, EmulatedProgram)>,
-    pub judged: Judged,
-    pub subject: Subject,
+    placements: Vec<(String, EmulatedProgram)>,
+    judged: Judged,
+    subject: Subject,
+    /// What each placement gave, run by run.
+    ran: BTreeMap<String, Vec<Observation>>,
+}
+
+impl Emulation {
+    /// A place without samples yet; `placements` are named as the treatments' settings.
+    pub(super) fn new(
+        placements: Vec<(String, EmulatedProgram)>,
+        judged: Judged,
+        subject: Subject,
+    ) -> Self {
+        Self { placements, judged, subject, ran: BTreeMap::new() }
+    }
+
+    /// Returns what a run of a placement gave already, once the program as it is has given the
+    /// same twice to the last bit: the emulator is deterministic, and so is the program then.
+    fn repeated(&self, placement: &str) -> Option<Observation> {
+        repeated(&self.ran, placement)
+    }
+
+    fn run(&self, program: &EmulatedProgram) -> Result<Observation, BackendError> {
+        let failed = |reason: String| BackendError::Failed { doing: "a trial".to_owned(), reason };
+        let (ran, report) = self.subject.follow(program).map_err(|error| {
+            match self.subject.interrupt.requested() {
+                true => BackendError::Interrupted,
+                false => failed(error.message().to_owned()),
+            }
+        })?;
+        let elapsed_ns = report.program().map_or(0, |program| program.elapsed_ns);
+        let readings = self.judged.read(&ran, elapsed_ns);
+        let readings = readings.map_err(|error| failed(error.to_string()))?;
+        let evidence = vec![Evidence::fact(OUTPUT, fingerprint(&ran.stdout))];
+        Ok(Observation { readings, evidence, ..Observation::default() })
+    }
+}
+
+fn repeated(ran: &BTreeMap<String, Vec<Observation>>, placement: &str) -> Option<Observation> {
+    let [first, second, ..] = ran.get(AS_IS)?.as_slice() else { return None };
+    let mut known = ran.get(placement)?.first().filter(|_| first == second)?.clone();
+    known.evidence.push(Evidence::fact(REPEATED, "as before"));
+    Some(known)
 }
 
 impl Backend for Emulation {
@@ -49,21 +94,18 @@ impl Prepared for Emulation {
     }
 
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
-        let failed = |reason: String| BackendError::Failed { doing: "a trial".to_owned(), reason };
         let named = request.treatment.settings.get(PLACEMENT).map(Setting::to_string);
-        let program = self.placements.iter().find(|(name, _)| Some(name) == named.as_ref());
-        let (_, program) = program.ok_or_else(|| failed("no such placement".to_owned()))?;
-        let (ran, report) = self.subject.follow(program).map_err(|error| {
-            match self.subject.interrupt.requested() {
-                true => BackendError::Interrupted,
-                false => failed(error.message().to_owned()),
-            }
+        let found = self.placements.iter().find(|(name, _)| Some(name) == named.as_ref());
+        let (name, program) = found.ok_or_else(|| BackendError::Failed {
+            doing: "a trial".to_owned(),
+            reason: "no such placement".to_owned(),
         })?;
-        let elapsed_ns = report.program().map_or(0, |program| program.elapsed_ns);
-        let readings = self.judged.read(&ran, elapsed_ns);
-        let readings = readings.map_err(|error| failed(error.to_string()))?;
-        let evidence = vec![Evidence::fact(OUTPUT, fingerprint(&ran.stdout))];
-        Ok(Observation { readings, evidence, ..Observation::default() })
+        if let Some(known) = self.repeated(name) {
+            return Ok(known);
+        }
+        let observation = self.run(program)?;
+        self.ran.entry(name.clone()).or_default().push(observation.clone());
+        Ok(observation)
     }
 
     fn restore(self: Box<Self>) -> Result<(), BackendError> {
@@ -132,5 +174,35 @@ pub(super) fn word(placed: &Placed) -> String {
         Placed::Huge => "thp".to_owned(),
         Placed::Packed => "pack".to_owned(),
         Placed::Users => "users".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_record::study::Quantity;
+
+    use super::*;
+
+    fn gave(value: f64) -> Observation {
+        let readings = vec![Quantity::lower("time", "s").at(value)];
+        Observation { readings, ..Observation::default() }
+    }
+
+    fn ran(of: &[(&str, &[f64])]) -> BTreeMap<String, Vec<Observation>> {
+        let runs = |values: &[f64]| values.iter().copied().map(gave).collect();
+        of.iter().map(|(name, values)| ((*name).to_owned(), runs(values))).collect()
+    }
+
+    #[test]
+    fn a_placement_runs_once_where_the_program_repeats_to_the_last_bit() {
+        let once = ran(&[(AS_IS, &[2.0]), ("1", &[1.0])]);
+        assert_eq!(repeated(&once, "1"), None, "nothing is known of repeats yet");
+        let twice = ran(&[(AS_IS, &[2.0, 2.0]), ("1", &[1.0])]);
+        let known = repeated(&twice, "1").expect("known");
+        assert_eq!(known.readings, gave(1.0).readings);
+        assert_eq!(known.evidence[0].what, REPEATED);
+        assert_eq!(repeated(&twice, "2"), None, "it never ran");
+        let differs = ran(&[(AS_IS, &[2.0, 2.000_000_1]), ("1", &[1.0])]);
+        assert_eq!(repeated(&differs, "1"), None);
     }
 }

@@ -17,7 +17,7 @@ use numalab_study::{
     Study, open,
 };
 
-use super::emulation::{Emulation, PLACEMENT, placement};
+use super::emulation::{Emulation, PLACEMENT, REPEATED, placement};
 use super::judge::Judge;
 use super::metric::Judged;
 use super::model::Target;
@@ -27,7 +27,8 @@ use super::tolerant::{Failures, Tolerant};
 use crate::args::VERSION;
 use crate::failure::{Code, Failure};
 
-const AS_IS: &str = "as it is";
+/// The treatment that changes nothing.
+pub(super) const AS_IS: &str = "as it is";
 /// A change of this size is none.
 const MARGIN_PERCENT: f64 = 2.0;
 
@@ -103,7 +104,7 @@ impl Trying<'_> {
             advice.options[*option].measured = measured(&summary, at + 1, out);
         }
         let directory = self.keep.map(|_| journal.directory().display().to_string());
-        advice.trials = Some(trials(&summary, &end, directory));
+        advice.trials = Some(trials(document, &summary, &end, directory));
         if !self.judged.is_printed() && prints_otherwise(document) {
             note("the program's output is not the same in every run");
         }
@@ -155,7 +156,7 @@ impl Trying<'_> {
             placements.extend(placed.map(|program| (option.to_string(), program)));
         }
         let (judged, subject) = (self.judged.clone(), self.subject.clone());
-        Ok(Box::new(Emulation { placements, judged, subject }))
+        Ok(Box::new(Emulation::new(placements, judged, subject)))
     }
 
     fn take(
@@ -205,12 +206,19 @@ fn measured(
     })
 }
 
-fn trials(summary: &StudySummary<'_>, end: &EndReason, directory: Option<String>) -> Trials {
+fn trials(
+    document: &StudyDocument,
+    summary: &StudySummary<'_>,
+    end: &EndReason,
+    directory: Option<String>,
+) -> Trials {
+    let mut evidence = document.samples().flat_map(|sample| &sample.observation.evidence);
     let subject = summary.subjects.first();
     let again = subject.and_then(|subject| subject.aa.as_ref());
     let again = again.and_then(|again| again.found.percent_interval());
     Trials {
         blocks: subject.map_or(0, |subject| subject.blocks()),
+        repeats: evidence.any(|one| one.what == REPEATED),
         again_percent: again.map(|interval| (interval.lo, interval.hi)),
         end: match end {
             EndReason::NoneLeft => TrialsEnd::NoneLeft,
