@@ -76,6 +76,9 @@ pub(crate) struct Cli {
     /// [default: yes for md and html, no for text]
     #[arg(long, global = true, value_enum, value_name = "WHETHER", display_order = 1000)]
     pub redact: Option<Redact>,
+    /// No progress and no hints: print the result alone
+    #[arg(short, long, global = true, display_order = 999)]
+    pub quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]

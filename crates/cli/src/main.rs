@@ -45,6 +45,9 @@ fn main() -> ExitCode {
         }
     };
     output::set_redact(cli.redact);
+    if cli.quiet {
+        output::set_quiet();
+    }
     match command::run(cli.command) {
         Ok(code) => code,
         Err(failure) => failure.report(),

@@ -38,6 +38,19 @@ pub(crate) fn set_redact(said: Option<Redact>) {
     }
 }
 
+/// What `--quiet` said.
+static QUIET: OnceLock<()> = OnceLock::new();
+
+/// Leaves progress and hints out from now on.
+pub(crate) fn set_quiet() {
+    let _ = QUIET.set(());
+}
+
+/// Returns true if the result alone is wanted, without progress and hints.
+pub(crate) fn quiet() -> bool {
+    QUIET.get().is_some()
+}
+
 /// The page for a file that may be sent to somebody: redacted unless the user says otherwise.
 pub(crate) fn shared_page(report: &impl Report) -> Page {
     match REDACT.get() {

@@ -18,6 +18,8 @@ use numalab_report::from::seconds_words;
 use numalab_report::text::figure;
 use numalab_stats::Sample as Values;
 
+use crate::output;
+
 /// Shows how far the run is, by estimated time.
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -34,8 +36,9 @@ pub(crate) struct Progress {
 const FEWEST_WINDOWS: usize = 60;
 
 impl Progress {
-    /// A progress bar for `plan`, or lines where there is no terminal; nothing if `quiet`.
-    pub fn new(plan: &[Cell], quiet: bool) -> Self {
+    /// A progress bar for `plan`, or lines where there is no terminal; nothing with `--quiet`.
+    pub fn new(plan: &[Cell]) -> Self {
+        let quiet = output::quiet();
         let target =
             if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let whole = estimate_plan(plan);
@@ -46,7 +49,7 @@ impl Progress {
         }
         Self {
             bar,
-            lines: ProgressLines::new(quiet),
+            lines: ProgressLines::new(),
             begun: Instant::now(),
             estimated: (whole, Duration::ZERO),
             windows: (!quiet).then_some((0, 0)),

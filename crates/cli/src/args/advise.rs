@@ -95,9 +95,6 @@ pub(crate) struct AdviseArgs {
     /// Write the advice to FILE
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The command to use alone
-    #[arg(short, long, conflicts_with = "format")]
-    pub quiet: bool,
     /// Show the command line of QEMU and what would be tried; start nothing
     #[arg(long)]
     pub dry_run: bool,

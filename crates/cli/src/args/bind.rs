@@ -50,9 +50,6 @@ pub(crate) struct BindArgs {
     /// Program to run with the arguments after -- (default: their first word)
     #[arg(long, value_name = "PROGRAM")]
     pub executable: Option<String>,
-    /// Print nothing
-    #[arg(short, long)]
-    pub quiet: bool,
     /// Print what is bound to what (the default)
     #[arg(long, conflicts_with = "quiet")]
     pub verbose: bool,

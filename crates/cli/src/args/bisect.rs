@@ -63,9 +63,6 @@ pub(crate) struct BisectArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// No progress: print the result alone
-    #[arg(short, long)]
-    pub quiet: bool,
     /// Show what would be done; build and write nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -69,7 +69,4 @@ pub(crate) struct CompareArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// With --commands: no progress and no hints, the result alone
-    #[arg(short, long)]
-    pub quiet: bool,
 }

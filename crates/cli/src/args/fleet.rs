@@ -72,9 +72,6 @@ pub(crate) struct CollectArgs {
     /// The file (default: fleet.sqlite in DIR)
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
-    /// Print nothing but errors
-    #[arg(short, long)]
-    pub quiet: bool,
     /// Show how many results would be read; write nothing
     #[arg(long)]
     pub dry_run: bool,

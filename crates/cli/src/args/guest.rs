@@ -131,9 +131,6 @@ pub(crate) struct BootArgs {
     /// HMAT.bin as `machine acpi build` writes them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["pages", "host_nodes", "prealloc"])]
     pub tables: Option<PathBuf>,
-    /// Do not report preparations
-    #[arg(short, long)]
-    pub quiet: bool,
     /// Print QEMU's command line; start and write nothing
     #[arg(long)]
     pub dry_run: bool,

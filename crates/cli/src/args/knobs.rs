@@ -70,9 +70,6 @@ pub(crate) struct KnobRunArgs {
     /// Show what would be written; write and start nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not report the settings
-    #[arg(short, long)]
-    pub quiet: bool,
     #[command(flatten)]
     pub root: RootArgs,
     /// The command, with its arguments

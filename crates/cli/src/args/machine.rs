@@ -64,9 +64,6 @@ pub(crate) struct CaptureArgs {
     /// Keep the measured results in a new directory under DIR
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Print no progress and no remarks
-    #[arg(short, long)]
-    pub quiet: bool,
     /// Show what would be measured and how long it takes; start and write nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -76,9 +76,6 @@ pub(crate) struct Output {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// No progress and no hints: print the result alone
-    #[arg(short, long)]
-    pub quiet: bool,
     /// Show what would be measured and how long it takes; start and write nothing
     #[arg(long)]
     pub dry_run: bool,

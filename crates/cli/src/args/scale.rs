@@ -64,9 +64,6 @@ pub(crate) struct ScaleArgs {
     /// Parent of the result directory
     #[arg(short, long, value_name = "DIR", default_value = "results_scaling")]
     pub output: PathBuf,
-    /// Print nothing but errors; the log has everything
-    #[arg(short, long)]
-    pub quiet: bool,
     /// Print every launch line, the time it takes and the batch script; start nothing
     #[arg(long)]
     pub dry_run: bool,

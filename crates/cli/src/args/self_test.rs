@@ -9,9 +9,10 @@ use super::{Output, value};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab machine selftest --real-nodes               as root on a machine of several nodes, about a minute
+  numalab machine selftest --real-nodes       as root on a machine of several nodes, one minute
   numalab machine selftest --real-nodes --format md   a page to be sent with a report
-  numalab guest run --emulate 4 --emulate-latency 100 -- numalab machine selftest --real-nodes --size 2M
+  numalab guest run --emulate 4 --emulate-latency 100 -- \\
+    numalab machine selftest --real-nodes --size 2M
                                               the same in a machine of four emulated nodes
 
 It checks, on each node: pins, bound memory, first touch, the proof of placement, transparent and

@@ -142,7 +142,8 @@ Examples:
 Examples:
   numalab machine acpi build --emulate 4 --cpus 8 -o tables
   numalab machine acpi build --topology machine.toml -o tables
-  numalab machine acpi build --source results:results/measure-20261121-024500 -o tables   HMAT as measured")]
+  numalab machine acpi build --source results:results/measure-20261121-024500 -o tables
+                                                     HMAT as measured")]
     Build {
         #[command(flatten)]
         machine: MachineArgs,

@@ -72,7 +72,6 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
         rules: trials::rules(args.blocks, args.budget, target.place),
         to_the_end: args.to_the_end,
         keep: args.keep.as_deref(),
-        quiet: args.quiet,
     };
     complete(&mut advice, &trying);
     if !args.predict_only {
@@ -129,7 +128,7 @@ fn show(args: &AdviseArgs, target: &Target, asis: Option<&EmulatedProgram>) -> R
 }
 
 fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
-    if args.quiet {
+    if output::quiet() {
         let best = advice.best().and_then(|option| option.commands.first());
         let asis = || output::shell_lines(&args.command).trim_end().to_owned();
         let line = best.map_or_else(asis, |best| best.command.clone());

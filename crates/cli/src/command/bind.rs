@@ -84,7 +84,7 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     if !args.dry_run {
         set_process_policy(&binding.policy).map_err(numalab_host::Error::from)?;
     }
-    if !args.quiet {
+    if !output::quiet() {
         let unsaid = match choice {
             NodeChoice::Unsaid => {
                 format!("[Rank {}] No --numa given: binding to node 0\n", binding.rank)

@@ -42,14 +42,14 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     let repository = Repository::open(&args.tree, directory.join("tree"))?;
     let bisect = Bisect::new(&plan, &question, &repository, &directory, &interrupt)?;
     let mut watch = |step: BisectStep<'_>| {
-        if !args.quiet {
+        if !output::quiet() {
             print_error(format_args!("{}\n", words(step)));
         }
     };
     let found = bisect.run(&mut watch)?;
     write_reports(&found, &directory)?;
     output::show(&found, args.format)?;
-    if args.format == Format::Text && !args.quiet {
+    if args.format == Format::Text && !output::quiet() {
         output::print(&format!("\nReport: {}\n", directory.join(file::REPORT_HTML).display()))?;
     }
     Ok(match found.answer {

@@ -118,7 +118,7 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     }
     let collected = runs.collect(&mut Store::open(&path, true)?)?;
     collected.failed.iter().for_each(note);
-    if args.quiet {
+    if output::quiet() {
         return Ok(());
     }
     output::print(&format!(

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &HealthArgs) -> Result<(), Failure> {
         found = health(&baseline, &runs, limits);
     }
     match args.output.format {
-        Format::Text if args.output.quiet => output::print(&(reason(&found) + "\n"))?,
+        Format::Text if output::quiet() => output::print(&(reason(&found) + "\n"))?,
         format => output::show(&found, format)?,
     }
     verdict(found.severity, &tally)
@@ -91,9 +91,8 @@ fn measure(
     let context = context_for(&run)?;
     note_clock(&mut run, &context);
     let mut recorder = recorder_for(run, args.output.output.as_deref())?;
-    let tally =
-        measure_phases(&context, &mut recorder, (cells, &[]), |_| Vec::new(), args.output.quiet)
-            .map_err(|error| interrupted(error, &recorder))?;
+    let tally = measure_phases(&context, &mut recorder, (cells, &[]), |_| Vec::new())
+        .map_err(|error| interrupted(error, &recorder))?;
     let document = recorder.document();
     if let Some(directory) = recorder.directory() {
         write_reports(&document, directory)?;

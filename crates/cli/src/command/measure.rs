@@ -33,7 +33,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     }
     let runs = match &args.resume {
         Some(directory) => {
-            let recorder = resume(directory, &baseline, args.given.output.quiet)?;
+            let recorder = resume(directory, &baseline)?;
             vec![finished(&recorder, args)?]
         }
         None => measure(args, &baseline)?,
@@ -59,10 +59,10 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
         let recorder = recorder_for(run, Some(&parent))?;
         let first = baseline.first().or(runs.first()).map(|run| &run.document);
         let plan = plan(&target, effort).like(first);
-        let recorder = go_on(&context, recorder, &plan, args.given.output.quiet)?;
+        let recorder = go_on(&context, recorder, &plan)?;
         runs.push(finished(&recorder, args)?);
     }
-    if args.repeat > 1 && args.given.output.format == Format::Text && !args.given.output.quiet {
+    if args.repeat > 1 && args.given.output.format == Format::Text && !output::quiet() {
         let place = parent.display();
         output::print(&format!("\n{} runs, a baseline: --baseline {place}\n", runs.len()))?;
     }
@@ -90,19 +90,18 @@ fn go_on(
     context: &MeasureContext,
     mut recorder: RunRecorder,
     plan: &MeasurePlan<'_>,
-    quiet: bool,
 ) -> Result<RunRecorder, Failure> {
     let second = |document: &Document| plan.second_phase(document);
     let (first, foreseen) = (plan.first_phase(), plan.foreseen());
     let phases = (&first[..], &foreseen[first.len()..]);
-    let tally = measure_phases(context, &mut recorder, phases, second, quiet)
+    let tally = measure_phases(context, &mut recorder, phases, second)
         .map_err(|error| interrupted(error, &recorder))?;
     complain(&tally)?;
     Ok(recorder)
 }
 
 /// Goes on with an interrupted run, under the options that it was begun with.
-fn resume(directory: &Path, baseline: &[NamedRun], quiet: bool) -> Result<RunRecorder, Failure> {
+fn resume(directory: &Path, baseline: &[NamedRun]) -> Result<RunRecorder, Failure> {
     let recorder = RunRecorder::resumed(directory)?;
     let command = recorder.run().command.clone();
     let begun = match Cli::try_parse_from(&command).map(|cli| cli.command) {
@@ -118,7 +117,7 @@ fn resume(directory: &Path, baseline: &[NamedRun], quiet: bool) -> Result<RunRec
     recorder.check_same_system(&facts_now())?;
     let context = context_for(recorder.run())?;
     let plan = plan(&target, effort(&begun)).like(baseline.first().map(|run| &run.document));
-    go_on(&context, recorder, &plan, quiet)
+    go_on(&context, recorder, &plan)
 }
 
 fn plan(target: &Target, effort: Effort) -> MeasurePlan<'_> {
@@ -144,7 +143,7 @@ fn budget(effort: Effort) -> Duration {
 /// Says where the page is.
 fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure> {
     match directory {
-        Some(directory) if args.given.output.format == Format::Text && !args.given.output.quiet => {
+        Some(directory) if args.given.output.format == Format::Text && !output::quiet() => {
             output::print(&format!("\nThe whole report: {}/report.html\n", directory.display()))
         }
         _ => Ok(()),

@@ -125,12 +125,11 @@ pub(crate) fn measure_phases(
     recorder: &mut RunRecorder,
     (first, later): (&[Cell], &[Cell]),
     second: impl FnOnce(&Document) -> Vec<Cell>,
-    quiet: bool,
 ) -> Result<Tally, MeasureError> {
-    let mut tally = measure(context, recorder, (first, later), quiet)?;
+    let mut tally = measure(context, recorder, (first, later))?;
     let second = second(&recorder.document());
     if !second.is_empty() {
-        tally.add(measure(context, recorder, (&second, &[]), quiet)?);
+        tally.add(measure(context, recorder, (&second, &[]))?);
     }
     Ok(tally)
 }
@@ -139,9 +138,8 @@ fn measure(
     context: &MeasureContext,
     recorder: &mut RunRecorder,
     (cells, later): (&[Cell], &[Cell]),
-    quiet: bool,
 ) -> Result<Tally, MeasureError> {
-    let mut progress = Progress::new(cells, quiet);
+    let mut progress = Progress::new(cells);
     let mut session = Session::new(context, recorder, &mut progress).before(later);
     session.run(cells)?;
     Ok(session.into_tally())
@@ -160,7 +158,7 @@ pub(crate) fn run_plan(
     let context = context_for(&run)?;
     note_clock(&mut run, &context);
     let mut recorder = recorder_for(run, output.output.as_deref())?;
-    let tally = measure_phases(&context, &mut recorder, (first, &[]), second, output.quiet)
+    let tally = measure_phases(&context, &mut recorder, (first, &[]), second)
         .map_err(|error| interrupted(error, &recorder))?;
     complain(&tally)?;
     Ok((recorder.document(), recorder.directory().map(Path::to_owned)))

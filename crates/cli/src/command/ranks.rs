@@ -90,7 +90,7 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let mut team = joined.map_err(|error| of_rank(identity, error.class(), &error))?;
     let around = Surroundings { identity, machine: &target.machine, look: &look };
     let mut begin = |team: &Team| {
-        if !task.given.output.quiet && task.given.output.format == Format::Text {
+        if !output::quiet() && task.given.output.format == Format::Text {
             // A reader that went away is told of at the end.
             let _ = output::print(&debug_block(&target.machine, identity, team));
         }

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
         if args.dry_run {
             return show(args, &manifest, launcher, Some(&directory));
         }
-        return execute(args, &manifest, launcher, &directory);
+        return execute(&manifest, launcher, &directory);
     }
     let manifest = plan(args)?;
     let launcher = manifest.launcher;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
     launcher.resolve()?;
     let job = std::env::var("SLURM_JOB_ID").ok();
     let directory = ResultDirectory::create(&args.output, job.as_deref(), &manifest)?;
-    execute(args, &manifest, launcher, &directory)
+    execute(&manifest, launcher, &directory)
 }
 
 /// Everything about the run, from the arguments.
@@ -206,7 +206,6 @@ fn hand_over(args: &ScaleArgs, manifest: &Manifest) -> Result<(), Failure> {
 
 /// Runs what has no result yet.
 fn execute(
-    args: &ScaleArgs,
     manifest: &Manifest,
     launcher: LauncherChoice,
     directory: &ResultDirectory,
@@ -218,17 +217,16 @@ fn execute(
         manifest,
         directory,
         line: line(manifest, launcher.resolve()?, &own),
-        quiet: args.quiet,
+        quiet: output::quiet(),
         interrupt: &interrupt,
     };
-    say(args, directory, &opening(&architecture))?;
+    say(directory, &opening(&architecture))?;
     let tally = runner.run()?;
-    say(args, directory, &closing(manifest, &architecture, false))?;
-    conclude(args, manifest, directory, &tally)
+    say(directory, &closing(manifest, &architecture, false))?;
+    conclude(manifest, directory, &tally)
 }
 
 fn conclude(
-    args: &ScaleArgs,
     manifest: &Manifest,
     directory: &ResultDirectory,
     tally: &Tally,
@@ -236,7 +234,7 @@ fn conclude(
     let (done, all) = (tally.done, manifest.steps.len());
     if done == all {
         let end = format!("Benchmarks completed successfully\n{}\n", "=".repeat(80));
-        return say(args, directory, &end);
+        return say(directory, &end);
     }
     let failed: Vec<String> = tally.failed.iter().map(ToString::to_string).collect();
     let why = if tally.interrupted {
@@ -250,12 +248,12 @@ fn conclude(
         "{why}; {done} of {all} steps have their results in {path}; finish them with:\n  \
          numalab scale --resume {path}"
     );
-    say(args, directory, &format!("{message}\n"))?;
+    say(directory, &format!("{message}\n"))?;
     Err(Failure::new(Code::Failed, message))
 }
 
 /// Prints to the terminal and the log.
-fn say(args: &ScaleArgs, directory: &ResultDirectory, text: &str) -> Result<(), Failure> {
+fn say(directory: &ResultDirectory, text: &str) -> Result<(), Failure> {
     directory.append_log(text)?;
-    if args.quiet { Ok(()) } else { output::print(text) }
+    if output::quiet() { Ok(()) } else { output::print(text) }
 }

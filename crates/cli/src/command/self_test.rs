@@ -40,7 +40,7 @@ pub(crate) fn run(args: &SelfTestArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let mut checked = Vec::new();
     for check in ORDER {
-        if !args.output.quiet {
+        if !output::quiet() {
             note(format_args!("checking: {}", described(check)));
         }
         let answer = Checks { args, target: &target }.run(check, &mut settings);

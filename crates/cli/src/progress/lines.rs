@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use numalab_host::print_error;
 
+use crate::output;
+
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(30);
 
@@ -15,8 +17,8 @@ pub(crate) struct ProgressLines {
 }
 
 impl ProgressLines {
-    pub(crate) fn new(quiet: bool) -> Self {
-        Self { latest: (!quiet && !stderr().is_terminal()).then(Instant::now) }
+    pub(crate) fn new() -> Self {
+        Self { latest: (!output::quiet() && !stderr().is_terminal()).then(Instant::now) }
     }
 
     /// Says what has been reached if that is due.
@@ -46,6 +48,6 @@ mod tests {
         let due =
             [0, 29, 30, 31, 59, 60, 200].map(|s| lines.is_due(start + Duration::from_secs(s)));
         assert_eq!(due, [false, false, true, false, false, true, true]);
-        assert!(!ProgressLines::new(true).is_due(start + 10 * INTERVAL));
+        assert!(!ProgressLines { latest: None }.is_due(start + 10 * INTERVAL));
     }
 }

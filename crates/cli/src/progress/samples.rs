@@ -8,24 +8,27 @@ use numalab_record::study::Notice;
 use numalab_report::from::study::notice_words;
 
 use super::ProgressLines;
+use crate::output;
 
 /// A bar on standard error, or lines where there is no terminal; nothing if quiet.
 pub(crate) struct SampleProgress {
     bar: ProgressBar,
     lines: ProgressLines,
-    quiet: bool,
 }
 
 impl SampleProgress {
-    pub(crate) fn new(quiet: bool) -> Self {
-        let target =
-            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    pub(crate) fn new() -> Self {
+        let target = if output::quiet() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
         let bar = ProgressBar::with_draw_target(Some(0), target);
         let template = "{bar:24} {pos} of {len} samples  {elapsed}, {eta} left";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self { bar, lines: ProgressLines::new(quiet), quiet }
+        Self { bar, lines: ProgressLines::new() }
     }
 
     /// Says what is to be known before the first sample, unless quiet.
@@ -42,7 +45,7 @@ impl SampleProgress {
 
     /// Says something above the bar, unless quiet.
     pub(crate) fn say(&self, words: Arguments<'_>) {
-        if !self.quiet {
+        if !output::quiet() {
             self.bar.suspend(|| print_error(words));
         }
     }

@@ -45,6 +45,7 @@ const STUDY: &[&str] = &["samples in", "Treatments, the baseline first", "Order,
 /// All of them. What no rule is for fails, and so does a rule that is for nothing.
 pub const RULES: &[Rule] = &[
     rule("numalab measure", Plans, &["latency/", " cells, about "]),
+    rule("numalab measure --quick --format json", Plans, &[]),
     rule("numalab measure --resume", Never("takes a minute; commands.rs interrupts one"), &[]),
     rule("numalab fleet health", Plans, &[" cells, about "]),
     rule("numalab latency", Plans, &["latency/", " cells, about "]),

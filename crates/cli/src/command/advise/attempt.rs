@@ -10,6 +10,7 @@ use super::extent::Extent;
 use super::trials::Trying;
 use crate::args::{AdviseArgs, Tries};
 use crate::failure::Failure;
+use crate::output;
 
 /// Candidates that are tried unless a number is given.
 const USUAL_TRIES: Tries = Tries::Best(2);
@@ -47,7 +48,7 @@ pub(super) fn attempt(
     }
     trying.rules.blocks = extent.blocks;
     let names = tried.iter().map(|at| what(&advice.options[*at].candidate));
-    if !args.quiet {
+    if !output::quiet() {
         let names = names.collect::<Vec<_>>().join(", ");
         note(format!("trying in {} blocks: {names}", extent.blocks));
     }

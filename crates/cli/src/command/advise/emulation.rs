@@ -16,8 +16,10 @@ use numalab_study::{
 
 use super::metric::Judged;
 use super::subject::Subject;
-use super::trials::AS_IS;
 use crate::command::emulate::in_turn;
+
+/// The placement that changes nothing.
+pub(super) const AS_IS: &str = "as it is";
 
 /// The setting that names a placement.
 pub(super) const PLACEMENT: &str = "placement";

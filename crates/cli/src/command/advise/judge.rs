@@ -21,8 +21,8 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(metric: String, race: Option<Race>, failures: Failures, quiet: bool) -> Self {
-        let progress = SampleProgress::new(quiet);
+    pub(super) fn new(metric: String, race: Option<Race>, failures: Failures) -> Self {
+        let progress = SampleProgress::new();
         Self { metric, race, failures, out: BTreeMap::new(), progress }
     }
 

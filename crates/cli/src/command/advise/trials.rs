@@ -17,7 +17,7 @@ use numalab_study::{
     Study, open,
 };
 
-use super::emulation::{Emulation, PLACEMENT, REPEATED, placement};
+use super::emulation::{AS_IS, Emulation, PLACEMENT, REPEATED, placement};
 use super::judge::Judge;
 use super::metric::Judged;
 use super::model::Target;
@@ -27,8 +27,6 @@ use super::tolerant::{Failures, Tolerant};
 use crate::args::VERSION;
 use crate::failure::{Code, Failure};
 
-/// The treatment that changes nothing.
-pub(super) const AS_IS: &str = "as it is";
 /// A change of this size is none.
 const MARGIN_PERCENT: f64 = 2.0;
 
@@ -45,7 +43,6 @@ pub(super) struct Trying<'a> {
     pub to_the_end: bool,
     /// Where the study is kept.
     pub keep: Option<&'a Path>,
-    pub quiet: bool,
 }
 
 /// How much is run: so many blocks, in so much time at most.
@@ -85,8 +82,7 @@ impl Trying<'_> {
         let backend = Tolerant { inner, failures: Rc::clone(&failures) };
         let metric = &self.judged.spec.metric[0];
         let race = (!self.to_the_end).then(|| Judge::race(tried.len(), &self.rules, metric.better));
-        let mut judge =
-            Judge::new(metric.name.clone(), race.flatten(), Rc::clone(&failures), self.quiet);
+        let mut judge = Judge::new(metric.name.clone(), race.flatten(), Rc::clone(&failures));
         let (journal, end) = self.take(study, Box::new(backend), &mut judge)?;
         let document = journal.document();
         for (at, reason) in failures.borrow().iter() {

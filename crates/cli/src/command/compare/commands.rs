@@ -13,7 +13,7 @@ use crate::failure::Failure;
 pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     let study = study(args, words);
     let text = study.to_toml().map_err(Failure::bad_input)?;
-    let show = StudyShow { fail_if: args.fail_if, format: args.format, quiet: args.quiet };
+    let show = StudyShow { fail_if: args.fail_if, format: args.format };
     run_given(&text, &args.output, args.dry_run, &show, times)
 }
 

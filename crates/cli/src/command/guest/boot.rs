@@ -32,7 +32,7 @@ pub(super) fn prepare(
     let cache = Cache::open().map_err(GuestError::from)?;
     let qemu = find_qemu(&guest, &cache)?;
     let program = command.first().map(String::as_str);
-    let (kernel, image) = files(&cache, &args.contents, program, &guest.machine, args.quiet)?;
+    let (kernel, image) = files(&cache, &args.contents, program, &guest.machine)?;
     let choice = args.accel.into();
     let accelerator = match guest.known_accelerator(choice) {
         Some(known) => known,
@@ -40,7 +40,7 @@ pub(super) fn prepare(
             Accelerator::decide(choice, &qemu, &kernel.file, &cache).map_err(GuestError::from)?
         }
     };
-    if !args.quiet {
+    if !output::quiet() {
         say_accelerator(&accelerator);
     }
     let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
@@ -91,10 +91,9 @@ pub(super) fn files(
     args: &ContentArgs,
     program: Option<&str>,
     machine: &Machine,
-    quiet: bool,
 ) -> Result<(Kernel, Image), Failure> {
     let mut note = |text: &str| {
-        if !quiet {
+        if !output::quiet() {
             note(text);
         }
     };

@@ -35,8 +35,7 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
         output::print(&format!("QEMU {}: {}\n", qemu.version, qemu.program.display()))?;
     }
     if args.build {
-        let (kernel, image) =
-            boot::files(&cache, &args.contents, None, &Machine::default(), false)?;
+        let (kernel, image) = boot::files(&cache, &args.contents, None, &Machine::default())?;
         let made = if image.cached { "was there" } else { "made" };
         let release = kernel.release;
         return output::print(&format!("image {}: {made}, for Linux {release}\n", image.hash));

@@ -99,7 +99,7 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
     let needs = QemuNeeds { plugins: guest.memory_emulator.is_some(), ..QemuNeeds::default() };
     let qemu = Qemu::find(&cache, &needs).map_err(GuestError::from)?;
     let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
-    if !args.guest.quiet {
+    if !output::quiet() {
         boot::say_accelerator(&accelerator);
     }
     let files = BootFiles { kernel, initramfs: None };

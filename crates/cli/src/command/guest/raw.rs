@@ -31,7 +31,7 @@ pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let code = exit_code(&heard, &task.patterns)?;
-    if !args.guest.quiet {
+    if !output::quiet() {
         note(format_args!("{}, after {:.1?}", heard.outcome.end, heard.outcome.time));
     }
     Ok(code)
@@ -81,7 +81,7 @@ fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
     let cache = Cache::open().map_err(GuestError::from)?;
     let qemu = boot::find_qemu(&guest, &cache)?;
     let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
-    if !args.guest.quiet {
+    if !output::quiet() {
         note(format_args!("{} boots as {}", file.display(), medium.name()));
         boot::say_accelerator(&accelerator);
     }
@@ -109,7 +109,7 @@ fn medium_failure(error: MediumError) -> Failure {
 
 /// Says how it ended, where it was, and what its memory emulator counted.
 fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
-    if !args.guest.quiet {
+    if !output::quiet() {
         let is_placed = args.guest.pin.is_some() || args.guest.host_nodes.is_some();
         match &outcome.memory {
             memory @ Some(_) if is_placed => {

@@ -12,6 +12,7 @@ use numalab_host::{note, print_error};
 use super::memory_emulator;
 use crate::args::BootArgs;
 use crate::failure::Failure;
+use crate::output;
 
 /// Prints what came at once.
 pub(super) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
@@ -29,7 +30,7 @@ pub(super) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
 /// reported, and gives its command's exit code.
 pub(super) fn conclude(outcome: &Outcome, args: &BootArgs) -> Result<ExitCode, Failure> {
     outcome.complaints.iter().for_each(|complaint| note(format_args!("guest: {complaint}")));
-    if !args.quiet {
+    if !output::quiet() {
         say_placement(outcome.pins.as_ref(), outcome.memory.as_deref());
     }
     let wanted = args.memory_emulator.emulate_report.as_deref();

@@ -38,7 +38,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
         }
         let before = knob.state(&root);
         let applied = tuning.set(knob, value).map_err(refused)?;
-        if !args.quiet {
+        if !output::quiet() {
             note(format_args!("{name}: {} (was {})", applied.found, state_words(before)));
             applied.left_out.iter().for_each(|file| note(format_args!("{name}: left out {file}")));
             if let Acts::No(reason) = knob.acts(&root) {

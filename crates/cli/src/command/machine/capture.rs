@@ -33,7 +33,7 @@ pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
         take_curves(&mut captured, curves)?;
     }
     let remarks = sentences(&captured);
-    if !args.quiet {
+    if !output::quiet() {
         remarks.iter().for_each(note);
     }
     let head = head(&document, &remarks);
@@ -70,7 +70,6 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
             output: args.output.clone(),
             label: None,
             format: Format::Text,
-            quiet: args.quiet,
             dry_run: false,
         },
     };

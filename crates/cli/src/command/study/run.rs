@@ -60,7 +60,7 @@ fn go(
     // What is wrong in the study's text is said with its place in it.
     backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
     let Ready { plan, workloads, text, .. } = ready;
-    if !show.quiet {
+    if !output::quiet() {
         let time = time_words(&stated_time(&plan, &workloads));
         print_error(format_args!("{} in {} blocks, {time}\n", plan.study().name, plan.blocks()));
         if let Some(fewest) = too_few(&plan, &workloads, backend.own_metrics()) {
@@ -71,7 +71,7 @@ fn go(
     let command = env::args().collect();
     let started = Started { version, command, unix_ms: UtcTime::now().unix_ms };
     let run = plan.run(&workloads, backend.describe(), started);
-    let mut watcher = Watcher::new(&plan, show.quiet);
+    let mut watcher = Watcher::new(&plan);
     let session = Session::new(&plan, &workloads, &interrupt);
     let ended = session.run(backend, || Journal::create(results, run, &text), &mut watcher);
     finish(&watcher, ended, show, lead)
@@ -90,7 +90,7 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let backend = open(plan.study(), &interrupt)?;
     let mut run = journal.document().run.clone();
     run.rules = plan.study().rules.clone();
-    let mut watcher = Watcher::new(&plan, args.show.quiet);
+    let mut watcher = Watcher::new(&plan);
     let session = Session::new(&plan, &workloads, &interrupt);
     let go_on = move || journal.replace_run(run).map(|()| journal);
     let ended = session.run(backend, go_on, &mut watcher);
@@ -142,9 +142,9 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(plan: &Plan, quiet: bool) -> Self {
+    fn new(plan: &Plan) -> Self {
         let precision_percent = plan.study().rules.precision_percent;
-        Self { progress: SampleProgress::new(quiet), precision_percent }
+        Self { progress: SampleProgress::new(), precision_percent }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     let summary = StudySummary::of(document);
     let written = write_reports(&summary, journal.directory())?;
     let mut text = output::render(&summary, show.format)?;
-    if show.format == Format::Text && !show.quiet {
+    if show.format == Format::Text && !output::quiet() {
         text.extend(written.iter().map(|path| format!("{}\n", path.display())));
     }
     output::print(&text)?;
