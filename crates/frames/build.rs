@@ -1,4 +1,4 @@
-//! Declares `cfg(loom)`, under which the atomics are those of the model checker.
+//! Declares `cfg(loom)`, which replaces the atomics by those of the model checker.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(loom)");

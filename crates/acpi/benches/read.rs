@@ -1,4 +1,4 @@
-//! How fast tables are read: Markdown rows with median and spread.
+//! Speed of reading tables: Markdown rows with median and spread.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -41,7 +41,7 @@ fn row(name: &str, bytes: usize, mut work: impl FnMut() -> u64) {
     );
 }
 
-/// 10,000 x2APICs and a range of memory for each hundred of them.
+/// A table of 10,000 x2APICs, with a range of memory for each hundred of them.
 fn big_srat() -> Vec<u8> {
     let mut buffer = vec![0; 48 + 24 * 10_000 + 40 * 100];
     let header = Header::new(Signature::SRAT, 3);
@@ -92,7 +92,7 @@ fn main() {
         let table = Srat::read(&srat).expect("a SRAT");
         table.entries().map(|at| u64::from(at.entry.enabled_domain().unwrap_or(0))).sum()
     });
-    row("processors, memory and domains of it", srat.len(), || {
+    row("processors, memory and domains of a 10,000-cpu SRAT", srat.len(), || {
         let table = Srat::read(&srat).expect("a SRAT");
         let processors: u64 = table.processors().map(|cpu| u64::from(cpu.domain)).sum();
         let memory: u64 = table.memory().map(|memory| memory.base).sum();

@@ -1,4 +1,4 @@
-//! Shows the tables in files, binary or as acpidump writes them, and what is odd about them.
+//! Shows the tables in files, either binary or as written by acpidump, with their findings.
 
 use std::error::Error;
 

@@ -1,14 +1,14 @@
-//! The text that `acpidump` writes: several tables, each a line with its name and rows of
+//! The text that `acpidump` writes: several tables, each with a line for its name and rows of
 //! hexadecimal bytes.
 
 use thiserror::Error;
 
-/// Why a table's rows could not be decoded.
+/// Reasons why a table's rows cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DumpError {
     /// The buffer is too small.
-    #[error("buffer of {have} bytes, the table has {needed}")]
+    #[error("buffer of {have} bytes, expected at least {needed}")]
     BufferTooSmall {
         /// Bytes of the table.
         needed: usize,
@@ -18,22 +18,22 @@ pub enum DumpError {
     /// A row that is not an offset, a colon and bytes.
     #[error("line {line}: expected an offset, a colon and up to 16 bytes, as in \"0010: 4C 45\"")]
     RowMalformed {
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
     },
-    /// A row that does not follow upon the one before it.
+    /// A row that does not continue the one before it.
     #[error("line {line}: row starts at {found:#x}, expected {expected:#x}")]
     RowMissing {
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// Offset in the text.
         found: usize,
-        /// Bytes that came before.
+        /// Number of bytes before the row.
         expected: usize,
     },
 }
 
-/// The tables in a text, in order; lines outside tables are skipped.
+/// Iterator over the tables in a text, in order; lines outside tables are skipped.
 #[derive(Clone, Copy, Debug)]
 pub struct Dump<'a> {
     rest: &'a [u8],
@@ -77,10 +77,10 @@ impl<'a> Iterator for Dump<'a> {
     }
 }
 
-/// One table of a text, not decoded yet.
+/// One table of a text, not yet decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpedTable<'a> {
-    /// Name before the `@`, in general the signature.
+    /// Name before the `@`, usually the signature.
     pub name: &'a [u8],
     /// Line of the first row, counted from 1.
     pub line: usize,
@@ -88,7 +88,7 @@ pub struct DumpedTable<'a> {
 }
 
 impl<'a> DumpedTable<'a> {
-    /// Bytes of the table.
+    /// Returns the size of the table in bytes.
     ///
     /// # Errors
     /// [`DumpError::RowMalformed`] and [`DumpError::RowMissing`], with the line.
@@ -96,10 +96,10 @@ impl<'a> DumpedTable<'a> {
         self.bytes_of_rows(|_, _| {})
     }
 
-    /// Decodes the rows into `buffer`, and gives the part of it that they fill.
+    /// Decodes the rows into `buffer` and returns the filled part of it.
     ///
     /// # Errors
-    /// [`DumpError::BufferTooSmall`] with the length needed, and as
+    /// [`DumpError::BufferTooSmall`] with the required length, and the errors of
     /// [`size_bytes`](Self::size_bytes).
     pub fn decode<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b [u8], DumpError> {
         let needed = self.bytes_of_rows(|at, byte| {
@@ -133,7 +133,7 @@ impl<'a> DumpedTable<'a> {
     }
 }
 
-/// The first line without its end, and what follows; `None` at the end of the text.
+/// Splits off the first line, without its line end; `None` at the end of the text.
 fn split_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if text.is_empty() {
         return None;
@@ -144,14 +144,14 @@ fn split_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line.strip_suffix(b"\r").unwrap_or(line), rest))
 }
 
-/// The name in a line such as `SRAT @ 0x0000000000000000`.
+/// Returns the name in a line such as `SRAT @ 0x0000000000000000`.
 fn table_name(line: &[u8]) -> Option<&[u8]> {
     let at = line.windows(5).position(|window| window == b" @ 0x")?;
     let name = line.get(..at)?.trim_ascii();
     (!name.is_empty() && !name.contains(&b' ')).then_some(name)
 }
 
-/// The offset of a row, and what follows its colon.
+/// Splits a row into its offset and the text after the colon.
 fn split_row(row: &[u8]) -> Option<(usize, &[u8])> {
     let colon = row.iter().position(|byte| *byte == b':')?;
     let (offset, bytes) = row.split_at_checked(colon)?;
@@ -165,7 +165,7 @@ fn split_row(row: &[u8]) -> Option<(usize, &[u8])> {
     Some((offset, bytes.strip_prefix(b":")?))
 }
 
-/// Up to 16 bytes, each after one space; two spaces come before the same as characters.
+/// Returns up to 16 bytes, each after one space; two spaces precede the same bytes as characters.
 fn row_bytes(text: &[u8]) -> impl Iterator<Item = u8> {
     text.chunks(3).take(16).map_while(|chunk| match chunk {
         [b' ', high, low] => Some(hex_digit(*high)? << 4 | hex_digit(*low)?),

@@ -1,4 +1,4 @@
-//! Writing tables into a caller's buffer.
+//! Writes tables into a caller's buffer.
 
 use crate::header::{Header, checksum};
 use crate::record::Record;
@@ -7,8 +7,8 @@ use crate::writer::{BuildError, Writer};
 
 /// Writes one table, entry by entry.
 ///
-/// Entries that do not fit are counted all the same, so building into an empty buffer gives the
-/// length a table needs: see [`size_bytes`](Self::size_bytes).
+/// Entries that do not fit are still counted, so building into an empty buffer gives the length of
+/// a table: see [`size_bytes`](Self::size_bytes).
 ///
 /// ```
 /// use numalab_acpi::{Builder, Header, Signature, Srat, srat};
@@ -36,7 +36,7 @@ pub struct Builder<'b, F> {
 }
 
 impl<'b, F: Format> Builder<'b, F> {
-    /// Begins a table; of `header`, signature, length and checksum are set by the builder.
+    /// Begins a table; the builder replaces signature, length and checksum of `header`.
     #[must_use]
     pub fn new(buffer: &'b mut [u8], header: Header, fixed: F::Fixed) -> Self {
         let mut writer = Writer::new(buffer);
@@ -51,17 +51,17 @@ impl<'b, F: Format> Builder<'b, F> {
         self
     }
 
-    /// Bytes of the table so far, whether or not the buffer holds them.
+    /// Returns the size of the table so far in bytes, even if the buffer is too small for it.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.writer.used
     }
 
-    /// Completes the table and gives its bytes.
+    /// Completes the table and returns its bytes.
     ///
     /// # Errors
-    /// [`BuildError::BufferTooSmall`] with the length needed; the other errors if an entry could
-    /// not be expressed.
+    /// [`BuildError::BufferTooSmall`] with the required length; the other errors if an entry cannot
+    /// be encoded.
     pub fn finish(self) -> Result<&'b [u8], BuildError> {
         finish(self.writer)
     }

@@ -39,7 +39,7 @@ impl Format for Layout {
 }
 
 impl<'a> Table<'a, Layout> {
-    /// All host bridges.
+    /// Returns all host bridges.
     pub fn host_bridges(&self) -> impl Iterator<Item = Located<HostBridge>> + use<'a> {
         self.entries().filter_map(|Located { offset, entry }| match entry {
             Entry::HostBridge(entry) => Some(Located { offset, entry }),
@@ -47,7 +47,7 @@ impl<'a> Table<'a, Layout> {
         })
     }
 
-    /// All fixed memory windows.
+    /// Returns all fixed memory windows.
     pub fn windows(&self) -> impl Iterator<Item = Located<FixedMemoryWindow<'a>>> + use<'a> {
         self.entries().filter_map(|Located { offset, entry }| match entry {
             Entry::Window(entry) => Some(Located { offset, entry }),

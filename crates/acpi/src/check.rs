@@ -1,4 +1,4 @@
-//! What is odd about tables: each by itself, and together.
+//! Checks of tables: each separately, and together.
 
 mod cedt;
 mod cross;
@@ -22,28 +22,29 @@ use crate::tables::{AnyTable, Tables};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("scratch of {have} slots, expected at least {needed}")]
 pub struct ScratchTooShort {
-    /// What [`Tables::scratch_slots`] gives.
+    /// Slots required, from [`Tables::scratch_slots`].
     pub needed: usize,
     /// Slots given.
     pub have: usize,
 }
 
-/// Why a strict reader did not take a table.
+/// Reasons why a strict reader refuses a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// The first finding of [`Severity::Warning`] or more.
+    /// The first finding of severity [`Severity::Warning`] or above.
     #[error("{0}")]
     Found(Finding),
-    /// The caller's scratch memory is too small to tell.
+    /// The caller's scratch memory is too small for the check.
     #[error(transparent)]
     Scratch(#[from] ScratchTooShort),
 }
 
-/// Tells `visit` everything that is odd about `tables`, each by itself first, then together.
+/// Reports every finding about `tables` to `visit`, first for each table separately, then for all
+/// together.
 ///
-/// Covers what fwts checks for these tables and what Linux refuses of them. Works in the caller's
-/// `scratch`, of [`Tables::scratch_slots`] slots at least, and takes O(n log n) in the number of
-/// entries, O(n²) in the rows of a SLIT.
+/// Covers the checks of fwts for these tables and the reasons for which Linux refuses them. Works
+/// in the caller's `scratch`, which has at least [`Tables::scratch_slots`] slots, and takes O(n log
+/// n) in the number of entries, O(n²) in the rows of a SLIT.
 ///
 /// # Errors
 /// [`ScratchTooShort`], before any finding.
@@ -76,7 +77,7 @@ pub fn check(
 }
 
 impl Tables<'_> {
-    /// Slots of scratch memory that [`check`] needs for these tables.
+    /// Returns the number of scratch slots that [`check`] needs for these tables.
     #[must_use]
     pub fn scratch_slots(&self) -> usize {
         fn entries<F: Format>(table: Option<&Table<'_, F>>) -> usize {
@@ -88,11 +89,11 @@ impl Tables<'_> {
 }
 
 impl<'a> AnyTable<'a> {
-    /// Reads a table and refuses any oddity of [`Severity::Warning`] or more.
+    /// Reads a table and refuses it if it has a finding of severity [`Severity::Warning`] or above.
     ///
     /// # Errors
-    /// [`Refusal::Found`] with the first such finding, [`Refusal::Scratch`] if `scratch` is
-    /// shorter than [`Tables::scratch_slots`] of this table.
+    /// [`Refusal::Found`] with the first such finding, [`Refusal::Scratch`] if `scratch` is shorter
+    /// than [`Tables::scratch_slots`] of this table.
     pub fn read_strict(bytes: &'a [u8], scratch: &mut [Slot]) -> Result<Self, Refusal> {
         let table = Self::read(bytes).map_err(Refusal::Found)?;
         let mut first = None;

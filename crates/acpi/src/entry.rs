@@ -1,4 +1,4 @@
-//! Walking the variable-length entries that follow a table's fixed part.
+//! Iteration over the variable-length entries that follow a table's fixed part.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::record::Record;
 use crate::writer::{BuildError, Writer};
 
-/// How an entry begins: the widths of its type and length fields differ between tables.
+/// The head of an entry: the widths of its type and length fields differ between tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryHead {
     /// Type u8, length u8 (SRAT, MADT).
@@ -18,7 +18,7 @@ pub enum EntryHead {
 }
 
 impl EntryHead {
-    /// Bytes the head takes.
+    /// Returns the size of the head in bytes.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
@@ -28,7 +28,7 @@ impl EntryHead {
         }
     }
 
-    /// Greatest entry length that the length field holds.
+    /// Returns the largest entry length that the length field can hold.
     #[must_use]
     pub const fn max_length(self) -> u32 {
         match self {
@@ -38,7 +38,7 @@ impl EntryHead {
         }
     }
 
-    /// Appends a head for `body` bytes to come.
+    /// Appends a head for a body of `body` bytes.
     pub(crate) fn write(self, writer: &mut Writer<'_>, kind: u16, body: usize) {
         let length = self.size().saturating_add(body);
         let Ok(length) = u32::try_from(length) else {
@@ -83,7 +83,7 @@ impl EntryHead {
     }
 }
 
-/// One entry as it lies in the table, head included.
+/// One entry as stored in the table, head included.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RawEntry<'a> {
     /// Type field.
@@ -105,7 +105,7 @@ impl fmt::Display for RawEntry<'_> {
     }
 }
 
-/// Steps from entry to entry until the end or the first that cannot be stepped over.
+/// Iterator over entries until the end or the first entry that cannot be skipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk<'a> {
     head: EntryHead,
@@ -114,19 +114,20 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Zeros from which a zero length counts as filling, not as one wrong length field.
+    /// The number of zero bytes from which a zero length counts as filling, not as one wrong length
+    /// field.
     const BLANK_ENTRY: usize = 16;
 
     pub(crate) fn new(head: EntryHead, rest: &'a [u8], offset: usize) -> Self {
         Self { head, rest, offset }
     }
 
-    /// Where the walk stands: after the last entry taken.
+    /// Returns the offset after the last entry read.
     pub(crate) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Why the walk stopped before the end of the table, if it did.
+    /// Returns the reason why the walk stopped before the end of the table, if it did.
     pub(crate) fn obstacle(&self) -> Option<Problem> {
         let remaining = self.rest.len();
         if remaining == 0 || self.split().is_some() {

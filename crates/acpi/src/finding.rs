@@ -1,16 +1,16 @@
-//! What a reader has to say about a table.
+//! Findings of a reader about a table.
 
 use core::fmt;
 
 use crate::header::Signature;
 use crate::problem::Problem;
 
-/// How grave a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Allowed or harmless; worth knowing.
     Note,
-    /// Against the specification, yet kernels cope with it. A strict reader refuses it.
+    /// Violates the specification, but kernels cope with it. A strict reader refuses it.
     Warning,
     /// The table, or a part of it, cannot be trusted, or a kernel refuses it.
     Error,
@@ -26,25 +26,25 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A problem and the place it was found at.
+/// A problem and its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The table it is in.
+    /// The table that has the problem.
     pub table: Signature,
     /// Byte offset in that table.
     pub offset: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
 impl Finding {
-    /// How grave it is.
+    /// Returns the severity of the problem.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.problem.severity()
     }
 
-    /// Its stable name, such as `memory-overlaps-across-domains`.
+    /// Returns the stable name of the problem, such as `memory-overlaps-across-domains`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.problem.code()

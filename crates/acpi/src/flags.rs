@@ -1,6 +1,6 @@
-//! Flag words: named bits over an integer that keeps every bit it was given.
+//! Flag words: named bits over an integer, which keeps unknown bits.
 
-/// Declares a flag word with its named bits, and the text for none of them.
+/// Declares a flag word with its named bits, and the text shown if none is set.
 macro_rules! flags {
     (
         $(#[$meta:meta])*
@@ -15,13 +15,13 @@ macro_rules! flags {
         impl $name {
             $($(#[$bit_meta])* pub const $bit: Self = Self($value);)*
 
-            /// Whether every bit of `other` is set.
+            /// Returns true if every bit of `other` is set.
             #[must_use]
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            /// These flags with those of `other` added.
+            /// Returns these flags together with those of `other`.
             #[must_use]
             pub const fn with(self, other: Self) -> Self {
                 Self(self.0 | other.0)

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// The four characters that name a kind of table.
+/// The four characters that identify a kind of table.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signature(pub [u8; 4]);
 
@@ -13,7 +13,7 @@ impl Signature {
     pub const SLIT: Self = Self(*b"SLIT");
     /// Heterogeneous Memory Attribute Table.
     pub const HMAT: Self = Self(*b"HMAT");
-    /// Multiple APIC Description Table, whose signature is not its name.
+    /// Multiple APIC Description Table, which has a signature different from its name.
     pub const MADT: Self = Self(*b"APIC");
     /// CXL Early Discovery Table.
     pub const CEDT: Self = Self(*b"CEDT");
@@ -57,26 +57,26 @@ record! {
         pub revision: u8,
         /// The byte that makes the table sum to zero.
         pub checksum: u8,
-        /// The maker, padded with spaces or NUL.
+        /// The manufacturer, padded with spaces or NUL.
         pub oem_id: [u8; 6],
-        /// The maker's name for this table.
+        /// The manufacturer's name for this table.
         pub oem_table_id: [u8; 8],
-        /// The maker's revision of this table.
+        /// The manufacturer's revision of this table.
         pub oem_revision: u32,
         /// The tool that made the table.
         pub creator_id: [u8; 4],
-        /// That tool's revision.
+        /// The revision of that tool.
         pub creator_revision: u32,
     }
 }
 
 impl Header {
-    /// Bytes of a header.
+    /// Size of a header in bytes.
     pub const LENGTH: usize = 36;
     /// Offset of the checksum byte.
     pub const CHECKSUM_OFFSET: usize = 9;
 
-    /// A header as this crate's writers sign it.
+    /// Creates a header with the OEM and creator ids of this crate's writers.
     #[must_use]
     pub const fn new(signature: Signature, revision: u8) -> Self {
         Self {
@@ -110,9 +110,9 @@ impl fmt::Display for Header {
     }
 }
 
-/// The byte to store so that a table sums to zero, given all its other bytes.
+/// Returns the byte that makes a table sum to zero, given all its other bytes.
 ///
-/// Zero for a whole table whose checksum is right (ACPI 6.5 §5.2.6).
+/// For a whole table with a correct checksum the result is zero (ACPI 6.5 §5.2.6).
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)).wrapping_neg()

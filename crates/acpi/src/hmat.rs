@@ -1,4 +1,5 @@
-//! Heterogeneous Memory Attribute Table (ACPI 6.5 §5.2.28): what memory costs each initiator.
+//! Heterogeneous Memory Attribute Table (ACPI 6.5 §5.2.28): latency and bandwidth of memory for
+//! each initiator.
 
 mod cache;
 mod entries;
@@ -50,7 +51,7 @@ impl Format for Layout {
 }
 
 impl<'a> Table<'a, Layout> {
-    /// All matrices of latencies or bandwidths.
+    /// Returns all matrices of latencies or bandwidths.
     pub fn localities(&self) -> impl Iterator<Item = Located<Locality<'a>>> + use<'a> {
         self.entries().filter_map(|Located { offset, entry }| match entry {
             Entry::Locality(entry) => Some(Located { offset, entry }),
@@ -58,7 +59,7 @@ impl<'a> Table<'a, Layout> {
         })
     }
 
-    /// All memory-side caches.
+    /// Returns all memory-side caches.
     pub fn caches(&self) -> impl Iterator<Item = Located<Cache<'a>>> + use<'a> {
         self.entries().filter_map(|Located { offset, entry }| match entry {
             Entry::Cache(entry) => Some(Located { offset, entry }),
@@ -66,7 +67,7 @@ impl<'a> Table<'a, Layout> {
         })
     }
 
-    /// All links of a memory domain to the initiator next to it.
+    /// Returns all links between a memory domain and its nearest initiator.
     pub fn attributes(&self) -> impl Iterator<Item = Located<ProximityAttributes>> + use<'a> {
         self.entries().filter_map(|Located { offset, entry }| match entry {
             Entry::Proximity(entry) => Some(Located { offset, entry }),
@@ -74,15 +75,15 @@ impl<'a> Table<'a, Layout> {
         })
     }
 
-    /// Latency in picoseconds from an initiator's domain to the memory of a target's, caches left
-    /// out; `None` if no matrix has it.
+    /// Returns the latency in picoseconds from an initiator's domain to the memory of a target's,
+    /// without caches; `None` if no matrix has it.
     #[must_use]
     pub fn latency_ps(&self, initiator: u32, target: u32, access: Access) -> Option<Reading> {
         self.memory_reading(initiator, target, [access.latency(), DataType::AccessLatency])
     }
 
-    /// Bandwidth in MB/s between an initiator's domain and the memory of a target's, caches left
-    /// out; `None` if no matrix has it.
+    /// Returns the bandwidth in MB/s between an initiator's domain and the memory of a target's,
+    /// without caches; `None` if no matrix has it.
     #[must_use]
     pub fn bandwidth_mb_per_s(
         &self,
@@ -93,14 +94,14 @@ impl<'a> Table<'a, Layout> {
         self.memory_reading(initiator, target, [access.bandwidth(), DataType::AccessBandwidth])
     }
 
-    /// A matrix cell in picoseconds or MB/s, as the table's revision means it.
+    /// Converts a matrix cell to picoseconds or MB/s according to the table's revision.
     #[must_use]
     pub fn reading(&self, locality: &Locality<'_>, value: u16) -> Reading {
         Reading::new(self.header().revision, locality.data_type, locality.base_unit, value)
     }
 
-    /// The first reading that gives a value or says "unreachable", of matrices of plain memory in
-    /// order of `data_types`; else what the first matrix with the cell says.
+    /// Returns the first reading that is a value or "unreachable", from matrices of plain memory in
+    /// the order of `data_types`; otherwise the reading of the first matrix that has the cell.
     fn memory_reading(
         &self,
         initiator: u32,

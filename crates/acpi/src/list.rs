@@ -1,9 +1,9 @@
-//! Lists inside entries: read from a table's bytes, or borrowed from a caller who builds one.
+//! Lists inside entries: read from a table's bytes, or borrowed from a caller that builds one.
 
 use crate::record::Record;
 use crate::writer::Writer;
 
-/// An integer that a table can hold a list of.
+/// An integer that can be an element of a list in a table.
 pub trait Scalar: Record {}
 
 impl Scalar for u16 {}
@@ -12,14 +12,14 @@ impl Scalar for u32 {}
 /// A list of integers, from table bytes or from a slice.
 #[derive(Clone, Copy, Debug)]
 pub enum List<'a, T> {
-    /// Little-endian bytes as they lie in a table; a last partial integer is not counted.
+    /// Little-endian bytes as stored in a table; an incomplete integer at the end is not counted.
     Bytes(&'a [u8]),
     /// Native integers, for building.
     Values(&'a [T]),
 }
 
 impl<'a, T: Scalar> List<'a, T> {
-    /// Number of integers.
+    /// Returns the number of integers.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -28,13 +28,13 @@ impl<'a, T: Scalar> List<'a, T> {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The integer at `index`.
+    /// Returns the integer at `index`.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<T> {
         match self {
@@ -43,7 +43,7 @@ impl<'a, T: Scalar> List<'a, T> {
         }
     }
 
-    /// All integers in order.
+    /// Returns all integers in order.
     pub fn iter(&self) -> impl Iterator<Item = T> + Clone + use<'a, T> {
         let (bytes, values): (&[u8], &[T]) = match self {
             Self::Bytes(bytes) => (bytes, &[]),

@@ -1,4 +1,4 @@
-//! Multiple APIC Description Table (ACPI 6.5 §5.2.12): which processors there are.
+//! Multiple APIC Description Table (ACPI 6.5 §5.2.12): the processors of the machine.
 
 mod entries;
 
@@ -54,12 +54,12 @@ impl Format for Layout {
     }
 }
 
-/// What addresses a processor in hardware.
+/// The hardware id of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HardwareId {
     /// Local APIC or x2APIC id; the physical id of a core on LoongArch.
     Apic(u32),
-    /// Arm MPIDR; `None` in entries as of ACPI 5.0.
+    /// Arm MPIDR; `None` in the entries of ACPI 5.0.
     Mpidr(Option<u64>),
     /// RISC-V hart id.
     Hart(u64),
@@ -68,22 +68,23 @@ pub enum HardwareId {
 /// A processor, whatever the type of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// Its name, as in the SRAT.
+    /// Id of the processor, as in the SRAT.
     pub id: ProcessorId,
-    /// What addresses it in hardware.
+    /// Id of the processor in hardware.
     pub hardware: HardwareId,
     /// ACPI processor UID.
     pub uid: u32,
-    /// Whether it can be used at once.
+    /// True if the processor can be used immediately.
     pub enabled: bool,
-    /// Whether it can be brought online later (ACPI 6.3; earlier revisions reserve the bit).
+    /// True if the processor can be brought online later (ACPI 6.3; earlier revisions reserve the
+    /// bit).
     pub online_capable: bool,
-    /// Where the entry is in the table.
+    /// Offset of the entry in the table.
     pub offset: usize,
 }
 
 impl<'a> Table<'a, Layout> {
-    /// All processors, disabled ones too.
+    /// Returns all processors, including disabled ones.
     pub fn processors(&self) -> impl Iterator<Item = Processor> + use<'a> {
         self.entries().filter_map(|located| processor(&located))
     }

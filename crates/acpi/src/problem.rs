@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a table, with the facts.
+//! All problems of tables, with their facts.
 
 mod grading;
 mod limit;
@@ -22,70 +22,70 @@ pub enum Problem {
     TooShort {
         /// Bytes given.
         length: usize,
-        /// Bytes a table of this kind begins with.
+        /// Size in bytes of the fixed part of this kind of table.
         minimum: usize,
     },
-    /// Another table than the one asked for.
+    /// Another table than the requested one.
     #[error("signature \"{found}\", expected \"{expected}\"")]
     SignatureMismatch {
-        /// In the header.
+        /// Signature in the header.
         found: Signature,
-        /// Of the table asked for.
+        /// Signature of the requested table.
         expected: Signature,
     },
-    /// A table that this crate does not read.
+    /// A table that this crate does not support.
     #[error("signature \"{found}\", expected SRAT, SLIT, HMAT, APIC or CEDT")]
     SignatureUnknown {
-        /// In the header.
+        /// Signature in the header.
         found: Signature,
     },
-    /// The header's length does not even cover the fixed fields.
+    /// The length in the header is too small even for the fixed fields.
     #[error("header gives a length of {length} bytes, expected at least {minimum}")]
     LengthInvalid {
-        /// In the header.
+        /// Length in the header.
         length: u32,
-        /// Bytes a table of this kind begins with.
+        /// Size in bytes of the fixed part of this kind of table.
         minimum: usize,
     },
-    /// Fewer bytes than the header promises.
-    #[error("header gives a length of {length} bytes, only {have} are there")]
+    /// There are fewer bytes than the header gives.
+    #[error("header gives a length of {length} bytes, but there are only {have}")]
     Truncated {
-        /// In the header.
+        /// Length in the header.
         length: u32,
         /// Bytes given.
         have: usize,
     },
-    /// More bytes than the header promises; they are not read.
-    #[error("{bytes} bytes follow the length that the header gives")]
+    /// There are more bytes than the header gives; they are not read.
+    #[error("{bytes} bytes follow the end of the table given by the header's length")]
     BytesAfterTable {
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
     },
     /// The table does not sum to zero.
     #[error("checksum {found:#04x}, expected {expected:#04x}")]
     ChecksumWrong {
-        /// In the header.
+        /// Checksum in the header.
         found: u8,
-        /// What makes the table sum to zero.
+        /// Checksum that makes the table sum to zero.
         expected: u8,
     },
-    /// A revision that this crate does not know; Linux ignores an HMAT of such a one.
-    #[error("revision {revision}, known are {oldest} to {newest}")]
+    /// A revision unknown to this crate; Linux ignores an HMAT of an unknown revision.
+    #[error("revision {revision}, expected {oldest} to {newest}")]
     RevisionUnknown {
-        /// In the header.
+        /// Revision in the header.
         revision: u8,
-        /// First known.
+        /// Oldest known revision.
         oldest: u8,
-        /// Last known.
+        /// Newest known revision.
         newest: u8,
     },
-    /// The SRAT's "table revision" field, reserved for old systems, is not 1.
+    /// The SRAT's "table revision" field, which is reserved for old systems, is not 1.
     #[error("reserved table revision {value}, expected 1")]
     TableRevisionNotOne {
-        /// In the table.
+        /// Value in the table.
         value: u32,
     },
-    /// An entry shorter than its own head: what follows cannot be found.
+    /// An entry shorter than its own head, so that the next one cannot be found.
     #[error(
         "entry of type {kind:#04x} gives a length of {length} bytes, expected at least {minimum}"
     )]
@@ -94,10 +94,10 @@ pub enum Problem {
         kind: u16,
         /// Length field.
         length: u32,
-        /// Bytes of an entry head.
+        /// Size of an entry head in bytes.
         minimum: usize,
     },
-    /// An entry that reaches past the end of the table.
+    /// An entry that extends past the end of the table.
     #[error("entry of type {kind:#04x} gives a length of {length} bytes, {remaining} remain")]
     EntryOverruns {
         /// Type field.
@@ -107,31 +107,29 @@ pub enum Problem {
         /// Bytes to the end of the table.
         remaining: usize,
     },
-    /// Zeros for an entry's length or more where an entry should be; Linux 6.1 takes them for a
-    /// processor of no length and drops the whole SRAT, others stop there.
-    #[error(
-        "{zeros} bytes of zeros where an entry should be, the last {unread} bytes are not read"
-    )]
+    /// At least an entry's length of zeros in place of an entry. Linux 6.1 takes them for a
+    /// processor of length 0 and drops the whole SRAT; others stop there.
+    #[error("{zeros} bytes of zeros in place of an entry, so the last {unread} bytes are not read")]
     ZeroFill {
-        /// Bytes up to the next that is not zero.
+        /// Number of bytes before the next non-zero byte.
         zeros: usize,
-        /// Bytes up to the end of the table.
+        /// Number of bytes before the end of the table.
         unread: usize,
     },
-    /// Too few bytes for an entry head remain.
+    /// The remaining bytes are too few for an entry head.
     #[error("{bytes} bytes remain, too few for an entry")]
     TrailingBytes {
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
     },
-    /// An entry too short for its type; Linux drops the whole SRAT for one.
+    /// An entry too short for its type; Linux then drops the whole SRAT.
     #[error("entry of type {kind:#04x} is {length} bytes, expected {expected}")]
     EntryTooShort {
         /// Type field.
         kind: u16,
-        /// Bytes of the entry.
+        /// Size of the entry in bytes.
         length: usize,
-        /// Bytes its type and counts call for.
+        /// Size in bytes that its type and counts require.
         expected: usize,
     },
     /// An entry longer than its type; the excess is not read.
@@ -139,18 +137,18 @@ pub enum Problem {
     EntryTooLong {
         /// Type field.
         kind: u16,
-        /// Bytes of the entry.
+        /// Size of the entry in bytes.
         length: usize,
-        /// Bytes its type and counts call for.
+        /// Size in bytes that its type and counts require.
         expected: usize,
     },
-    /// An entry of a type unknown here; skipped, as the specification asks.
+    /// An entry of an unknown type; it is skipped, as the specification requires.
     #[error("entry of unknown type {kind:#04x}, skipped")]
     EntryUnknown {
         /// Type field.
         kind: u16,
     },
-    /// An entry of a type that the specification reserves; skipped.
+    /// An entry of a type that the specification reserves; it is skipped.
     #[error("entry of reserved type {kind:#04x}, skipped")]
     EntryReserved {
         /// Type field.
@@ -161,7 +159,7 @@ pub enum Problem {
     ReservedNotZero {
         /// The specification's name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: u64,
     },
     /// Flags that the specification does not define.
@@ -172,8 +170,8 @@ pub enum Problem {
         /// The bits that should be 0.
         undefined: u64,
     },
-    /// A field that must not be zero is.
-    #[error("{field} is 0, expected another value")]
+    /// A field that must not be zero is zero.
+    #[error("{field} is 0, expected a value other than 0")]
     FieldZero {
         /// The specification's name of the field.
         field: &'static str,
@@ -183,13 +181,13 @@ pub enum Problem {
     FieldUndefined {
         /// The specification's name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: u64,
-        /// Greatest defined value.
+        /// Largest defined value.
         maximum: u64,
     },
-    /// Two interrupt controllers of one kind with one id.
-    #[error("entry of type {kind:#04x} repeats id {id}, first given at {first:#06x}")]
+    /// Two interrupt controllers of one kind that have the same id.
+    #[error("entry of type {kind:#04x} repeats id {id}, first used at {first:#06x}")]
     IdRepeated {
         /// Type field.
         kind: u16,
@@ -198,64 +196,64 @@ pub enum Problem {
         /// Offset of the first entry that has it.
         first: usize,
     },
-    /// Revision 1 proximity domains have 8 bits; the other three bytes are not zero.
+    /// Revision 1 proximity domains have 8 bits, but the other three bytes are not zero.
     #[error("domain {raw:#x} in a revision 1 table, read as {domain}")]
     DomainBitsIgnored {
         /// All 32 bits.
         raw: u32,
-        /// The low 8.
+        /// The low 8 bits.
         domain: u32,
     },
-    /// More of something than any system has.
+    /// A quantity beyond the limits of any system.
     #[error(transparent)]
     Limit(#[from] LimitProblem),
-    /// No enabled memory; Linux does not use such a SRAT.
+    /// There is no enabled memory; Linux does not use such a SRAT.
     #[error("no enabled memory, expected at least one range")]
     NoMemory,
-    /// An enabled hot-plug range of no bytes (as on Grace).
-    #[error("hot-pluggable memory at {base:#x} has no bytes")]
+    /// An enabled hot-plug range of length 0 (as on Grace).
+    #[error("hot-pluggable memory at {base:#x} has length 0")]
     HotPlugEmpty {
         /// First address.
         base: u64,
     },
-    /// An enabled range of no bytes.
-    #[error("memory at {base:#x} has no bytes")]
+    /// An enabled range of length 0.
+    #[error("memory at {base:#x} has length 0")]
     MemoryEmpty {
         /// First address.
         base: u64,
     },
-    /// A range that reaches past 2^64.
-    #[error("range at {base:#x} of {length:#x} bytes reaches past 2^64")]
+    /// A range that extends past 2^64.
+    #[error("range at {base:#x} of {length:#x} bytes extends past 2^64")]
     RangeWraps {
         /// First address.
         base: u64,
-        /// Bytes.
+        /// Length of the range in bytes.
         length: u64,
     },
-    /// Memory claimed twice.
+    /// Memory that belongs to two entries.
     #[error(transparent)]
     Overlap(#[from] OverlapProblem),
-    /// An enabled processor given twice, in different domains.
+    /// An enabled processor listed twice, in different domains.
     #[error("{processor} is in domain {domain}, and in domain {other_domain} at {other:#06x}")]
     ProcessorInTwoDomains {
-        /// Which one.
+        /// The processor.
         processor: ProcessorId,
         /// Its domain.
         domain: u32,
-        /// The other's domain.
+        /// Domain in the other entry.
         other_domain: u32,
         /// Offset of the other entry.
         other: usize,
     },
-    /// An enabled processor given twice in one domain, or as local APIC and as x2APIC.
-    #[error("{processor} is given again, first at {other:#06x}")]
+    /// An enabled processor listed twice in one domain, or both as local APIC and as x2APIC.
+    #[error("{processor} is listed again, first at {other:#06x}")]
     ProcessorRepeated {
-        /// Which one.
+        /// The processor.
         processor: ProcessorId,
         /// Offset of the other entry.
         other: usize,
     },
-    /// Two enabled processors of a MADT, of one type, with one id.
+    /// Two enabled processors of a MADT of the same type with the same id.
     #[error("two enabled processors with {processor}, the other at {other:#06x}")]
     ProcessorIdShared {
         /// The id.
@@ -263,114 +261,116 @@ pub enum Problem {
         /// Offset of the other entry.
         other: usize,
     },
-    /// An enabled processor with the id that means "none" or "all".
-    #[error("enabled processor with the broadcast {processor}")]
+    /// An enabled processor with an id that means "none" or "all".
+    #[error("enabled processor with the broadcast id: {processor}")]
     ProcessorIdBroadcast {
         /// The id.
         processor: ProcessorId,
     },
-    /// Both the enabled and the online capable flag.
-    #[error("flags enabled and online capable together, expected one of them")]
+    /// Both the enabled and the online capable flag are set.
+    #[error("flags enabled and online capable are both set, expected at most one of them")]
     EnabledAndOnlineCapable,
-    /// A matrix of no rows.
+    /// A matrix without rows.
     #[error("no localities, expected at least one")]
     NoLocalities,
     /// A matrix that does not fit into its table.
-    #[error("{localities} localities call for {expected} bytes, the table has {length}")]
+    #[error("{localities} localities need {expected} bytes, the table has {length}")]
     MatrixOverruns {
-        /// Rows.
+        /// Number of rows.
         localities: u64,
-        /// Bytes that the table would need; `u64::MAX` if that is too small for them.
+        /// Size in bytes that the table would need; `u64::MAX` if it does not fit in 64 bits.
         expected: u64,
-        /// Bytes of the table.
+        /// Size of the table in bytes.
         length: usize,
     },
-    /// More table than matrix.
-    #[error("{localities} localities call for {expected} bytes, the table has {length}")]
+    /// A table larger than its matrix.
+    #[error("{localities} localities need {expected} bytes, the table has {length}")]
     MatrixTooLong {
-        /// Rows.
+        /// Number of rows.
         localities: u64,
-        /// Bytes that the table needs.
+        /// Size in bytes that the table needs.
         expected: u64,
-        /// Bytes of the table.
+        /// Size of the table in bytes.
         length: usize,
     },
-    /// A locality's distance to itself is not 10; Linux drops the whole SLIT for it.
+    /// A locality's distance to itself is not 10; Linux then drops the whole SLIT.
     #[error("distance of {locality} to itself is {distance}, expected 10")]
     LocalDistanceNotTen {
         /// Row and column.
         locality: usize,
-        /// In the matrix.
+        /// Distance in the matrix.
         distance: u8,
     },
-    /// A distance below 10; such values are reserved, and Linux drops the whole SLIT for one.
+    /// A distance below 10; such values are reserved, and Linux then drops the whole SLIT.
     #[error("distance from {from} to {to} is {distance}, expected more than 10")]
     DistanceReserved {
         /// Row.
         from: usize,
         /// Column.
         to: usize,
-        /// In the matrix.
+        /// Distance in the matrix.
         distance: u8,
     },
-    /// Another locality as near as the own one; Linux drops the whole SLIT for it.
-    #[error("distance from {from} to {to} is 10 as if they were one, expected more")]
+    /// Another locality at the local distance; Linux then drops the whole SLIT.
+    #[error(
+        "distance from {from} to {to} is 10, the distance of a domain to itself, expected more"
+    )]
     RemoteDistanceTen {
         /// Row.
         from: usize,
         /// Column.
         to: usize,
     },
-    /// A distance that differs from the way back.
-    #[error("distance from {from} to {to} is {distance}, back it is {back}")]
+    /// A distance that differs from that in the opposite direction.
+    #[error("distance from {from} to {to} is {distance}, but {back} in the opposite direction")]
     DistanceAsymmetric {
         /// Row.
         from: usize,
         /// Column.
         to: usize,
-        /// In the matrix.
+        /// Distance in the matrix.
         distance: u8,
-        /// Of the opposite cell.
+        /// Distance in the opposite cell.
         back: u8,
     },
-    /// A latency or bandwidth beyond 32 bits; Linux takes it as unknown.
+    /// A latency or bandwidth beyond 32 bits; Linux treats it as unknown.
     #[error("value {value} times base unit {base_unit} exceeds 32 bits")]
     BaseUnitOverflow {
-        /// Greatest matrix entry.
+        /// Largest matrix entry.
         value: u16,
         /// Entry base unit.
         base_unit: u64,
     },
-    /// A window for CXL memory.
+    /// A problem with a window for CXL memory.
     #[error(transparent)]
     Window(#[from] WindowProblem),
-    /// A domain of the SRAT that the SLIT has no row for.
-    #[error("domain {domain} has no row in the SLIT, which has {localities}")]
+    /// A domain of the SRAT without a row in the SLIT.
+    #[error("domain {domain} has no row in the SLIT, which has {localities} rows")]
     DomainWithoutSlitRow {
         /// The domain.
         domain: u32,
-        /// Rows of the SLIT.
+        /// Number of rows of the SLIT.
         localities: usize,
     },
-    /// A row of the SLIT for a domain that the SRAT does not have.
-    #[error("row {locality} is of no domain of the SRAT")]
+    /// A row of the SLIT for a domain that is not in the SRAT.
+    #[error("row {locality} does not belong to a domain of the SRAT")]
     SlitRowWithoutDomain {
         /// Row.
         locality: usize,
     },
-    /// An enabled processor of the MADT without a place in the SRAT.
+    /// An enabled processor of the MADT that is not in the SRAT.
     #[error("{processor} has no entry in the SRAT")]
     ProcessorNotInSrat {
-        /// Which one.
+        /// The processor.
         processor: ProcessorId,
     },
-    /// An enabled processor of the SRAT that the MADT does not have.
+    /// An enabled processor of the SRAT that is not in the MADT.
     #[error("{processor} has no entry in the MADT")]
     ProcessorNotInMadt {
-        /// Which one.
+        /// The processor.
         processor: ProcessorId,
     },
-    /// A domain of the HMAT that the SRAT does not have.
+    /// A domain of the HMAT that is not in the SRAT.
     #[error("{role} domain {domain} is not in the SRAT")]
     HmatDomainNotInSrat {
         /// "initiator", "target" or "memory".

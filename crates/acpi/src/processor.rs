@@ -1,8 +1,8 @@
-//! What a processor is called in the tables.
+//! Ids of processors in the tables.
 
 use core::fmt;
 
-/// How SRAT and MADT name one processor alike.
+/// A processor id that is the same in SRAT and MADT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProcessorId {
     /// Local APIC or x2APIC id; the physical id of a core on LoongArch.
@@ -14,7 +14,7 @@ pub enum ProcessorId {
 }
 
 impl ProcessorId {
-    /// One integer for one processor, to sort and search by.
+    /// Returns one integer for each processor, to sort and search by.
     pub(crate) fn key(self) -> u64 {
         let (kind, id): (u64, u32) = match self {
             Self::Apic(id) => (0, id),

@@ -1,13 +1,13 @@
-//! Fixed-size structures as the specification draws them: fields in order, little-endian, packed.
+//! Fixed-size structures as in the specification: fields in order, little-endian, packed.
 
 use crate::writer::Writer;
 
-/// A run of fields of fixed total size, read and written in table order.
+/// A sequence of fields of fixed total size, read and written in table order.
 pub trait Record: Copy {
-    /// Bytes the fields take in a table.
+    /// Size of the fields in a table in bytes.
     const SIZE: usize;
 
-    /// Takes the fields off the front of `bytes`, or returns `None` if these are too few.
+    /// Takes the fields off the front of `bytes`, or returns `None` if there are too few bytes.
     #[doc(hidden)]
     fn read(bytes: &mut &[u8]) -> Option<Self>;
 
@@ -36,7 +36,7 @@ macro_rules! integer_record {
 
 integer_record!(u8, u16, u32, u64);
 
-/// For tables whose entries follow the header at once.
+/// The record of tables in which the entries directly follow the header.
 impl Record for () {
     const SIZE: usize = 0;
 
@@ -61,10 +61,10 @@ impl<const N: usize> Record for [u8; N] {
     }
 }
 
-/// Declares a structure and its table layout at once.
+/// Declares a structure together with its table layout.
 ///
 /// `== SIZE, head HEAD` asserts, at compile time, that the entry head and the fields together have
-/// the size which the specification gives.
+/// the size given in the specification.
 macro_rules! record {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,4 @@
-//! Byte counts as people read them.
+//! Byte counts in human-readable form.
 
 use core::fmt;
 

@@ -25,14 +25,14 @@ pub struct Slit<'a> {
 }
 
 impl<'a> Slit<'a> {
-    /// Bytes before the matrix: the header and the number of localities.
+    /// Size in bytes of the part before the matrix: the header and the number of localities.
     pub const MATRIX_OFFSET: usize = 44;
 
     /// Reads a table tolerantly: it may be longer than its matrix.
     ///
     /// # Errors
-    /// A [`Finding`] of [`Severity::Error`](crate::Severity::Error) if the signature is another,
-    /// bytes are missing, or the matrix is empty, does not fit into the table or has more than
+    /// A [`Finding`] of [`Severity::Error`](crate::Severity::Error) if the signature differs, bytes
+    /// are missing, or the matrix is empty, does not fit into the table or has more than
     /// [`MAX_DOMAINS`] rows.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Finding> {
         let (header, bytes, excess) = read_header(bytes, Signature::SLIT, Self::MATRIX_OFFSET)?;
@@ -57,50 +57,50 @@ impl<'a> Slit<'a> {
         Ok(Self { header, bytes, localities: rows, matrix, excess })
     }
 
-    /// The header.
+    /// Returns the header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The whole table.
+    /// Returns the whole table.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Number of rows and of columns, at least 1.
+    /// Returns the number of rows, which is that of columns; at least 1.
     #[must_use]
     pub fn localities(&self) -> usize {
         self.localities
     }
 
-    /// Distance from one domain to another: 10 is local, 255 unreachable; `None` outside the
-    /// matrix.
+    /// Returns the distance from one domain to another: 10 is local, 255 unreachable; `None`
+    /// outside the matrix.
     #[must_use]
     pub fn distance(&self, from: u32, to: u32) -> Option<u8> {
         let to = usize::try_from(to).ok()?;
         self.row(usize::try_from(from).ok()?)?.get(to).copied()
     }
 
-    /// One row: the distances from a domain to each.
+    /// Returns one row: the distances from a domain to each domain.
     #[must_use]
     pub fn row(&self, from: usize) -> Option<&'a [u8]> {
         let start = from.checked_mul(self.localities)?;
         self.matrix.get(start..start.checked_add(self.localities)?)
     }
 
-    /// All rows in order.
+    /// Returns all rows in order.
     pub fn rows(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.matrix.chunks_exact(self.localities)
     }
 
-    /// Bytes given past the header's length.
+    /// Returns the number of bytes after the header's length.
     pub(crate) fn excess(&self) -> usize {
         self.excess
     }
 
-    /// Bytes of the table that its matrix calls for.
+    /// Returns the size of the table in bytes that its matrix requires.
     pub(crate) fn expected_size(&self) -> u64 {
         table_size(u64::try_from(self.localities).unwrap_or(u64::MAX))
     }
@@ -123,17 +123,18 @@ fn table_size(localities: u64) -> u64 {
     localities.checked_mul(localities).and_then(|cells| cells.checked_add(44)).unwrap_or(u64::MAX)
 }
 
-/// Bytes that a table of so many localities takes, or `None` if no table can be so long.
+/// Returns the size in bytes of a table with this number of localities, or `None` if it exceeds the
+/// largest table.
 #[must_use]
 pub fn size_bytes(localities: usize) -> Option<usize> {
     localities.checked_mul(localities)?.checked_add(Slit::MATRIX_OFFSET)
 }
 
-/// Writes a table into `buffer` and gives its bytes; `distances` holds the matrix row by row.
+/// Writes a table into `buffer` and returns its bytes; `distances` contains the matrix row by row.
 ///
 /// # Errors
 /// [`BuildError::ListLength`] if `distances` is not a square of `localities`,
-/// [`BuildError::BufferTooSmall`] with the length needed.
+/// [`BuildError::BufferTooSmall`] with the required length.
 pub fn build<'b>(
     buffer: &'b mut [u8],
     header: Header,

@@ -1,5 +1,5 @@
-//! System Resource Affinity Table (ACPI 6.5 §5.2.16): which domain a processor, a memory range, a
-//! device is in.
+//! System Resource Affinity Table (ACPI 6.5 §5.2.16): the domains of processors, memory ranges and
+//! devices.
 
 mod device;
 mod entries;
@@ -35,7 +35,7 @@ record! {
 }
 
 impl Fixed {
-    /// The values that the specification asks for.
+    /// Returns the values that the specification requires.
     #[must_use]
     pub const fn new() -> Self {
         Self { table_revision: 1, reserved: 0 }
@@ -62,15 +62,15 @@ impl Format for Layout {
 /// A processor and its domain, whatever the type of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// Its name, as in the MADT.
+    /// Id of the processor, as in the MADT.
     pub id: ProcessorId,
-    /// Proximity domain; of 8 bits in a revision 1 table.
+    /// Proximity domain, which has 8 bits in a revision 1 table.
     pub domain: u32,
-    /// Whether the entry is to be used.
+    /// True if the entry is enabled.
     pub enabled: bool,
     /// Clock domain.
     pub clock_domain: u32,
-    /// Where the entry is in the table.
+    /// Offset of the entry in the table.
     pub offset: usize,
 }
 
@@ -79,24 +79,24 @@ pub struct Processor {
 pub struct Memory {
     /// First address.
     pub base: u64,
-    /// Length.
+    /// Length in bytes.
     pub length_bytes: u64,
-    /// Proximity domain; of 8 bits in a revision 1 table.
+    /// Proximity domain, which has 8 bits in a revision 1 table.
     pub domain: u32,
     /// Enabled, hot-pluggable, non-volatile, specific-purpose.
     pub flags: MemoryFlags,
-    /// Where the entry is in the table.
+    /// Offset of the entry in the table.
     pub offset: usize,
 }
 
 impl Memory {
-    /// Last address, or `None` for an empty range and one that reaches past 2^64.
+    /// Returns the last address, or `None` for an empty range and one that extends past 2^64.
     #[must_use]
     pub fn last(&self) -> Option<u64> {
         self.base.checked_add(self.length_bytes.checked_sub(1)?)
     }
 
-    /// Whether the entry is to be used.
+    /// Returns true if the entry is enabled.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.flags.contains(MemoryFlags::ENABLED)
@@ -104,13 +104,13 @@ impl Memory {
 }
 
 impl<'a> Table<'a, Layout> {
-    /// All processors, disabled ones too.
+    /// Returns all processors, including disabled ones.
     pub fn processors(&self) -> impl Iterator<Item = Processor> + use<'a> {
         let table = *self;
         self.entries().filter_map(move |located| table.processor(&located))
     }
 
-    /// All memory ranges, disabled ones too.
+    /// Returns all memory ranges, including disabled ones.
     pub fn memory(&self) -> impl Iterator<Item = Memory> + use<'a> {
         let table = *self;
         self.entries().filter_map(move |Located { offset, entry }| match entry {
@@ -125,8 +125,8 @@ impl<'a> Table<'a, Layout> {
         })
     }
 
-    /// The domain of an enabled entry, and where the entry is; a domain comes as often as entries
-    /// name it.
+    /// Returns the domain of each enabled entry, with the offset of the entry; a domain occurs once
+    /// per entry.
     pub fn domains(&self) -> impl Iterator<Item = Located<u32>> + use<'a> {
         let table = *self;
         self.entries().filter_map(move |Located { offset, entry }| {
@@ -135,7 +135,7 @@ impl<'a> Table<'a, Layout> {
         })
     }
 
-    /// A domain as the table's revision means it: in revision 1, its low 8 bits.
+    /// Interprets a domain by the table's revision: in revision 1, only its low 8 bits count.
     #[must_use]
     pub fn domain(&self, raw: u32) -> u32 {
         if self.header().revision < 2 { raw & 0xff } else { raw }

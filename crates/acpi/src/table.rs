@@ -1,4 +1,5 @@
-//! Tables made of a header, fixed fields and a run of entries: SRAT, HMAT, MADT and CEDT.
+//! Tables that consist of a header, fixed fields and a sequence of entries: SRAT, HMAT, MADT and
+//! CEDT.
 
 use crate::entry::{EntryHead, RawEntry, Walk};
 use crate::finding::Finding;
@@ -7,11 +8,11 @@ use crate::problem::{LimitProblem, MAX_TABLE_BYTES, Problem};
 use crate::record::Record;
 use crate::writer::Writer;
 
-/// What one kind of table consists of.
+/// The layout of one kind of table.
 pub trait Format: Copy {
     /// Signature in the header.
     const SIGNATURE: Signature;
-    /// How its entries begin.
+    /// Head of its entries.
     const HEAD: EntryHead;
     /// Oldest and newest revision known.
     const REVISIONS: (u8, u8);
@@ -20,7 +21,7 @@ pub trait Format: Copy {
     /// Typed entries.
     type Entry<'a>: Copy;
 
-    /// Gives an entry its type; unknown and too short ones stay raw.
+    /// Converts an entry to its type; unknown and too short ones stay raw.
     #[doc(hidden)]
     fn decode(raw: RawEntry<'_>) -> Self::Entry<'_>;
 
@@ -29,11 +30,12 @@ pub trait Format: Copy {
     fn encode(entry: &Self::Entry<'_>, writer: &mut Writer<'_>);
 }
 
-/// A table as it lies in memory.
+/// A table in memory.
 ///
-/// [`read`](Self::read) is tolerant: it refuses only what has no readable header and fixed fields.
-/// [`entries`](Self::entries) then gives all that can be reached. [`check`](crate::check()) tells
-/// what is odd, and [`AnyTable::read_strict`](crate::AnyTable::read_strict) refuses it.
+/// [`read`](Self::read) is tolerant: it refuses only a table without a readable header and fixed
+/// fields. [`entries`](Self::entries) then returns all entries that can be reached.
+/// [`check`](crate::check()) reports findings, and
+/// [`AnyTable::read_strict`](crate::AnyTable::read_strict) refuses a table that has any.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a, F: Format> {
     header: Header,
@@ -46,13 +48,13 @@ pub struct Table<'a, F: Format> {
 /// An entry and its byte offset in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located<T> {
-    /// From the start of the table.
+    /// Offset from the start of the table.
     pub offset: usize,
     /// The entry.
     pub entry: T,
 }
 
-/// The typed entries of a table, in order.
+/// Iterator over the typed entries of a table, in order.
 #[derive(Clone, Debug)]
 pub struct Entries<'a, F> {
     walk: Walk<'a>,
@@ -60,14 +62,14 @@ pub struct Entries<'a, F> {
 }
 
 impl<'a, F: Format> Table<'a, F> {
-    /// Bytes before the first entry.
+    /// Offset of the first entry in bytes.
     pub const ENTRIES_OFFSET: usize = Header::SIZE.saturating_add(F::Fixed::SIZE);
 
-    /// Reads a table tolerantly; bytes past the header's length are left out.
+    /// Reads a table tolerantly; bytes after the header's length are ignored.
     ///
     /// # Errors
-    /// A [`Finding`] of [`Severity::Error`](crate::Severity::Error) if the signature is another,
-    /// the header's length is too small for the fixed fields, or fewer bytes are given.
+    /// A [`Finding`] of [`Severity::Error`](crate::Severity::Error) if the signature differs, the
+    /// header's length is too small for the fixed fields, or there are fewer bytes than it gives.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Finding> {
         let (header, bytes, excess) = read_header(bytes, F::SIGNATURE, Self::ENTRIES_OFFSET)?;
         let refuse = || refusal(F::SIGNATURE, 0, short(bytes.len(), Self::ENTRIES_OFFSET));
@@ -76,31 +78,31 @@ impl<'a, F: Format> Table<'a, F> {
         Ok(Self { header, fixed, bytes, entries: rest, excess })
     }
 
-    /// The header.
+    /// Returns the header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The fields between the header and the first entry.
+    /// Returns the fields between the header and the first entry.
     #[must_use]
     pub fn fixed(&self) -> &F::Fixed {
         &self.fixed
     }
 
-    /// The whole table.
+    /// Returns the whole table.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// All entries that can be reached, unknown ones raw.
+    /// Returns all entries that can be reached, unknown ones as raw entries.
     #[must_use]
     pub fn entries(&self) -> Entries<'a, F> {
         Entries { walk: self.walk(), format: core::marker::PhantomData }
     }
 
-    /// Bytes given past the header's length.
+    /// Returns the number of bytes after the header's length.
     pub(crate) fn excess(&self) -> usize {
         self.excess
     }
@@ -119,7 +121,7 @@ impl<'a, F: Format> Iterator for Entries<'a, F> {
     }
 }
 
-/// Reads a header, cuts `bytes` to the length it gives, and counts what was cut off.
+/// Reads a header, truncates `bytes` to the length it gives, and counts the bytes cut off.
 pub(crate) fn read_header(
     bytes: &[u8],
     expected: Signature,

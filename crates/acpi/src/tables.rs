@@ -1,4 +1,4 @@
-//! The tables of one machine together.
+//! The tables of one machine as a set.
 
 use core::fmt;
 
@@ -29,11 +29,11 @@ pub enum AnyTable<'a> {
 }
 
 impl<'a> AnyTable<'a> {
-    /// Reads a table tolerantly, of the kind that its signature says.
+    /// Reads a table tolerantly, as the kind that its signature gives.
     ///
     /// # Errors
-    /// A [`Finding`] of [`Severity::Error`](crate::Severity::Error) if the signature is of no
-    /// table of this crate, or the table cannot be read.
+    /// A [`Finding`] of [`Severity::Error`](crate::Severity::Error) if this crate does not support
+    /// the signature, or the table cannot be read.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Finding> {
         let signature = Signature::read(&mut &*bytes).ok_or_else(|| {
             let problem = Problem::TooShort { length: bytes.len(), minimum: Header::SIZE };
@@ -49,7 +49,7 @@ impl<'a> AnyTable<'a> {
         })
     }
 
-    /// The header.
+    /// Returns the header.
     #[must_use]
     pub fn header(&self) -> &Header {
         match self {
@@ -62,7 +62,7 @@ impl<'a> AnyTable<'a> {
     }
 }
 
-/// The header, then a line per entry (per row of a SLIT), each with its offset.
+/// Prints the header, then a line per entry (per row of a SLIT), each with its offset.
 impl fmt::Display for AnyTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.header())?;
@@ -78,7 +78,7 @@ impl fmt::Display for AnyTable<'_> {
     }
 }
 
-/// The tables of one machine; a later one of a kind replaces the earlier.
+/// The tables of one machine; a later table of a kind replaces an earlier one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tables<'a> {
     /// Affinities.
@@ -94,7 +94,7 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Takes a table in.
+    /// Adds a table.
     pub fn insert(&mut self, table: AnyTable<'a>) {
         match table {
             AnyTable::Srat(table) => self.srat = Some(table),

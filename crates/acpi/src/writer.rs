@@ -1,48 +1,48 @@
-//! The bytes of a table on their way into a caller's buffer.
+//! The writer of a table's bytes into a caller's buffer.
 
 use thiserror::Error;
 
-/// Why a table could not be written.
+/// Reasons why a table cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The buffer is too small; nothing of use is in it.
-    #[error("buffer of {have} bytes, the table needs {needed}")]
+    /// The buffer is too small; its content is unspecified.
+    #[error("buffer of {have} bytes, expected at least {needed}")]
     BufferTooSmall {
-        /// Bytes of the table.
+        /// Size of the table in bytes.
         needed: usize,
-        /// Bytes of the buffer.
+        /// Size of the buffer in bytes.
         have: usize,
     },
     /// An entry too long for its length field.
     #[error(
-        "entry of type {kind:#04x} has {length} bytes, its length field holds at most {maximum}"
+        "entry of type {kind:#04x} has {length} bytes, but its length field holds at most {maximum}"
     )]
     EntryTooLong {
         /// Type field.
         kind: u16,
-        /// Bytes of the entry.
+        /// Size of the entry in bytes.
         length: usize,
-        /// What the length field holds.
+        /// Largest value of the length field.
         maximum: u32,
     },
-    /// More list items than the count field holds, or a matrix that is not rows times columns.
+    /// More list items than the count field can hold, or a matrix that is not rows times columns.
     #[error("{items} items in a list, expected {expected}")]
     ListLength {
-        /// Items given.
+        /// Number of items given.
         items: usize,
-        /// Items that fit the other lists, or that the count field holds.
+        /// Number of items that fits the other lists, or the largest that the count field can hold.
         expected: usize,
     },
     /// A table of 4 GiB or more.
-    #[error("table of {length} bytes, its length field holds 32 bits")]
+    #[error("table of {length} bytes, but its length field has 32 bits")]
     TableTooLong {
-        /// Bytes of the table.
+        /// Size of the table in bytes.
         length: usize,
     },
 }
 
-/// Appends to a buffer, and goes on counting after its end.
+/// Appends to a buffer, and continues to count after its end.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Writer<'b> {
@@ -68,7 +68,7 @@ impl<'b> Writer<'b> {
         self.error.get_or_insert(error);
     }
 
-    /// A count field for `items`; refuses what it cannot hold.
+    /// Converts a number of items to a count field; records an error if it does not fit.
     pub(crate) fn count<T: TryFrom<usize> + Default>(&mut self, items: usize) -> T {
         T::try_from(items).unwrap_or_else(|_| {
             let expected = if size_of::<T>() == 2 { usize::from(u16::MAX) } else { usize::MAX };

@@ -1,4 +1,4 @@
-//! Reading, checking, printing and writing allocate nothing: the allocator counts.
+//! Reading, checking, printing and writing do not allocate: a counting allocator proves it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::{self, Write};
@@ -15,8 +15,8 @@ struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: 1. Every call goes on to `System` with the very arguments given.
-// 2. Counting is atomic and does not allocate.
+// SAFETY: 1. Every call is forwarded to `System` with the same arguments. 2. Counting is atomic and
+// does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Takes text and forgets it.
+/// A text sink that discards everything.
 struct Nowhere;
 
 impl Write for Nowhere {
@@ -72,7 +72,7 @@ fn build_hmat(buffer: &mut [u8]) -> &[u8] {
 }
 
 #[test]
-fn nothing_is_allocated() {
+fn reading_checking_printing_and_writing_do_not_allocate() {
     static TEXT: &[u8] = b"SLIT @ 0x0\n  0000: 53 4C 49 54 2D 00 00 00 01 36\n";
     let (mut first, mut second, mut third) = ([0; 65536], [0; 256], [0; 256]);
     let mut scratch = [Slot::default(); 2000];

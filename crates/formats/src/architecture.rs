@@ -1,4 +1,4 @@
-//! Architecture files of the NUMA benchmark suite: a few shell assignments, then
+//! Architecture files of the NUMA benchmark suite: a few shell assignments, followed by
 //! the output of `lscpu` pasted below them.
 //!
 //! ```text
@@ -16,26 +16,26 @@ use crate::reading::Reading;
 
 const FORMAT: &str = "architecture file";
 
-/// Architecture files that are known by name, in our own words: name and text.
+/// Known architecture files, written for this project: name and text.
 pub const KNOWN: [(&str, &str); 2] = [
     ("lumi_partc", include_str!("../architectures/lumi_partc")),
     ("lumi_partg", include_str!("../architectures/lumi_partg")),
 ];
 
-/// The text of the known architecture file of this name.
+/// Returns the text of the known architecture file with this name.
 #[must_use]
 pub fn known(name: &str) -> Option<&'static str> {
     KNOWN.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
 }
 
-/// A partition of a cluster, as an architecture file describes it.
+/// A partition of a cluster, as described by an architecture file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Architecture {
-    /// The system, `LUMI`.
+    /// Name of the system, such as `LUMI`.
     pub system: String,
-    /// The partition, `PART-C`.
+    /// Name of the partition, such as `PART-C`.
     pub partition: String,
-    /// Cpus that no work is to be put on.
+    /// Cpus that must not be used for work.
     pub skip_cores: CpuSet,
     /// L3 groups in each node.
     pub ccds_per_numa: u32,
@@ -43,8 +43,8 @@ pub struct Architecture {
     pub machine: Machine,
 }
 
-/// Reads an architecture file. Unknown lines are skipped, behind the `lscpu` output
-/// as well, where copies often have terminal output.
+/// Parses an architecture file. Unknown lines are skipped, including lines after the `lscpu`
+/// output, where copies often have terminal output.
 ///
 /// # Errors
 /// [`ReadError::Absent`] without system, partition, L3 groups per node or nodes;
@@ -87,7 +87,7 @@ fn required(text: &str, name: &str, what: &'static str) -> Result<String, ReadEr
     }
 }
 
-/// The line and value of the first `NAME=value`, without quotes and comment.
+/// Returns the line number and value of the first `NAME=value`, without quotes and comment.
 fn assignment<'t>(text: &'t str, name: &str) -> Option<(usize, &'t str)> {
     text.lines().enumerate().find_map(|(index, line)| {
         let value = line.trim().strip_prefix(name)?.strip_prefix('=')?;

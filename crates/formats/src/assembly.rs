@@ -1,4 +1,4 @@
-//! Nodes and cpus while a reader collects them.
+//! Nodes and cpus collected by a reader.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use numalab_topology::{Cpu, CpuId, CpuSet, Findings, MAX_NODES, Machine, Node, N
 
 use crate::error::ReadError;
 
-/// Cpus that are looked at for one that another node has.
+/// The largest number of cpus that are searched for one that is already on another node.
 const MOST_LOOKS: usize = 1024;
 
 /// Nodes and cpus by id.
@@ -14,32 +14,32 @@ const MOST_LOOKS: usize = 1024;
 pub(crate) struct Assembly {
     nodes: BTreeMap<NodeId, Node>,
     cpus: BTreeMap<CpuId, Cpu>,
-    /// Cpus that were put on a node.
+    /// Cpus that are on a node.
     placed: CpuSet,
 }
 
 impl Assembly {
-    /// The node with this id, made online and empty if it is new.
+    /// Returns the node with this id, which is created online and empty if it is new.
     pub(crate) fn node(&mut self, id: NodeId) -> &mut Node {
         self.nodes.entry(id).or_insert_with(|| Node { id, online: true, ..Node::default() })
     }
 
-    /// The cpu with this id, made online and unplaced if it is new.
+    /// Returns the cpu with this id, which is created online and without a node if it is new.
     pub(crate) fn cpu(&mut self, id: CpuId) -> &mut Cpu {
         self.cpus.entry(id).or_insert_with(|| Cpu { id, online: true, ..Cpu::default() })
     }
 
-    /// Whether a cpu with this id was seen.
+    /// Returns true if the cpu with this id was seen.
     pub(crate) fn has_cpu(&self, id: CpuId) -> bool {
         self.cpus.contains_key(&id)
     }
 
-    /// The ids of the nodes seen, ascending.
+    /// Returns the ids of the nodes seen, ascending.
     pub(crate) fn node_ids(&self) -> Vec<NodeId> {
         self.nodes.keys().copied().collect()
     }
 
-    /// Puts cpus on a node; those that already are on another one stay there.
+    /// Puts cpus on a node; those that are already on another node stay there.
     pub(crate) fn place(
         &mut self,
         cpus: &CpuSet,
@@ -52,17 +52,17 @@ impl Assembly {
             self.cpu(id).node = Some(node);
         }
         let elsewhere = |id: &CpuId| self.cpus.get(id).is_some_and(|cpu| cpu.node != Some(node));
-        // One look at a few of them: a damaged text can name all cpus on all nodes.
+        // Only a few of them are searched: a damaged text can list all cpus on all nodes.
         let again = cpus.intersection(&self.placed).iter().take(MOST_LOOKS).find(elsewhere);
         if let Some(id) = again {
             let first = self.cpus.get(&id).and_then(|cpu| cpu.node).unwrap_or_default();
-            let message = format!("cpu {id} is on node {first} already, kept there");
+            let message = format!("cpu {id} is already on node {first} and stays there");
             findings.warning("cpu-twice", place, message);
         }
         self.placed.extend_from(cpus);
     }
 
-    /// The machine of these nodes and cpus, without anything else.
+    /// Returns the machine with only these nodes and cpus.
     ///
     /// # Errors
     /// [`ReadError::TooMany`] for more than [`MAX_NODES`] nodes.

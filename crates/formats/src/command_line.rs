@@ -1,5 +1,5 @@
-//! The Linux command line: `numa=fake=`, with distances behind a colon, which its documentation
-//! leaves out but `numa_emulation.c` reads (tried on Linux 6.1).
+//! The Linux command line: `numa=fake=`, with distances after a colon, which its documentation
+//! omits but `numa_emulation.c` parses (tried on Linux 6.1).
 
 use numalab_topology::{EmulatedNodes, EmulationSpec};
 
@@ -9,19 +9,19 @@ use crate::size::format_bytes;
 
 const FORMAT: &str = "numa=fake=";
 
-/// What it carries.
+/// The features that the option can express.
 pub const CARRIED: Carried = Carried {
     format: "numa=fake=",
     features: &[Feature::Nodes, Feature::Memory, Feature::Distances],
     but: &[Feature::PartialDistances, Feature::Bytes],
 };
 
-/// Writes the option that makes Linux emulate these nodes (x86, a kernel with
-/// `CONFIG_NUMA_EMU`). A list of equal sizes becomes that size, of which Linux makes as many
-/// nodes as fit into the machine; which cpus are near each node it decides itself.
+/// Writes the option that makes Linux emulate these nodes (x86, a kernel with `CONFIG_NUMA_EMU`). A
+/// list of equal sizes becomes that size, of which Linux makes the largest number of nodes that fit
+/// into the machine; it decides itself which cpus are near each node.
 ///
 /// # Errors
-/// [`WriteError::Inexpressible`] for nodes of different sizes, nodes without memory, or chosen
+/// [`WriteError::Inexpressible`] for nodes of different sizes, nodes without memory, or given
 /// numbers of cpus.
 pub fn numa_fake(spec: &EmulationSpec) -> Result<String, WriteError> {
     let inexpressible =
@@ -35,10 +35,10 @@ pub fn numa_fake(spec: &EmulationSpec) -> Result<String, WriteError> {
                 return Err(inexpressible("nodes of different sizes"));
             }
             if first.memory_bytes == 0 || first.memory_bytes % (1 << 20) != 0 {
-                return Err(inexpressible("a node that is not of whole MiB"));
+                return Err(inexpressible("a node whose size is not in whole MiB"));
             }
             if nodes.iter().any(|node| node.cpus.is_some()) {
-                return Err(inexpressible("which cpus a node has"));
+                return Err(inexpressible("the cpus of a node"));
             }
             format_bytes(first.memory_bytes)
         }
@@ -50,6 +50,6 @@ pub fn numa_fake(spec: &EmulationSpec) -> Result<String, WriteError> {
     let values = (0..count).flat_map(|from| (0..count).map(move |to| distances.get(from, to)));
     let values: Option<Vec<String>> =
         values.map(|value| value.map(|value| value.to_string())).collect();
-    let values = values.ok_or_else(|| inexpressible("a distance that is not known"))?;
+    let values = values.ok_or_else(|| inexpressible("an unknown distance"))?;
     Ok(format!("numa=fake={nodes}:{}", values.join(",")))
 }

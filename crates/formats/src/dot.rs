@@ -1,4 +1,4 @@
-//! Graphviz: nodes in their packages, joined where they are nearest.
+//! Graphviz: nodes in their packages, with an edge to each nearest node.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use crate::device::label_of;
 use crate::feature::{Carried, Feature};
 use crate::size::format_rounded;
 
-/// What a graph carries.
+/// The features that a graph shows.
 pub const CARRIED: Carried = Carried {
     format: "a graph",
     features: &[
@@ -33,8 +33,8 @@ pub const CARRIED: Carried = Carried {
     ],
 };
 
-/// Draws a machine as an undirected graph for `dot`. Every node is joined to those at its
-/// smallest distance; an edge says the distance, both ways where they differ.
+/// Draws a machine as an undirected graph for `dot`. Every node is joined to those at its smallest
+/// distance; an edge is labelled with the distance, or with both directions if they differ.
 #[must_use]
 pub fn write(machine: &Machine) -> String {
     let mut text = String::from(
@@ -68,7 +68,7 @@ pub fn write(machine: &Machine) -> String {
     text
 }
 
-/// The package that all cpus of a node are in.
+/// Returns the package that contains all cpus of a node.
 fn package_of(machine: &Machine, node: &Node) -> Option<u32> {
     let mut packages = node.cpus.iter().map(|cpu| machine.cpu(cpu).and_then(|cpu| cpu.package));
     let first = packages.next()??;

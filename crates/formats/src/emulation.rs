@@ -1,16 +1,16 @@
-//! Emulated nodes as people type them: `4`, `2U`, `1G,1G,2G,0`.
+//! Emulated nodes as typed by users: `4`, `2U`, `1G,1G,2G,0`.
 
 use numalab_topology::{DistanceError, Distances, EmulatedNode, EmulatedNodes, EmulationSpec};
 
 use crate::size::{SizeError, format_bytes, parse_with_unit};
 
-/// Why a text says nothing about emulated nodes.
+/// Reasons why a text does not describe emulated nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmulationTextError {
-    /// An item of a list of nodes is no size.
+    /// An item in a list of nodes is not a size.
     #[error(
-        "`{item}` in `{text}` is no node: expected a size with its unit, such as 1G, 0 for \
-             no memory, and :COUNT behind it for a number of cpus (4 alone is four equal nodes, \
+        "`{item}` in `{text}` is not a node: expected a size with its unit, such as 1G, 0 for \
+             no memory, and :COUNT after it for a number of cpus (4 alone is four equal nodes, \
              2U splits every node in two)"
     )]
     Node {
@@ -22,10 +22,10 @@ pub enum EmulationTextError {
     /// A size in a list of nodes is out of range.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// A value of a distance table is no number from 0 to 255.
+    /// A value in a distance table is not a number from 0 to 255.
     #[error(
-        "`{item}` in the distance table `{text}` is no distance: expected 10 to 255, rows \
-             parted by `;`, such as 10,20;20,10"
+        "`{item}` in the distance table `{text}` is not a distance: expected 10 to 255, rows \
+             separated by `;`, such as 10,20;20,10"
     )]
     Distance {
         /// The whole text.
@@ -33,18 +33,18 @@ pub enum EmulationTextError {
         /// The value.
         item: String,
     },
-    /// The rows of a distance table do not make a square.
+    /// The rows of a distance table do not form a square.
     #[error("distance table: {0}")]
     Table(#[from] DistanceError),
 }
 
-/// Reads which nodes to emulate:
+/// Parses the nodes to emulate:
 ///
 /// - `4`: four nodes with equal parts of the machine;
 /// - `2U`: every physical node split in two;
 /// - `1G,1G,2G,0`: nodes with this much memory, the last with none;
-/// - `1G:4,1G:4,2G:0`: the same with their numbers of cpus; where one is missing
-///   the node gets an even part of the cpus that are left.
+/// - `1G:4,1G:4,2G:0`: the same with their numbers of cpus; a node without one gets an even part of
+///   the remaining cpus.
 ///
 /// # Errors
 /// [`EmulationTextError::Node`] and [`EmulationTextError::Size`], quoting the item.
@@ -61,7 +61,7 @@ pub fn parse_nodes(text: &str) -> Result<EmulatedNodes, EmulationTextError> {
     Ok(EmulatedNodes::Listed(nodes?))
 }
 
-/// Reads a distance table: rows parted by `;`, values by `,` or blanks.
+/// Parses a distance table: rows are separated by `;`, values by `,` or blanks.
 ///
 /// # Errors
 /// [`EmulationTextError::Distance`] and [`EmulationTextError::Table`].
@@ -83,7 +83,7 @@ pub fn parse_distances(text: &str) -> Result<Distances, EmulationTextError> {
     Ok(Distances::from_rows(&rows)?)
 }
 
-/// Reads nodes and, if given, their distance table.
+/// Parses nodes and, if given, their distance table.
 ///
 /// # Errors
 /// As [`parse_nodes`] and [`parse_distances`].
@@ -94,7 +94,7 @@ pub fn parse(nodes: &str, distances: Option<&str>) -> Result<EmulationSpec, Emul
     })
 }
 
-/// Writes which nodes to emulate, so that [`parse_nodes`] reads the same.
+/// Writes the nodes to emulate in a form that [`parse_nodes`] reads back.
 #[must_use]
 pub fn format_nodes(nodes: &EmulatedNodes) -> String {
     match nodes {
@@ -104,7 +104,7 @@ pub fn format_nodes(nodes: &EmulatedNodes) -> String {
             let node = |node: &EmulatedNode| {
                 let size = format_bytes(node.memory_bytes);
                 let cpus = node.cpus.map(|cpus| format!(":{cpus}")).unwrap_or_default();
-                // A lone `0` would read as no nodes at all.
+                // A lone `0` would be read as zero nodes.
                 size + &cpus
             };
             nodes.iter().map(node).collect::<Vec<_>>().join(",")

@@ -1,89 +1,89 @@
-//! Why a text could not be read, or a machine not be written.
+//! Errors of reading a text, and of writing a machine.
 
-/// Why a text is not of the expected format.
+/// Reasons why a text is not of the expected format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// A line, or what it holds, has another form.
+    /// A line or a value has a different form.
     #[error("{format}, line {line}: found `{found}`, expected {expected}")]
     Syntax {
         /// The format.
         format: &'static str,
-        /// The line, 1 for the first.
+        /// The line number, from 1.
         line: usize,
-        /// What stands there.
+        /// The text found.
         found: String,
-        /// What should.
+        /// The expected form.
         expected: String,
     },
-    /// Something that every such text has is missing.
+    /// A required part of the text is missing.
     #[error("{format}: there is no {what}")]
     Absent {
         /// The format.
         format: &'static str,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
-    /// The text says that there is nothing to read.
-    #[error("{format}: the text says `{said}`: it describes no machine")]
+    /// The text states that there is nothing to read.
+    #[error("{format}: the text says `{said}`: it does not describe a machine")]
     Denied {
         /// The format.
         format: &'static str,
-        /// The line that says so.
+        /// The line with that statement.
         said: String,
     },
-    /// The text describes fewer of something than it announces: it was cut.
+    /// The text describes fewer items than it announces, because it was truncated.
     #[error(
         "{format}: {what}: {announced} announced, only {described} described; expected the whole text"
     )]
     Cut {
         /// The format.
         format: &'static str,
-        /// What is missing.
+        /// The missing items.
         what: &'static str,
-        /// Those announced.
+        /// The announced items.
         announced: String,
-        /// Those described.
+        /// The described items.
         described: String,
     },
-    /// More of something than any machine has, refused before it takes time and memory.
+    /// The text has more items than any machine has; it is refused before it costs time and memory.
     #[error("{format}: {found} {what}, expected at most {most}")]
     TooMany {
         /// The format.
         format: &'static str,
-        /// What there are too many of.
+        /// The kind of items.
         what: &'static str,
-        /// How many.
+        /// Number of items found.
         found: usize,
         /// The limit.
         most: usize,
     },
-    /// The text is no XML or no TOML of this form at all.
+    /// The text is not XML or TOML of this form.
     #[error("{format}: {message}")]
     Markup {
         /// The format.
         format: &'static str,
-        /// The parser's message with the position.
+        /// The parser's message, with the position.
         message: String,
     },
 }
 
-/// Why a machine cannot be written in a format.
+/// Reasons why a machine cannot be written in a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// The format has no way to say something essential of this machine.
+    /// The format cannot express an essential property of this machine.
     #[error("{format} cannot express {what}")]
     Inexpressible {
         /// The format.
         format: &'static str,
-        /// What it cannot express, with the ids concerned.
+        /// The property, with the ids concerned.
         what: String,
     },
-    /// The machine lacks what the format must have.
+    /// The machine lacks a property that the format requires.
     #[error("{format} needs {what}, which is not known of this machine")]
     Unknown {
         /// The format.
         format: &'static str,
-        /// What is not known.
+        /// The missing property.
         what: String,
     },
 }

@@ -1,27 +1,27 @@
-//! What formats do not carry of a machine, said once for all of them.
+//! The features of a machine that formats cannot represent, defined once for all of them.
 //!
-//! Every format has its [`Carried`]; [`Carried::loss`] is the note on everything else that the
-//! machine has. [`Feature::clear`] says what a loss means, to the value: a reader gives the
-//! machine that is left, and a writer writes the same text of it.
+//! Every format has its [`Carried`]; [`Carried::loss`] is the note on all other features that the
+//! machine has. [`Feature::clear`] defines the effect of a loss on the value: a reader returns the
+//! machine that is left, and a writer writes the same text for it.
 
 mod clear;
 
 use numalab_topology::{Finding, Machine, Severity};
 
-/// Something that a machine can tell and a format may have no words for.
+/// A feature of a machine that a format may not be able to represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// Packages.
     Packages,
     /// Packages that are parts of nodes.
     PackagesInNodes,
-    /// Cores, and which thread of its core a cpu is.
+    /// Cores, and the thread number of each cpu in its core.
     Cores,
     /// L3 groups.
     L3Groups,
     /// Caches.
     Caches,
-    /// Caches that are no unified ones of level 3.
+    /// Caches other than unified ones of level 3.
     InnerCaches,
     /// Lines and associativity of caches.
     CacheLines,
@@ -29,29 +29,29 @@ pub enum Feature {
     Memory,
     /// Distances.
     Distances,
-    /// Distances of which some are not known.
+    /// Distances, some of which are unknown.
     PartialDistances,
-    /// The distance of a node to itself where there is no other.
+    /// The distance of a node to itself if it is the only node.
     LoneDistance,
-    /// Distances but those to the nearest nodes.
+    /// Distances other than those to the nearest nodes.
     FarDistances,
     /// Cpus that are offline.
     OfflineCpus,
     /// Node, package, core and caches of cpus that are offline.
     OfflinePlaces,
-    /// Which cpus are offline.
+    /// The online state of cpus.
     CpuState,
-    /// Cpus of no node.
+    /// Cpus without a node.
     UnplacedCpus,
     /// Nodes that are offline.
     OfflineNodes,
-    /// Which nodes are offline.
+    /// The online state of nodes.
     NodeState,
-    /// Which node cpus and memory are on.
+    /// The nodes of cpus and memory.
     Nodes,
     /// Memory below a MiB.
     Bytes,
-    /// Memory beyond the digits that people read.
+    /// Memory beyond the digits that are printed for people.
     Digits,
     /// Sizes of memory that differ from those of its ranges.
     SizesBesideRanges,
@@ -63,9 +63,9 @@ pub enum Feature {
     FreeHugePages,
     /// Memory-side caches.
     MemorySideCaches,
-    /// How many ways memory-side caches have, beyond one.
+    /// The number of ways of memory-side caches, if above one.
     MemorySideWays,
-    /// Which memory is that of CXL devices.
+    /// The property of memory to belong to CXL devices.
     Cxl,
     /// Proximity domains.
     ProximityDomains,
@@ -75,9 +75,9 @@ pub enum Feature {
     Ranges,
     /// Latencies and bandwidths.
     Access,
-    /// Those of which the initiator is a node without online cpus.
+    /// Latencies and bandwidths for an initiator without online cpus.
     CpulessInitiators,
-    /// Whether latencies and bandwidths are those of cpus or of any initiator.
+    /// The distinction between latencies and bandwidths for cpus and for any initiator.
     AccessClasses,
     /// Latencies below a nanosecond.
     Picoseconds,
@@ -85,17 +85,17 @@ pub enum Feature {
     Tiers,
     /// Devices on PCI.
     Devices,
-    /// Which makes of device, and which drivers.
+    /// Ids and drivers of devices.
     DeviceIds,
-    /// What devices are called.
+    /// Names of devices.
     DeviceNames,
-    /// Devices that are near no node, or of which that is not known.
+    /// Devices that are near no node, or near an unknown node.
     UnplacedDevices,
-    /// What the process may use.
+    /// The restrictions of the process.
     Allowed,
 }
 
-/// Every feature, as messages name it; what contains others comes before them.
+/// Every feature with its name in messages; a feature comes before its parts.
 const ALL: [(Feature, &str); 41] = [
     (Feature::Packages, "packages"),
     (Feature::PackagesInNodes, "packages inside nodes"),
@@ -141,12 +141,12 @@ const ALL: [(Feature, &str); 41] = [
 ];
 
 impl Feature {
-    /// All features, in the order in which they are taken out of a machine.
+    /// Returns all features, in the order in which they are removed from a machine.
     pub fn all() -> impl Iterator<Item = Self> {
         ALL.iter().map(|&(feature, _)| feature)
     }
 
-    /// The larger feature that this is a part of: a format that loses that has said so.
+    /// Returns the larger feature that this is a part of; a message about its loss covers this one.
     fn part_of(self) -> Option<Self> {
         Some(match self {
             Self::PackagesInNodes => Self::Packages,
@@ -164,18 +164,18 @@ impl Feature {
     }
 }
 
-/// What a format carries of a machine beside online cpus.
+/// The features of a machine that a format represents, in addition to online cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// The format, as messages name it.
+    /// Name of the format in messages.
     pub format: &'static str,
-    /// What it has words for.
+    /// The features that it represents.
     pub features: &'static [Feature],
-    /// The parts of these that it has none for.
+    /// The parts of these that it does not represent.
     pub but: &'static [Feature],
 }
 
-/// What ACPI tables carry, as `Machine::to_tables` writes them.
+/// The features that ACPI tables represent, as written by `Machine::to_tables`.
 pub const TABLES: Carried = Carried {
     format: "ACPI tables",
     features: &[
@@ -200,7 +200,7 @@ pub const TABLES: Carried = Carried {
 };
 
 impl Carried {
-    /// The features that the machine has and the format loses.
+    /// Returns the features that the machine has and the format loses.
     #[must_use]
     pub fn lost(&self, machine: &Machine) -> Vec<Feature> {
         let has = |feature: &Feature| {
@@ -215,7 +215,7 @@ impl Carried {
         Feature::all().filter(|feature| !carries(feature) && has(feature)).collect()
     }
 
-    /// What is left of the machine after the format.
+    /// Returns the machine that is left after the format's losses.
     #[must_use]
     pub fn left(&self, machine: &Machine) -> Machine {
         let mut left = machine.clone();
@@ -223,7 +223,7 @@ impl Carried {
         left
     }
 
-    /// What the format loses of the machine, in one finding.
+    /// Returns one finding about everything that the format loses of the machine.
     #[must_use]
     pub fn loss(&self, machine: &Machine) -> Option<Finding> {
         let lost = self.lost(machine);

@@ -1,5 +1,5 @@
 //! Machines that come with numalab, as [`crate::machine_toml`] files: each figure has its public
-//! source in a comment, and what nobody has published is left out.
+//! source in a comment, and unpublished figures are left out.
 
 /// Name and text of every machine.
 pub const MACHINES: [(&str, &str); 5] = [
@@ -10,18 +10,18 @@ pub const MACHINES: [(&str, &str); 5] = [
     ("xeon-8360y-2s", include_str!("../machines/xeon-8360y-2s.toml")),
 ];
 
-/// The names of all machines.
+/// Returns the names of all machines.
 pub fn names() -> impl Iterator<Item = &'static str> {
     MACHINES.iter().map(|(name, _)| *name)
 }
 
-/// The text of the machine of this name.
+/// Returns the text of the machine of this name.
 #[must_use]
 pub fn machine(name: &str) -> Option<&'static str> {
     MACHINES.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
 }
 
-/// What a machine file says of itself: its first line, a comment.
+/// Returns the title of a machine file: its first line, a comment.
 #[must_use]
 pub fn title(text: &str) -> &str {
     text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default()
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_with_some_of_a_machines_nodes_has_their_part_of_its_figures() {
+    fn a_guest_with_some_of_a_machines_nodes_has_the_figures_of_those_nodes() {
         let file = machine_toml::read_file(machine("epyc-7763-nps4").unwrap()).unwrap();
         let mut guest = machine_toml::scaled(&file.machine, 1, 2 << 30);
         let kept = [0, 5].map(|at: usize| guest.nodes[at].id);

@@ -1,4 +1,4 @@
-//! A machine as a hypervisor can give it to a guest.
+//! The machine that a hypervisor can give to a guest.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,29 @@ use crate::error::WriteError;
 use crate::regular::{Ordered, Shape};
 
 const MIB: u64 = 1 << 20;
-/// Levels of memory-side caches in a HMAT (ACPI 6.5, section 5.2.28.5).
+/// The largest level of memory-side caches in a HMAT (ACPI 6.5, section 5.2.28.5).
 const MOST_CACHE_LEVELS: u8 = 3;
 
-/// Where a guest lies on its host, and on which pages.
+/// The placement of a guest on its host, and its page size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostPlacement {
-    /// The host node and cpus of every guest node, in order; empty leaves the choice
-    /// to the host.
+    /// The host node and cpus of every guest node, in order; if it is empty, the host decides.
     pub nodes: Vec<HostNode>,
-    /// Takes the guest's memory from huge pages of this size.
+    /// Size of the huge pages for the guest's memory, if it uses huge pages.
     pub huge_page_bytes: Option<u64>,
 }
 
-/// The part of the host that one guest node runs on.
+/// The part of the host for one guest node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostNode {
-    /// The host node its memory comes from.
+    /// The host node for its memory.
     pub node: NodeId,
-    /// The host cpus its virtual cpus run on.
+    /// The host cpus for its virtual cpus.
     pub cpus: CpuSet,
 }
 
 impl HostPlacement {
-    /// Puts guest nodes on the host's nodes in turn, each on all online cpus there. Nodes
+    /// Assigns guest nodes to the host's nodes in turn, each to all online cpus there. Nodes
     /// without memory or without online cpus are left out.
     #[must_use]
     pub fn in_turn(host: &Machine, guest_nodes: usize) -> Self {
@@ -63,7 +62,7 @@ pub(crate) struct Guest {
     pub(crate) access: BTreeMap<(usize, usize), AccessAttributes>,
 }
 
-/// A virtual cpu; its place in [`Guest::cpus`] is its number.
+/// A virtual cpu; its index in [`Guest::cpus`] is its number.
 #[derive(Clone, Debug)]
 pub(crate) struct GuestCpu {
     pub(crate) package: usize,
@@ -73,19 +72,19 @@ pub(crate) struct GuestCpu {
     pub(crate) node: usize,
 }
 
-/// A virtual node; its place in [`Guest::nodes`] is its number.
+/// A virtual node; its index in [`Guest::nodes`] is its number.
 #[derive(Clone, Debug)]
 pub(crate) struct GuestNode {
     pub(crate) memory_mib: u64,
     /// Virtual cpus.
     pub(crate) cpus: CpuSet,
     pub(crate) distances: Vec<u8>,
-    /// Whether its memory is that of a CXL device.
+    /// True if its memory belongs to a CXL device.
     pub(crate) cxl: bool,
 }
 
 impl Guest {
-    /// The guest that is most like `machine`.
+    /// Returns the guest that resembles `machine` most closely.
     pub(crate) fn of(
         format: &'static str,
         machine: &Machine,
@@ -114,18 +113,18 @@ impl Guest {
         let nodes = nodes(machine, &ids, &cpus);
         let known = |&from: &NodeId| ids.iter().all(|&to| machine.distance(from, to).is_some());
         if ids.len() > 1 && !ids.iter().all(known) {
-            let message = "those that are not known are written as 10 and 20";
+            let message = "unknown distances are written as 10 and 20";
             findings.note("distances-assumed", "distances", message);
         }
         Ok(Self { shape, nodes, access: access(machine, &ids, &cpus), cpus })
     }
 
-    /// Memory of all nodes in MiB.
+    /// Returns the memory of all nodes in MiB.
     pub(crate) fn memory_mib(&self) -> u64 {
         self.nodes.iter().map(|node| node.memory_mib).sum()
     }
 
-    /// The nearest node with cpus, which a node without any is reached from.
+    /// Returns the nearest node with cpus, from which a node without cpus is accessed.
     pub(crate) fn initiator(&self, node: usize) -> usize {
         let with_cpus = (0..self.nodes.len()).filter(|&other| !self.nodes[other].cpus.is_empty());
         let nearest =
@@ -133,9 +132,9 @@ impl Guest {
         nearest.unwrap_or(node)
     }
 
-    /// The memory-side caches of every node by level. QEMU takes only those of a node whose
-    /// latency and bandwidth were given, level by level from the memory, each larger than the
-    /// one before.
+    /// Returns the memory-side caches of every node by level. QEMU accepts only those of a node
+    /// with given latency and bandwidth, level by level from the memory, each larger than the one
+    /// before.
     pub(crate) fn side_caches(
         &self,
         machine: &Machine,
@@ -151,14 +150,16 @@ impl Guest {
                 && caches.windows(2).all(|pair| pair[0].size_bytes < pair[1].size_bytes);
             if let Some(ways) = caches.iter().filter_map(|cache| cache.ways).find(|&ways| ways > 1)
             {
-                let message = format!("the {ways} ways of its memory-side cache are several");
+                let message = format!(
+                    "the {ways} ways of its memory-side cache are given as complex indexing"
+                );
                 findings.note("ways-lost", format!("node {}", node.id), message);
             }
             let why = match (self.is_described(index), in_order) {
                 _ if caches.is_empty() => return caches,
                 (true, true) => return caches,
                 (true, false) => "they are not in order of level and size",
-                (false, _) => "QEMU takes them only with latencies and bandwidths",
+                (false, _) => "QEMU accepts them only with latencies and bandwidths",
             };
             let message = format!("its memory-side caches are left out: {why}");
             findings.warning("memory-side-caches-lost", format!("node {}", node.id), message);
@@ -167,7 +168,7 @@ impl Guest {
         online.enumerate().map(of_node).collect()
     }
 
-    /// Whether a latency of the node's memory is known, and a bandwidth.
+    /// Returns true if a latency and a bandwidth of the node's memory are known.
     fn is_described(&self, node: usize) -> bool {
         let of_node = || self.access.iter().filter(|((_, target), _)| *target == node);
         let latency = |access: &AccessAttributes| {
@@ -182,7 +183,7 @@ impl Guest {
     }
 }
 
-/// A latency in whole nanoseconds, if that is more than none.
+/// Converts a latency to whole nanoseconds, if it is above zero.
 pub(crate) fn nanoseconds(ps: Option<u64>) -> Option<u64> {
     ps.map(|ps| ps.saturating_add(500) / 1000).filter(|&ns| ns > 0)
 }
@@ -200,7 +201,7 @@ fn shape(ordered: &Ordered, findings: &mut Findings) -> Shape {
             (flat, "packages, L3 groups and SMT siblings")
         }
     };
-    let message = format!("{what} differ in size, and are not shown to the guest");
+    let message = format!("{what} differ in size, so they are not shown to the guest");
     findings.warning("topology-irregular", "cpus".to_owned(), message);
     shape
 }
@@ -227,7 +228,7 @@ fn cpus(
         let node = machine.cpu(id).and_then(|cpu| cpu.node);
         let index = node.and_then(|node| ids.iter().position(|&id| id == node));
         index.unwrap_or_else(|| {
-            let message = "is on no online node, and put on the first".to_owned();
+            let message = "is on no online node, so it is put on the first".to_owned();
             findings.warning("cpu-without-node", format!("cpu {id}"), message);
             0
         })
@@ -265,7 +266,7 @@ fn nodes(machine: &Machine, ids: &[NodeId], cpus: &[GuestCpu]) -> Vec<GuestNode>
     nodes
 }
 
-/// One set of attributes for each pair: those of cpus where they differ.
+/// Returns one set of attributes for each pair: those for cpus if they differ.
 fn access(
     machine: &Machine,
     ids: &[NodeId],

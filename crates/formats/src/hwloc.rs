@@ -1,10 +1,10 @@
-//! hwloc: `lstopo` XML of versions 1 and 2 and 3, and synthetic descriptions.
+//! hwloc: `lstopo` XML of versions 1, 2 and 3, and synthetic descriptions.
 //!
-//! XML carries cpus with packages, cores, L3 groups and caches, nodes with their memory and
-//! distances, and what a process may use; since version 2 also huge pages, memory-side caches,
-//! latencies and bandwidths. [`CARRIED`] has the list. Core and L3 group numbers are given anew,
-//! by smallest cpu. hwloc attaches a node without cpus to the whole machine: ours say that they
-//! have none, of others the cpus that no other node has are theirs.
+//! XML represents cpus with packages, cores, L3 groups and caches, nodes with their memory and
+//! distances, and the restrictions of a process; since version 2 also huge pages, memory-side
+//! caches, latencies and bandwidths. [`CARRIED`] is the full list. Cores and L3 groups are
+//! renumbered by smallest cpu. hwloc attaches a node without cpus to the whole machine: our own
+//! files mark such a node, and in other files the node gets the cpus that no other node has.
 
 mod bitmap;
 mod distances;
@@ -21,7 +21,7 @@ pub use read::read_xml;
 pub use synthetic::write_synthetic;
 pub use write::{XmlVersion, write_xml};
 
-/// What XML of version 2 carries.
+/// The features that XML of version 2 represents.
 pub const CARRIED: Carried = Carried {
     format: "hwloc XML",
     features: &[
@@ -49,7 +49,7 @@ pub const CARRIED: Carried = Carried {
         Feature::Picoseconds,
     ],
 };
-/// What a synthetic description carries.
+/// The features that a synthetic description represents.
 pub const SYNTHETIC_CARRIED: Carried = Carried {
     format: "a synthetic description",
     features: &[
@@ -63,9 +63,9 @@ pub const SYNTHETIC_CARRIED: Carried = Carried {
     but: &[Feature::InnerCaches, Feature::CacheLines],
 };
 
-/// What a node says of itself that has no cpus: hwloc attaches it where other nodes have some.
+/// The info attribute that marks a node without cpus: hwloc attaches it to an object that has some.
 const CPU_LESS: &str = "NumalabCpuLess";
-/// Pages of ordinary memory are not larger (Arm, POWER); most huge ones are.
+/// The largest page size of ordinary memory (Arm, POWER); most huge pages are larger.
 const LARGEST_BASE_PAGE: u64 = 64 << 10;
 
 /// The name of the format in messages.

@@ -1,9 +1,8 @@
-//! Other tools' topology formats to the numalab machine model and back.
+//! Conversion between the topology formats of other tools and the numalab machine model.
 //!
-//! Every function here is pure: text in, [`numalab_topology::Machine`] out, or the
-//! other way. A reader returns what it understood together with findings
-//! about what it did not ([`Reading`]); a writer whose format
-//! cannot carry everything says what was lost ([`Written`]).
+//! Every function here is pure: it converts text to [`numalab_topology::Machine`], or the other way
+//! round. A reader returns what it understood together with findings about the rest ([`Reading`]);
+//! a writer of a format that cannot represent everything reports the losses ([`Written`]).
 #![forbid(unsafe_code)]
 
 pub mod architecture;

@@ -1,4 +1,4 @@
-//! libvirt: the elements of a domain that say which cpus and nodes a guest has.
+//! libvirt: the elements of a domain that describe the cpus and nodes of a guest.
 
 use std::fmt::Display;
 
@@ -13,7 +13,7 @@ use crate::xml_text::XmlText;
 const FORMAT: &str = "libvirt";
 const KIB_PER_MIB: u64 = 1024;
 
-/// What it carries.
+/// The features that a domain represents.
 pub const CARRIED: Carried = Carried {
     format: "a libvirt domain",
     features: &[
@@ -35,8 +35,8 @@ pub const CARRIED: Carried = Carried {
     ],
 };
 
-/// Writes `<memory>`, `<memoryBacking>`, `<vcpu>`, `<cputune>`, `<numatune>` and `<cpu>`, to
-/// be put into a `<domain>`.
+/// Writes `<memory>`, `<memoryBacking>`, `<vcpu>`, `<cputune>`, `<numatune>` and `<cpu>`, for use
+/// in a `<domain>`.
 ///
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory.
@@ -148,7 +148,7 @@ fn side_cache(cache: &MemorySideCache, xml: &mut XmlText) {
     xml.close();
 }
 
-/// Latencies in nanoseconds and bandwidths in KiB per second.
+/// Writes latencies in nanoseconds and bandwidths in KiB per second.
 fn interconnects(guest: &Guest, xml: &mut XmlText) {
     xml.open("interconnects", &[]);
     for ((initiator, target), access) in &guest.access {

@@ -1,7 +1,7 @@
-//! What `lscpu` prints.
+//! The output of `lscpu`.
 //!
-//! It carries the online cpus of every node and, by count only, threads, cores,
-//! packages and caches; memory and distances it does not tell.
+//! It contains the online cpus of every node and, only as counts, threads, cores, packages and
+//! caches; it has neither memory nor distances.
 
 mod lines;
 
@@ -12,18 +12,18 @@ use crate::error::ReadError;
 use crate::reading::Reading;
 use lines::{CacheLine, FORMAT, Lines};
 
-/// Reads the output of `lscpu`. What is counted but not listed is laid out as
-/// Linux numbers it on x86: within a node all first threads come before all second
-/// ones, and cores, L3 groups and packages are contiguous in order of node.
+/// Reads the output of `lscpu`. Items that are counted but not listed are laid out in the numbering
+/// of Linux on x86: within a node all first threads come before all second ones, and cores, L3
+/// groups and packages are contiguous in order of node.
 ///
 /// # Errors
-/// [`ReadError::Syntax`] for a damaged list of cpus, [`ReadError::Absent`] if no cpu
-/// is listed, [`ReadError::Cut`] if fewer cpus or nodes are listed than counted.
+/// [`ReadError::Syntax`] for a damaged list of cpus, [`ReadError::Absent`] if no cpu is listed,
+/// [`ReadError::Cut`] if fewer cpus or nodes are listed than counted.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     read_with_l3_groups(text, None)
 }
 
-/// As [`read`], with a known number of L3 groups in each node.
+/// Reads like [`read`], with a known number of L3 groups in each node.
 pub(crate) fn read_with_l3_groups(
     text: &str,
     groups_per_node: Option<u32>,
@@ -32,7 +32,7 @@ pub(crate) fn read_with_l3_groups(
     let lines = Lines::read(text, &mut findings)?;
     let mut machine = place_cpus(&lines, &mut findings)?;
     let cores = number_cores(&lines, &mut machine, &mut findings);
-    // Without cores there is nothing to number; that they are unknown has been said.
+    // Without cores there is nothing to number; a finding already reports that they are unknown.
     if !cores.is_empty() {
         number_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings);
     }
@@ -76,7 +76,7 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadErr
     Ok(machine)
 }
 
-/// Numbers the cores in order of node; the result lists the cpus of each.
+/// Numbers the cores in order of node, and returns the cpus of each.
 fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -> Vec<Vec<CpuId>> {
     let threads = lines.threads_per_core.unwrap_or(1).max(1);
     let online = machine.online_cpus();
@@ -89,7 +89,7 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     for set in sets {
         let cpus: Vec<CpuId> = set.iter().collect();
         if !cpus.len().is_multiple_of(threads) {
-            let message = format!("{} cpus are no whole cores of {threads} threads", cpus.len());
+            let message = format!("{} cpus are not whole cores of {threads} threads", cpus.len());
             findings.warning("cores-unknown", format!("cpus {set}"), message);
             continue;
         }
@@ -145,8 +145,9 @@ fn number_l3_groups(
     let told =
         per_node.map(|per_node| usize::try_from(per_node).unwrap_or(0) * machine.nodes.len());
     if let Some((told, reported)) = told.zip(reported).filter(|(told, reported)| told != reported) {
-        let message =
-            format!("{told} L3 groups are told, lscpu reports {reported}; told ones used");
+        let message = format!(
+            "{told} L3 groups are given, but lscpu reports {reported}; the given number is used"
+        );
         findings.warning("l3-groups-differ", "L3".to_owned(), message);
     }
     let Some(groups) = told.or(reported).filter(|&groups| groups > 0) else {
@@ -164,7 +165,7 @@ fn number_l3_groups(
     }
 }
 
-/// Adds the caches of one line: one for each instance, cores dealt out in order.
+/// Adds the caches of one line: one for each instance, with the cores divided among them in order.
 fn add_caches(
     line: &CacheLine,
     cores: &[Vec<CpuId>],
@@ -173,7 +174,7 @@ fn add_caches(
 ) {
     let instances = match line.instances {
         Some(instances) => instances,
-        // Older versions give the size of one instance, and no number.
+        // Older versions give the size of one instance, and no number of instances.
         None if line.level < 3 => cores.len(),
         None => machine.packages().len(),
     };
@@ -196,7 +197,7 @@ fn add_caches(
     }
 }
 
-/// Cores dealt evenly to `parts` numbered parts, in order.
+/// Returns the cores divided evenly among `parts` numbered parts, in order.
 fn numbered(cores: &[Vec<CpuId>], parts: usize) -> impl Iterator<Item = (u32, &Vec<CpuId>)> {
     let chunks = cores.chunks((cores.len() / parts).max(1));
     (0u32..).zip(chunks).flat_map(|(number, chunk)| chunk.iter().map(move |core| (number, core)))
@@ -210,7 +211,7 @@ fn edit(machine: &mut Machine, id: CpuId, change: impl FnOnce(&mut Cpu)) {
 }
 
 impl CacheLine {
-    /// The kind that a name such as `L1d` means.
+    /// Returns the kind for a name such as `L1d`.
     fn kind_of(name: &str) -> CacheKind {
         match name.as_bytes().last() {
             Some(b'd') => CacheKind::Data,

@@ -1,7 +1,7 @@
-//! A machine in TOML: what people write by hand and keep in a repository.
+//! A machine in TOML, the format that users write by hand and keep in a repository.
 //!
-//! Everything of the model is carried, so that reading what was written gives the
-//! same machine; unknown keys are refused. [`EXAMPLE`] shows every key.
+//! It represents the complete model, so reading a written machine gives the same machine; unknown
+//! keys are refused. [`EXAMPLE`] shows every key.
 
 mod document;
 mod memory;
@@ -22,19 +22,19 @@ pub use write::{write, write_file};
 pub const EXAMPLE: &str = include_str!("../examples/machine.toml");
 
 const FORMAT: &str = "machine TOML";
-/// Cpus that all caches together may name: 65,536 cpus with 64 caches each.
+/// The largest number of cpus in all caches together: 65,536 cpus with 64 caches each.
 const MOST_CACHE_CPUS: usize = 1 << 22;
 
-/// A machine, and what its memory takes.
+/// A machine with the performance of its memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineFile {
     /// Its topology.
     pub machine: Machine,
-    /// What its memory takes; empty where nobody said it.
+    /// The performance of its memory; empty if it is not given.
     pub memory: MemoryFigures,
 }
 
-/// Reads a machine, and leaves out what its memory takes.
+/// Reads a machine without the performance of its memory.
 ///
 /// # Errors
 /// As [`read_file`].
@@ -42,11 +42,11 @@ pub fn read(text: &str) -> Result<Machine, ReadError> {
     read_file(text).map(|file| file.machine)
 }
 
-/// Reads a machine, and what its memory takes.
+/// Reads a machine with the performance of its memory.
 ///
 /// # Errors
-/// [`ReadError::Markup`] with line and column for text that is no TOML, an unknown key or
-/// a value of another form, and with the ids for numbers that contradict each other.
+/// [`ReadError::Markup`], with line and column for text that is not TOML, an unknown key or a value
+/// of another form, and with the ids for numbers that contradict each other.
 pub fn read_file(text: &str) -> Result<MachineFile, ReadError> {
     let document: Document = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
     check_counts(&document)?;
@@ -64,7 +64,7 @@ pub fn read_file(text: &str) -> Result<MachineFile, ReadError> {
     let mut nodes: Vec<Node> = document.node.into_iter().map(NodeTable::into_node).collect();
     nodes.sort_by_key(|node| node.id);
     if let Some(pair) = nodes.windows(2).find(|pair| pair[0].id == pair[1].id) {
-        return Err(refuse(format!("node {} is there twice", pair[0].id)));
+        return Err(refuse(format!("node {} is listed twice", pair[0].id)));
     }
     let memory = document.memory;
     let machine = Machine {
@@ -85,7 +85,7 @@ pub fn read_file(text: &str) -> Result<MachineFile, ReadError> {
     Ok(MachineFile { machine, memory })
 }
 
-/// Refuses what would take time and memory out of proportion to the text.
+/// Refuses texts that would take time and memory out of proportion to their size.
 fn check_counts(document: &Document) -> Result<(), ReadError> {
     let shared = document.cache.iter().map(document::CacheTable::cpu_count).sum();
     let counts = [
@@ -103,7 +103,7 @@ fn refuse(message: String) -> ReadError {
     ReadError::Markup { format: FORMAT, message: message.trim_end().to_owned() }
 }
 
-/// The cpus with their nodes: all that nodes list are online if `[cpus]` is not there.
+/// Returns the cpus with their nodes; without `[cpus]`, all cpus in the lists of nodes are online.
 fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
     let mut cpus = BTreeMap::new();
     let mut add = |set: &CpuSet, online: bool| {
@@ -137,7 +137,7 @@ fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
     Ok(cpus)
 }
 
-/// Gives every cpu the number of the set that it is in.
+/// Gives every cpu the number of the set that contains it.
 fn assign(
     cpus: &mut BTreeMap<CpuId, Cpu>,
     table: &str,
@@ -161,7 +161,7 @@ fn unknown_cpu(table: &str, id: CpuId) -> ReadError {
     refuse(format!("[{table}] names cpu {id}, which the machine does not have"))
 }
 
-/// Rows of distances, in which -1 is unknown.
+/// Reads rows of distances, in which -1 is unknown.
 fn distances(rows: &[Vec<i16>]) -> Result<Distances, ReadError> {
     let mut distances = Distances::unknown(rows.len());
     for (from, row) in rows.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! The machine description that the memory emulator reads (`numalab-emulator-machine/1`,
-//! QEMU plugin `libnumalab_emulator.so`, argument `machine=FILE`): which node every
-//! physical address and every virtual cpu of a QEMU guest belongs to, and what an access
-//! costs. It fits the guest that [`crate::qemu::write`] makes of the same machine.
+//! The machine description that the memory emulator reads (`numalab-emulator-machine/1`, QEMU
+//! plugin `libnumalab_emulator.so`, argument `machine=FILE`): the node of every physical address
+//! and of every virtual cpu of a QEMU guest, and the cost of an access. It fits the guest that
+//! [`crate::qemu::write`] makes of the same machine.
 
 mod costs;
 mod file;
@@ -31,15 +31,15 @@ const MIB: u64 = 1 << 20;
 /// Describes the guest that QEMU's `q35` makes of this machine, with these costs.
 ///
 /// # Errors
-/// [`WriteError::Unknown`] without nodes, cpus or memory, or where the costs are to come
-/// from latencies or bandwidths that the machine does not tell;
-/// [`WriteError::Inexpressible`] for more memory than QEMU lays out in one piece, for more
-/// than 255 cpus or 16 nodes, and for a list of another length than there are nodes.
+/// [`WriteError::Unknown`] without nodes, cpus or memory, or if the costs depend on latencies or
+/// bandwidths that the machine does not have; [`WriteError::Inexpressible`] for more memory than
+/// QEMU lays out in one piece, for more than 255 cpus or 16 nodes, and for a list with another
+/// length than the number of nodes.
 pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachine, WriteError> {
     let guest = Guest::of(FORMAT, machine, &mut Findings::default())?;
     let ranges = ranges(&guest).ok_or_else(|| WriteError::Inexpressible {
         format: FORMAT,
-        what: format!("{} MiB of memory, which QEMU lays out otherwise", guest.memory_mib()),
+        what: format!("{} MiB of memory, which QEMU lays out differently", guest.memory_mib()),
     })?;
     let nodes = (0..).zip(ranges).map(|(id, ranges)| EmulatedNode { id, ranges });
     let group = |cpu: &crate::guest::GuestCpu| cpu.package * guest.shape.l3_groups + cpu.l3_group;
@@ -67,7 +67,7 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
     checked(described)
 }
 
-/// The same memory as QEMU's `virt` machine of aarch64 lays it out.
+/// Moves the memory to where QEMU's `virt` machine of aarch64 has it.
 ///
 /// # Errors
 /// [`WriteError::Inexpressible`] for more memory than there are addresses.
@@ -84,7 +84,8 @@ pub fn on_virt(mut machine: EmulatedMachine) -> Result<EmulatedMachine, WriteErr
     checked(machine)
 }
 
-/// Where QEMU puts the memory of each node; that of CXL devices is behind the machine's own.
+/// Returns QEMU's addresses of each node's memory; that of CXL devices comes after the machine's
+/// own.
 fn ranges(guest: &Guest) -> Option<Vec<Vec<AddressRange>>> {
     let bytes = |cxl: bool| {
         let of = guest.nodes.iter().filter(move |node| node.cxl == cxl);
@@ -95,7 +96,7 @@ fn ranges(guest: &Guest) -> Option<Vec<Vec<AddressRange>>> {
     Some(q35_ranges(&own)?.into_iter().chain(windows.into_iter().map(|one| vec![one])).collect())
 }
 
-/// The description, if it fits together.
+/// Returns the description if it is consistent.
 fn checked(described: EmulatedMachine) -> Result<EmulatedMachine, WriteError> {
     let refused =
         |error: MachineError| WriteError::Inexpressible { format: FORMAT, what: error.to_string() };
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_become_latencies_by_the_local_one() {
+    fn distances_become_latencies_relative_to_the_local_one() {
         let described = describe(&machine(), &costs(LatencyModel::Distance { local_ns: 80.0 }));
         let json = serde_json::to_value(described.unwrap()).unwrap();
         let expected = serde_json::json!({

@@ -1,5 +1,6 @@
-//! Bandwidth–latency curves as Mess keeps them (github.com/bsc-mem/Mess): one CSV of all, and in
-//! older versions and its simulator a `bwlat_<percent of reads>.txt` for each share of reads.
+//! Bandwidth–latency curves in the files of Mess (github.com/bsc-mem/Mess): one CSV for all curves
+//! and, in older versions and its simulator, a `bwlat_<percent of reads>.txt` for each share of
+//! reads.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,8 @@ use numalab_memory_model::curve::Curve;
 use crate::error::ReadError;
 
 const FORMAT: &str = "Mess's curves";
-/// Columns by what they hold, what Mess's own tools prefer first: smoothed, mean, single values.
+/// Columns by content, in the order of preference of Mess's own tools: smoothed, mean, single
+/// values.
 const READS: [&str; 2] = ["read_pct_rounded", "rd_percentage"];
 const BANDWIDTH: [&str; 3] = ["bandwidth_smooth", "bandwidth_mean", "bandwidth"];
 const LATENCY: [&str; 3] = ["latency_smooth", "latency_mean", "latency"];
@@ -27,10 +29,10 @@ pub fn write(curves: &[Curve]) -> String {
     text
 }
 
-/// Reads `memory_curves.csv`; points that do not rise, as beyond the peak, are left out.
+/// Reads `memory_curves.csv`; points that do not rise, such as those beyond the peak, are left out.
 ///
 /// # Errors
-/// [`ReadError`] with the line for a field that is no number, and for columns that are not there.
+/// [`ReadError`], with the line for a field that is not a number, and for missing columns.
 pub fn read(text: &str) -> Result<Vec<Curve>, ReadError> {
     let mut lines = text.lines().enumerate();
     let (_, header) = lines.next().unwrap_or_default();
@@ -49,7 +51,7 @@ pub fn read(text: &str) -> Result<Vec<Curve>, ReadError> {
         let field = |column: usize| number(fields.get(column).copied().unwrap_or_default(), at + 1);
         let (reads, gb_s, ns) = (field(reads)?, field(bandwidth)?, field(latency)?);
         let writes = 100.0 - reads;
-        // Positive numbers are in the order of their bits.
+        // Positive numbers have the same order as their bits.
         let curve = points.entry(writes.max(0.0).to_bits());
         curve.or_insert_with(|| (writes, Vec::new())).1.push((gb_s * MB_IN_GB, ns));
     }
@@ -59,7 +61,7 @@ pub fn read(text: &str) -> Result<Vec<Curve>, ReadError> {
 /// Reads `bwlat_<percent>.txt`: MB/s and ns, in any order.
 ///
 /// # Errors
-/// [`ReadError`] with the line for one that is not two numbers.
+/// [`ReadError`], with the line, for one that is not two numbers.
 pub fn read_simulator(read_percent: f64, text: &str) -> Result<Curve, ReadError> {
     let mut points = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -90,8 +92,8 @@ fn curves(points: impl Iterator<Item = (f64, Vec<(f64, f64)>)>) -> Result<Vec<Cu
     Ok(curves)
 }
 
-/// By rising bandwidth, each latency at least that of the point before; bandwidths below 0, which
-/// are noise of counters, are none.
+/// Sorts by rising bandwidth, with each latency at least that of the point before; bandwidths below
+/// 0, which are noise of counters, are dropped.
 fn rising(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut kept: Vec<(f64, f64)> = Vec::new();
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_columns_of_mess_are_found_by_name_and_their_lack_is_said() {
+    fn the_columns_of_mess_are_found_by_name_and_missing_ones_are_reported() {
         let text = "pause,latency,rd_percentage,bandwidth\n9,90.5,100,1\n0,200,100,30\n\
                     9,95,50,1\n0,300,50,20.5\n";
         let curves = read(text).unwrap();
@@ -145,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(
+        fn written_curves_read_the_same(
             steps in proptest::collection::vec((1_u32..5000, 0_u32..500), 2..20),
             writes in proptest::sample::subsequence(vec![0.0, 25.0, 50.0, 100.0], 1..4),
         ) {

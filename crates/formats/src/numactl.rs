@@ -1,7 +1,7 @@
-//! What `numactl --hardware` prints, also as it comes out of a mail or a terminal.
+//! The output of `numactl --hardware`, including copies from a mail or a terminal.
 //!
-//! It carries the online nodes, their online cpus, memory and free memory in whole
-//! MiB, and distances; nothing about packages, cores and caches.
+//! It contains the online nodes, their online cpus, memory and free memory in whole MiB, and
+//! distances, but no packages, cores or caches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,20 +17,20 @@ use crate::reading::Reading;
 const FORMAT: &str = "numactl --hardware";
 const MIB: u64 = 1 << 20;
 
-/// What the text carries.
+/// The features that the text represents.
 pub const CARRIED: Carried = Carried {
     format: "numactl --hardware",
     features: &[Feature::Nodes, Feature::Memory, Feature::Distances, Feature::FreeMemory],
     but: &[Feature::PartialDistances, Feature::Bytes],
 };
 
-/// Reads the output of `numactl --hardware`. Lists that were wrapped are put together; what stands
-/// before and behind the output, and libnuma's warnings, are findings.
+/// Reads the output of `numactl --hardware`. Wrapped lists are joined; text before and after the
+/// output, and libnuma's warnings, are findings.
 ///
 /// # Errors
-/// [`ReadError::Syntax`] for a damaged line and for one within the output that belongs to nothing;
-/// [`ReadError::Cut`] if fewer nodes are described than announced; [`ReadError::Denied`] if it says
-/// that there is no NUMA; [`ReadError::Absent`] if there is no node in the text.
+/// [`ReadError::Syntax`] for a damaged line and for an unrecognised line within the output;
+/// [`ReadError::Cut`] if fewer nodes are described than announced; [`ReadError::Denied`] if the
+/// text states that there is no NUMA; [`ReadError::Absent`] if there is no node in the text.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut reader = Reader::default();
     for (number, line) in pasted::lines(text, &mut reader.findings) {
@@ -80,7 +80,7 @@ pub fn write(machine: &Machine) -> String {
     text
 }
 
-/// A set as libnuma writes it (`dump_node_list`): two in a row are a range too.
+/// Formats a set in libnuma's form (`dump_node_list`): two consecutive numbers are also a range.
 fn list(ids: &NodeSet) -> String {
     let ids: Vec<u32> = ids.iter().map(|id| id.0).collect();
     let ranges = ids.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
@@ -90,7 +90,7 @@ fn list(ids: &NodeSet) -> String {
     ranges.collect::<Vec<_>>().join(",")
 }
 
-/// What a line of numbers alone goes on with, where a line was wrapped.
+/// The list that a line with only numbers continues, after a wrapped line.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Open {
     #[default]
@@ -112,7 +112,7 @@ struct Reader {
     columns: Vec<NodeId>,
     rows: BTreeMap<NodeId, Vec<u8>>,
     open: Open,
-    /// Whether libnuma's warnings have been mentioned.
+    /// True if libnuma's warnings have been reported.
     has_warnings: bool,
 }
 
@@ -126,7 +126,7 @@ impl Reader {
             ["No", "NUMA", ..] | ["numactl:", ..] => {
                 return Err(ReadError::Denied { format: FORMAT, said: line.trim().to_owned() });
             }
-            // These come on another stream, between any two lines.
+            // These are on another stream, so they can come between any two lines.
             ["libnuma:", ..] => {
                 if !core::mem::replace(&mut self.has_warnings, true) {
                     let message = "libnuma's warnings are ignored".to_owned();
@@ -159,7 +159,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A line of numbers alone: the rest of what stands before it.
+    /// Reads a line with only numbers, which continues the line before it.
     fn continued(
         &mut self,
         number: usize,
@@ -171,11 +171,12 @@ impl Reader {
             Open::Cpus(node) => self.cpus(number, line, &node.to_string(), words),
             Open::Columns => self.add_columns(number, line, words),
             Open::Row(id) => self.add_to_row(number, line, id, words),
-            Open::Nothing => Err(malformed(number, line, "a line that says what its numbers are")),
+            Open::Nothing => Err(malformed(number, line, "a line with a label for its numbers")),
         }
     }
 
-    /// A line of another kind: nothing where the output has not begun or is over, else damage.
+    /// Handles any other line: it is ignored before and after the output, and is an error within
+    /// it.
     fn other(&mut self, number: usize, line: &str) -> Result<(), ReadError> {
         let has_begun = self.available.is_some() || !self.assembly.node_ids().is_empty();
         let nodes = self.assembly.node_ids().len();
@@ -188,7 +189,7 @@ impl Reader {
     }
 
     fn ignore(&mut self, number: usize, line: &str) {
-        let message = format!("`{}` is not understood, and ignored", line.trim());
+        let message = format!("`{}` is not understood, so it is ignored", line.trim());
         self.findings.note("line-unread", place(number), message);
     }
 
@@ -245,7 +246,7 @@ impl Reader {
         let expected = || malformed(number, line, "cpus such as `0 1 2` or `0-2, 8 (4)`");
         let mut set = CpuSet::new();
         for word in cpus {
-            // With --cpu-compress their number follows in parentheses.
+            // With --cpu-compress the number of cpus follows in parentheses.
             if !word.starts_with('(') {
                 let listed = word.trim_end_matches(',').parse().map_err(|_| expected())?;
                 set.extend_from(&listed);
@@ -273,7 +274,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Warns of rows that are longer or shorter than the heading.
+    /// Warns about rows that are longer or shorter than the heading.
     fn check_rows(&mut self) {
         for (id, values) in &self.rows {
             if values.len() != self.columns.len() {
@@ -331,7 +332,7 @@ fn are_numbers(words: &[&str]) -> bool {
     words.iter().all(|word| word.parse::<u32>().is_ok())
 }
 
-/// Whether a word can stand in a list of numbers: `12`, `0-7,`, `(8)`.
+/// Returns true if a word can be part of a list of numbers: `12`, `0-7,`, `(8)`.
 fn is_list(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_digit() || ",-()".contains(c))
 }

@@ -1,9 +1,9 @@
-//! Text as it reaches a maintainer: out of a mail, a ticket or a terminal.
+//! Text that was copied from a mail, a ticket or a terminal.
 
 use numalab_topology::Findings;
 
-/// The lines of a text by number, without what mail programs and terminals add: quote marks,
-/// escape sequences for colours, carriage returns, spaces that do not break.
+/// Returns the numbered lines of a text without the additions of mail programs and terminals: quote
+/// marks, escape sequences for colours, carriage returns, non-breaking spaces.
 pub(crate) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
     let lines: Vec<String> = text.lines().map(plain).collect();
     let depth = quote_depth(&lines);
@@ -16,7 +16,7 @@ pub(crate) fn lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)>
     without_marks.enumerate().map(|(index, line)| (index + 1, line.to_owned())).collect()
 }
 
-/// Quote marks that every line has: a line that is a mark alone has no text.
+/// Returns the number of quote marks that every line has; a line with only a mark has no text.
 fn quote_depth(lines: &[String]) -> usize {
     let depth = |line: &String| {
         let mut rest = line.as_str();
@@ -30,13 +30,14 @@ fn quote_depth(lines: &[String]) -> usize {
     lines.iter().filter(|line| !line.trim().is_empty()).map(depth).min().unwrap_or(0)
 }
 
-/// A line without its first quote mark and the space behind it.
+/// Returns a line without its first quote mark and the space after it.
 fn unquoted(line: &str) -> &str {
     let Some(rest) = line.trim_start().strip_prefix(['>', '|']) else { return line };
     rest.strip_prefix(' ').unwrap_or(rest)
 }
 
-/// A line without escape sequences (ECMA-48: ESC, `[`, parameters, a letter) and with usual spaces.
+/// Returns a line without escape sequences (ECMA-48: ESC, `[`, parameters, a letter) and with
+/// ordinary spaces.
 fn plain(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut characters = line.chars().peekable();
@@ -55,7 +56,7 @@ fn plain(line: &str) -> String {
     plain
 }
 
-/// Whether a line is what a shell prints before a command: `[user@host ~]$ numactl -H`.
+/// Returns true if a line looks like a shell prompt with a command: `[user@host ~]$ numactl -H`.
 pub(crate) fn is_prompt(line: &str) -> bool {
     let is_mark = |word: &str| word.ends_with(['$', '#', '%']) && word.len() < 200;
     line.split_whitespace().take(3).any(is_mark)
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_told_from_output() {
+    fn prompts_are_distinguished_from_output() {
         for line in ["[user@host ~]$ numactl -H", "$ lscpu", "root@box:~# numactl -H", "host%"] {
             assert!(is_prompt(line), "{line}");
         }

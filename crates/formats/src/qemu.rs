@@ -1,8 +1,7 @@
 //! QEMU arguments (`qemu-system-x86_64`): `-smp`, `-m`, memory backends and `-numa`.
 //!
-//! Devices are shown near their nodes, as far as QEMU has any of their kind.
-//! Packages become sockets and the L3 groups of one become dies. Distances that are not
-//! known are written as 10 and 20.
+//! Devices are shown near their nodes, if QEMU has a model of their kind. Packages become sockets,
+//! and the L3 groups of a package become dies. Unknown distances are written as 10 and 20.
 
 mod arguments;
 mod backend;
@@ -21,14 +20,14 @@ pub use backend::{HostPages, MemoryBackend};
 
 const FORMAT: &str = "QEMU";
 
-/// Cpus of a q35 of QEMU 7.2 at most (`hw/i386/pc_q35.c`, `max_cpus`).
+/// The largest number of cpus of a q35 of QEMU 7.2 (`hw/i386/pc_q35.c`, `max_cpus`).
 const MOST_CPUS: usize = 288;
-/// APIC ids that need no x2APIC.
+/// The number of APIC ids that do not need an x2APIC.
 const APIC_IDS: usize = 255;
-/// Nodes of a guest at most (`include/sysemu/numa.h`, `MAX_NODES`).
+/// The largest number of nodes of a guest (`include/sysemu/numa.h`, `MAX_NODES`).
 const MOST_NODES: usize = 128;
 
-/// What it carries.
+/// The features that the arguments represent.
 pub const CARRIED: Carried = Carried {
     format: "QEMU's command line",
     features: &[
@@ -54,9 +53,8 @@ pub const CARRIED: Carried = Carried {
     ],
 };
 
-/// Writes the arguments that make QEMU show a guest a machine like this one. They
-/// go with any `-machine` of type `pc` or `q35`, with devices of type `q35`, and leave out the
-/// accelerator.
+/// Writes the arguments that make QEMU show a guest a machine like this one. They can be used with
+/// any `-machine` of type `pc` or `q35` (with devices: `q35`), and do not select an accelerator.
 ///
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory.
@@ -72,7 +70,7 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written<Vec<Stri
     Ok(Written { output: output.words(), losses })
 }
 
-/// The arguments of [`write()`] by what they mean, with memory of the usual pages.
+/// Returns the arguments of [`write()`] in structured form, with memory in ordinary pages.
 ///
 /// # Errors
 /// As [`write()`].
@@ -111,7 +109,8 @@ pub fn describe(machine: &Machine) -> Result<Written<QemuMachine>, WriteError> {
     Ok(Written { output, losses: findings.into_list() })
 }
 
-/// Says what no QEMU takes, and what older ones do not: tried with 7.2 and 10.0.
+/// Reports sizes that no QEMU supports, and those that older versions do not: tried with 7.2 and
+/// 10.0.
 fn check_size(guest: &Guest, findings: &mut Findings) {
     let (cpus, nodes) = (guest.cpus.len(), guest.nodes.len());
     if cpus > MOST_CPUS || largest_apic_id(guest) >= APIC_IDS {
@@ -127,7 +126,8 @@ fn check_size(guest: &Guest, findings: &mut Findings) {
     }
 }
 
-/// The largest APIC id: package, L3 group, core and thread each have the bits that they need.
+/// Returns the largest APIC id: package, L3 group, core and thread each take the bits that they
+/// need.
 fn largest_apic_id(guest: &Guest) -> usize {
     let shape = guest.shape;
     let bits = |count: usize| count.next_power_of_two().trailing_zeros();
@@ -180,15 +180,15 @@ fn heterogeneous_memory(guest: &Guest, arguments: &mut Vec<String>) {
     }
 }
 
-/// Bandwidths are whole numbers of so many 10^6 bytes a second, at most 65535 of them: HMAT's entries have
-/// 16 bits, and QEMU refuses what does not fit (`hw/core/numa.c`, `parse_numa_hmat_lb`).
+/// Returns the step of bandwidths in 10^6 bytes a second. They are at most 65535 steps: HMAT's
+/// entries have 16 bits, and QEMU refuses larger values (`hw/core/numa.c`, `parse_numa_hmat_lb`).
 fn bandwidth_step<'a>(all: impl Iterator<Item = &'a AccessAttributes>) -> u64 {
     let both = all.flat_map(|of| [of.read_bandwidth_mb_per_s, of.write_bandwidth_mb_per_s]);
     let bits = u64::BITS - both.flatten().max().unwrap_or(0).leading_zeros();
     1 << bits.saturating_sub(u16::BITS)
 }
 
-/// The attributes of one pair by QEMU's names.
+/// Returns the attributes of one pair with QEMU's names.
 fn attributes(access: &AccessAttributes, step_mb_s: u64) -> Vec<(String, String)> {
     let nanoseconds = |ps| guest::nanoseconds(ps).map(|ns| format!(",latency={ns}"));
     let megabytes = |mb: Option<u64>| {

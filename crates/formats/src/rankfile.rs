@@ -9,21 +9,21 @@ use crate::feature::{Carried, Feature};
 
 const FORMAT: &str = "a rankfile";
 
-/// What it carries.
+/// The features that a rankfile represents.
 pub const CARRIED: Carried = Carried {
     format: "a rankfile",
     features: &[Feature::UnplacedCpus, Feature::Packages, Feature::Cores],
     but: &[],
 };
 
-/// Writes a line for each rank: the first is bound to the core of the first cpu and so on.
-/// A slot is `package:core`, both counted in order of cpus the way hwloc counts them, since
-/// Open MPI takes a lone number for a logical cpu, which is not the system's.
+/// Writes a line for each rank: the first is bound to the core of the first cpu, and so on. A slot
+/// is `package:core`, both counted in order of cpus as hwloc does, because Open MPI takes a lone
+/// number for a logical cpu, which is not the system's number.
 ///
 /// # Errors
 /// [`WriteError::Unknown`] if the package or core of a cpu is not known.
 pub fn write(machine: &Machine, host: &str, cpus: &[CpuId]) -> Result<String, WriteError> {
-    // hwloc counts what is online.
+    // hwloc counts only what is online.
     let machine = CARRIED.left(machine);
     let packages = by_first_cpu(machine.packages());
     let cores = by_first_cpu(machine.cores());

@@ -1,21 +1,21 @@
-//! What readers and writers return.
+//! The results of readers and writers.
 
 use numalab_topology::{Finding, Machine};
 
-/// What was read, and what was odd about the text.
+/// The result of a reader, with findings about the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading<T = Machine> {
-    /// What the text describes.
+    /// The value that the text describes.
     pub value: T,
-    /// What was ignored, assumed or inconsistent, in order of appearance.
+    /// Values that were ignored, assumed or inconsistent, in order of appearance.
     pub findings: Vec<Finding>,
 }
 
-/// What was written, and what the format could not carry.
+/// The result of a writer, with the losses of the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<T = String> {
     /// The text or arguments.
     pub output: T,
-    /// What of the machine is missing or changed in the output.
+    /// Properties of the machine that are missing or changed in the output.
     pub losses: Vec<Finding>,
 }

@@ -1,8 +1,8 @@
-//! Machines in which every package, L3 group and core is like the next.
+//! Machines in which all packages, L3 groups and cores are alike.
 
 use numalab_topology::{Cpu, CpuId, Machine};
 
-/// How many of each are in the next larger one.
+/// The number of each in the next larger one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) packages: usize,
@@ -28,18 +28,18 @@ impl Ordered {
         self.cpus.iter().map(|cpu| cpu.id).collect()
     }
 
-    /// The shape with L3 groups, if all are alike.
+    /// Returns the shape with L3 groups, if all are alike.
     pub(crate) fn shape_with_l3_groups(&self) -> Option<Shape> {
         self.shape(|cpu| cpu.l3_group)
     }
 
-    /// The shape without L3 groups, if all packages and cores are alike.
+    /// Returns the shape without L3 groups, if all packages and cores are alike.
     pub(crate) fn shape_without_l3_groups(&self) -> Option<Shape> {
         self.shape(|_| None)
     }
 
-    /// A cpu of no known package, L3 group or core counts as in one package or group
-    /// with its like, and as a core of its own.
+    /// Returns the shape. Cpus without a known package or L3 group count as one package or group
+    /// together, and a cpu without a known core counts as a core.
     fn shape(&self, l3_group: impl Fn(&Cpu) -> Option<u32>) -> Option<Shape> {
         let packages = parts(&self.cpus, |a, b| a.package == b.package);
         let l3_groups =
@@ -58,12 +58,12 @@ impl Ordered {
     }
 }
 
-/// The sizes of runs of cpus that belong together.
+/// Returns the sizes of runs of cpus that belong together.
 fn parts(cpus: &[Cpu], together: impl Fn(&Cpu, &Cpu) -> bool) -> Vec<usize> {
     cpus.chunk_by(together).map(<[Cpu]>::len).collect()
 }
 
-/// How many inner parts are in each outer one, if that is a whole number.
+/// Returns the number of inner parts in each outer one, if that is a whole number.
 fn each(inner: &[usize], outer: &[usize]) -> Option<usize> {
     (!outer.is_empty() && inner.len().is_multiple_of(outer.len()))
         .then(|| inner.len() / outer.len())

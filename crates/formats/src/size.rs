@@ -1,6 +1,6 @@
-//! Sizes as people type them: `512M`, `1G`, `16K-1G`.
+//! Sizes as typed by users: `512M`, `1G`, `16K-1G`.
 
-/// Why a text is not a size.
+/// Reasons why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Not a number with a unit.
@@ -9,8 +9,8 @@ pub enum SizeError {
         /// The text.
         text: String,
     },
-    /// A number alone where the unit has to be said.
-    #[error("`{text}` has no unit: expected such as 512M, 1.5G or 4096B")]
+    /// A number without a unit where a unit is required.
+    #[error("`{text}` has no unit: expected a size such as 512M, 1.5G or 4096B")]
     Unit {
         /// The text.
         text: String,
@@ -23,7 +23,7 @@ pub enum SizeError {
     },
     /// A range from a larger to a smaller size, or from zero.
     #[error(
-        "`{text}` is no range of sizes: expected the smaller first and above 0, such as 16K-1G"
+        "`{text}` is not a range of sizes: expected the smaller first and above 0, such as 16K-1G"
     )]
     Range {
         /// The text.
@@ -31,15 +31,15 @@ pub enum SizeError {
     },
 }
 
-/// Decimals that are read: more would not change a byte of a TiB.
+/// The largest number of decimals that are read: more would not change a byte of a TiB.
 const MOST_DECIMALS: usize = 12;
 
 /// The units, largest first.
 const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
-/// Reads one size in bytes, as people type it: a number, which may have decimals, then `K`, `M`,
-/// `G` or `T` for powers of 1024, alone or as `KiB` or `KB`, in either case, or `B`. A number
-/// alone is MiB, wherever a size is typed. A part of a byte is dropped.
+/// Parses one size in bytes, as typed by users: a number, which may have decimals, then `K`, `M`,
+/// `G` or `T` for powers of 1024, alone or as `KiB` or `KB`, in either case, or `B`. A number alone
+/// is in MiB. A fraction of a byte is dropped.
 ///
 /// # Errors
 /// [`SizeError::Form`] and [`SizeError::TooLarge`], quoting the text.
@@ -47,8 +47,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, SizeError> {
     parse_with(text, Some(1 << 20))
 }
 
-/// Reads one size in bytes, as it stands in a description of a machine: as [`parse_bytes`], but
-/// every number has its unit, save 0.
+/// Parses one size in bytes in a description of a machine: as [`parse_bytes`], but every number
+/// except 0 needs a unit.
 ///
 /// # Errors
 /// [`SizeError::Unit`] without one, and as [`parse_bytes`].
@@ -56,14 +56,14 @@ pub fn parse_with_unit(text: &str) -> Result<u64, SizeError> {
     parse_with(text, None)
 }
 
-/// Reads one size in bytes, as a tool reports it: a number alone is bytes.
+/// Parses one size in bytes, as reported by a tool: a number alone is in bytes.
 pub(crate) fn parse_reported(text: &str) -> Option<u64> {
     parse_with(text, Some(1)).ok()
 }
 
-/// Reads a list of sizes in bytes such as `8`, `1-16384`, `16K-1G` or `1,2,64M`.
-/// A number alone is MiB. A range stands for its first size,
-/// doubled until the last, and the last. What is there twice counts once.
+/// Parses a list of sizes in bytes such as `8`, `1-16384`, `16K-1G` or `1,2,64M`. A number alone is
+/// in MiB. A range means its first size, doubled up to the last, and the last. Duplicates count
+/// once.
 ///
 /// # Errors
 /// Every variant of [`SizeError`], quoting the item.
@@ -90,7 +90,7 @@ pub fn parse_list(text: &str) -> Result<Vec<u64>, SizeError> {
     Ok(sizes)
 }
 
-/// Writes a size so that every reader here reads the same: in the largest unit that divides it.
+/// Writes a size in the largest unit that divides it, so that every reader here reads the same.
 #[must_use]
 pub fn format_bytes(bytes: u64) -> String {
     let fits = |(_, unit): &&(char, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
@@ -114,7 +114,7 @@ pub fn format_rounded(bytes: u64) -> String {
     }
 }
 
-/// The size that [`format_rounded`] writes.
+/// Returns the size that [`format_rounded`] writes.
 pub(crate) fn rounded(bytes: u64) -> u64 {
     let Some((_, unit)) = UNITS.iter().find(|(_, unit)| bytes >= *unit) else {
         return bytes;
@@ -124,7 +124,7 @@ pub(crate) fn rounded(bytes: u64) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX)
 }
 
-/// A size in tenths of a unit, rounded.
+/// Converts a size to tenths of a unit, rounded.
 fn tenths(bytes: u64, unit: u64) -> u128 {
     (u128::from(bytes) * 10 + u128::from(unit / 2)) / u128::from(unit)
 }

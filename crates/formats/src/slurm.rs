@@ -8,19 +8,19 @@ use crate::regular::Ordered;
 
 const FORMAT: &str = "a slurm.conf node line";
 
-/// What it carries.
+/// The features that a line represents.
 pub const CARRIED: Carried = Carried {
     format: "a NodeName line",
     features: &[Feature::UnplacedCpus, Feature::Memory, Feature::Packages, Feature::Cores],
     but: &[Feature::Bytes],
 };
 
-/// Writes the line that describes such machines, as `slurmd -C` prints it; `name` can be a
-/// range such as `nid[001-128]`.
+/// Writes the line that describes such machines, as `slurmd -C` prints it; `name` can be a range
+/// such as `nid[001-128]`.
 ///
 /// # Errors
-/// [`WriteError::Inexpressible`] if packages or cores differ in size,
-/// [`WriteError::Unknown`] without cpus.
+/// [`WriteError::Inexpressible`] if packages or cores differ in size, [`WriteError::Unknown`]
+/// without cpus.
 pub fn node_line(machine: &Machine, name: &str) -> Result<String, WriteError> {
     let ordered = Ordered::of(machine);
     let cpus = ordered.ids().len();
@@ -45,8 +45,8 @@ pub fn node_line(machine: &Machine, name: &str) -> Result<String, WriteError> {
     Ok(line)
 }
 
-/// Writes the option that binds the first rank to the first cpu and so on. SLURM begins
-/// anew where there are more ranks than cpus in the list.
+/// Writes the option that binds the first rank to the first cpu, and so on. SLURM starts over if
+/// there are more ranks than cpus in the list.
 #[must_use]
 pub fn map_cpu(cpus: &[CpuId]) -> String {
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();

@@ -12,31 +12,31 @@ const FORMAT: &str = "SMBIOS";
 const MEMORY_DEVICE: u8 = 17;
 const END_OF_TABLE: u8 = 127;
 const MIB: u64 = 1 << 20;
-/// More slots than any machine has.
+/// A limit above the number of slots of any machine.
 const MOST_SLOTS: usize = 4096;
 
 /// A slot for a memory module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryDevice {
-    /// What is printed next to the slot: `DIMM_A1`.
+    /// The label printed next to the slot, such as `DIMM_A1`.
     pub slot: String,
-    /// The bank: `P0 CHANNEL A`.
+    /// The bank, such as `P0 CHANNEL A`.
     pub bank: String,
-    /// The size of its module; 0 for an empty slot.
+    /// The size of its module in bytes; 0 for an empty slot.
     pub size_bytes: u64,
-    /// Data bits that move at once, without those for errors.
+    /// Width of the data bus in bits, without error correction.
     pub data_bits: Option<u16>,
-    /// What it can do, in 10^6 transfers a second.
+    /// Rated speed in 10^6 transfers a second.
     pub rated_mt_s: Option<u32>,
-    /// How it is run.
+    /// Configured speed in 10^6 transfers a second.
     pub configured_mt_s: Option<u32>,
 }
 
-/// Reads the slots for memory modules out of SMBIOS structures.
+/// Reads the slots for memory modules from SMBIOS structures.
 ///
 /// # Errors
-/// [`ReadError::Markup`] with the offset of a structure that ends too early;
-/// [`ReadError::TooMany`] for more slots than a machine has.
+/// [`ReadError::Markup`] with the offset of a structure that ends too early; [`ReadError::TooMany`]
+/// for more slots than any machine has.
 pub fn read(bytes: &[u8]) -> Result<Vec<MemoryDevice>, ReadError> {
     let mut devices = Vec::new();
     let mut rest = bytes;
@@ -67,12 +67,12 @@ pub fn read(bytes: &[u8]) -> Result<Vec<MemoryDevice>, ReadError> {
     Ok(devices)
 }
 
-/// What a structure says; what an older one does not have is unknown.
+/// Decodes a structure; fields that an older version does not have are unknown.
 fn device(head: &[u8], strings: &[u8]) -> MemoryDevice {
     let byte = |at: usize| head.get(at).copied().unwrap_or(0);
     let word = |at: usize| u16::from_le_bytes([byte(at), byte(at + 1)]);
     let double = |at: usize| u32::from(word(at)) | u32::from(word(at + 2)) << 16;
-    // 0 is unknown; 65,535 says that the number is at a later place, in 31 bits.
+    // 0 is unknown; 65,535 means that the number is in a later field, in 31 bits.
     let speed = |at: usize, extended: usize| {
         let found = match word(at) {
             u16::MAX => double(extended) & (u32::MAX >> 1),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A structure of the length that version 2.8 has, and of version 3.3 with `extended`.
+    /// A structure with the length of version 2.8, or of version 3.3 with `extended`.
     pub(super) fn structure(device: &MemoryDevice) -> Vec<u8> {
         let mut head = vec![0; 0x5c];
         (head[0], head[1]) = (MEMORY_DEVICE, 0x5c);
@@ -143,8 +143,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_structure_says_is_read(devices in proptest::collection::vec(any_device(), 0..5)) {
-            // A speed of 65,535 says that it is elsewhere, where it is, too.
+        fn the_fields_of_a_structure_are_read(devices in proptest::collection::vec(any_device(), 0..5)) {
+            // A speed of 65,535 refers to the extended field, which also contains it.
             let mut bytes: Vec<u8> = devices.iter().flat_map(structure).collect();
             bytes.extend([END_OF_TABLE, 4, 0, 0, 0, 0]);
             prop_assert_eq!(read(&bytes).unwrap(), devices);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_cut_off_is_refused_with_the_place() {
+    fn a_truncated_table_is_refused_with_the_place() {
         let device = MemoryDevice { slot: "A1".into(), bank: "B".into(), ..Default::default() };
         let bytes = [structure(&device), structure(&device)].concat();
         let half = bytes.len() / 2;
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_structure_says_less_and_a_small_module_is_counted_in_kib() {
+    fn an_old_structure_has_fewer_fields_and_a_small_module_is_in_kib() {
         // Version 2.1: 21 bytes, no speeds; 0x8200 is 512 KiB.
         let mut head = vec![0; 0x15];
         (head[0], head[1], head[0x0d]) = (MEMORY_DEVICE, 0x15, 0x82);

@@ -1,6 +1,6 @@
 //! A picture of a machine: packages, nodes with their memory, L3 groups, cores with their cpu
-//! numbers, and distances as a table of heat. One SVG file that needs nothing else and
-//! reads on light and dark pages.
+//! numbers, and distances as a heat table. One self-contained SVG file that is readable on light
+//! and dark pages.
 
 mod canvas;
 mod heat;
@@ -21,7 +21,7 @@ const GAP: u32 = 14;
 const TITLE_HEIGHT: u32 = 40;
 const PACKAGE_HEADER: u32 = 26;
 
-/// What a drawing carries.
+/// The features that a drawing shows.
 pub const CARRIED: Carried = Carried {
     format: "a drawing",
     features: &[
@@ -67,7 +67,7 @@ pub fn write(machine: &Machine) -> String {
     canvas.finish(layout.size, &title)
 }
 
-/// Where everything goes.
+/// The positions of all parts.
 struct Layout {
     packages: Vec<(u32, u32)>,
     heat: (u32, u32),
@@ -75,8 +75,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// Of all numbers of rows, with the distances beside or below, the one whose
-    /// picture is most like a slide.
+    /// Of all numbers of rows, with the distances at the side or below, returns the layout with
+    /// proportions closest to a slide.
     fn best(packages: &[PackageBox], heat: Size, title_width: u32) -> Self {
         let rows = 1..=packages.len().max(1);
         let all = rows.flat_map(|rows| {
@@ -85,7 +85,7 @@ impl Layout {
             [true, false]
                 .map(|beside| (ragged, Self::new(packages, columns, heat, beside, title_width)))
         });
-        // A row that is not full costs as much as sides a half too long.
+        // A row that is not full costs the same as a ratio that is wrong by a half.
         let flaw =
             |(ragged, layout): &(bool, Self)| layout.unlike_a_slide() + u64::from(*ragged) * 50;
         let best = all.min_by_key(flaw).map(|(_, layout)| layout);
@@ -122,7 +122,7 @@ impl Layout {
         }
     }
 
-    /// How far the sides are from 16 to 9, as a ratio in percent.
+    /// Returns how far the sides are from 16 to 9, as a ratio in percent.
     fn unlike_a_slide(&self) -> u64 {
         let wide = u64::from(self.size.width) * 9;
         let high = u64::from(self.size.height) * 16;
@@ -130,7 +130,7 @@ impl Layout {
     }
 }
 
-/// What the machine has, in a line.
+/// Returns a one-line summary of the machine.
 fn summary(machine: &Machine) -> String {
     let count = |number: usize, one: &str, many: &str| match number {
         0 => None,
@@ -153,7 +153,7 @@ fn summary(machine: &Machine) -> String {
     parts.join(" · ")
 }
 
-/// A package with its nodes, or the nodes that are in no single package.
+/// A package with its nodes, or the nodes that are not in a single package.
 struct PackageBox {
     label: String,
     nodes: Vec<NodeBox>,
@@ -198,7 +198,7 @@ impl PackageBox {
     }
 }
 
-/// The nodes by package, all drawn in one size.
+/// Returns the nodes by package, all drawn in one size.
 fn packages(machine: &Machine) -> Vec<PackageBox> {
     let style = node_box::Detail::of(machine);
     let mut groups: BTreeMap<(bool, Option<u32>), Vec<NodeBox>> = BTreeMap::new();
@@ -224,14 +224,14 @@ fn packages(machine: &Machine) -> Vec<PackageBox> {
     boxes.collect()
 }
 
-/// The package that all cpus of a node are in.
+/// Returns the package that contains all cpus of a node.
 fn package_of(machine: &Machine, node: &Node) -> Option<u32> {
     let mut packages = node.cpus.iter().map(|cpu| machine.cpu(cpu).and_then(|cpu| cpu.package));
     let first = packages.next()??;
     packages.all(|package| package == Some(first)).then_some(first)
 }
 
-/// Places boxes in rows of so many.
+/// Places boxes in rows of `columns` boxes.
 fn in_rows(boxes: &[PackageBox], columns: usize) -> (Vec<(u32, u32)>, Size) {
     let mut places = Vec::new();
     let mut area = Size::default();

@@ -1,13 +1,13 @@
-//! Tiers of memory as people type them: `2G@100ns,8G@300ns,10G/s,cache=64M`.
+//! Tiers of memory as typed by users: `2G@100ns,8G@300ns,10G/s,cache=64M`.
 
 use numalab_topology::{EmulatedTier, TierSpec};
 
 use crate::size::{format_bytes, parse_with_unit};
 
-/// A latency is at most a second.
+/// The longest latency, in ns: a second.
 const MOST_NS: u64 = 1_000_000_000;
 
-/// Why a text says nothing about tiers.
+/// Reasons why a text does not describe tiers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TierTextError {
     /// A tier has no latency.
@@ -20,10 +20,10 @@ pub enum TierTextError {
         /// The item.
         item: String,
     },
-    /// An item is neither a tier nor something about one.
+    /// An item is neither a tier nor a property of one.
     #[error(
-        "`{item}` in `{text}`: expected a tier, SIZE@NS, fastest first, each followed by its \
-         limit of bandwidth and its memory-side cache where it has them: \
+        "`{item}` in `{text}`: expected a tier, SIZE@NS, fastest first, optionally followed by its \
+         bandwidth limit and its memory-side cache: \
          2G@100ns,8G@300ns,10G/s,cache=64M"
     )]
     Item {
@@ -34,7 +34,7 @@ pub enum TierTextError {
     },
 }
 
-/// Reads tiers: `SIZE@NS` begins one, `10G/s` is its limit of bandwidth (10^10 bytes a second),
+/// Parses tiers: `SIZE@NS` begins one, `10G/s` is its bandwidth limit (10^10 bytes a second),
 /// `cache=64M` a memory-side cache in front of it.
 ///
 /// # Errors
@@ -70,7 +70,7 @@ pub fn parse(text: &str) -> Result<TierSpec, TierTextError> {
     Ok(TierSpec { tiers })
 }
 
-/// Writes tiers so that [`parse`] reads the same.
+/// Writes tiers in a form that [`parse`] reads back.
 #[must_use]
 pub fn format(spec: &TierSpec) -> String {
     let tier = |tier: &EmulatedTier| {
@@ -87,7 +87,7 @@ pub fn format(spec: &TierSpec) -> String {
     spec.tiers.iter().map(tier).collect::<Vec<_>>().join(",")
 }
 
-/// `300ns`, `300` or `82.5ns`, from a nanosecond to a second.
+/// Parses `300ns`, `300` or `82.5ns`, from a nanosecond to a second.
 fn picoseconds(text: &str) -> Option<u64> {
     let number = text.strip_suffix("ns").unwrap_or(text);
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
@@ -100,7 +100,7 @@ fn picoseconds(text: &str) -> Option<u64> {
     (1..=MOST_NS).contains(&ns).then_some(ns * 1000 + ps)
 }
 
-/// `10G/s` or `800M/s`.
+/// Parses `10G/s` or `800M/s`.
 fn megabytes(text: &str) -> Option<u64> {
     let rate = text.strip_suffix("/s")?;
     let rate = rate.strip_suffix('B').unwrap_or(rate);
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tier_is_a_size_and_a_latency_and_what_follows_is_its_own() {
+    fn a_tier_is_a_size_and_a_latency_followed_by_its_properties() {
         let spec = parse("2G@100ns, 8G@300.5ns,10G/s,cache=64M").unwrap();
         let [fast, slow] = spec.tiers[..] else { panic!("{spec:?}") };
         assert_eq!((fast.memory_bytes, fast.latency_ps), (2 << 30, 100_000));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tier_without_a_latency_is_told_so() {
+    fn a_tier_without_a_latency_is_refused_with_the_form() {
         let error = parse("2G@100ns,8G").unwrap_err().to_string();
         let expected = "`8G` in `2G@100ns,8G`: a tier without a latency, expected SIZE@NS such as \
                         8G@300ns";
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tier_is_quoted() {
+    fn an_item_that_is_not_a_tier_is_quoted() {
         for text in [
             "",
             "10G/s",
@@ -163,7 +163,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[0-9a-zGKM@,=/. ]{0,32}") {
+        fn no_text_makes_the_tier_parser_panic(text in "[0-9a-zGKM@,=/. ]{0,32}") {
             let _ = parse(&text);
         }
     }

@@ -1,4 +1,4 @@
-//! Xen: the lines of an `xl` configuration that say which cpus and nodes a guest has
+//! Xen: the lines of an `xl` configuration that describe the cpus and nodes of a guest
 //! (`xl.cfg(5)`).
 
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::reading::Written;
 
 const FORMAT: &str = "an xl configuration";
 
-/// What it carries.
+/// The features that a configuration represents.
 pub const CARRIED: Carried = Carried {
     format: "xl.cfg",
     features: &[Feature::UnplacedCpus, Feature::Nodes, Feature::Memory, Feature::Distances],
@@ -29,14 +29,14 @@ pub const CARRIED: Carried = Carried {
 /// node without memory.
 pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteError> {
     let mut findings = Findings::default();
-    // Virtual cpus are in the machine's order: xl knows no packages to group them by.
+    // Virtual cpus keep the machine's order: xl has no packages to group them by.
     let guest = Guest::of(FORMAT, &CARRIED.left(machine), &mut findings)?;
     if let Some(index) = guest.nodes.iter().position(|node| node.memory_mib == 0) {
         let what = format!("guest node {index}, which has no memory");
         return Err(WriteError::Inexpressible { format: FORMAT, what });
     }
     if host.huge_page_bytes.is_some() {
-        let message = "xl has no choice of page size; it takes large pages where it can".to_owned();
+        let message = "xl cannot select a page size; it uses large pages where possible".to_owned();
         findings.note("huge-pages-ignored", "memory".to_owned(), message);
     }
     let mut text = format!("vcpus = {}\nmemory = {}\n", guest.cpus.len(), guest.memory_mib());

@@ -1,8 +1,8 @@
-//! Writing XML: elements with attributes, indented.
+//! Writer of XML: elements with attributes, indented.
 
 use std::fmt::{Display, Write as _};
 
-/// XML while it is written.
+/// XML under construction.
 #[derive(Debug, Default)]
 pub(crate) struct XmlText {
     text: String,
@@ -10,7 +10,7 @@ pub(crate) struct XmlText {
 }
 
 impl XmlText {
-    /// Writes a line as it is, at the present depth.
+    /// Writes a line unchanged, at the current depth.
     pub(crate) fn line(&mut self, line: &str) {
         let depth = self.open.len() * 2;
         let _ = writeln!(self.text, "{:depth$}{line}", "");
@@ -47,7 +47,7 @@ impl XmlText {
         }
     }
 
-    /// The text; every element must have been closed.
+    /// Returns the text; every element must have been closed.
     pub(crate) fn finish(self) -> String {
         debug_assert!(self.open.is_empty(), "{:?} is still open", self.open);
         self.text
@@ -62,7 +62,7 @@ fn tag(name: &str, attributes: &[(&str, &dyn Display)]) -> String {
     tag
 }
 
-/// Text with what XML reserves replaced.
+/// Replaces the characters that XML reserves.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

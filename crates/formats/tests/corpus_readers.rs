@@ -6,7 +6,7 @@ use corpus::{corpus, texts};
 use numalab_formats::{architecture, dot, hwloc, lscpu, machine_toml, numactl, svg};
 use numalab_topology::{CpuLessNodes, Machine, NodeId};
 
-/// Every machine of the corpus that text describes, by file name.
+/// Returns every machine that a text of the corpus describes, by file name.
 fn machines(root: &std::path::Path) -> Vec<(String, Machine)> {
     let mut machines = Vec::new();
     for (name, text) in texts(&root.join("text"), ".txt") {
@@ -62,15 +62,15 @@ fn every_text_of_a_machine_is_read_and_written_again() {
 }
 
 #[test]
-fn numactl_texts_come_back_to_the_letter() {
-    let Some(root) = corpus("numactl_texts_come_back_to_the_letter") else {
+fn numactl_texts_are_written_again_byte_for_byte() {
+    let Some(root) = corpus("numactl_texts_are_written_again_byte_for_byte") else {
         return;
     };
     for (name, text) in texts(&root.join("text"), ".txt") {
         if !name.starts_with("numactl-H") {
             continue;
         }
-        // One post shows no distances, one goes on behind them.
+        // One post shows no distances, and one continues after them.
         let body = text.split("\n\n").next().unwrap().trim_end();
         let written = numactl::write(&numactl::read(&text).unwrap().value);
         let written = written.trim_end_matches("No distance information available.\n");
@@ -81,8 +81,8 @@ fn numactl_texts_come_back_to_the_letter() {
 }
 
 #[test]
-fn xml_has_as_many_cpus_and_nodes_as_objects() {
-    let Some(root) = corpus("xml_has_as_many_cpus_and_nodes_as_objects") else {
+fn xml_gives_the_number_of_cpus_and_nodes_of_its_objects() {
+    let Some(root) = corpus("xml_gives_the_number_of_cpus_and_nodes_of_its_objects") else {
         return;
     };
     for folder in ["sysfs/xml", "sysfs/expected", "samples"] {
@@ -97,8 +97,8 @@ fn xml_has_as_many_cpus_and_nodes_as_objects() {
 }
 
 #[test]
-fn known_machines_are_what_they_are_known_to_be() {
-    let Some(root) = corpus("known_machines_are_what_they_are_known_to_be") else {
+fn known_machines_are_read_with_their_known_properties() {
+    let Some(root) = corpus("known_machines_are_read_with_their_known_properties") else {
         return;
     };
     let machines = machines(&root);
@@ -138,8 +138,8 @@ fn lscpu_texts_of_other_architectures_are_read() {
 }
 
 #[test]
-fn fallback_orders_of_real_machines_go_outwards() {
-    let Some(root) = corpus("fallback_orders_of_real_machines_go_outwards") else {
+fn fallback_orders_of_real_machines_have_rising_distances() {
+    let Some(root) = corpus("fallback_orders_of_real_machines_have_rising_distances") else {
         return;
     };
     for (name, machine) in machines(&root) {

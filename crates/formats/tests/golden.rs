@@ -1,5 +1,5 @@
-//! What every writer writes for machines of our own. `INSTA_UPDATE=always cargo test` takes new
-//! output over; read the difference before you commit it.
+//! The output of every writer for our own machines. `INSTA_UPDATE=always cargo test` accepts new
+//! output; read the difference before you commit it.
 
 mod own_machines;
 
@@ -16,7 +16,7 @@ fn all(writer: &str, write: impl Fn(&numalab_topology::Machine) -> String) {
     }
 }
 
-/// The output with its losses, or the refusal.
+/// Returns the output with its losses, or the refusal.
 fn told(written: Result<Written, WriteError>) -> String {
     match written {
         Err(error) => format!("refused: {error}\n"),

@@ -1,9 +1,9 @@
-//! The largest machine that readers accept, with another distance in every cell.
+//! The largest machine that readers accept, with a different distance in every cell.
 
 use numalab_formats::{dot, numactl, svg};
 use numalab_topology::{CpuId, Distances, MAX_NODES, Machine, UniformMachine};
 
-/// What a drawing of a megabyte of distances may come to.
+/// The largest drawing of a megabyte of distances, in bytes.
 const MOST_BYTES: usize = 32 << 20;
 
 fn largest() -> Machine {
@@ -48,7 +48,7 @@ fn a_drawing_of_a_thousand_nodes_has_a_stroke_of_heat_for_each_distance_and_stay
 fn a_graph_of_a_thousand_nodes_joins_only_nearest_ones() {
     let machine = largest();
     let graph = dot::write(&machine);
-    // 20 is the smallest distance: of places that differ in 200, 400, 600, 800 or 1000.
+    // 20 is the smallest distance: between indices that differ by 200, 400, 600, 800 or 1000.
     let pairs = [200, 400, 600, 800, 1000].into_iter();
     let joined: usize = pairs
         .map(|other| {
@@ -59,7 +59,7 @@ fn a_graph_of_a_thousand_nodes_joins_only_nearest_ones() {
 }
 
 #[test]
-fn numactl_of_a_thousand_nodes_is_read_back_as_it_was() {
+fn numactl_of_a_thousand_nodes_reads_back_the_same() {
     let machine = largest();
     let read = numactl::read(&numactl::write(&machine)).unwrap().value;
     assert_eq!(read.distances, machine.distances);

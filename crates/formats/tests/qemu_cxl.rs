@@ -1,4 +1,4 @@
-//! Memory of CXL devices for QEMU: nodes that no firmware table names.
+//! Memory of CXL devices for QEMU: nodes that are in no firmware table.
 
 use numalab_formats::qemu;
 use numalab_formats::{HostPlacement, memory_emulator, tiers};
@@ -33,7 +33,7 @@ fn a_node_of_cxl_memory_is_a_device_behind_a_host_bridge_and_in_no_table() {
 }
 
 #[test]
-fn what_qemu_makes_no_cxl_memory_of_is_refused_with_what_it_takes() {
+fn memory_that_qemu_cannot_make_cxl_memory_of_is_refused_with_its_limits() {
     let error = words(&machine("512M@100ns,300M@300ns")).unwrap_err();
     assert_eq!(
         error,

@@ -1,4 +1,4 @@
-//! What each reader makes of texts of our own.
+//! The results of each reader for our own texts.
 
 use numalab_formats::{ReadError, architecture, hwloc, lscpu, machine_toml, numactl};
 use numalab_topology::{CacheKind, CpuId, Machine, NodeId};
@@ -70,7 +70,7 @@ fn reserved_cores_and_the_newer_indented_layout_are_read() {
 }
 
 #[test]
-fn an_architecture_file_without_its_parts_is_refused() {
+fn an_architecture_file_with_missing_parts_is_refused() {
     let without = |line: &str| {
         let kept: Vec<&str> =
             LUMI_G.lines().filter(|text| !text.trim_start().starts_with(line)).collect();
@@ -89,7 +89,7 @@ fn an_architecture_file_without_its_parts_is_refused() {
 }
 
 #[test]
-fn l3_groups_that_disagree_are_a_finding_and_the_told_ones_win() {
+fn l3_groups_that_disagree_are_a_finding_and_the_given_number_wins() {
     let reading =
         architecture::read(&LUMI_G.replace("CCDS_PER_NUMA=2", "CCDS_PER_NUMA=4")).unwrap();
     assert_eq!(codes(&reading.findings), ["l3-groups-differ"]);
@@ -108,7 +108,7 @@ fn lscpu_without_nodes_still_has_cpus() {
 }
 
 #[test]
-fn lscpu_text_out_of_a_mail_gives_all_cpus_or_none() {
+fn lscpu_text_from_a_mail_gives_all_cpus_or_an_error() {
     let text = "> CPU(s): 96\n> On-line CPU(s) list: 0-23,\n> 24-95\n> NUMA node(s): 2\n\
                 > NUMA node0 CPU(s): 0-23,48-71\n> NUMA node1 CPU(s): 24-47,\n> 72-95\n";
     let reading = lscpu::read(text).unwrap();
@@ -164,7 +164,7 @@ fn compressed_lists_of_cpus_are_read() {
 }
 
 #[test]
-fn more_nodes_than_linux_knows_are_refused_by_every_reader() {
+fn more_nodes_than_linux_supports_are_refused_by_every_reader() {
     let numactl_of = |nodes: u32| -> String {
         (0..nodes).map(|node| format!("node {node} cpus: {node}\n")).collect()
     };
@@ -188,7 +188,7 @@ fn more_nodes_than_linux_knows_are_refused_by_every_reader() {
 }
 
 #[test]
-fn short_texts_that_name_many_cpus_often_take_no_time() {
+fn short_texts_that_repeat_many_cpus_are_read_quickly() {
     // Each of these would be millions of cpus, one by one.
     let lscpu_text: String =
         (0..1000).map(|node| format!("NUMA node{node} CPU(s): 0-65535\n")).collect();
@@ -219,7 +219,7 @@ fn numactl_oddities_are_findings() {
     assert_eq!(reading.value.distances.get(1, 1), None);
 }
 
-/// Two nodes of 24 cores with two threads, as a mail program wraps them at 72 columns.
+/// Two nodes of 24 cores with two threads, as wrapped by a mail program at 72 columns.
 const WRAPPED: &str = "\
 available: 2 nodes (0-1)
 node 0 cpus: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22
@@ -275,15 +275,15 @@ fn text_that_has_lost_a_part_of_the_machine_is_refused() {
     let strange = WRAPPED.replace("71\n", "71 and so on\n");
     assert!(refuse(&strange).contains("line 4: found `71 and so on`"), "{}", refuse(&strange));
     let apart = WRAPPED.replace("node 0 cpus:", "node 0 size: 5 MB\n");
-    assert!(refuse(&apart).contains("expected a line that says what its numbers are"));
+    assert!(refuse(&apart).contains("expected a line with a label for its numbers"));
     assert_eq!(
         refuse("No NUMA support available on this system.\n"),
-        "numactl --hardware: the text says `No NUMA support available on this system.`: it describes no machine"
+        "numactl --hardware: the text says `No NUMA support available on this system.`: it does not describe a machine"
     );
 }
 
 #[test]
-fn memory_that_numactl_does_not_know_is_unknown_and_not_none() {
+fn memory_that_numactl_does_not_report_is_unknown_and_not_zero() {
     let text = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode 0 size: 32100 MB\n\
                 node 0 free: 30000 MB\nnode 1 cpus:\nnode 1 size: <not available>\n\
                 node 1 free: <not available>\nnode distances:\nnode 0 1\n 0: 10 20\n 1: 20 10\n";
@@ -315,7 +315,7 @@ fn damaged_numactl_lines_are_refused_with_their_number() {
     assert!(refuse("node 0 cpus:\nnode 0\n 0: 300").contains("distances from 0 to 255"));
 }
 
-/// What `lstopo` 2.9 says of two packages, shortened.
+/// The output of `lstopo` 2.9 for two packages, shortened.
 const XML: &str = r#"<?xml version="1.0"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="2.0">
@@ -372,8 +372,9 @@ fn lstopo_xml_is_read() {
     assert!(!machine.cpus[4].online);
 }
 
-/// A Knights Landing in hybrid mode as hwloc shows it: high bandwidth memory is both a cache of
-/// the other and a node; its bandwidth is known, in one figure, from sets of cpus and from objects.
+/// A Knights Landing in hybrid mode as hwloc shows it: high-bandwidth memory is both a cache of the
+/// other memory and a node; its bandwidth is known, as one value, from sets of cpus and from
+/// objects.
 const HYBRID: &str = r#"<topology version="2.0">
  <object type="Machine" os_index="0" cpuset="0xf" gp_index="1">
   <object type="L3Cache" subtype="MemorySideCache" cpuset="0x3" gp_index="2" cache_size="2048" depth="3" cache_linesize="64" cache_associativity="1" cache_type="0">
@@ -436,7 +437,7 @@ fn memory_attributes_are_read_from_sets_of_cpus_and_from_objects() {
             (1, 0, (None, None), Some(9_000)),
             (1, 2, (None, None), Some(90_000)),
         ],
-        "what is known of reads hides the mean of both"
+        "a value for reads takes precedence over the mean of both"
     );
     assert_eq!(codes(&reading.findings), ["memattr-unread", "memattr-value-unread"]);
 }
@@ -527,7 +528,7 @@ fn bad_toml_is_refused_with_position_or_ids() {
     assert_eq!(twice, "machine TOML: cpu 0 is on node 0 and on node 1");
     assert_eq!(
         refuse("[[node]]\nid = 3\n[[node]]\nid = 3\n"),
-        "machine TOML: node 3 is there twice"
+        "machine TOML: node 3 is listed twice"
     );
     assert_eq!(
         refuse("distances = [[10, 20]]"),

@@ -1,4 +1,4 @@
-//! Machine to format to machine, for what each format carries.
+//! Conversions from a machine to a format and back, for the features that each format represents.
 
 mod own_machines;
 
@@ -11,7 +11,7 @@ use numalab_topology::{
 };
 use proptest::prelude::*;
 
-/// A machine that has something of everything.
+/// A machine that has every feature.
 fn rich() -> Machine {
     let mut machine = own_machines::memory_only();
     for (index, node) in (0..).zip(&mut machine.nodes) {
@@ -45,7 +45,7 @@ fn rich() -> Machine {
 }
 
 #[test]
-fn a_note_names_what_a_format_loses() {
+fn a_note_lists_the_features_that_a_format_loses() {
     let said = hwloc::CARRIED.loss(&rich()).unwrap().to_string();
     assert_eq!(
         said,
@@ -72,7 +72,7 @@ fn the_toml_example_survives_toml() {
 }
 
 #[test]
-fn what_memory_takes_survives_toml() {
+fn the_performance_of_memory_survives_toml() {
     let file = machine_toml::read_file(machine_toml::EXAMPLE).unwrap();
     assert_eq!(file.memory.load.len(), 2);
     let text = machine_toml::write_file(&file).unwrap();
@@ -91,10 +91,10 @@ fn own_machines_survive_numactl() {
 }
 
 #[test]
-fn own_machines_survive_the_first_xml_version_without_what_came_with_the_second() {
+fn own_machines_survive_the_first_xml_version_without_features_of_the_second() {
     for (name, mut machine) in own_machines::all() {
         if name == "uneven" {
-            // Its nodes cut through their L3 group, which no tree can show.
+            // Its nodes cut through their L3 group, which a tree cannot show.
             machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = None);
         }
         let text = write_xml(&machine, XmlVersion::V1).unwrap();
@@ -113,7 +113,7 @@ fn sets_that_cross_are_refused_by_xml_with_the_cpus() {
     let error = write_xml(&machine, XmlVersion::V2).unwrap_err().to_string();
     assert_eq!(
         error,
-        "lstopo XML cannot express that cpus 4-7 belong together but lie partly in 0-7 and partly in 0-4"
+        "lstopo XML cannot express that cpus 4-7 belong together but are partly in 0-7 and partly in 0-4"
     );
 }
 
@@ -126,7 +126,7 @@ fn endlessly_nested_caches_are_refused_by_xml() {
 }
 
 #[test]
-fn what_toml_has_no_room_for_is_refused() {
+fn numbers_too_large_for_toml_are_refused() {
     let mut machine = own_machines::memory_only();
     machine.access[0].read_latency_ps = Some(u64::MAX);
     assert!(
@@ -139,7 +139,7 @@ fn what_toml_has_no_room_for_is_refused() {
     );
 }
 
-/// Machines of every regular shape with nodes of every kind and anything optional.
+/// Machines of every regular shape with nodes of every kind and all optional features.
 fn any_machine() -> impl Strategy<Value = Machine> {
     let shape = (1u32..4, 1u32..3, 1u32..3, 1u32..4, 1usize..6);
     let rest =

@@ -1,4 +1,4 @@
-//! Sizes, emulated nodes and command lines as people type them.
+//! Sizes, emulated nodes and command lines as typed by users.
 
 use numalab_formats::command_line::numa_fake;
 use numalab_formats::emulation::{format_nodes, parse, parse_distances, parse_nodes};
@@ -26,13 +26,13 @@ fn sizes_are_read_in_every_usual_form() {
 }
 
 #[test]
-fn a_number_alone_is_mebibytes_where_people_type_and_refused_in_descriptions() {
+fn a_number_alone_is_in_mebibytes_on_a_command_line_and_refused_in_descriptions() {
     assert_eq!(parse_bytes("4096"), Ok(4096 * MIB));
     assert_eq!(parse_bytes("1.5"), Ok(3 * MIB / 2));
     assert_eq!(parse_with_unit("0"), Ok(0));
     assert_eq!(parse_with_unit("4096B"), Ok(4096));
     let refusal = parse_with_unit("4096").unwrap_err().to_string();
-    assert_eq!(refusal, "`4096` has no unit: expected such as 512M, 1.5G or 4096B");
+    assert_eq!(refusal, "`4096` has no unit: expected a size such as 512M, 1.5G or 4096B");
     let toml = "[[node]]\nid = 0\nmemory = \"1024\"\ncpus = \"0\"\n";
     let refusal = numalab_formats::machine_toml::read(toml).unwrap_err().to_string();
     assert!(refusal.contains("`1024` has no unit") && refusal.contains("line 3"), "{refusal}");
@@ -63,7 +63,7 @@ fn lists_of_sizes_mean_mebibytes_and_double() {
     assert_eq!(mib("3-20,64M"), [3, 6, 12, 20, 64]);
     assert_eq!(mib("1-16384").len(), 15);
     assert_eq!(parse_list("16K-64K").unwrap(), [16 << 10, 32 << 10, 64 << 10]);
-    assert!(parse_list("8-4").unwrap_err().to_string().contains("is no range of sizes"));
+    assert!(parse_list("8-4").unwrap_err().to_string().contains("is not a range of sizes"));
     assert!(parse_list("0-4").is_err());
     assert!(parse_list("1,,2").is_err());
 }
@@ -94,10 +94,12 @@ fn emulated_nodes_are_read_in_every_form() {
 #[test]
 fn bad_emulated_nodes_are_refused_with_the_forms() {
     let refuse = |text| parse_nodes(text).unwrap_err().to_string();
-    assert!(refuse("1G,2").starts_with("`2` in `1G,2` is no node: expected a size with its unit"));
+    assert!(
+        refuse("1G,2").starts_with("`2` in `1G,2` is not a node: expected a size with its unit")
+    );
     assert!(refuse("1G:x").starts_with("`1G:x` in"));
     assert!(refuse("").starts_with("`` in ``"));
-    assert!(refuse("-4").contains("no node"));
+    assert!(refuse("-4").contains("not a node"));
     assert!(refuse("99999999999T").contains("beyond 64 bits"));
 }
 
@@ -115,7 +117,7 @@ fn distance_tables_are_read_and_checked() {
 }
 
 #[test]
-fn linux_is_asked_for_what_it_can_emulate() {
+fn the_option_for_linux_has_only_what_it_can_emulate() {
     let fake = |nodes, distances| numa_fake(&parse(nodes, distances).unwrap());
     assert_eq!(fake("4", None).unwrap(), "numa=fake=4");
     assert_eq!(fake("2U", None).unwrap(), "numa=fake=2U");
@@ -123,8 +125,8 @@ fn linux_is_asked_for_what_it_can_emulate() {
     assert_eq!(fake("2", Some("10,20;20,10")).unwrap(), "numa=fake=2:10,20,20,10");
     let refuse = |nodes| fake(nodes, None).unwrap_err().to_string();
     assert_eq!(refuse("1G,2G"), "numa=fake= cannot express nodes of different sizes");
-    assert_eq!(refuse("0,0"), "numa=fake= cannot express a node that is not of whole MiB");
-    assert_eq!(refuse("1G:1,1G:3"), "numa=fake= cannot express which cpus a node has");
+    assert_eq!(refuse("0,0"), "numa=fake= cannot express a node whose size is not in whole MiB");
+    assert_eq!(refuse("1G:1,1G:3"), "numa=fake= cannot express the cpus of a node");
 }
 
 proptest! {

@@ -1,5 +1,5 @@
-//! The real tools take what the writers write. A tool that is not installed makes its test
-//! say so loudly, and fail with `NUMALAB_REQUIRE_TOOLS=1`.
+//! The real tools accept the output of the writers. A test whose tool is not installed reports that
+//! on stderr, and fails with `NUMALAB_REQUIRE_TOOLS=1`.
 
 mod own_machines;
 
@@ -11,13 +11,13 @@ use numalab_formats::hwloc::{XmlVersion, read_xml, write_synthetic, write_xml};
 use numalab_formats::{HostPlacement, dot, libvirt, qemu, svg};
 use numalab_topology::Machine;
 
-/// Whether `tool` can be run here; `package` is where Debian has it.
+/// Returns true if `tool` can be run here; `package` is its Debian package.
 fn has(tool: &str, package: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|folder| folder.join(tool).is_file()) {
         return true;
     }
-    let message = format!("NOT RUN: {tool} is not there (apt-get install {package})");
+    let message = format!("NOT RUN: {tool} is not installed (apt-get install {package})");
     assert!(
         std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none_or(|value| value != "1"),
         "{message}"
@@ -26,7 +26,7 @@ fn has(tool: &str, package: &str) -> bool {
     false
 }
 
-/// Runs a tool that has to succeed, and gives its output.
+/// Runs a tool that must succeed, and returns its output.
 fn run(name: &str, command: &mut Command, input: &str) -> String {
     let mut child = command
         .stdin(Stdio::piped())
@@ -47,7 +47,8 @@ fn lstopo(name: &str, input: &str) -> String {
     run(name, &mut command, "")
 }
 
-/// Nodes with cpus and memory, L3 groups, cores and distances: what lstopo has to show again.
+/// Describes the nodes with cpus and memory, L3 groups, cores and distances: the parts that lstopo
+/// must show again.
 fn essence(machine: &Machine) -> String {
     let mut text = String::new();
     for node in &machine.nodes {
@@ -64,7 +65,7 @@ fn essence(machine: &Machine) -> String {
     text
 }
 
-/// The machines that XML can show.
+/// Returns the machines that XML can represent.
 fn nested() -> impl Iterator<Item = (&'static str, Machine)> {
     own_machines::all().into_iter().map(|(name, mut machine)| {
         if name == "uneven" {
@@ -75,7 +76,7 @@ fn nested() -> impl Iterator<Item = (&'static str, Machine)> {
 }
 
 #[test]
-fn lstopo_shows_our_xml_as_we_meant_it() {
+fn lstopo_shows_our_xml_as_intended() {
     if !has("lstopo-no-graphics", "hwloc-nox") {
         return;
     }
@@ -92,7 +93,7 @@ fn lstopo_shows_our_xml_as_we_meant_it() {
 }
 
 #[test]
-fn lstopo_shows_our_memory_attributes_and_complains_of_nothing() {
+fn lstopo_shows_our_memory_attributes_without_warnings() {
     if !has("lstopo-no-graphics", "hwloc-nox") {
         return;
     }
@@ -132,7 +133,7 @@ fn our_reader_agrees_with_version_1_as_lstopo_exports_it() {
     let folder = tempfile::tempdir().unwrap();
     for (name, machine) in nested() {
         if machine.nodes.iter().any(|node| node.cpus.is_empty()) {
-            // lstopo 2.9 loses nodes when it exports memory beside all cpus to version 1.
+            // lstopo 2.9 loses nodes when it exports memory attached to all cpus to version 1.
             continue;
         }
         let path = folder.path().join("machine.xml");
@@ -145,7 +146,7 @@ fn our_reader_agrees_with_version_1_as_lstopo_exports_it() {
 }
 
 #[test]
-fn lstopo_builds_what_our_synthetic_descriptions_say() {
+fn lstopo_builds_the_machines_of_our_synthetic_descriptions() {
     if !has("lstopo-no-graphics", "hwloc-nox") {
         return;
     }
@@ -161,7 +162,7 @@ fn lstopo_builds_what_our_synthetic_descriptions_say() {
 }
 
 #[test]
-fn qemu_takes_our_arguments_and_shows_the_nodes() {
+fn qemu_accepts_our_arguments_and_shows_the_nodes() {
     if !has("qemu-system-x86_64", "qemu-system-x86") {
         return;
     }
@@ -187,7 +188,7 @@ fn qemu_takes_our_arguments_and_shows_the_nodes() {
 }
 
 #[test]
-fn qemu_is_given_memory_side_caches_only_where_it_takes_them() {
+fn qemu_gets_memory_side_caches_only_if_it_accepts_them() {
     if !has("qemu-system-x86_64", "qemu-system-x86") {
         return;
     }
@@ -242,11 +243,11 @@ fn qemu_is_given_memory_side_caches_only_where_it_takes_them() {
 }
 
 #[test]
-fn qemu_is_given_bandwidths_that_fit_its_sixteen_bits() {
+fn qemu_gets_bandwidths_that_fit_its_sixteen_bits() {
     if !has("qemu-system-x86_64", "qemu-system-x86") {
         return;
     }
-    // A wide memory and a narrow one, as they are measured.
+    // A wide memory and a narrow one, as measured.
     for (name, wide, narrow) in [("one", 67_243, 77_441), ("many", 1_477_443, 3)] {
         let mut machine = own_machines::memory_only();
         for access in &mut machine.access {
@@ -273,7 +274,7 @@ fn libvirt_schema_accepts_our_domains() {
     let schema = Path::new("/usr/share/libvirt/schemas/domain.rng");
     if !schema.is_file() {
         assert!(std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none_or(|value| value != "1"));
-        eprintln!("NOT RUN: {} is not there (apt-get install libvirt0)", schema.display());
+        eprintln!("NOT RUN: {} is not installed (apt-get install libvirt0)", schema.display());
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
-//! No beginning of a real text makes a reader panic.
+//! No prefix of a real text makes a reader panic.
 
 mod corpus;
 
 use corpus::{corpus, texts};
 use numalab_formats::{architecture, hwloc, lscpu, machine_toml, numactl};
 
-/// Reads beginnings of `text`: all of them if it is short or `NUMALAB_LONG=1`, else as many as
-/// keep the test short, unevenly spaced so that they end in all kinds of places.
+/// Reads prefixes of `text`: all of them if it is short or `NUMALAB_LONG=1`, otherwise a number
+/// that keeps the test short, unevenly spaced so that they end in all kinds of places.
 fn cut<T>(text: &str, most: usize, read: impl Fn(&str) -> T) {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
     let step = if long { 1 } else { (text.len() / most).max(1) };
@@ -16,7 +16,7 @@ fn cut<T>(text: &str, most: usize, read: impl Fn(&str) -> T) {
 }
 
 #[test]
-fn own_texts_are_cut_everywhere() {
+fn own_texts_survive_any_truncation() {
     for text in
         [include_str!("../architectures/lumi_partc"), include_str!("../architectures/lumi_partg")]
     {
@@ -39,8 +39,8 @@ fn own_texts_survive_any_changed_byte() {
 }
 
 #[test]
-fn corpus_texts_are_cut() {
-    let Some(root) = corpus("corpus_texts_are_cut") else {
+fn corpus_texts_survive_truncation() {
+    let Some(root) = corpus("corpus_texts_survive_truncation") else {
         return;
     };
     for (_, text) in texts(&root.join("text"), ".txt") {
@@ -57,8 +57,8 @@ fn corpus_texts_are_cut() {
 }
 
 #[test]
-fn corpus_xml_is_cut() {
-    let Some(root) = corpus("corpus_xml_is_cut") else {
+fn corpus_xml_survives_truncation() {
+    let Some(root) = corpus("corpus_xml_survives_truncation") else {
         return;
     };
     for folder in ["sysfs/xml", "sysfs/expected", "samples"] {

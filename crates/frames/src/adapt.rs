@@ -1,5 +1,5 @@
-//! The allocator in the shapes that kernels ask for. Each adapter knows which cpu calls by a
-//! function of the kernel's.
+//! The allocator behind the interfaces of kernels. Each adapter determines the calling cpu by a
+//! function of the kernel.
 
 mod ostd;
 mod rmm;

@@ -1,4 +1,4 @@
-//! Handing out: the cpu's cache, then the shared maps pool by pool, then everybody's caches.
+//! Allocation: from the cpu's cache, then from the shared maps pool by pool, then from all caches.
 
 use crate::error::AllocError;
 use crate::fences::Fences;
@@ -8,7 +8,7 @@ use crate::policy::{Request, Walk};
 use crate::runs::Wanted;
 use crate::slot::Slot;
 
-/// How much of a pool lies below a request's highest address.
+/// The part of a pool that is below a request's highest address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     All,
@@ -27,7 +27,7 @@ pub(crate) struct Attempt<'a, 'm> {
 }
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// One frame of the cpu's nearest memory: [`Frames::alloc`] of [`Request::FRAME`].
+    /// Allocates one frame of the cpu's nearest memory: [`Frames::alloc`] of [`Request::FRAME`].
     ///
     /// # Errors
     /// As [`Frames::alloc`].
@@ -45,13 +45,13 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.alloc_uncached(cpu, slot, &Request::FRAME)
     }
 
-    /// The first frame of a run as requested. It succeeds when an eligible run is free during the
-    /// whole call, be it in other cpus' caches.
+    /// Allocates a run and returns its first frame. It succeeds if an eligible run is free during
+    /// the whole call, even in other cpus' caches.
     ///
     /// # Errors
-    /// [`AllocError::Exhausted`] when there is none, [`AllocError::ExhaustedNested`] when the
-    /// call interrupted another and there is none outside of the caches; the other errors say
-    /// what is wrong with the request.
+    /// [`AllocError::Exhausted`] if there is none, [`AllocError::ExhaustedNested`] if the call
+    /// interrupted another and there is none outside the caches; the other errors describe invalid
+    /// requests.
     #[inline(never)]
     pub fn alloc(&self, cpu: CpuIndex, request: &Request<'_>) -> Result<Frame, AllocError> {
         let slot = self.slot(cpu).ok_or_else(|| self.unknown_cpu(cpu))?;
@@ -89,11 +89,11 @@ impl<'m, F: Fences> Frames<'m, F> {
         Ok(Frame::new(frame))
     }
 
-    /// Fills `out` with single frames as requested, each found as [`Frames::alloc`] finds it, and
-    /// gives how many there were. Frames of the nearest memory come a magazine at a time.
+    /// Fills `out` with single frames, each found as [`Frames::alloc`] finds it, and returns their
+    /// number. Frames of the nearest memory are taken a magazine at a time.
     ///
     /// # Errors
-    /// As [`Frames::alloc`], when there was not even one, or when the request is not for one
+    /// As [`Frames::alloc`], if there was not even one frame, or if the request is not for one
     /// frame ([`AllocError::RunLength`]).
     pub fn alloc_batch(
         &self,
@@ -121,7 +121,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         Ok(done)
     }
 
-    /// Frames from the cpu's magazine at one visit, for a request for its nearest memory.
+    /// Takes frames from the cpu's magazine in one visit, for a request for its nearest memory.
     fn take_magazine(&self, slot: Slot<'m>, request: &Request<'_>, out: &mut [Frame]) -> usize {
         if request.nearest().is_none() {
             return 0;
@@ -137,8 +137,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         taken.count()
     }
 
-    /// The short way for what the cpu has of its home pool: a frame of its magazine, or its block
-    /// of 2 MiB.
+    /// The fast path for cached memory of the home pool: a frame of the magazine, or the whole
+    /// block of 2 MiB.
     fn alloc_cached(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
         let frame = match request.nearest()? {
             Wanted { frames: 1, align: 1 } => {
@@ -160,8 +160,9 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Serves a request without disturbing other cpus' caches.
     fn attempt(&self, attempt: &Attempt<'_, 'm>) -> Option<(usize, u64)> {
         let busy = self.enter(attempt.slot);
-        // Claims that this gives back hide frames for a moment. A freeze waits for cpus that are
-        // at their caches; if this one is kept from its cache, it tells the holder of the freeze.
+        // Claims that are given back later hide frames for a moment. A freeze waits for cpus that
+        // are using their caches; if this cpu is kept from its cache, it announces the claims to
+        // the holder of the freeze.
         let _moving = busy.is_none().then(|| attempt.slot.moves().begin());
         attempt.walk.clone().find_map(|(pool, zone)| {
             let found = match self.reach(attempt, zone) {
@@ -200,13 +201,13 @@ impl<'m, F: Fences> Frames<'m, F> {
             _ => self.shared.take_blocks(pool, wanted, moves),
         };
         found.or_else(|| {
-            // A run that may cross the blocks' ends: nearest first holds for it too.
+            // A run that may cross the ends of blocks: nearest first applies to it too.
             let crosses = wanted.may_cross_blocks();
             crosses.then(|| self.take_below(attempt, pool, u64::MAX)).flatten()
         })
     }
 
-    /// Serves a request from everything that is free anywhere; the caches are empty and frozen.
+    /// Serves a request from all free memory; the caches are empty and frozen.
     pub(crate) fn take_of_everything(&self, attempt: &Attempt<'_, 'm>) -> Option<(usize, u64)> {
         attempt.walk.clone().find_map(|(pool, zone)| {
             let found = match self.reach(attempt, zone) {
@@ -223,7 +224,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         })
     }
 
-    /// As [`Frames::take_of_everything`], past the lists; see [`crate::shared::Shared::take_one_patiently`].
+    /// Like [`Frames::take_of_everything`], but bypasses the lists; see
+    /// [`crate::shared::Shared::take_one_patiently`].
     pub(crate) fn take_patiently(
         &self,
         attempt: &Attempt<'_, 'm>,
@@ -261,7 +263,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
     }
 
-    /// A frame from the cpu's magazine, refilled if the request may and the pool has any.
+    /// Takes a frame from the cpu's magazine, which is refilled if the request allows it and the
+    /// pool has frames.
     fn take_cached(&self, attempt: &Attempt<'_, 'm>, pool: usize) -> Option<u64> {
         let slot = attempt.slot;
         let here = slot.pool() == Some(pool);
@@ -281,7 +284,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         AllocError::UnknownCpu { cpu, cpus: self.slots.len() }
     }
 
-    /// Notes whose frames these are (`checked` builds).
+    /// Records the owner of the frames (`checked` builds).
     #[inline(always)]
     fn tag(&self, frame: u64, request: &Request<'_>) {
         self.tags.hand_out(&self.shared, frame, request.frames, request.owner);
@@ -289,7 +292,7 @@ impl<'m, F: Fences> Frames<'m, F> {
 }
 
 impl Attempt<'_, '_> {
-    /// The error when nothing is left.
+    /// Returns the error for exhausted memory.
     pub(crate) const fn exhausted(&self, nested: bool) -> AllocError {
         let frames = self.wanted.frames;
         if nested {

@@ -1,6 +1,6 @@
-//! Runs of set bits in words; set means free.
+//! Runs of set bits in words; a set bit means free.
 
-/// The bits of a row from `from` up to, but not including, `to` (0 to 64).
+/// Returns the bits of a row from `from` up to, but not including, `to` (0 to 64).
 #[inline(always)]
 pub(crate) const fn span(from: u64, to: u64) -> u64 {
     if from >= to {
@@ -9,7 +9,7 @@ pub(crate) const fn span(from: u64, to: u64) -> u64 {
     (!0 >> (64 - (to - from))) << from
 }
 
-/// The lowest `count` set bits of a word.
+/// Returns the lowest `count` set bits of a word.
 pub(crate) const fn lowest(word: u64, count: u64) -> u64 {
     let mut rest = word;
     let mut left = count;
@@ -20,7 +20,8 @@ pub(crate) const fn lowest(word: u64, count: u64) -> u64 {
     word & !rest
 }
 
-/// The first start, a multiple of `align`, of `frames` (1 to 64) consecutive set bits in a word.
+/// Returns the first start, a multiple of `align`, of `frames` (1 to 64) consecutive set bits in a
+/// word.
 pub(crate) const fn run_in_word(word: u64, frames: u64, align: u64) -> Option<u64> {
     let mut starts = word;
     let mut have = 1;
@@ -33,7 +34,7 @@ pub(crate) const fn run_in_word(word: u64, frames: u64, align: u64) -> Option<u6
     if starts == 0 { None } else { Some(starts.trailing_zeros() as u64) }
 }
 
-/// The bits at multiples of `align`, a power of two.
+/// Returns the bits at multiples of `align`, a power of two.
 const fn aligned_bits(align: u64) -> u64 {
     match align {
         1 => !0,
@@ -46,8 +47,8 @@ const fn aligned_bits(align: u64) -> u64 {
     }
 }
 
-/// The first start, a multiple of `align` (a power of two), of `frames` consecutive set bits in
-/// a bitmap that `row` reads word by word, within the bits from `from` to `to`.
+/// Returns the first start, a multiple of `align` (a power of two), of `frames` consecutive set
+/// bits in a bitmap that `row` reads word by word, within the bits from `from` to `to`.
 pub(crate) fn run_in_rows(
     row: impl Fn(u64) -> u64,
     from: u64,
@@ -68,7 +69,7 @@ pub(crate) fn run_in_rows(
     }
 }
 
-/// The first bit from `from` and below `to` that is set (or, not `set`, clear).
+/// Returns the first bit from `from` and below `to` that is set (or, not `set`, clear).
 pub(crate) fn next_bit(row: &impl Fn(u64) -> u64, from: u64, to: u64, set: bool) -> Option<u64> {
     let mut at = from;
     while at < to {
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_has_its_ends_where_it_says() {
+    fn a_span_has_the_given_ends() {
         assert_eq!(span(0, 64), !0);
         assert_eq!(span(3, 5), 0b11000);
         assert_eq!(span(5, 5), 0);

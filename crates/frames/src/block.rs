@@ -1,4 +1,4 @@
-//! The word of a 2 MiB block: everything about it that must change in one step.
+//! The word of a 2 MiB block: all of its state that must change in one step.
 
 use crate::ids::CpuIndex;
 use crate::sync::{index, low_u16};
@@ -13,29 +13,29 @@ const TOKEN_SHIFT: u32 = 17;
 const TOKEN_BITS: u64 = 0xffff << TOKEN_SHIFT;
 const PHYS_SHIFT: u32 = 33;
 
-/// Frames of a block, as a counter.
+/// Number of frames in a block, as a counter value.
 pub(crate) const FULL: u64 = crate::ids::BLOCK_FRAMES;
 
-/// The fullness list that a block with some free frames is on: 0 (1 to 63 free) to 7 (448 to 511
-/// free), and 8 (wholly free).
+/// The fullness list of a block with some free frames: 0 (1 to 63 free) to 7 (448 to 511 free), and
+/// 8 (wholly free).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct List(u8);
 
 impl List {
-    /// The blocks with the fewest free frames.
+    /// The list of blocks with the fewest free frames.
     pub(crate) const FULLEST: Self = Self(0);
-    /// The wholly free blocks.
+    /// The list of wholly free blocks.
     pub(crate) const WHOLE: Self = Self(8);
-    /// How many lists there are.
+    /// Number of lists.
     pub(crate) const COUNT: usize = 9;
 
-    /// The list for a count of free frames, none for 0.
+    /// Returns the list for a count of free frames; `None` for 0.
     pub(crate) const fn of(count: u64) -> Option<Self> {
         // count <= 512, so the quotient is at most 8.
         if count == 0 { None } else { Some(Self((count >> 6).to_le_bytes()[0])) }
     }
 
-    /// Every list, fullest blocks first.
+    /// Returns every list, fullest blocks first.
     pub(crate) fn fullest_first() -> impl Iterator<Item = Self> {
         (0..=8).map(Self)
     }
@@ -45,14 +45,14 @@ impl List {
     }
 }
 
-/// Who may move a block between lists, and take frames from it in bulk.
+/// The holder of a block's token, which may move it between lists and take frames from it in bulk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// Nobody: whoever takes the token first.
+    /// The token is free for anyone to take.
     Nobody,
-    /// An operation which is moving the block from one list to another.
+    /// An operation that is moving the block from one list to another.
     Mover,
-    /// The cpu that has reserved the block, or (with [`BlockWord::is_cached`]) caches it whole.
+    /// The cpu that has reserved the block or, with [`BlockWord::is_cached`], caches it whole.
     Cpu(CpuIndex),
 }
 
@@ -68,17 +68,18 @@ impl Token {
     }
 }
 
-/// What the word of a block says.
+/// The state of a block in one word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockWord(pub(crate) u64);
 
 impl BlockWord {
-    /// A block with nothing free, of which only a part may be managed.
+    /// Creates the word of a block with no free frames; `partial` if only a part of it is managed.
     pub(crate) const fn new(phys_block: u64, partial: bool) -> Self {
         Self(phys_block << PHYS_SHIFT | if partial { PARTIAL } else { 0 })
     }
 
-    /// Free frames that are not yet claimed: never more than bits are set in the rows.
+    /// Returns the number of free frames that are not yet claimed, which is never more than the
+    /// number of set bits in the rows.
     #[inline(always)]
     pub(crate) const fn count(self) -> u64 {
         self.0 & COUNT_BITS
@@ -88,7 +89,7 @@ impl BlockWord {
         Self(self.0 & !COUNT_BITS | count)
     }
 
-    /// The list on which the block stands, as its last mover left it.
+    /// Returns the list on which the last mover left the block.
     pub(crate) const fn listed(self) -> Option<List> {
         match (self.0 & LISTED_BITS) >> LISTED_SHIFT {
             0 => None,
@@ -116,19 +117,20 @@ impl BlockWord {
         Self(self.0 & !TOKEN_BITS | token.bits())
     }
 
-    /// Whether a free needs a closer look: someone holds the token, or the block is offline.
+    /// Returns true if a free needs the slow path: the token is held, or the block is offline.
     #[inline(always)]
     pub(crate) const fn needs_care(self) -> bool {
         self.0 & (TOKEN_BITS | OFFLINE | CACHED) != 0
     }
 
-    /// Whether the block is on no list, and nobody holds the token and so will see to it.
+    /// Returns true if the block is on no list and the token is free, so that no other operation
+    /// will list it.
     #[inline(always)]
     pub(crate) const fn is_left_alone(self) -> bool {
         self.0 & (LISTED_BITS | TOKEN_BITS) == 0
     }
 
-    /// Whether some of the 512 frames are not managed here.
+    /// Returns true if some of the 512 frames are not managed here.
     pub(crate) const fn is_partial(self) -> bool {
         self.0 & PARTIAL != 0
     }
@@ -141,7 +143,7 @@ impl BlockWord {
         Self(self.0 & !OFFLINE | if offline { OFFLINE } else { 0 })
     }
 
-    /// Whether the block lies wholly free in a cpu's cache.
+    /// Returns true if the block is wholly free in a cpu's cache.
     pub(crate) const fn is_cached(self) -> bool {
         self.0 & CACHED != 0
     }
@@ -150,7 +152,7 @@ impl BlockWord {
         Self(self.0 & !CACHED | if cached { CACHED } else { 0 })
     }
 
-    /// The number of the block's first frame.
+    /// Returns the number of the block's first frame.
     #[inline(always)]
     pub(crate) const fn first_frame(self) -> u64 {
         (self.0 >> PHYS_SHIFT) << 9

@@ -1,4 +1,4 @@
-//! What a cpu does with its cache while it is `busy` there: refilling, reserving, emptying.
+//! Operations of a cpu on its cache while `busy` is set: refilling, reserving, emptying.
 
 use crate::block::{BlockWord, FULL, Token};
 use crate::fences::Fences;
@@ -25,7 +25,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         false
     }
 
-    /// Fills the magazine from the fullest block of a pool, which the cpu reserves.
+    /// Fills the magazine from the fullest block of a pool, which the cpu then reserves.
     pub(crate) fn refill(&self, cpu: CpuIndex, slot: Slot<'m>, pool: usize) -> bool {
         while let Some(block) = self.shared.reserve(pool, cpu) {
             self.empty_magazine(slot);
@@ -45,7 +45,8 @@ impl<'m, F: Fences> Frames<'m, F> {
             if word.count() == 0 {
                 return None;
             }
-            // Rule 1: bits are there, though another claim's bits may make this look again.
+            // Rule 1: the bits are there, although another claim may take some and force another
+            // look.
             let Some(row) = (0..8).find(|&row| shared.row(block, row) != 0) else {
                 continue;
             };
@@ -54,7 +55,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             let mask = shared.take_bits(block, index(row), claimed);
             let surplus = claimed - u64::from(mask.count_ones());
             if surplus > 0 {
-                // The block is ours: no list to mend.
+                // The block is reserved by this cpu, so there is no list to update.
                 shared.blocks[block].fetch_add(surplus, Ordering::AcqRel);
             }
             if mask != 0 {
@@ -66,8 +67,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
     }
 
-    /// Gives the magazine's frames back to its row in the shared maps. A frame that is free there
-    /// was freed twice: it is counted once, and noted.
+    /// Returns the magazine's frames to their row in the shared maps. A frame that is already free
+    /// there was freed twice: it is counted once and recorded.
     fn unload(&self, slot: Slot<'m>) {
         let (row, mask) = slot.unload();
         if mask == 0 {
@@ -77,11 +78,11 @@ impl<'m, F: Fences> Frames<'m, F> {
         let before = self.shared.rows[block][row % 8].fetch_or(mask, Ordering::AcqRel);
         slot.note_twice(u64::from((before & mask).count_ones()));
         let frames = u64::from((mask & !before).count_ones());
-        // The block is still reserved: no list to mend.
+        // The block is still reserved, so there is no list to update.
         self.shared.blocks[block].fetch_add(frames, Ordering::AcqRel);
     }
 
-    /// Gives the magazine and the reserved block back to the shared maps.
+    /// Returns the magazine and the reserved block to the shared maps.
     pub(crate) fn empty_magazine(&self, slot: Slot<'m>) {
         self.unload(slot);
         if let (Some(pool), Some(block)) = (slot.pool(), slot.block()) {
@@ -90,7 +91,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
     }
 
-    /// Gives the cached whole block back to the shared maps.
+    /// Returns the cached whole block to the shared maps.
     pub(crate) fn empty_whole(&self, slot: Slot<'m>) {
         let Some(block) = slot.whole() else { return };
         slot.set_whole(None);
@@ -106,7 +107,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.shared.settle(region.pool, block, None);
     }
 
-    /// The cached whole block, if the pool is the cpu's home pool, as the block's is.
+    /// Takes the cached whole block, if the pool is the cpu's home pool, which the block belongs
+    /// to.
     pub(crate) fn take_cached_whole(&self, slot: Slot<'m>, pool: usize) -> Option<u64> {
         if pool != slot.home() {
             return None;
@@ -118,7 +120,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         Some(word.first_frame())
     }
 
-    /// Keeps a wholly taken block of the home pool that is being freed, when none is kept yet.
+    /// Caches a wholly allocated block of the home pool that is being freed, if none is cached yet.
     pub(crate) fn cache_whole(&self, cpu: CpuIndex, slot: Slot<'m>, block: usize) -> bool {
         let word = self.shared.block(block);
         let idle = word.token() == Token::Nobody && word.listed().is_none() && word.count() == 0;
@@ -133,7 +135,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         kept
     }
 
-    /// A run from the cpu's magazine, or from the block it has reserved.
+    /// Takes a run from the cpu's magazine, or from the block it has reserved.
     pub(crate) fn take_cached_run(
         &self,
         slot: Slot<'m>,
@@ -149,7 +151,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         from_magazine.or_else(|| self.shared.take_run_of(pool, slot.block()?, wanted, slot.moves()))
     }
 
-    /// Changes the word of a block that this cpu caches; only a second free can interfere.
+    /// Changes the word of a block that this cpu caches; only a double free can interfere.
     fn replace_cached(&self, block: usize, change: impl Fn(BlockWord) -> BlockWord) -> BlockWord {
         loop {
             let word = self.shared.block(block);

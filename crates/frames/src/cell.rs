@@ -1,4 +1,4 @@
-//! A place for the allocator of a kernel: a `static` that is filled at boot.
+//! A `static` for the allocator of a kernel, filled at boot.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -14,25 +14,27 @@ const EMPTY: u8 = 0;
 const FILLING: u8 = 1;
 const FULL: u8 = 2;
 
-/// An allocator that is not there yet: `static FRAMES: FramesCell = FramesCell::new();`
+/// A cell for an allocator that does not exist yet: `static FRAMES: FramesCell =
+/// FramesCell::new();`
 pub struct FramesCell<F: 'static = CpuFences> {
     state: AtomicU8,
     frames: UnsafeCell<MaybeUninit<Frames<'static, F>>>,
 }
 
 // SAFETY: 1. `frames` is written only by the one call that moved `state` from EMPTY to FILLING.
-// 2. It is read only after `state` was seen FULL, which is stored after the write and never
-//    changes again. 3. What is then shared is `&Frames`, and moved in once: hence `Send + Sync`.
+// 2. It is read only after `state` was seen as FULL, which is stored after the write and never
+//    changes again. 3. The shared value is `&Frames`, and the allocator was moved in once: hence
+//    `Send + Sync`.
 unsafe impl<F: Send + Sync> Sync for FramesCell<F> {}
 
 impl<F: Fences> FramesCell<F> {
-    /// A cell with no allocator in it.
-    #[expect(clippy::new_without_default, reason = "a const constructor is what statics need")]
+    /// Creates an empty cell.
+    #[expect(clippy::new_without_default, reason = "statics need a const constructor")]
     pub const fn new() -> Self {
         Self { state: AtomicU8::new(EMPTY), frames: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// Makes the allocator, once.
+    /// Initialises the allocator, once.
     ///
     /// # Errors
     /// As [`Frames::new`] (the cell stays empty), or [`InitError::Again`].
@@ -47,20 +49,21 @@ impl<F: Fences> FramesCell<F> {
             .map_err(|_| InitError::Again)?;
         let frames = Frames::new(machine, metadata, fences)
             .inspect_err(|_| self.state.store(EMPTY, Ordering::Release))?;
-        // SAFETY: this call alone moved `state` to FILLING, so nobody else reads or writes now.
+        // SAFETY: only this call moved `state` to FILLING, so there is no other reader or writer
+        // now.
         let frames = unsafe { (*self.frames.get()).write(frames) };
-        // Pairs with the `Acquire` in `get`: who sees FULL sees the allocator.
+        // Pairs with the `Acquire` in `get`: a reader that sees FULL also sees the allocator.
         self.state.store(FULL, Ordering::Release);
         Ok(frames)
     }
 
-    /// The allocator, once it is there.
+    /// Returns the allocator, once it is initialised.
     #[inline]
     pub fn get(&self) -> Option<&Frames<'static, F>> {
         if self.state.load(Ordering::Acquire) != FULL {
             return None;
         }
-        // SAFETY: `state` is FULL, so `frames` was written, and nothing writes it again.
+        // SAFETY: `state` is FULL, so `frames` was written, and is never written again.
         Some(unsafe { (*self.frames.get()).assume_init_ref() })
     }
 }
@@ -82,7 +85,7 @@ mod tests {
     };
 
     #[test]
-    fn the_first_of_several_threads_fills_the_cell_and_all_see_it_whole() {
+    fn the_first_of_several_threads_fills_the_cell_and_all_see_it_complete() {
         let machine = Machine {
             ranges: core::slice::from_ref(&RANGE),
             zone_limits: &[u64::MAX],

@@ -1,4 +1,4 @@
-//! Memory for guests: domains that are populated, exchange and give up extents, as Xen's memory
+//! Memory for guests: domains that populate, exchange and give up extents, as Xen's memory
 //! operations do (`XENMEM_populate_physmap`, `XENMEM_exchange`, `XENMEM_decrease_reservation`).
 
 use crate::error::{AllocError, FreeError};
@@ -9,76 +9,77 @@ use crate::ids::{CpuIndex, Frame, NodeIndex, Order};
 use crate::policy::{Policy, Request};
 use crate::sync::{Ordering, Word};
 
-/// On which node a domain's memory shall lie.
+/// The node for a domain's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Affinity {
-    /// On this node or not at all.
+    /// Only on this node.
     Exact(NodeIndex),
-    /// On this node, else on the next in its fallback order.
+    /// On this node, otherwise on the next in its fallback order.
     Preferred(NodeIndex),
 }
 
-/// A domain: an owner of frames, with an account of how many it holds on each node.
+/// A domain: an owner of frames, with an account of the frames it holds on each node.
 #[derive(Clone, Copy)]
 pub struct Domain<'d> {
     owner: Owner,
     held: &'d [Word],
 }
 
-/// Why a domain's memory was not changed, or only in part.
+/// Reasons why a domain's memory was not changed, or only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
-    /// No more memory was to be had.
+    /// There was no more memory.
     #[error("after {done} extents: {error}")]
     Alloc {
-        /// Extents that were populated before.
+        /// Number of extents populated before.
         done: usize,
-        /// Why the next was not.
+        /// Reason for the failure of the next extent.
         error: AllocError,
     },
-    /// An extent was not taken back.
+    /// An extent could not be freed.
     #[error("after {done} extents: {error}")]
     Free {
-        /// Extents that were taken back before.
+        /// Number of extents freed before.
         done: usize,
-        /// Why the next was not.
+        /// Reason for the failure of the next extent.
         error: FreeError,
     },
-    /// The domain's account of a node is below what it gives up there.
+    /// The domain's account of a node is smaller than the extent it gives up there.
     #[error("extent {place} at {frame}: the domain holds {held} frames on its node")]
     NotHeld {
-        /// The place of the extent.
+        /// Position of the extent.
         place: usize,
-        /// Its first frame.
+        /// First frame of the extent.
         frame: Frame,
         /// Frames that the domain holds on the extent's node.
         held: u64,
     },
     /// An exchange of unequal sizes.
-    #[error("an exchange of {given} frames for {wanted}: expected as many")]
+    #[error("an exchange of {given} frames for {wanted}: expected equal numbers")]
     Unequal {
         /// Frames given up.
         given: u64,
         /// Frames wanted.
         wanted: u64,
     },
-    /// Fewer accounts than nodes.
+    /// There are fewer accounts than nodes.
     #[error("{accounts} accounts: expected one for each of {nodes} nodes")]
     Accounts {
-        /// Accounts that the domain was given.
+        /// Number of accounts of the domain.
         accounts: usize,
-        /// Nodes of the machine.
+        /// Number of nodes of the machine.
         nodes: usize,
     },
 }
 
 impl<'d> Domain<'d> {
-    /// A domain that holds what `held` says: frames per node, one word for each node.
+    /// Creates a domain that holds the frames in `held`: one word per node with the number of its
+    /// frames.
     pub const fn new(owner: Owner, held: &'d [Word]) -> Self {
         Self { owner, held }
     }
 
-    /// Frames that the domain holds on a node.
+    /// Returns the number of frames that the domain holds on a node.
     pub fn held(&self, node: NodeIndex) -> u64 {
         self.held.get(node.at()).map_or(0, |held| held.load(Ordering::Relaxed))
     }
@@ -86,7 +87,7 @@ impl<'d> Domain<'d> {
     /// Fills `extents` with blocks of an order.
     ///
     /// # Errors
-    /// [`DomainError::Alloc`]: the first `done` extents are the domain's nevertheless;
+    /// [`DomainError::Alloc`]: the first `done` extents still belong to the domain;
     /// [`DomainError::Accounts`].
     pub fn populate<F: Fences>(
         &self,
@@ -116,7 +117,7 @@ impl<'d> Domain<'d> {
     /// Gives up blocks of an order.
     ///
     /// # Errors
-    /// [`DomainError::NotHeld`], [`DomainError::Free`]: the extents before have been given up.
+    /// [`DomainError::NotHeld`], [`DomainError::Free`]: the preceding extents have been given up.
     pub fn decrease<F: Fences>(
         &self,
         frames: &Frames<'_, F>,
@@ -130,12 +131,12 @@ impl<'d> Domain<'d> {
         Ok(())
     }
 
-    /// Gives up `given`, blocks of one order, for as much memory in blocks of another, `wanted`:
-    /// all of it or none.
+    /// Gives up `given`, blocks of one order, for the same amount of memory in blocks of another
+    /// order, `wanted`: all of it or none.
     ///
     /// # Errors
     /// [`DomainError::Unequal`]; [`DomainError::Alloc`]: nothing has changed;
-    /// [`DomainError::NotHeld`], [`DomainError::Free`]: the domain has what it wanted, and still
+    /// [`DomainError::NotHeld`], [`DomainError::Free`]: the domain has its new extents, and still
     /// those of `given` from `done` (or `place`) on.
     pub fn exchange<F: Fences>(
         &self,
@@ -187,7 +188,8 @@ impl<'d> Domain<'d> {
         })
     }
 
-    /// The account of the node of a managed frame; `populate` saw that there is one.
+    /// Returns the account of the node of a managed frame; `populate` has checked that there is
+    /// one.
     fn account<F: Fences>(&self, frames: &Frames<'_, F>, frame: Frame) -> &'d Word {
         let node = frames.node_of(frame).unwrap_or(NodeIndex(0));
         &self.held[node.at()]

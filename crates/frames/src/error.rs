@@ -1,161 +1,161 @@
-//! What can be wrong with a request, with the facts of the case.
+//! Errors of requests and of initialisation, with their facts.
 
 use core::fmt;
 
 use crate::ids::{CpuIndex, Frame, NodeIndex, Order, ZoneIndex};
 
-/// Why a machine or its metadata buffer is refused.
+/// Reasons why a machine or its metadata buffer is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InitError {
-    /// No node, or more than [`MAX_NODES`](crate::MAX_NODES).
+    /// There are no nodes, or more than [`MAX_NODES`](crate::MAX_NODES).
     #[error("{nodes} nodes: expected 1 to {}", crate::MAX_NODES)]
     NodeCount {
-        /// Rows of the fallback table.
+        /// Number of rows of the fallback table.
         nodes: usize,
     },
-    /// No cpu, or more than [`MAX_CPUS`](crate::MAX_CPUS).
+    /// There are no cpus, or more than [`MAX_CPUS`](crate::MAX_CPUS).
     #[error("{cpus} cpus: expected 1 to {}", crate::MAX_CPUS)]
     CpuCount {
-        /// Entries of the cpu table.
+        /// Number of entries of the cpu table.
         cpus: usize,
     },
-    /// A cpu on a node that is not there.
+    /// A cpu is on a node that does not exist.
     #[error("cpu {cpu} is on node {}: expected a node below {nodes}", node.0)]
     CpuNode {
         /// The cpu.
         cpu: usize,
-        /// Its node.
+        /// Node of the cpu.
         node: NodeIndex,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// A fallback order that does not name every node once, its own first.
+    /// A fallback order does not contain every node once, starting with its own.
     #[error("fallback order of node {node}: expected all {nodes} nodes once, {node} first")]
     Fallback {
-        /// The node whose order it is.
+        /// The node that the order is for.
         node: usize,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// A distance table of the wrong size.
+    /// The distance table has the wrong size.
     #[error("{entries} distances: expected none or {expected}")]
     Distances {
-        /// Entries given.
+        /// Number of entries given.
         entries: usize,
         /// The square of the number of nodes.
         expected: usize,
     },
-    /// No zone, or more than 8.
+    /// There are no zones, or more than 8.
     #[error("{zones} zones: expected 1 to 8")]
     ZoneCount {
-        /// Limits given.
+        /// Number of limits given.
         zones: usize,
     },
-    /// A zone limit that does not ascend, or cuts a 2 MiB block.
+    /// A zone limit is not above the one before it, or cuts a 2 MiB block.
     #[error("limit {limit:#x} of zone {index}: expected a higher multiple of 2 MiB")]
     ZoneLimit {
-        /// The zone.
+        /// Index of the zone.
         index: usize,
-        /// Its limit in bytes.
+        /// Limit of the zone in bytes.
         limit: u64,
     },
-    /// A range that is empty, or reaches above the last zone or 52 bits of address.
+    /// A range is empty, or extends above the last zone or 52 bits of address.
     #[error("range {index} of {frames} frames at {start}: expected 1 frame or more below the end")]
     RangeEnd {
-        /// The range.
+        /// Index of the range.
         index: usize,
-        /// Its first frame.
+        /// First frame of the range.
         start: Frame,
-        /// Its length.
+        /// Length of the range in frames.
         frames: u64,
     },
-    /// A range of a node that is not there.
+    /// A range is on a node that does not exist.
     #[error("range {index} is on node {}: expected a node below {nodes}", node.0)]
     RangeNode {
-        /// The range.
+        /// Index of the range.
         index: usize,
-        /// Its node.
+        /// Node of the range.
         node: NodeIndex,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// A range that starts below the end of the one before it.
+    /// A range starts below the end of the one before it.
     #[error(
-        "range {index} at {start} overlaps or precedes the one before: expected them ascending"
+        "range {index} at {start} overlaps or precedes the one before it: expected ascending ranges"
     )]
     RangeOrder {
-        /// The range.
+        /// Index of the range.
         index: usize,
-        /// Its first frame.
+        /// First frame of the range.
         start: Frame,
     },
-    /// A metadata buffer that is too small.
+    /// The metadata buffer is too small.
     #[error("{words} words of metadata: expected {expected}")]
     Metadata {
-        /// Words given.
+        /// Number of words given.
         words: usize,
-        /// Words needed.
+        /// Number of words needed.
         expected: usize,
     },
-    /// The cell holds an allocator already.
-    #[error("initialised already")]
+    /// The cell already contains an allocator.
+    #[error("already initialised")]
     Again,
 }
 
-/// Why no frames were handed out.
+/// Reasons why no frames were allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllocError {
     /// Every eligible frame is in use, or no eligible run of this length is free.
-    #[error("no {frames} eligible frames in a row, also not in any cpu's cache")]
+    #[error("no {frames} eligible frames in a row, including those in cpus' caches")]
     Exhausted {
-        /// Length of the run asked for.
+        /// Requested length of the run.
         frames: u64,
     },
-    /// As `Exhausted`, but the call interrupted another call on its cpu and could not look into
-    /// the caches.
+    /// As `Exhausted`, but the call interrupted another call on its cpu and could not use the
+    /// caches.
     #[error(
         "no {frames} eligible frames in a row outside the caches, which an interrupted call holds"
     )]
     ExhaustedNested {
-        /// Length of the run asked for.
+        /// Requested length of the run.
         frames: u64,
     },
-    /// A cpu that is not there.
+    /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
         /// The cpu.
         cpu: CpuIndex,
-        /// How many cpus there are.
+        /// Number of cpus.
         cpus: usize,
     },
-    /// A node that is not there.
+    /// The node does not exist.
     #[error("node {}: expected one below {nodes}", node.0)]
     UnknownNode {
         /// The node.
         node: NodeIndex,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// A zone that is not there.
+    /// The zone does not exist.
     #[error("zone {}: expected one below {zones}", zone.0)]
     UnknownZone {
         /// The zone.
         zone: ZoneIndex,
-        /// How many zones there are.
+        /// Number of zones.
         zones: usize,
     },
-    /// A run of no frames, or of more than [`MAX_RUN_FRAMES`](crate::MAX_RUN_FRAMES).
+    /// The run has no frames, or more than [`MAX_RUN_FRAMES`](crate::MAX_RUN_FRAMES).
     #[error("a run of {frames} frames: expected 1 to {}", crate::MAX_RUN_FRAMES)]
     RunLength {
-        /// The length asked for.
+        /// Requested length.
         frames: u64,
     },
-    /// An interleave policy that gives every node of its mask the weight 0.
+    /// An interleave policy gives every node of its mask the weight 0.
     #[error("interleave over no node: expected a node with a weight above 0")]
     NoWeight,
 }
 
-/// Where a frame that was freed twice lies.
+/// The place of a frame that was freed twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreePlace {
     /// In the shared maps.
@@ -173,18 +173,18 @@ impl fmt::Display for FreePlace {
     }
 }
 
-/// Why frames were not taken back; nothing has changed.
+/// Reasons why frames were not freed; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FreeError {
-    /// The frame is free.
-    #[error("frame {frame} is free already, {place}")]
+    /// The frame is already free.
+    #[error("frame {frame} is already free, {place}")]
     AlreadyFree {
         /// The first such frame.
         frame: Frame,
-        /// Where it lies.
+        /// The place of the frame.
         place: FreePlace,
     },
-    /// No range of the machine has the frame.
+    /// The frame is not in any range of the machine.
     #[error("frame {frame} is not managed: expected a frame of the memory map")]
     NotManaged {
         /// The first such frame.
@@ -196,85 +196,85 @@ pub enum FreeError {
         /// The first such frame.
         frame: Frame,
     },
-    /// The frame does not start a block of the order.
+    /// The frame is not the first of a block of the order.
     #[error("frame {frame}: expected a multiple of {} frames", order.frames())]
     Misaligned {
         /// The frame.
         frame: Frame,
-        /// The order it was said to have.
+        /// The given order.
         order: Order,
     },
-    /// A run of no frames, or of more than [`MAX_RUN_FRAMES`](crate::MAX_RUN_FRAMES).
+    /// The run has no frames, or more than [`MAX_RUN_FRAMES`](crate::MAX_RUN_FRAMES).
     #[error("a run of {frames} frames: expected 1 to {}", crate::MAX_RUN_FRAMES)]
     RunLength {
-        /// The length given.
+        /// The given length.
         frames: u64,
     },
-    /// A cpu that is not there.
+    /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
         /// The cpu.
         cpu: CpuIndex,
-        /// How many cpus there are.
+        /// Number of cpus.
         cpus: usize,
     },
-    /// The frames reach beyond the run that was handed out (`checked` builds).
+    /// The frames extend beyond the allocated run (`checked` builds).
     #[cfg(feature = "checked")]
-    #[error("{frames} frames at {frame}: expected at most the {left} that are left of its run")]
+    #[error("{frames} frames at {frame}: expected at most {left}, up to the end of its run")]
     WrongSize {
         /// The first frame.
         frame: Frame,
-        /// The length given.
+        /// The given length.
         frames: u64,
-        /// Frames from `frame` to the end of the run it was handed out in.
+        /// Number of frames from `frame` to the end of its allocated run.
         left: u64,
     },
-    /// The frames were handed out to someone else (`checked` builds).
+    /// The frames were allocated for another owner (`checked` builds).
     #[cfg(feature = "checked")]
     #[error("frame {frame} belongs to owner {}, freed by owner {}", expected.0, found.0)]
     WrongOwner {
         /// The frame.
         frame: Frame,
-        /// Whom it was handed out to.
+        /// The owner they were allocated for.
         expected: crate::Owner,
-        /// Who freed it.
+        /// The owner that freed them.
         found: crate::Owner,
     },
 }
 
-/// Why a range was not brought online or taken offline; nothing has changed.
+/// Reasons why a range was not brought online or taken offline; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
-    /// An end that is neither on a 2 MiB boundary nor at the end of a declared range.
+    /// An end is neither on a 2 MiB boundary nor at the end of a declared range.
     #[error("range end {frame}: expected a multiple of 512 frames or the end of a declared range")]
     Misaligned {
         /// The end.
         frame: Frame,
     },
-    /// Not wholly in declared memory.
+    /// The range is not wholly in declared memory.
     #[error("frame {frame} is not in the memory map: expected memory declared at the start")]
     NotManaged {
         /// The first such frame.
         frame: Frame,
     },
-    /// Frames that are in use cannot be taken offline.
+    /// The range has frames in use, so it cannot be taken offline.
     #[error("frame {frame} is in use: expected only free frames")]
     InUse {
         /// The first such frame.
         frame: Frame,
     },
-    /// Part of the range is online (or offline) already.
-    #[error("frame {frame} is online or offline already")]
+    /// A part of the range is already online (or offline).
+    #[error("frame {frame} is already online or offline")]
     StateAlready {
         /// The first such frame.
         frame: Frame,
     },
-    /// A cpu that is not there.
+    /// The cpu does not exist.
     #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
         /// The cpu.
         cpu: CpuIndex,
-        /// How many cpus there are.
+        /// Number of cpus.
         cpus: usize,
     },
     /// The call interrupted another one on its cpu.

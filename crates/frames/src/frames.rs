@@ -1,4 +1,4 @@
-//! The allocator itself: its parts, its construction, and the way into a cpu's cache.
+//! The allocator: its parts, its construction, and the entry into a cpu's cache.
 
 use crate::block::{BlockWord, FULL, List};
 use crate::error::InitError;
@@ -17,43 +17,44 @@ use crate::tags::Tags;
 
 /// The page-frame allocator of a machine.
 ///
-/// Every call names the cpu that makes it, and that is the caller's claim: a kernel keeps the
-/// thread on the cpu (preemption off) for the length of a call, so that no other call runs on it
-/// meanwhile, other than in interrupts of it. With [`CpuFences`] a wrong claim (two threads that
-/// name one cpu) costs speed, places and at worst a refusal
-/// ([`AllocError::ExhaustedNested`](crate::AllocError::ExhaustedNested)), as one of the two is
-/// taken for an interrupt of the other; no frame is handed out twice and none is lost. With
-/// [`RemoteFences`](crate::RemoteFences) it is what their maker promised not to happen.
+/// Every call names the cpu that makes it, which the caller must ensure: a kernel keeps the thread
+/// on the cpu (preemption off) for the length of a call, so that no other call runs on it
+/// meanwhile, except in interrupts. With [`CpuFences`] a wrong cpu (two threads that name the same
+/// one) costs speed, locality and at worst a refusal
+/// ([`AllocError::ExhaustedNested`](crate::AllocError::ExhaustedNested)), because one of the two is
+/// taken for an interrupt of the other; no frame is returned twice and none is lost. With
+/// [`RemoteFences`](crate::RemoteFences) the caller of their constructor has promised that it does
+/// not happen.
 ///
-/// A frame is a number, and who knows it can free it. A frame that is freed while it is in use is
-/// handed out again: whoever lends memory out by these numbers (a page table, a `Box`) must own
-/// what it frees.
+/// A frame is a number, and any code that has the number can free it. A frame that is freed while
+/// it is in use is allocated again: code that gives access to memory by these numbers (a page
+/// table, a `Box`) must own the frames it frees.
 pub struct Frames<'m, F = CpuFences> {
     pub(crate) machine: Machine<'m>,
     pub(crate) shared: Shared<'m>,
     pub(crate) slots: &'m [[Word; 32]],
-    /// The cpu that takes all caches back, plus one; 0 when none does.
+    /// The cpu that is taking all caches back, plus one; 0 if none is.
     pub(crate) frozen: &'m Word,
     pub(crate) tags: Tags<'m>,
     pub(crate) fences: F,
 }
 
-/// A cpu at work on its own cache.
+/// A guard of a cpu that is using its own cache.
 pub(crate) struct Busy<'m>(&'m Word);
 
 impl Drop for Busy<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Pairs with the `Acquire` of `Frames::freeze`: who sees 0 sees all of the slot.
+        // Pairs with the `Acquire` of `Frames::freeze`: a reader that sees 0 sees all of the slot.
         self.0.store(0, Ordering::Release);
     }
 }
 
 impl<'m> Machine<'m> {
-    /// Words of metadata that [`Frames::new`] needs for this machine.
+    /// Returns the number of metadata words that [`Frames::new`] needs for this machine.
     ///
     /// # Errors
-    /// What is wrong with the machine.
+    /// The problem of an invalid machine.
     pub fn metadata_words(&self) -> Result<usize, InitError> {
         self.check()?;
         Ok(Layout::of(self).total())
@@ -61,10 +62,10 @@ impl<'m> Machine<'m> {
 }
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// The allocator of a machine; `metadata` may hold anything.
+    /// Creates the allocator of a machine; the content of `metadata` is arbitrary.
     ///
     /// # Errors
-    /// What is wrong with the machine, or how large the buffer must be.
+    /// The problem of an invalid machine, or the required size of the buffer.
     pub fn new(
         machine: Machine<'m>,
         metadata: &'m mut [Word],
@@ -91,7 +92,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         Ok(frames)
     }
 
-    /// The machine that was given.
+    /// Returns the machine that was given.
     pub const fn machine(&self) -> &Machine<'m> {
         &self.machine
     }
@@ -101,21 +102,22 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.slots.get(cpu.at()).map(Slot)
     }
 
-    /// Lets a cpu at its cache; `None` when this call interrupted another one that is there, or
-    /// when the caches are being taken back.
+    /// Enters the cpu's cache; `None` if this call interrupted another one that is using it, or if
+    /// the caches are being taken back.
     #[inline(always)]
     pub(crate) fn enter(&self, slot: Slot<'m>) -> Option<Busy<'m>> {
-        // The claim before the load below: pairs with the exchange and the heavy fence of
-        // `Frames::freeze`. Of the two cpus at least one sees the other.
+        // The claim comes before the load below. It pairs with the exchange and the heavy fence of
+        // `Frames::freeze`: at least one of the two cpus sees the other.
         if !self.fences.claim(slot.busy()) {
             return None;
         }
         let guard = Busy(slot.busy());
-        // Also acquire: pairs with the `Release` that ends a freeze, after it emptied the cache.
+        // Also an acquire: pairs with the `Release` that ends a freeze after it has emptied the
+        // cache.
         (self.frozen.load(Ordering::SeqCst) == 0).then_some(guard)
     }
 
-    /// The first pool of the cpu's plain requests that has any memory.
+    /// Returns the first pool with memory for the cpu's plain requests.
     fn home_pool(&self, cpu: usize) -> usize {
         let home = self.machine.cpus[cpu];
         let request = Request::FRAME;
@@ -171,8 +173,8 @@ fn build_shared<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -
         pool = pool.next(index(pieces.map(|piece| piece.blocks()).sum()));
         pool.write(record);
     }
-    // The pieces come by address; each takes the next blocks of its pool, whose count of blocks
-    // given out so far is kept in a spare word of the pool's record.
+    // The pieces are sorted by address; each takes the next blocks of its pool. The number of
+    // blocks assigned so far is kept in a spare word of the pool's record.
     let regions = machine.pieces().map(|piece| {
         let record = &parts.pools[piece.pool];
         let given = Pool::given(record).fetch_add(piece.blocks(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Taking back: every frame is checked before the first is changed.
+//! Freeing: every frame is checked before the first is changed.
 
 use crate::block::Token;
 use crate::error::{FreeError, FreePlace};
@@ -12,10 +12,10 @@ use crate::slot::{Push, Slot};
 use crate::sync::index;
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// Takes one frame back.
+    /// Frees one frame.
     ///
     /// # Errors
-    /// Why not; nothing has changed.
+    /// The reason; nothing has changed.
     #[inline(always)]
     pub fn free_frame(&self, cpu: CpuIndex, frame: Frame) -> Result<(), FreeError> {
         let Some(slot) = self.slot(cpu) else {
@@ -25,10 +25,10 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.free_one(cpu, slot, frame)
     }
 
-    /// Takes back a block of an order.
+    /// Frees a block of an order.
     ///
     /// # Errors
-    /// Why not; nothing has changed.
+    /// The reason; nothing has changed.
     pub fn free(&self, cpu: CpuIndex, frame: Frame, order: Order) -> Result<(), FreeError> {
         if !frame.number().is_multiple_of(order.frames()) {
             return Err(FreeError::Misaligned { frame, order });
@@ -36,20 +36,20 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.free_run(cpu, frame, order.frames())
     }
 
-    /// Takes back consecutive frames: a whole run as it was handed out, or any part of one.
+    /// Frees consecutive frames: a whole allocated run, or any part of one.
     ///
     /// # Errors
-    /// Why not; nothing has changed. (Only when two cpus free the same frames at the same time
-    /// may the frames before the one in the error have been taken back.)
+    /// The reason; nothing has changed. (Only if two cpus free the same frames at the same time may
+    /// the frames before the one in the error have been freed.)
     pub fn free_run(&self, cpu: CpuIndex, frame: Frame, frames: u64) -> Result<(), FreeError> {
         self.free_owned(cpu, frame, frames, Owner(0))
     }
 
-    /// As [`Frames::free_run`], by the owner that the request named; in builds that are not
-    /// `checked` the owner makes no difference.
+    /// Frees frames like [`Frames::free_run`], for the owner given in the request; in builds that
+    /// are not `checked` the owner is ignored.
     ///
     /// # Errors
-    /// Why not; nothing has changed.
+    /// The reason; nothing has changed.
     pub fn free_owned(
         &self,
         cpu: CpuIndex,
@@ -74,10 +74,10 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.each_part(first, end, |region, part| self.put(slot, region, part))
     }
 
-    /// Takes back single frames, stopping at the first that is refused.
+    /// Frees single frames, and stops at the first one that is refused.
     ///
     /// # Errors
-    /// The place of that frame, and why; those before it have been taken back.
+    /// The position of that frame, and the reason; the frames before it have been freed.
     pub fn free_batch(&self, cpu: CpuIndex, frames: &[Frame]) -> Result<(), (usize, FreeError)> {
         frames.iter().enumerate().try_for_each(|(place, &frame)| {
             self.free_frame(cpu, frame).map_err(|error| (place, error))
@@ -86,8 +86,8 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     #[inline(always)]
     fn free_one(&self, cpu: CpuIndex, slot: Slot<'m>, frame: Frame) -> Result<(), FreeError> {
-        // The tag goes first: once the frame is free, its tag is the next owner's to write. If the
-        // frame turns out to be free already, it has none.
+        // The tag is removed first: once the frame is free, its tag belongs to the next owner. If
+        // the frame turns out to be free already, it has none.
         self.tags.take_back(&self.shared, frame.number(), 1);
         if slot.has_row_of(frame.number()) {
             self.free_into_magazine(cpu, slot, frame)
@@ -111,7 +111,8 @@ impl<'m, F: Fences> Frames<'m, F> {
                 Err(Push::InMagazine) => {
                     return Err(FreeError::AlreadyFree { frame, place: FreePlace::Cache(cpu) });
                 }
-                // Free in the shared maps, or the part of the row that another region has.
+                // Free in the shared maps, or in the part of the row that belongs to another
+                // region.
                 Err(Push::Elsewhere) => {}
             }
         }
@@ -142,8 +143,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.verify(cpu, Part { block, from, to: from + 1 })
     }
 
-    /// Takes a run back into the cpu's cache: into the magazine's row, or as its whole block. What
-    /// is not that simple, a mistake above all, is left to the long way.
+    /// Frees a run into the cpu's cache: into the magazine's row, or as its whole block. All other
+    /// cases, mistakes in particular, are left to the slow path.
     fn free_cached(&self, cpu: CpuIndex, slot: Slot<'m>, first: u64, frames: u64) -> bool {
         let in_row = first % 64 + frames <= 64 && slot.has_row_of(first);
         let whole = frames == BLOCK_FRAMES && first.is_multiple_of(BLOCK_FRAMES);
@@ -217,13 +218,13 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
     }
 
-    /// Whether a cpu seems to have a frame in its cache.
+    /// Returns true if a cpu seems to have a frame in its cache.
     fn caches(&self, holder: CpuIndex, frame: Frame, block: usize) -> bool {
         self.shared.block(block).is_cached()
             || self.slot(holder).is_some_and(|slot| slot.seems_to_hold(frame.number()))
     }
 
-    /// Looks again while no cpu is at its cache; a nested call keeps to what it saw.
+    /// Checks again while no cpu is using its cache; a nested call relies on the first check.
     #[cold]
     fn confirm(&self, cpu: CpuIndex, holder: CpuIndex, frame: Frame, block: usize) -> bool {
         let Some(_freeze) = self.freeze(cpu) else {
@@ -232,7 +233,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.caches(holder, frame, block)
     }
 
-    /// Frees a part that was verified.
+    /// Frees a verified part.
     fn put(&self, slot: Slot<'m>, region: Region, part: Part) -> Result<(), FreeError> {
         if part.frames() == BLOCK_FRAMES
             && self.shared.put_whole(region.pool, part.block, slot.moves())

@@ -1,4 +1,4 @@
-//! Declared ranges come and go.
+//! Onlining and offlining of declared ranges.
 
 use crate::block::BlockWord;
 use crate::error::RangeError;
@@ -10,11 +10,11 @@ use crate::runs::Part;
 use crate::slot::Slot;
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// Makes the frames of a declared, offline range free. Its ends are multiples of 512 frames
-    /// or ends of declared ranges.
+    /// Makes the frames of a declared, offline range free. Its ends are multiples of 512 frames or
+    /// ends of declared ranges.
     ///
     /// # Errors
-    /// Why not; nothing has changed.
+    /// The reason; nothing has changed.
     pub fn online(&self, cpu: CpuIndex, start: Frame, frames: u64) -> Result<(), RangeError> {
         let slot = self.check_range(cpu, start, frames, true)?;
         for (region, part) in self.range_parts(start.number(), start.number() + frames) {
@@ -24,11 +24,11 @@ impl<'m, F: Fences> Frames<'m, F> {
         Ok(())
     }
 
-    /// Takes a range offline, of which every frame is free; caches are taken back for it. Its
-    /// ends are multiples of 512 frames or ends of declared ranges.
+    /// Takes a range offline if all its frames are free; the caches are emptied for it. Its ends
+    /// are multiples of 512 frames or ends of declared ranges.
     ///
     /// # Errors
-    /// Why not; nothing has changed.
+    /// The reason; nothing has changed.
     pub fn offline(&self, cpu: CpuIndex, start: Frame, frames: u64) -> Result<(), RangeError> {
         let slot = self.check_range(cpu, start, frames, false)?;
         let (from, to) = (start.number(), start.number() + frames);
@@ -53,7 +53,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         Ok(())
     }
 
-    /// The parts, block by block, of frames that are all declared.
+    /// Returns the parts, block by block, of frames that are all declared.
     fn range_parts(&self, from: u64, to: u64) -> impl Iterator<Item = (Region, Part)> {
         self.shared.map.all().filter(move |region| region.start < to && from < region.end).flat_map(
             move |region| {

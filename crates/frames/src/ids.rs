@@ -1,20 +1,20 @@
-//! Numbers that cannot be mistaken for one another.
+//! Typed numbers that cannot be confused with one another.
 
 use core::fmt;
 
-/// Bytes of a page frame.
+/// Size of a page frame in bytes.
 pub const FRAME_BYTES: u64 = 4096;
 
-/// Frames of a block of 2 MiB, the unit of huge pages and of the counters.
+/// Number of frames in a block of 2 MiB, the unit of huge pages and of the counters.
 pub const BLOCK_FRAMES: u64 = 512;
 
-/// The longest run that one request may ask for, in frames (1 GiB).
+/// The longest run that one request may have, in frames (1 GiB).
 pub const MAX_RUN_FRAMES: u64 = 1 << 18;
 
-/// How many nodes a machine may have (Linux's largest `MAX_NUMNODES`).
+/// The largest number of nodes of a machine (Linux's largest `MAX_NUMNODES`).
 pub const MAX_NODES: usize = 1024;
 
-/// How many cpus a machine may have.
+/// The largest number of cpus of a machine.
 pub const MAX_CPUS: usize = 65_534;
 
 /// A page frame number (physical address / 4 KiB).
@@ -22,25 +22,25 @@ pub const MAX_CPUS: usize = 65_534;
 pub struct Frame(u64);
 
 impl Frame {
-    /// The frame of this number.
+    /// Creates the frame with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The frame that starts at a physical address in bytes; `None` when the address is not a
+    /// Returns the frame that starts at a physical address in bytes; `None` if the address is not a
     /// multiple of [`FRAME_BYTES`].
     pub const fn from_addr(addr: u64) -> Option<Self> {
         if addr.is_multiple_of(FRAME_BYTES) { Some(Self(addr / FRAME_BYTES)) } else { None }
     }
 
-    /// The frame number.
+    /// Returns the frame number.
     #[inline(always)]
     pub const fn number(self) -> u64 {
         self.0
     }
 
-    /// The physical address of the first byte; frame numbers are below 2^52, higher ones lose
-    /// their upper bits.
+    /// Returns the physical address of the first byte; frame numbers are below 2^52, and higher
+    /// ones lose their upper bits.
     pub const fn addr(self) -> u64 {
         self.0.wrapping_mul(FRAME_BYTES)
     }
@@ -64,17 +64,17 @@ impl Order {
     /// The largest, 1 GiB.
     pub const MAX: Self = Self(18);
 
-    /// The order of this exponent; `None` above 18.
+    /// Creates the order with this exponent; `None` above 18.
     pub const fn new(exponent: u8) -> Option<Self> {
         if exponent <= Self::MAX.0 { Some(Self(exponent)) } else { None }
     }
 
-    /// The exponent, 0 to 18.
+    /// Returns the exponent, 0 to 18.
     pub const fn exponent(self) -> u8 {
         self.0
     }
 
-    /// Frames of a block of this order.
+    /// Returns the number of frames in a block of this order.
     #[inline(always)]
     pub const fn frames(self) -> u64 {
         1 << self.0
@@ -103,7 +103,7 @@ impl CpuIndex {
     }
 }
 
-/// A zone: the place of its limit in [`Machine::zone_limits`](crate::Machine::zone_limits).
+/// A zone: the index of its limit in [`Machine::zone_limits`](crate::Machine::zone_limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ZoneIndex(pub u8);
 
@@ -112,10 +112,10 @@ pub struct ZoneIndex(pub u8);
 pub struct NodeMask([u64; MAX_NODES / 64]);
 
 impl NodeMask {
-    /// No node.
+    /// The empty set.
     pub const EMPTY: Self = Self([0; MAX_NODES / 64]);
 
-    /// The set with `node` added; nodes at or above [`MAX_NODES`] are never in a set.
+    /// Returns the set with `node` added; nodes at or above [`MAX_NODES`] are never in a set.
     #[must_use]
     pub const fn with(mut self, node: NodeIndex) -> Self {
         if node.at() < MAX_NODES {
@@ -124,7 +124,7 @@ impl NodeMask {
         self
     }
 
-    /// Whether `node` is in the set.
+    /// Returns true if `node` is in the set.
     pub const fn contains(&self, node: NodeIndex) -> bool {
         node.at() < MAX_NODES && self.0[node.at() / 64] >> (node.0 % 64) & 1 == 1
     }
@@ -136,6 +136,6 @@ impl FromIterator<NodeIndex> for NodeMask {
     }
 }
 
-/// Whom frames are handed out to: verified on free in `checked` builds.
+/// The owner that frames are allocated for, verified on free in `checked` builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Owner(pub u32);

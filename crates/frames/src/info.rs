@@ -1,5 +1,6 @@
-//! How much is free, in which pieces, and who got what from where. Nothing here is kept for its
-//! own sake: the maps are read when asked, so knowing costs the allocation paths nothing.
+//! Statistics: free memory, its fragmentation, and the locality of allocations. Nothing is
+//! maintained only for this purpose: the maps are read on request, so it costs the allocation paths
+//! nothing.
 
 use crate::fences::Fences;
 use crate::frames::Frames;
@@ -7,38 +8,40 @@ use crate::ids::{NodeIndex, Order, ZoneIndex};
 use crate::slot::Slot;
 use crate::walk::BlockView;
 
-/// Orders 0 to 18.
+/// Number of orders: 0 to 18.
 const ORDERS: usize = 19;
 
 /// The memory of a node, or of one of its zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// Frames of the memory map that are online.
+    /// Number of online frames of the memory map.
     pub managed: u64,
-    /// Frames of the memory map that are offline.
+    /// Number of offline frames of the memory map.
     pub offline: u64,
-    /// Frames free in the shared maps.
+    /// Number of frames free in the shared maps.
     pub free: u64,
-    /// Frames free in cpus' caches.
+    /// Number of frames free in cpus' caches.
     pub cached: u64,
-    /// Free frames of the shared maps as the fewest aligned blocks: how many of each order.
+    /// Free frames of the shared maps divided into the fewest aligned blocks: the number of each
+    /// order.
     pub blocks: [u64; ORDERS],
 }
 
 impl MemoryInfo {
-    /// Frames handed out.
+    /// Returns the number of allocated frames.
     pub const fn allocated(&self) -> u64 {
         self.managed.saturating_sub(self.free + self.cached)
     }
 
-    /// Free blocks of exactly this order, as `/proc/buddyinfo` counts them.
+    /// Returns the number of free blocks of exactly this order, as `/proc/buddyinfo` counts them.
     pub const fn free_blocks(&self, order: Order) -> u64 {
         self.blocks[order.exponent() as usize]
     }
 
-    /// Linux's fragmentation index for an order in thousandths: towards 0 an allocation of the
-    /// order would fail for lack of memory, towards 1000 for fragmentation; `None` while a block
-    /// of the order is free (Linux says -1000). See `fragmentation_index` in `mm/vmstat.c`.
+    /// Returns Linux's fragmentation index for an order in thousandths: towards 0 an allocation of
+    /// the order would fail for lack of memory, towards 1000 because of fragmentation; `None` while
+    /// a block of the order is free (Linux returns -1000). See `fragmentation_index` in
+    /// `mm/vmstat.c`.
     pub fn fragmentation_index(&self, order: Order) -> Option<u64> {
         let enough =
             (u64::from(order.exponent())..).zip(self.blocks.iter().skip(order.exponent().into()));
@@ -63,21 +66,21 @@ impl MemoryInfo {
     }
 }
 
-/// What cpus got, summed over the cpus of a node.
+/// Allocation counters, summed over the cpus of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Frames from the cpus' own node.
+    /// Number of frames from the cpus' own node.
     pub local: u64,
-    /// Frames from other nodes.
+    /// Number of frames from other nodes.
     pub remote: u64,
-    /// Frames found in a cache and free in the shared maps: freed twice.
+    /// Number of frames found both in a cache and free in the shared maps: freed twice.
     pub freed_twice: u64,
-    /// Requests refused for lack of memory.
+    /// Number of requests refused for lack of memory.
     pub refused: u64,
 }
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// The memory of one zone of a node; all zero when there is no such zone or node.
+    /// Returns the memory of one zone of a node; all zero if the zone or node does not exist.
     pub fn zone_info(&self, node: NodeIndex, zone: ZoneIndex) -> MemoryInfo {
         if node.at() >= self.machine.nodes()
             || usize::from(zone.0) >= self.machine.zone_limits.len()
@@ -99,7 +102,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         info
     }
 
-    /// The memory of a node.
+    /// Returns the memory of a node.
     pub fn node_info(&self, node: NodeIndex) -> MemoryInfo {
         let zones = (0..=u8::MAX).take(self.machine.zone_limits.len()).map(ZoneIndex);
         zones.map(|zone| self.zone_info(node, zone)).fold(MemoryInfo::default(), |sum, zone| {
@@ -115,7 +118,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         })
     }
 
-    /// What the cpus of a node got since the start.
+    /// Returns the counters of the cpus of a node since the start.
     pub fn counters(&self, node: NodeIndex) -> Counters {
         let zones = self.machine.zone_limits.len();
         let cpus = self.slots.iter().zip(self.machine.cpus).filter(|&(_, &home)| home == node);
@@ -146,7 +149,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 }
 
-/// Wholly free blocks in a row.
+/// A run of consecutive wholly free blocks.
 #[derive(Default)]
 struct WholeRun {
     start: u64,
@@ -185,8 +188,8 @@ fn count_blocks(view: &BlockView, whole: &mut WholeRun, blocks: &mut [u64; ORDER
     }
 }
 
-/// Joins buddies `levels` times and counts those left alone at each level; says whether the last
-/// level's single block is free.
+/// Joins buddies `levels` times and counts those without a free buddy at each level; returns true
+/// if the last level's single block is free.
 fn count_pairs(bits: u64, levels: u32, blocks: &mut [u64]) -> bool {
     let mut bits = bits;
     for (level, count) in (0..levels).zip(blocks) {
@@ -208,7 +211,7 @@ mod tests {
     fn bits_are_counted_as_the_fewest_aligned_blocks() {
         let mut blocks = [0; 6];
         assert!(!count_pairs(0b0111_0110_1111, 6, &mut blocks));
-        // 0-3 is an order 2, 5 and 6 are not buddies, 8-9 is an order 1, 10 is alone.
+        // 0-3 is an order 2, 5 and 6 are not buddies, 8-9 is an order 1, 10 is single.
         assert_eq!(blocks, [3, 1, 1, 0, 0, 0]);
         let mut blocks = [0; 6];
         assert!(count_pairs(!0, 6, &mut blocks));

@@ -1,4 +1,4 @@
-//! How the caller's metadata buffer is divided.
+//! Division of the caller's metadata buffer.
 
 use crate::block::List;
 use crate::error::InitError;
@@ -6,20 +6,22 @@ use crate::ids::BLOCK_FRAMES;
 use crate::machine::Machine;
 use crate::sync::{Word, index};
 
-/// Words of two cache lines: nothing that one cpu writes shares them with another's.
+/// Number of words in two cache lines: no word that one cpu writes shares them with a word of
+/// another cpu.
 const LINES: usize = 16;
 
-/// Frames of a run and its owner, one word per frame, in `checked` builds.
+/// Number of tag words per block, one per frame, in `checked` builds: the rest of the run, and its
+/// owner.
 const TAGS_PER_BLOCK: usize = if cfg!(feature = "checked") { 512 } else { 0 };
 
-/// How many there are of each part.
+/// The size of each part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) cpus: usize,
     pub(crate) pools: usize,
     pub(crate) regions: usize,
     pub(crate) lookup: usize,
-    /// Frames of one entry of the lookup table, as an exponent.
+    /// Base-2 logarithm of the frames per entry of the lookup table.
     pub(crate) lookup_shift: u32,
     pub(crate) blocks: usize,
     pub(crate) groups: usize,
@@ -70,7 +72,7 @@ impl Layout {
         }
     }
 
-    /// Words of each part, in the order of the buffer.
+    /// Returns the number of words of each part, in the order of the buffer.
     fn words(&self) -> [usize; 11] {
         [
             LINES,
@@ -88,12 +90,12 @@ impl Layout {
         .map(|words| words.next_multiple_of(LINES))
     }
 
-    /// Words that are enough for a buffer of any alignment.
+    /// Returns a number of words that is enough for a buffer of any alignment.
     pub(crate) fn total(&self) -> usize {
         self.words().iter().sum::<usize>() + LINES
     }
 
-    /// Divides a buffer; what it holds is arbitrary.
+    /// Divides a buffer with arbitrary content.
     pub(crate) fn divide<'m>(&self, buffer: &'m [Word]) -> Result<Parts<'m>, InitError> {
         if buffer.len() < self.total() {
             return Err(InitError::Metadata { words: buffer.len(), expected: self.total() });
@@ -124,7 +126,7 @@ impl Layout {
     }
 }
 
-/// Groups of 64 blocks in a pool.
+/// Returns the number of groups of 64 blocks in a pool.
 pub(crate) fn pool_groups(machine: &Machine<'_>, pool: usize) -> usize {
     let blocks: u64 =
         machine.pieces().filter(|piece| piece.pool == pool).map(|piece| piece.blocks()).sum();

@@ -14,7 +14,7 @@ mod bits;
 mod block;
 mod cache;
 #[cfg(not(loom))]
-#[expect(unsafe_code, reason = "a static that is filled once cannot do without")]
+#[expect(unsafe_code, reason = "a static that is initialised once needs it")]
 mod cell;
 mod domain;
 mod dump;

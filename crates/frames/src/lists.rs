@@ -1,4 +1,4 @@
-//! Which blocks have how many free frames: bitmaps by fullness, with summaries.
+//! Blocks by number of free frames: bitmaps by fullness, with summaries.
 //!
 //! A leaf word covers a group of 64 blocks on one list; a summary word covers 64 groups. The eight
 //! leaves of a group's partial lists share a cache line; the leaves of the wholly free blocks are
@@ -16,7 +16,7 @@ const SUMMARY: usize = 3;
 const SUMMARY_WORDS: usize = 4;
 const GIVEN: usize = 5;
 
-/// Where a pool's blocks, groups and summaries lie.
+/// The positions of a pool's blocks, groups and summaries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pool {
     pub(crate) first_block: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The pool that follows `self` in all tables.
+    /// Returns the pool that follows `self` in all tables.
     pub(crate) const fn next(&self, blocks: usize) -> Self {
         Self {
             first_block: self.first_block + self.blocks,
@@ -38,7 +38,7 @@ impl Pool {
         }
     }
 
-    /// Before the first pool.
+    /// The position before the first pool.
     pub(crate) const NONE: Self =
         Self { first_block: 0, blocks: 0, first_group: 0, summary: 0, summary_words: 0 };
 
@@ -56,15 +56,16 @@ impl Pool {
         }
     }
 
-    /// Blocks that regions have been given so far; used while the tables are built.
+    /// Returns the word that counts the blocks assigned to regions so far; used while the tables
+    /// are built.
     pub(crate) fn given(record: &[Word; 8]) -> &Word {
         &record[GIVEN]
     }
 
-    /// The block, counted from the pool's first, from which on a cpu looks for free ones, so that
-    /// cpus which share a pool are at work in different parts of it, and on different cache lines:
-    /// multiples of the golden ratio fall evenly into an interval, however many there are (Knuth,
-    /// TAOCP 3, 6.4).
+    /// Returns the block, relative to the pool's first, at which a cpu begins to look for free
+    /// ones, so that cpus that share a pool work in different parts of it, and on different cache
+    /// lines: multiples of the golden ratio are spread evenly over an interval, whatever their
+    /// number (Knuth, TAOCP 3, 6.4).
     fn start(&self, cpu: CpuIndex) -> usize {
         const GOLDEN: u32 = 0x9e37_79b9;
         let part = u64::from(u32::from(cpu.0).wrapping_mul(GOLDEN));
@@ -107,7 +108,7 @@ impl Lists<'_> {
         &self.summaries[start..start + pool.summary_words]
     }
 
-    /// Puts a block on a list. Ordering: see `clear`.
+    /// Puts a block on a list. For the ordering see `clear`.
     pub(crate) fn set(&self, pool: &Pool, list: List, block: usize) {
         let at = block - pool.first_block;
         let leaf = self.leaf(pool, list, at / 64);
@@ -117,9 +118,9 @@ impl Lists<'_> {
         }
     }
 
-    /// Takes a block off a list. A summary bit is cleared first and its leaf read again after: a
-    /// `set` whose summary bit this erased had written its leaf before (`AcqRel` on the summary
-    /// pairs with `AcqRel` in `set`), so the leaf shows it, and the bit is set again.
+    /// Removes a block from a list. A summary bit is cleared first and its leaf read again
+    /// afterwards: a `set` whose summary bit this erased had written its leaf before (`AcqRel` on
+    /// the summary pairs with `AcqRel` in `set`), so the leaf shows it, and the bit is set again.
     pub(crate) fn clear(&self, pool: &Pool, list: List, block: usize) {
         let at = block - pool.first_block;
         let bit = 1 << (at % 64);
@@ -134,9 +135,9 @@ impl Lists<'_> {
         }
     }
 
-    /// Shows the listed blocks to `each` until it gives something: from the list `least` on, the
-    /// fullest first, each list's by address from where the cpu begins and round to there, as the
-    /// summaries show them. A block on the move may be missed: see [`Lists::every`].
+    /// Passes the listed blocks to `each` until it returns a value: from the list `least` on, the
+    /// fullest first, and within each list by address from the cpu's starting point round to it,
+    /// according to the summaries. A block that is being moved may be missed: see [`Lists::every`].
     #[inline(never)]
     pub(crate) fn search(
         &self,
@@ -163,7 +164,7 @@ impl Lists<'_> {
         None
     }
 
-    /// The blocks on any list, by address, from the leaves alone.
+    /// Returns the blocks on any list, by address, from the leaves alone.
     pub(crate) fn every(&self, pool: Pool) -> impl Iterator<Item = usize> + '_ {
         (0..pool.blocks.div_ceil(64)).flat_map(move |group| {
             let partial = &self.groups[pool.first_group + group];
@@ -175,13 +176,13 @@ impl Lists<'_> {
         })
     }
 
-    /// The word of 64 blocks' bits on the list of the wholly free ones.
+    /// Returns the word of 64 blocks' bits on the list of the wholly free ones.
     pub(crate) fn whole_word(&self, pool: &Pool, group: u64) -> u64 {
         self.whole[pool.first_group + index(group)].load(Ordering::Acquire)
     }
 }
 
-/// The numbers of the set bits of a bitmap from `from` up to, but not including, `to`.
+/// Returns the numbers of the set bits of a bitmap from `from` up to, but not including, `to`.
 fn bits(words: &[Word], from: usize, to: usize) -> impl Iterator<Item = usize> {
     (from / 64..to.div_ceil(64)).flat_map(move |place| {
         let start = place * 64;
@@ -190,7 +191,7 @@ fn bits(words: &[Word], from: usize, to: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The numbers of the set bits of a word, lowest first.
+/// Returns the numbers of the set bits of a word, lowest first.
 fn word_bits(word: u64) -> impl Iterator<Item = usize> {
     let mut rest = word;
     core::iter::from_fn(move || {
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_meets_every_listed_block_once_beginning_at_its_start() {
+    fn a_cpu_visits_every_listed_block_once_beginning_at_its_start() {
         let words = |count| (0..count).map(|_| Word::new(0)).collect::<Vec<_>>();
         for blocks in [0, 1, 63, 64, 65, 200, 4096, 9000] {
             let pool = Pool::NONE.next(blocks);

@@ -1,4 +1,4 @@
-//! What the allocator is told about the machine, and what of it is refused.
+//! The description of the machine for the allocator, and its validation.
 
 use crate::error::InitError;
 use crate::ids::{BLOCK_FRAMES, FRAME_BYTES, Frame, MAX_CPUS, MAX_NODES, NodeIndex, NodeMask};
@@ -9,12 +9,12 @@ pub const PC_ZONE_LIMITS: [u64; 3] = [16 << 20, 4 << 30, u64::MAX];
 /// Highest frame number plus one: 52 bits of physical address.
 const FRAMES_END: u64 = 1 << 40;
 
-/// Whether a range's frames may be handed out from the start.
+/// The initial state of a range's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeState {
-    /// Present.
+    /// Present, and available for allocation.
     Online,
-    /// Declared only (hot-pluggable in the SRAT): no frame of it is handed out before
+    /// Declared only (hot-pluggable in the SRAT): none of its frames is allocated before
     /// [`Frames::online`](crate::Frames::online).
     Offline,
 }
@@ -24,11 +24,11 @@ pub enum RangeState {
 pub struct MemoryRange {
     /// The first frame.
     pub start: Frame,
-    /// How many frames.
+    /// Number of frames.
     pub frames: u64,
     /// The node they belong to.
     pub node: NodeIndex,
-    /// Whether they may be handed out from the start.
+    /// Initial state of the frames.
     pub state: RangeState,
 }
 
@@ -43,15 +43,15 @@ pub struct Machine<'m> {
     pub zone_limits: &'m [u64],
     /// The node of each cpu.
     pub cpus: &'m [NodeIndex],
-    /// For each node, all nodes, nearest first and itself first: whatever order the distance
-    /// table gives.
+    /// For each node, all nodes, nearest first and itself first: usually in the order of the
+    /// distance table.
     pub fallback: &'m [&'m [NodeIndex]],
-    /// The distance table, row by row, only handed on by
+    /// The distance table, row by row, only used by
     /// [`Frames::phys_info`](crate::Frames::phys_info); may be empty.
     pub distances: &'m [u8],
 }
 
-/// A part of a range that lies in one zone.
+/// A part of a range that is in one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) start: u64,
@@ -61,29 +61,30 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Blocks of 2 MiB which the piece touches.
+    /// Returns the number of 2 MiB blocks that the piece touches.
     pub(crate) const fn blocks(&self) -> u64 {
         self.end.div_ceil(BLOCK_FRAMES) - self.start / BLOCK_FRAMES
     }
 }
 
 impl<'m> Machine<'m> {
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub const fn nodes(&self) -> usize {
         self.fallback.len()
     }
 
-    /// How many pools (a node's part of a zone) there are.
+    /// Returns the number of pools (a pool is the part of a zone on a node).
     pub(crate) const fn pools(&self) -> usize {
         self.nodes() * self.zone_limits.len()
     }
 
-    /// The pool of a node's zone.
+    /// Returns the pool of a node's zone.
     pub(crate) const fn pool(&self, node: NodeIndex, zone: usize) -> usize {
         node.at() * self.zone_limits.len() + zone
     }
 
-    /// The ranges, contiguous ones of a node joined, cut at the zone limits; by address.
+    /// Returns the ranges by address, with contiguous ones of a node joined and cut at the zone
+    /// limits.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + use<'m> {
         let machine = *self;
         let mut ranges = machine.ranges.iter().peekable();
@@ -104,7 +105,7 @@ impl<'m> Machine<'m> {
         })
     }
 
-    /// The first frame above a zone.
+    /// Returns the first frame above a zone.
     pub(crate) const fn zone_end(&self, zone: usize) -> u64 {
         self.zone_limits[zone] / FRAME_BYTES
     }
@@ -113,7 +114,7 @@ impl<'m> Machine<'m> {
         (0..self.zone_limits.len()).find(|&zone| frame < self.zone_end(zone))
     }
 
-    /// Refuses what the allocator could not serve.
+    /// Refuses machines that the allocator cannot serve.
     pub(crate) fn check(&self) -> Result<(), InitError> {
         self.check_nodes()?;
         self.check_zones()?;

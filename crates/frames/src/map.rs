@@ -1,4 +1,4 @@
-//! From a frame to its block: the regions and a table of where to look among them.
+//! Mapping from a frame to its block: the regions and a lookup table for them.
 
 use crate::ids::BLOCK_FRAMES;
 use crate::slot::Slot;
@@ -15,7 +15,7 @@ pub(crate) struct Region {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) pool: usize,
-    /// Wraps: a block's place is the frame's block number plus this.
+    /// The index of a block is the frame's block number plus this, with wrapping.
     bias: u64,
 }
 
@@ -24,18 +24,18 @@ impl Region {
         Self { start, end, pool, bias: first_block.wrapping_sub(start / BLOCK_FRAMES) }
     }
 
-    /// The place of the block that holds `frame`.
+    /// Returns the index of the block that contains `frame`.
     #[inline(always)]
     pub(crate) const fn block_of(&self, frame: u64) -> usize {
         index((frame / BLOCK_FRAMES).wrapping_add(self.bias))
     }
 
-    /// The number of the first frame of the block at `block`, which may lie before `start`.
+    /// Returns the number of the first frame of the block at `block`, which may be before `start`.
     pub(crate) const fn first_frame(&self, block: usize) -> u64 {
         (block as u64).wrapping_sub(self.bias) * BLOCK_FRAMES
     }
 
-    /// The frames of a block (given by its first frame) that are managed: from and to, 0 to 512.
+    /// Returns the managed frames of a block (given by its first frame): from and to, 0 to 512.
     pub(crate) fn managed(&self, first: u64) -> (u64, u64) {
         let from = self.start.saturating_sub(first).min(BLOCK_FRAMES);
         let to = self.end.saturating_sub(first).min(BLOCK_FRAMES);
@@ -52,7 +52,7 @@ pub(crate) struct Map<'m> {
 }
 
 impl<'m> Map<'m> {
-    /// Writes the regions, which must be ascending and as many as the table has entries.
+    /// Writes the regions, which must be ascending and fill the table exactly.
     pub(crate) fn write(
         table: &'m [[Word; 4]],
         lookup: &'m [Word],
@@ -77,7 +77,7 @@ impl<'m> Map<'m> {
         map
     }
 
-    /// The region at a place in the table.
+    /// Returns the region at an index of the table.
     #[inline(always)]
     pub(crate) fn region(&self, place: usize) -> Option<Region> {
         let entry = self.regions.get(place)?;
@@ -89,13 +89,13 @@ impl<'m> Map<'m> {
         })
     }
 
-    /// The region that holds a frame.
+    /// Returns the region that contains a frame.
     pub(crate) fn find(&self, frame: u64) -> Option<Region> {
         self.find_place(frame).map(|(_, region)| region)
     }
 
-    /// The region that holds a frame, looked for at a place first: saves the frames that come
-    /// after one another from the same region two dependent loads each.
+    /// Returns the region that contains a frame, trying the slot's last region first: for
+    /// consecutive frames of one region this saves two dependent loads each.
     #[inline(always)]
     pub(crate) fn find_from(&self, slot: Slot<'_>, frame: u64) -> Option<Region> {
         if let Some(region) = self.region(slot.region_hint())
@@ -119,13 +119,13 @@ impl<'m> Map<'m> {
         }
     }
 
-    /// All regions by address.
+    /// Returns all regions by address.
     pub(crate) fn all(&self) -> impl Iterator<Item = Region> + use<'m> {
         let map = *self;
         (0..map.regions.len()).filter_map(move |place| map.region(place))
     }
 
-    /// The regions of a pool.
+    /// Returns the regions of a pool.
     pub(crate) fn of_pool(&self, pool: usize) -> impl Iterator<Item = Region> + use<'m> {
         self.all().filter(move |region| region.pool == pool)
     }

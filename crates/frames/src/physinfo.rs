@@ -1,5 +1,5 @@
-//! The machine and its free memory as one structure, as Xen's `XEN_SYSCTL_physinfo` and
-//! `XEN_SYSCTL_numainfo` give it to a toolstack.
+//! The machine and its free memory as one structure, like Xen's `XEN_SYSCTL_physinfo` and
+//! `XEN_SYSCTL_numainfo` for a toolstack.
 
 use crate::fences::Fences;
 use crate::frames::Frames;
@@ -7,14 +7,14 @@ use crate::ids::{Frame, NodeIndex};
 use crate::info::{Counters, MemoryInfo};
 use crate::sync::low_u16;
 
-/// A node's memory and traffic.
+/// The memory and the counters of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeInfo {
-    /// Its memory, all zones together.
+    /// Its memory in all zones together.
     pub memory: MemoryInfo,
-    /// What its cpus got.
+    /// The counters of its cpus.
     pub counters: Counters,
-    /// How many cpus it has.
+    /// Number of its cpus.
     pub cpus: usize,
 }
 
@@ -27,22 +27,22 @@ pub struct PhysInfo<'a> {
     pub cpus: &'a [NodeIndex],
     /// For each node, all nodes, nearest first.
     pub fallback: &'a [&'a [NodeIndex]],
-    /// The distance table, row by row; empty when the machine was described without.
+    /// The distance table, row by row; empty if the machine was described without one.
     pub distances: &'a [u8],
 }
 
 impl PhysInfo<'_> {
-    /// Online frames.
+    /// Returns the number of online frames.
     pub fn managed(&self) -> u64 {
         self.nodes.iter().map(|node| node.memory.managed).sum()
     }
 
-    /// Free frames, those in caches included.
+    /// Returns the number of free frames, including those in caches.
     pub fn free(&self) -> u64 {
         self.nodes.iter().map(|node| node.memory.free + node.memory.cached).sum()
     }
 
-    /// The distance between two nodes, when it is known.
+    /// Returns the distance between two nodes, if it is known.
     pub fn distance(&self, from: NodeIndex, to: NodeIndex) -> Option<u8> {
         let nodes = self.nodes.len();
         let known = from.at() < nodes && to.at() < nodes;
@@ -51,8 +51,8 @@ impl PhysInfo<'_> {
 }
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// The machine as it is now; `nodes` receives one entry for each node, and `None` says that
-    /// it is too short for that.
+    /// Returns the current state of the machine; `nodes` receives one entry for each node, and the
+    /// result is `None` if it is too short.
     pub fn phys_info<'a>(&self, nodes: &'a mut [NodeInfo]) -> Option<PhysInfo<'a>>
     where
         'm: 'a,
@@ -75,7 +75,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         })
     }
 
-    /// The node that a frame belongs to, if it is in the memory map.
+    /// Returns the node that a frame belongs to, if it is in the memory map.
     pub fn node_of(&self, frame: Frame) -> Option<NodeIndex> {
         let region = self.shared.map.find(frame.number())?;
         Some(NodeIndex(low_u16(region.pool / self.machine.zone_limits.len())))

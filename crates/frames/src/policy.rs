@@ -1,34 +1,36 @@
-//! What is asked for, and in which order the pools are asked.
+//! Requests, and the order in which the pools are tried.
 
 use crate::error::AllocError;
 use crate::ids::{MAX_RUN_FRAMES, NodeIndex, NodeMask, Order, Owner, ZoneIndex};
 use crate::machine::Machine;
 use crate::runs::Wanted;
 
-/// From which nodes frames may come, and in which order.
+/// The nodes that frames may come from, and their order.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy<'p> {
-    /// The cpu's own node, then the others as the fallback order of that node says.
+    /// The cpu's own node, then the others in the fallback order of that node.
     Local,
-    /// This node, then the others as its fallback order says.
+    /// This node, then the others in its fallback order.
     Preferred(NodeIndex),
-    /// This node alone.
+    /// Only this node.
     Exact(NodeIndex),
-    /// The nodes of the mask alone, as the fallback order of the cpu's node says.
+    /// Only the nodes of the mask, in the fallback order of the cpu's node.
     Bind(&'p NodeMask),
-    /// The nodes of the mask in turn, each as often in a round as its weight says; a node that
-    /// has none left is replaced by the others of the mask as its fallback order says.
+    /// The nodes of the mask in turn, each as often in a round as its weight; a node that has no
+    /// memory left is replaced by the others of the mask in its fallback order.
     Interleave {
         /// The nodes.
         nodes: &'p NodeMask,
         /// The weight of each node, from node 0; a node without an entry has weight 1.
         weights: &'p [u8],
     },
-    /// All nodes by number, as an allocator does that knows none: the baseline to compare with.
+    /// All nodes by number, like an allocator without knowledge of nodes: the baseline for
+    /// comparisons.
     Blind,
 }
 
-/// Which wish gives way first when a request's zone and its nearest node are not to be had both.
+/// The preference that gives way first if a request's zone and its nearest node are not both
+/// available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
     /// The zone: lower zones of the nearest node come before other nodes.
@@ -50,15 +52,15 @@ pub struct Request<'p> {
 }
 
 impl<'p> Request<'p> {
-    /// One frame.
+    /// A request for one frame.
     pub const FRAME: Request<'static> = Request::run(1);
 
-    /// A block of an order, aligned to its size.
+    /// Requests a block of an order, aligned to its size.
     pub const fn order(order: Order) -> Self {
         Self { align: order, ..Self::run(order.frames()) }
     }
 
-    /// Consecutive frames, 1 to [`MAX_RUN_FRAMES`]; of any alignment, unless
+    /// Requests consecutive frames, 1 to [`MAX_RUN_FRAMES`]; of any alignment, unless
     /// [`Request::aligned`].
     pub const fn run(frames: u64) -> Self {
         Self {
@@ -72,21 +74,22 @@ impl<'p> Request<'p> {
         }
     }
 
-    /// The first frame shall be a multiple of the order's frames.
+    /// Requires the first frame to be a multiple of the order's frames.
     #[must_use]
     pub const fn aligned(mut self, align: Order) -> Self {
         self.align = align;
         self
     }
 
-    /// Which nodes may serve it; [`Policy::Local`] when not said.
+    /// Sets the nodes that may serve it; the default is [`Policy::Local`].
     #[must_use]
     pub const fn policy(mut self, policy: Policy<'p>) -> Self {
         self.policy = policy;
         self
     }
 
-    /// From this zone or a lower one, and which wish yields; the highest zone when not said.
+    /// Restricts it to this zone or a lower one, and sets the preference that gives way; the
+    /// default is the highest zone.
     #[must_use]
     pub const fn zone(mut self, zone: ZoneIndex, yields: Yields) -> Self {
         self.zone = Some(zone);
@@ -94,21 +97,22 @@ impl<'p> Request<'p> {
         self
     }
 
-    /// Wholly below a physical address in bytes, for devices with short addresses.
+    /// Requires frames wholly below a physical address in bytes, for devices with short addresses.
     #[must_use]
     pub const fn below(mut self, max_addr: u64) -> Self {
         self.below = max_addr;
         self
     }
 
-    /// Whom the frames shall belong to.
+    /// Sets the owner of the frames.
     #[must_use]
     pub const fn owner(mut self, owner: Owner) -> Self {
         self.owner = owner;
         self
     }
 
-    /// Whether a cache may be refilled for this request: those that go to the nearest memory.
+    /// Returns true if a cache may be refilled for this request, which holds for requests for the
+    /// nearest memory.
     pub(crate) const fn refills(&self) -> bool {
         matches!(self.policy, Policy::Local | Policy::Blind)
     }
@@ -117,7 +121,8 @@ impl<'p> Request<'p> {
         Wanted { frames: self.frames, align: self.align.frames() }
     }
 
-    /// What is wanted, if it goes to the cpu's nearest memory and whatever is free there serves.
+    /// Returns the wanted run, if the request is for the cpu's nearest memory and any free memory
+    /// there serves it.
     pub(crate) const fn nearest(&self) -> Option<Wanted> {
         let anywhere = self.zone.is_none() && self.below == u64::MAX;
         if matches!(self.policy, Policy::Local) && anywhere { Some(self.wanted()) } else { None }
@@ -142,7 +147,7 @@ impl<'p> Request<'p> {
         }
     }
 
-    /// The pools that may serve it, in order; `turn` numbers interleaved requests.
+    /// Returns the pools that may serve it, in order; `turn` numbers interleaved requests.
     pub(crate) fn walk<'w>(
         &self,
         machine: &Machine<'w>,
@@ -169,7 +174,7 @@ impl<'p> Request<'p> {
     }
 }
 
-/// The node whose turn it is.
+/// Returns the node whose turn it is.
 fn chosen(
     mask: &NodeMask,
     weights: &[u8],
@@ -198,7 +203,7 @@ fn chosen(
 #[derive(Clone)]
 pub(crate) struct Walk<'w> {
     machine: Machine<'w>,
-    /// `None`: by number.
+    /// The nodes in order; `None` for the order of their numbers.
     nodes: Option<&'w [NodeIndex]>,
     mask: Option<&'w NodeMask>,
     take: usize,

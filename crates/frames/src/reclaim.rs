@@ -1,4 +1,4 @@
-//! The last resort: taking all caches back before anyone is told that memory is out.
+//! The last resort: taking all caches back before a request is refused for lack of memory.
 
 use crate::alloc::Attempt;
 use crate::error::AllocError;
@@ -8,19 +8,19 @@ use crate::ids::CpuIndex;
 use crate::slot::Slot;
 use crate::sync::{Ordering, Word, spin_loop};
 
-/// While it lives, no cpu is at its cache or comes to it: all go to the shared maps.
+/// A guard while which no cpu uses its cache or enters it: all use the shared maps.
 pub(crate) struct Freeze<'m>(&'m Word);
 
 impl Drop for Freeze<'_> {
     fn drop(&mut self) {
-        // Pairs with the `Acquire` in `Frames::enter`: who comes in sees what was done.
+        // Pairs with the `Acquire` in `Frames::enter`: a cpu that enters sees the changes.
         self.0.store(0, Ordering::Release);
     }
 }
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// Stops all work at caches; `None` when this call interrupted one that is at its cache, has
-    /// a block on the move, or holds the freeze: waiting for that would never end.
+    /// Stops all use of caches; `None` if this call interrupted one that is using its cache, is
+    /// moving a block, or holds the freeze: waiting for it would never end.
     pub(crate) fn freeze(&self, cpu: CpuIndex) -> Option<Freeze<'m>> {
         let slot = self.slot(cpu)?;
         if slot.busy().load(Ordering::Relaxed) != 0 || slot.moves().seen().is_none() {
@@ -46,7 +46,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         Some(freeze)
     }
 
-    /// Serves a request from everything that is free, other cpus' caches included.
+    /// Serves a request from all free memory, including other cpus' caches.
     #[cold]
     pub(crate) fn last_resort(
         &self,
@@ -58,12 +58,13 @@ impl<'m, F: Fences> Frames<'m, F> {
         if let Some(found) = self.take_of_everything(attempt) {
             return Ok(found);
         }
-        // Nothing moved between two lists while they were read: nothing was overlooked.
+        // Nothing moved between two lists while they were read, so nothing was overlooked.
         if self.moves_seen(self.slots) == before {
             return Err(attempt.exhausted(false));
         }
-        // On a busy machine that may never be so. One pass past the lists decides: it looks at the
-        // blocks themselves, and waits only for the moves that hide frames of the block at hand.
+        // On a busy machine this may never happen. One pass that bypasses the lists decides: it
+        // reads the blocks themselves, and waits only for the moves that hide frames of the block
+        // at hand.
         let (earlier, later) = self.slots.split_at(attempt.cpu.at());
         let others = || {
             let earlier = self.moves_seen(earlier);
@@ -72,7 +73,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.take_patiently(attempt, &others).ok_or(attempt.exhausted(false))
     }
 
-    /// Gives all caches back to the shared maps; the caller holds the freeze.
+    /// Returns all caches to the shared maps; the caller holds the freeze.
     pub(crate) fn drain(&self) {
         for slot in self.slots {
             self.empty_magazine(Slot(slot));
@@ -80,7 +81,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
     }
 
-    /// All moves of some cpus so far, each cpu's once none is on.
+    /// Returns the sum of all moves of some cpus so far, reading each cpu once no move is in
+    /// progress on it.
     fn moves_seen(&self, slots: &[[Word; 32]]) -> u64 {
         slots.iter().fold(0, |sum, slot| {
             let seen = loop {

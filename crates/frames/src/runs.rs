@@ -8,17 +8,18 @@ use crate::moves::Moves;
 use crate::shared::Shared;
 use crate::sync::index;
 
-/// A run that is looked for.
+/// A run to look for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// Its length in frames.
+    /// Length in frames.
     pub(crate) frames: u64,
-    /// What its first frame must be a multiple of; a power of two.
+    /// Alignment of the first frame; a power of two.
     pub(crate) align: u64,
 }
 
 impl Wanted {
-    /// Whether such a run may be free although no block, and no row of wholly free blocks, has it.
+    /// Returns true if such a run may be free although it is neither within a block nor within a
+    /// run of wholly free blocks.
     pub(crate) const fn may_cross_blocks(&self) -> bool {
         let aligned = self.align >= self.frames.next_power_of_two();
         let whole = self.frames <= BLOCK_FRAMES || self.frames.is_multiple_of(BLOCK_FRAMES);
@@ -35,7 +36,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The parts, block by block, of the frames from `from` to `to` of a region.
+    /// Returns the parts, block by block, of the frames from `from` to `to` of a region.
     pub(crate) fn of(region: Region, from: u64, to: u64) -> impl Iterator<Item = Self> {
         let mut at = from;
         core::iter::from_fn(move || {
@@ -55,7 +56,7 @@ impl Part {
         self.to - self.from
     }
 
-    /// The rows touched, each with its bits.
+    /// Returns the rows touched, each with its bits.
     pub(crate) fn rows(self) -> impl Iterator<Item = (usize, u64)> {
         (self.from / 64..self.to.div_ceil(64)).map(move |row| {
             let start = row * 64;
@@ -65,7 +66,8 @@ impl Part {
 }
 
 impl Shared<'_> {
-    /// A run of at most 511 frames within one block, from the fullest blocks that may have it.
+    /// Takes a run of at most 511 frames within one block, from the fullest blocks that may have
+    /// it.
     pub(crate) fn take_run(
         &self,
         pool: usize,
@@ -78,7 +80,7 @@ impl Shared<'_> {
         self.lists.search(self.pool(pool), least, cpu, each)
     }
 
-    /// A run within a given block.
+    /// Takes a run within a given block.
     pub(crate) fn take_run_of(
         &self,
         pool: usize,
@@ -101,7 +103,7 @@ impl Shared<'_> {
     fn run_in_block(&self, block: usize, wanted: Wanted) -> Option<u64> {
         let Wanted { frames, align } = wanted;
         if frames <= 64 && align.is_multiple_of(frames.next_power_of_two()) {
-            // An aligned run that fits into a row does not leave it.
+            // An aligned run that fits into a row stays within it.
             return (0..8).find_map(|row| {
                 let start = run_in_word(self.row(block, row), frames, align.min(64))?;
                 let at = row * 64 + start;
@@ -111,8 +113,9 @@ impl Shared<'_> {
         run_in_rows(|row| self.row(block, row), 0, BLOCK_FRAMES, frames, align)
     }
 
-    /// Takes exactly these frames of a block, or none. A claim that it gives back hides frames
-    /// from others for a moment: the caller is at its cache, has a move on, or holds the freeze.
+    /// Takes exactly these frames of a block, or none. A claim that is given back hides frames from
+    /// others for a moment: the caller is using its cache, has announced a move, or holds the
+    /// freeze.
     pub(crate) fn take_part(&self, pool: usize, part: Part, moves: Moves<'_>) -> bool {
         let frames = part.frames();
         if frames == FULL && self.take_whole(pool, part.block) {
@@ -164,7 +167,7 @@ impl Shared<'_> {
         self.count(pool, part.block, part.frames(), moves);
     }
 
-    /// A run of whole blocks' length or more, from wholly free blocks.
+    /// Takes a run of a whole block's length or more, from wholly free blocks.
     pub(crate) fn take_blocks(&self, pool: usize, wanted: Wanted, moves: Moves<'_>) -> Option<u64> {
         self.map.of_pool(pool).find_map(|region| self.take_blocks_of(region, wanted, moves))
     }
@@ -175,7 +178,7 @@ impl Shared<'_> {
         let align = (wanted.align / BLOCK_FRAMES).max(1);
         let first = region.block_of(region.start);
         let end = region.block_of(region.end - 1) + 1;
-        // Bit 0 of the bitmap searched lies on an aligned frame, at or below the region.
+        // Bit 0 of the searched bitmap is an aligned frame, at or below the region.
         let base = region.first_frame(first) / BLOCK_FRAMES / align * align;
         let lead = region.first_frame(first) / BLOCK_FRAMES - base;
         let offset = (first - pool.first_block) as u64;
@@ -202,7 +205,7 @@ impl Shared<'_> {
         }
     }
 
-    /// The first such run of a pool below a frame, wherever it lies: reads every row.
+    /// Takes the first such run of a pool below a frame, wherever it is; reads every row.
     pub(crate) fn take_anywhere(
         &self,
         pool: usize,
@@ -213,8 +216,8 @@ impl Shared<'_> {
         self.take_patiently(pool, below, wanted, moves, &|| 0)
     }
 
-    /// As [`Shared::take_anywhere`]; asks again for a run whose bits are set but not all counted,
-    /// for as long as `moves_seen` changes: a claim that is given back belongs to a move.
+    /// Like [`Shared::take_anywhere`], but for a run whose bits are set and not all counted it
+    /// tries again while `moves_seen` changes: a claim that is given back belongs to a move.
     pub(crate) fn take_patiently(
         &self,
         pool: usize,

@@ -1,9 +1,9 @@
 //! The maps that all cpus share: rows of bits, block words, lists. Nothing here waits.
 //!
 //! Rules (the loom tests check each):
-//! 1. A block's count is never above the number of its set bits: a free sets bits before it
-//!    counts them, an allocation counts before it clears bits.
-//! 2. Only the holder of a block's token moves it between lists, and gives the token back in one
+//! 1. A block's count is never above the number of its set bits: a free sets bits before it counts
+//!    them, an allocation counts before it clears bits.
+//! 2. Only the holder of a block's token moves it between lists, and it releases the token in one
 //!    step with a count that agrees with the list.
 //! 3. A move sets the new list's bit before it clears the old one's.
 
@@ -44,8 +44,8 @@ impl Shared<'_> {
             .is_ok()
     }
 
-    /// Claims between `least` and `most` frames of a block, none when fewer are free. The caller
-    /// must then take as many bits, or count them again.
+    /// Claims between `least` and `most` frames of a block, or none if fewer are free. The caller
+    /// must then take the same number of bits, or count them again.
     pub(crate) fn claim(&self, block: usize, least: u64, most: u64) -> u64 {
         loop {
             let word = self.block(block);
@@ -59,15 +59,15 @@ impl Shared<'_> {
         }
     }
 
-    /// Takes up to `most` set bits of one row; `Acquire` pairs with the `Release` of
-    /// [`Shared::put_bits`]: what the freeing cpu wrote to the frames is visible.
+    /// Takes up to `most` set bits of one row. `Acquire` pairs with the `Release` of
+    /// [`Shared::put_bits`]: the freeing cpu's writes to the frames are visible.
     pub(crate) fn take_bits(&self, block: usize, row: usize, most: u64) -> u64 {
         let row = &self.rows[block][row];
         let wanted = lowest(row.load(Ordering::Relaxed), most);
         if wanted == 0 { 0 } else { row.fetch_and(!wanted, Ordering::AcqRel) & wanted }
     }
 
-    /// Takes one bit for a claim that was made, and gives its frame. Rule 1 promises a bit.
+    /// Takes one bit for an earlier claim, and returns its frame. Rule 1 guarantees a bit.
     pub(crate) fn take_claimed(&self, block: usize) -> u64 {
         loop {
             for row in 0..8 {
@@ -93,13 +93,13 @@ impl Shared<'_> {
         false
     }
 
-    /// Sets bits that the caller took and counts after; `Release` pairs with the `Acquire` of
-    /// [`Shared::take_bits`].
+    /// Sets bits that the caller took, to be counted afterwards. `Release` pairs with the `Acquire`
+    /// of [`Shared::take_bits`].
     pub(crate) fn give_back(&self, block: usize, row: usize, mask: u64) {
         self.rows[block][row].fetch_or(mask, Ordering::AcqRel);
     }
 
-    /// Sets the bits of `mask`, unless some are set: then gives those. `Release`: as
+    /// Sets the bits of `mask`, or returns those already set if there are any. `Release`: as in
     /// [`Shared::give_back`].
     #[inline(always)]
     pub(crate) fn put_bits(&self, block: usize, row: usize, mask: u64) -> Result<(), u64> {
@@ -114,7 +114,8 @@ impl Shared<'_> {
         Err(old & mask)
     }
 
-    /// Counts frames whose bits the caller has set, and lists the block anew where that is due.
+    /// Counts frames whose bits the caller has set, and moves the block to another list if
+    /// necessary.
     #[inline(always)]
     pub(crate) fn count(&self, pool: usize, block: usize, frames: u64, moves: Moves<'_>) {
         let before = BlockWord(self.blocks[block].fetch_add(frames, Ordering::AcqRel));
@@ -123,11 +124,11 @@ impl Shared<'_> {
         }
     }
 
-    /// As [`Shared::count`] for one frame: only one count in 64 leads to another list.
+    /// Like [`Shared::count`] for one frame: only one count in 64 leads to another list.
     ///
-    /// A block that is on no list is not left to the cpu which raised its count from 0, as that
-    /// cpu may not have begun the move yet: a frame whose free has returned is on a list, or its
-    /// block is in the hands of someone whom `Frames::last_resort` waits for.
+    /// A block that is on no list is not left to the cpu that raised its count from 0, because that
+    /// cpu may not have begun the move yet. When a free has returned, its frame's block is on a
+    /// list, or is held by an operation that `Frames::last_resort` waits for.
     #[inline(always)]
     pub(crate) fn count_one(&self, pool: usize, block: usize, moves: Moves<'_>) {
         let before = BlockWord(self.blocks[block].fetch_add(1, Ordering::AcqRel));
@@ -136,7 +137,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Puts a block on the list where it belongs, unless the token's holder will.
+    /// Puts a block on the list where it belongs, unless the token's holder will do it.
     #[cold]
     #[inline(never)]
     pub(crate) fn relist(&self, pool: usize, block: usize, moves: Moves<'_>) {
@@ -144,8 +145,9 @@ impl Shared<'_> {
         if word.token() != Token::Nobody || word.listed() == List::of(word.count()) {
             return;
         }
-        // Before the token is taken: whoever finds it taken, and leaves the listing to us, has
-        // seen that a move is on, and so has whoever learns from them.
+        // Announced before the token is taken: an operation that finds the token taken, and leaves
+        // the listing to this one, has seen that a move is in progress, and so have all that learn
+        // from it.
         let _moving = moves.begin();
         loop {
             let word = self.block(block);
@@ -159,8 +161,8 @@ impl Shared<'_> {
         }
     }
 
-    /// Gives a block's token back with the block on the list where it belongs. The caller holds
-    /// the token, and the block's bit is set on list `on` alone.
+    /// Releases a block's token with the block on the list where it belongs. The caller holds the
+    /// token, and the block's bit is set only on list `on`.
     pub(crate) fn settle(&self, pool: usize, block: usize, mut on: Option<List>) {
         let pool = &self.pool(pool);
         loop {
@@ -183,7 +185,8 @@ impl Shared<'_> {
         }
     }
 
-    /// Reserves the fullest block of a pool for a cpu: off the lists, its token with the cpu.
+    /// Reserves the fullest block of a pool for a cpu, which takes it off the lists and holds its
+    /// token.
     pub(crate) fn reserve(&self, pool: usize, cpu: CpuIndex) -> Option<usize> {
         let place = self.pool(pool);
         let reserved = self.lists.search(place, List::FULLEST, cpu, &mut |block, list| {
@@ -199,20 +202,20 @@ impl Shared<'_> {
         reserved.map(index)
     }
 
-    /// One frame of a pool straight from the fullest block.
+    /// Takes one frame of a pool directly from the fullest block.
     pub(crate) fn take_one(&self, pool: usize, cpu: CpuIndex, moves: Moves<'_>) -> Option<u64> {
         let each = &mut |block, _| self.take_one_of(pool, block, moves);
         self.lists.search(self.pool(pool), List::FULLEST, cpu, each)
     }
 
-    /// As [`Shared::take_one`], but over every leaf: misses no block that is not on the move.
+    /// Like [`Shared::take_one`], but over every leaf: it misses no block that is not being moved.
     pub(crate) fn take_one_of_every(&self, pool: usize, moves: Moves<'_>) -> Option<u64> {
         self.lists.every(self.pool(pool)).find_map(|block| self.take_one_of(pool, block, moves))
     }
 
-    /// As [`Shared::take_one`], but over every block, listed or not, and its bits too: where bits
-    /// are set that are not counted, it asks again for as long as `moves_seen` changes, since a
-    /// claim that is given back belongs to a move.
+    /// Like [`Shared::take_one`], but over every block, listed or not, and its bits too: if bits
+    /// are set that are not counted, it tries again while `moves_seen` changes, because a claim
+    /// that is given back belongs to a move.
     pub(crate) fn take_one_patiently(
         &self,
         pool: usize,
@@ -247,14 +250,14 @@ impl Shared<'_> {
         Some(frame)
     }
 
-    /// A wholly free block of a pool.
+    /// Takes a wholly free block of a pool.
     pub(crate) fn take_block(&self, pool: usize, cpu: CpuIndex) -> Option<u64> {
         self.lists.search(self.pool(pool), List::WHOLE, cpu, &mut |block, _| {
             self.take_whole(pool, block).then(|| self.block(block).first_frame())
         })
     }
 
-    /// Takes a wholly free block, if it is one.
+    /// Takes a block if it is wholly free.
     pub(crate) fn take_whole(&self, pool: usize, block: usize) -> bool {
         let word = self.block(block);
         let free = word.token() == Token::Nobody && word.listed() == Some(List::WHOLE);
@@ -262,7 +265,7 @@ impl Shared<'_> {
         if !free || word.count() != FULL || !self.replace(block, word, mine) {
             return false;
         }
-        // Rule 1: the count was 512, so all bits are set and no claim on them is open.
+        // Rule 1: the count was 512, so all bits are set and there is no open claim on them.
         for row in &self.rows[block] {
             row.store(0, Ordering::Relaxed);
         }
@@ -271,11 +274,11 @@ impl Shared<'_> {
         true
     }
 
-    /// Frees a whole block in one step, if none of it is free and nobody else is at work on it.
+    /// Frees a whole block in one step, if none of it is free and no other operation is using it.
     ///
-    /// The rows are stored, not exchanged: all frames are the caller's, so only a second free of
-    /// them can meet this. That free then changes the count, `replace` fails, the bits stay
-    /// uncounted (rule 1 holds) and both callers are told.
+    /// The rows are stored, not exchanged: the caller owns all frames, so only a double free of
+    /// them can interfere. That free then changes the count, `replace` fails, the bits stay
+    /// uncounted (rule 1 holds) and both callers get an error.
     pub(crate) fn put_whole(&self, pool: usize, block: usize, moves: Moves<'_>) -> bool {
         let word = self.block(block);
         if !word.is_left_alone() || word.count() != 0 || !self.is_wholly_taken(block) {
@@ -292,12 +295,12 @@ impl Shared<'_> {
         put
     }
 
-    /// Whether no bit of a block is set.
+    /// Returns true if no bit of a block is set.
     pub(crate) fn is_wholly_taken(&self, block: usize) -> bool {
         self.rows[block].iter().fold(0, |bits, row| bits | row.load(Ordering::Acquire)) == 0
     }
 
-    /// The bits of a row that are managed.
+    /// Returns the managed bits of a row.
     pub(crate) fn managed(&self, block: usize, row: usize, word: BlockWord, known: u64) -> u64 {
         if !word.is_partial() {
             return !0;
@@ -311,7 +314,7 @@ impl Shared<'_> {
         span(from.saturating_sub(row_start).min(64), to.saturating_sub(row_start).min(64))
     }
 
-    /// The rows of a block as they are now.
+    /// Returns a row of a block as it is now.
     pub(crate) fn row(&self, block: usize, row: u64) -> u64 {
         self.rows[block][index(row)].load(Ordering::Relaxed)
     }

@@ -7,19 +7,19 @@
 use crate::moves::Moves;
 use crate::sync::{Ordering, Ordering::Relaxed, Word, index};
 
-// The first line: all that the order-0 paths touch.
+// The first line: all words that the order-0 paths use.
 const BUSY: usize = 0;
-/// The number of the row's first frame; [`NO_ROW`] when there is no row.
+/// The number of the row's first frame; [`NO_ROW`] if there is no row.
 const BASE: usize = 1;
 const MASK: usize = 2;
-/// The frames of the row that are managed.
+/// The managed frames of the row.
 const MANAGED: usize = 3;
-/// The row's place among all rows.
+/// The row's index among all rows.
 const ROW: usize = 4;
 const POOL: usize = 5;
-/// Whether the magazine's frames are of another pool than the cpu's home pool.
+/// Nonzero if the magazine's frames belong to another pool than the cpu's home pool.
 const AWAY: usize = 6;
-/// Frames of the home pool handed out by the short ways, from the cache.
+/// Number of frames of the home pool allocated from the cache by the fast paths.
 const HITS: usize = 7;
 // The second line.
 const BLOCK: usize = 8;
@@ -37,7 +37,7 @@ const HOME: usize = 17;
 const NO_ROW: u64 = !0;
 const NO_POOL: u64 = !0;
 
-/// A row's free frames on their way into a magazine.
+/// A row's free frames, to be loaded into a magazine.
 pub(crate) struct Refill {
     pub(crate) base: u64,
     pub(crate) mask: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Refill {
     pub(crate) row: usize,
 }
 
-/// One cpu's words.
+/// The words of one cpu.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot<'m>(pub(crate) &'m [Word; 32]);
 
@@ -78,7 +78,7 @@ impl<'m> Slot<'m> {
         Moves(&self.0[MOVES])
     }
 
-    /// The place of the region where the cpu's next free is likely to fall.
+    /// Returns the index of the region of the cpu's last free, where the next is likely to be.
     #[inline(always)]
     pub(crate) fn region_hint(self) -> usize {
         index(self.get(REGION))
@@ -89,25 +89,25 @@ impl<'m> Slot<'m> {
         self.set(REGION, place as u64);
     }
 
-    /// The pool whose frames the fast path serves.
+    /// Returns the pool that the fast path serves.
     pub(crate) fn home(self) -> usize {
         index(self.get(HOME))
     }
 
-    /// The pool of the reserved block, if one is reserved.
+    /// Returns the pool of the reserved block, if one is reserved.
     #[inline(always)]
     pub(crate) fn pool(self) -> Option<usize> {
         let pool = self.get(POOL);
         (pool != NO_POOL).then_some(index(pool))
     }
 
-    /// Whether the magazine's row is that of `frame`. Only a hint outside of `BUSY`.
+    /// Returns true if the magazine's row is that of `frame`. Only a hint if `BUSY` is not set.
     #[inline(always)]
     pub(crate) fn has_row_of(self, frame: u64) -> bool {
         frame & !63 == self.get(BASE)
     }
 
-    /// Takes a frame of the home pool out of the magazine.
+    /// Takes a frame of the home pool from the magazine.
     #[inline(always)]
     pub(crate) fn pop_home(self, rows: &[[Word; 8]]) -> Option<u64> {
         if self.get(AWAY) != 0 {
@@ -118,13 +118,13 @@ impl<'m> Slot<'m> {
         Some(frame)
     }
 
-    /// Counts frames of the home pool handed out from the cache.
+    /// Counts frames of the home pool allocated from the cache.
     #[inline(always)]
     pub(crate) fn note_hits(self, frames: u64) {
         self.set(HITS, self.get(HITS).wrapping_add(frames));
     }
 
-    /// Takes a frame out of the magazine, whatever its pool.
+    /// Takes a frame from the magazine, whatever its pool.
     #[inline(always)]
     pub(crate) fn pop(self, rows: &[[Word; 8]]) -> Option<u64> {
         let mask = self.get(MASK);
@@ -138,8 +138,8 @@ impl<'m> Slot<'m> {
         Some(self.get(BASE) + u64::from(mask.trailing_zeros()))
     }
 
-    /// As `pop`, when other cpus have freed into the row: a frame that is in the magazine *and*
-    /// free in the shared maps was freed twice, and stays in the shared maps alone.
+    /// Like `pop`, for the case that other cpus have freed into the row: a frame that is in the
+    /// magazine *and* free in the shared maps was freed twice, and stays only in the shared maps.
     #[cold]
     #[inline(never)]
     fn pop_checked(self, rows: &[[Word; 8]]) -> Option<u64> {
@@ -159,7 +159,7 @@ impl<'m> Slot<'m> {
         mask
     }
 
-    /// Takes `frames` consecutive frames out of the magazine.
+    /// Takes `frames` consecutive frames from the magazine.
     pub(crate) fn pop_run(self, rows: &[[Word; 8]], frames: u64, align: u64) -> Option<u64> {
         let mask = self.drop_twice(rows);
         let start = crate::bits::run_in_word(mask, frames, align.min(64))?;
@@ -171,7 +171,7 @@ impl<'m> Slot<'m> {
         Some(first)
     }
 
-    /// The bits of the magazine's row in the shared maps.
+    /// Returns the bits of the magazine's row in the shared maps.
     #[inline(always)]
     fn shared_bits(self, rows: &[[Word; 8]]) -> u64 {
         let row = index(self.get(ROW));
@@ -190,8 +190,8 @@ impl<'m> Slot<'m> {
         Ok(())
     }
 
-    /// Makes a row the magazine's, which must be empty. Another cpu that reads base, mask, base
-    /// ([`Slot::seems_to_hold`]) sees no mask beside the wrong base.
+    /// Loads a row into the magazine, which must be empty. Another cpu that reads base, mask, base
+    /// ([`Slot::seems_to_hold`]) sees no mask with the wrong base.
     pub(crate) fn load(self, refill: &Refill) {
         self.0[BASE].store(refill.base, Relaxed);
         self.set(MANAGED, refill.managed);
@@ -199,7 +199,7 @@ impl<'m> Slot<'m> {
         self.0[MASK].store(refill.mask, Ordering::Release);
     }
 
-    /// Empties the magazine: its row's place and its frames.
+    /// Empties the magazine, and returns its row's index and its frames.
     pub(crate) fn unload(self) -> (usize, u64) {
         let mask = self.get(MASK);
         self.set(MASK, 0);
@@ -211,7 +211,7 @@ impl<'m> Slot<'m> {
         self.get(BLOCK).checked_sub(1).map(index)
     }
 
-    /// Notes the block that the cpu has reserved, with its pool.
+    /// Records the block that the cpu has reserved, with its pool.
     pub(crate) fn set_block(self, block: Option<(usize, usize)>) {
         self.set(BLOCK, block.map_or(0, |(_, block)| block as u64 + 1));
         self.set(POOL, block.map_or(NO_POOL, |(pool, _)| pool as u64));
@@ -227,8 +227,8 @@ impl<'m> Slot<'m> {
         self.set(WHOLE, block.map_or(0, |block| block as u64 + 1));
     }
 
-    /// Whether the magazine seems to hold a frame, read from another cpu: a cpu at work on its
-    /// magazine can make this wrong.
+    /// Returns true if the magazine seems to hold a frame, as read from another cpu: the result may
+    /// be wrong if the cpu is using its magazine.
     pub(crate) fn seems_to_hold(self, frame: u64) -> bool {
         let here = |base: u64| base == frame & !63;
         here(self.get(BASE))
@@ -236,18 +236,18 @@ impl<'m> Slot<'m> {
             && here(self.get(BASE))
     }
 
-    /// Frames in the magazine.
+    /// Returns the number of frames in the magazine.
     pub(crate) fn cached(self) -> u64 {
         u64::from(self.0[MASK].load(Relaxed).count_ones())
     }
 
-    /// The first frame of the magazine's row, and its frames.
+    /// Returns the first frame of the magazine's row, and the mask of its frames.
     pub(crate) fn magazine(self) -> (u64, u64) {
         let (base, mask) = (self.get(BASE), self.get(MASK));
         if base == NO_ROW { (0, 0) } else { (base, mask) }
     }
 
-    /// Counts frames handed out beside the fast path.
+    /// Counts frames allocated outside the fast path.
     pub(crate) fn note_allocated(self, local: bool, frames: u64) {
         self.0[if local { LOCAL } else { REMOTE }].fetch_add(frames, Relaxed);
     }
@@ -260,22 +260,23 @@ impl<'m> Slot<'m> {
         self.0[TWICE].fetch_add(frames, Relaxed);
     }
 
-    /// The number of this interleaved allocation.
+    /// Returns the number of this interleaved allocation.
     pub(crate) fn next_turn(self) -> u64 {
         self.0[TURN].fetch_add(1, Relaxed)
     }
 
-    /// Counters: from the home pool's magazine, other local, remote, freed twice, refused.
+    /// Returns the counters: from the home pool's magazine, other local, remote, freed twice,
+    /// refused.
     pub(crate) fn counters(self) -> [u64; 5] {
         [HITS, LOCAL, REMOTE, TWICE, REFUSED].map(|field| self.get(field))
     }
 }
 
-/// Why frames do not go into the magazine.
+/// Reasons why frames cannot be pushed into the magazine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Push {
-    /// Some are free in the shared maps, or not of the magazine's block: the maps know.
+    /// Some are free in the shared maps, or not in the magazine's block: the shared maps decide.
     Elsewhere,
-    /// Some are in the magazine.
+    /// Some are already in the magazine.
     InMagazine,
 }

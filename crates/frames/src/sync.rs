@@ -10,23 +10,23 @@ pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use loom::thread::yield_now as spin_loop;
 
-/// The word that all metadata is made of: `core`'s, or the model checker's under `cfg(loom)`.
+/// The word that all metadata consists of: `core`'s, or the model checker's under `cfg(loom)`.
 pub type Word = AtomicU64;
 
-/// An index into the metadata from a number that metadata holds.
+/// Converts a number stored in the metadata to an index.
 #[expect(clippy::cast_possible_truncation, reason = "lib.rs refuses targets below 64 bits")]
 #[inline(always)]
 pub(crate) const fn index(number: u64) -> usize {
     number as usize
 }
 
-/// A node or cpu number from a place in a table that `Machine::check` has bounded.
+/// Converts a table index that `Machine::check` has bounded to a node or cpu number.
 #[expect(clippy::cast_possible_truncation, reason = "MAX_NODES and MAX_CPUS are below 2^16")]
 pub(crate) const fn low_u16(place: usize) -> u16 {
     place as u16
 }
 
-/// The upper half of a word.
+/// Returns the upper half of a word.
 #[cfg(feature = "checked")]
 pub(crate) const fn high_u32(word: u64) -> u32 {
     let [_, _, _, _, a, b, c, d] = word.to_le_bytes();

@@ -1,4 +1,4 @@
-//! `checked` builds: every frame knows how far its run goes on, and whose it is.
+//! Tags of `checked` builds: every frame has the length of the rest of its run, and its owner.
 
 use crate::error::FreeError;
 use crate::ids::Owner;
@@ -10,7 +10,8 @@ use crate::ids::{BLOCK_FRAMES, Frame};
 #[cfg(feature = "checked")]
 use crate::sync::{Ordering::Relaxed, index};
 
-/// A word per frame: the owner above, the frames left of the run (this one included) below.
+/// A word per frame: the owner in the upper half, the remaining frames of the run (this one
+/// included) in the lower half.
 #[derive(Clone, Copy)]
 pub(crate) struct Tags<'m> {
     #[cfg(feature = "checked")]
@@ -28,7 +29,7 @@ impl<'m> Tags<'m> {
     #[inline(always)]
     pub(crate) fn hand_out(&self, _shared: &Shared<'_>, _first: u64, _frames: u64, _owner: Owner) {}
 
-    /// Nothing is known, so nothing is refused.
+    /// Accepts every free, because there are no tags.
     #[inline(always)]
     pub(crate) fn check(
         &self,
@@ -51,7 +52,7 @@ impl<'m> Tags<'m> {
         Self { words }
     }
 
-    /// Notes a run that is handed out.
+    /// Records an allocated run.
     pub(crate) fn hand_out(&self, shared: &Shared<'_>, first: u64, frames: u64, owner: Owner) {
         for at in 0..frames {
             if let Some(tag) = self.tag(shared, first + at) {
@@ -60,7 +61,7 @@ impl<'m> Tags<'m> {
         }
     }
 
-    /// Refuses frames that reach beyond their run or belong to another owner.
+    /// Refuses frames that extend beyond their run or belong to another owner.
     pub(crate) fn check(
         &self,
         shared: &Shared<'_>,
@@ -69,7 +70,7 @@ impl<'m> Tags<'m> {
         owner: Owner,
     ) -> Result<(), FreeError> {
         let left = self.read(shared, first).1;
-        // No tag: free, or not managed, and the maps say which.
+        // No tag: the frame is free or not managed, which the maps decide.
         if left != 0 && frames > left {
             return Err(FreeError::WrongSize { frame: Frame::new(first), frames, left });
         }
@@ -86,7 +87,7 @@ impl<'m> Tags<'m> {
         Ok(())
     }
 
-    /// Forgets frames that were taken back.
+    /// Removes the tags of freed frames.
     pub(crate) fn take_back(&self, shared: &Shared<'_>, first: u64, frames: u64) {
         for at in first..first + frames {
             if let Some(tag) = self.tag(shared, at) {

@@ -7,44 +7,45 @@ use crate::ids::{BLOCK_FRAMES, CpuIndex, Frame, NodeIndex, ZoneIndex};
 use crate::map::Region;
 use crate::sync::low_u16;
 
-/// A 2 MiB block as it was when the walk passed.
+/// A 2 MiB block in its state when the walk passed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockView {
     /// The node that the block's frames belong to.
     pub node: NodeIndex,
-    /// Their zone.
+    /// Zone of the block's frames.
     pub zone: ZoneIndex,
     /// The number of the block's first frame, a multiple of 512, whether it is managed or not.
     pub first: Frame,
-    /// The managed frames of the block: from this one, 0 to 511,
+    /// First managed frame of the block, 0 to 511.
     pub from: u64,
-    /// up to, but not including, this one, 1 to 512.
+    /// End (exclusive) of the managed frames, 1 to 512.
     pub to: u64,
-    /// Whether the block is offline.
+    /// True if the block is offline.
     pub offline: bool,
     /// The cpu that has reserved the block, if any.
     pub reserved: Option<CpuIndex>,
-    /// The cpu in whose cache the whole block lies, if any.
+    /// The cpu that caches the whole block, if any.
     pub cached: Option<CpuIndex>,
     /// A bit for each frame that is free in the shared maps, lowest frame first.
     pub free: [u64; 8],
 }
 
 impl BlockView {
-    /// Managed frames.
+    /// Returns the number of managed frames.
     pub const fn managed(&self) -> u64 {
         self.to - self.from
     }
 
-    /// Frames that are free in the shared maps.
+    /// Returns the number of frames that are free in the shared maps.
     pub fn free_frames(&self) -> u64 {
         self.free.iter().map(|row| u64::from(row.count_ones())).sum()
     }
 }
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// All blocks by address; two ranges that meet within a block give it twice, each with its
-    /// own frames. Other cpus may be at work: every block is seen at its own moment.
+    /// Returns all blocks by address; a block that two ranges share is returned twice, each time
+    /// with the frames of one range. Other cpus may be working: the blocks are read at different
+    /// times.
     pub fn walk(&self) -> impl Iterator<Item = BlockView> {
         self.shared.map.all().flat_map(move |region| self.walk_region(region))
     }
@@ -77,8 +78,8 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     fn free_bits(&self, block: usize, word: BlockWord) -> [u64; 8] {
-        // A count of 512 needs no look at the rows; a count of 0 may still hide bits that an
-        // allocation is about to clear, which are as good as taken.
+        // For a count of 512 the rows need not be read; with a count of 0 some bits may be set that
+        // an allocation is about to clear, and these frames are as good as taken.
         match word.count() {
             FULL => [!0; 8],
             0 => [0; 8],

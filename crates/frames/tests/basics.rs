@@ -1,4 +1,4 @@
-//! What each call promises, one behaviour per test.
+//! The guarantees of each call, one behaviour per test.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn a_frame_comes_from_the_cpus_own_node() {
 }
 
 #[test]
-fn every_frame_is_handed_out_once_and_then_memory_is_out() {
+fn every_frame_is_allocated_once_and_then_memory_is_exhausted() {
     let bench = Bench::new(two_nodes(1000));
     let frames = bench.frames();
     let mut seen = std::collections::HashSet::new();
@@ -33,7 +33,7 @@ fn every_frame_is_handed_out_once_and_then_memory_is_out() {
 }
 
 #[test]
-fn a_frame_freed_into_another_cpus_reach_is_found_before_memory_is_out() {
+fn a_frame_in_another_cpus_cache_is_found_before_memory_is_exhausted() {
     let bench = Bench::new(two_nodes(64));
     let frames = bench.frames();
     let all: Vec<Frame> = (0..128).map(|_| frames.alloc_frame(CPU0).unwrap()).collect();
@@ -44,7 +44,7 @@ fn a_frame_freed_into_another_cpus_reach_is_found_before_memory_is_out() {
 }
 
 #[test]
-fn a_double_free_is_told_with_its_place() {
+fn a_double_free_is_reported_with_its_place() {
     let bench = Bench::new(two_nodes(4096));
     let frames = bench.frames();
     let a = frames.alloc_frame(CPU0).unwrap();
@@ -81,7 +81,7 @@ fn exact_and_bind_stay_on_their_nodes() {
 }
 
 #[test]
-fn orders_up_to_one_gibibyte_are_aligned_and_come_back() {
+fn orders_up_to_one_gibibyte_are_aligned_and_can_be_freed() {
     let bench = Bench::new(two_nodes(3 << 18));
     let frames = bench.frames();
     for exponent in 0..=18 {

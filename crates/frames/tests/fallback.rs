@@ -1,5 +1,5 @@
-//! Frames come from the nodes in exactly the order of the distances, on every machine whose
-//! distance table is in the corpus and on thousands of random ones.
+//! Frames come from the nodes in exactly the order of the distances, on every machine that has its
+//! distance table in the corpus and on thousands of random ones.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Bench, Tables, range};
 use numalab_frames::{CpuIndex, NodeIndex, Request};
 use proptest::prelude::*;
 
-/// Frames of each node.
+/// Number of frames of each node.
 const FRAMES: u64 = 5;
 const FRAMES_EACH: usize = 5;
 
@@ -25,7 +25,7 @@ impl Distances {
         self.entries[from * self.nodes + to]
     }
 
-    /// All nodes by distance from one, itself first, equal ones by number: by brute force.
+    /// Returns all nodes by distance from one, itself first, equal ones by number, by brute force.
     fn order(&self, from: usize) -> Vec<usize> {
         let mut left: Vec<usize> = (0..self.nodes).filter(|&n| n != from).collect();
         let mut order = vec![from];
@@ -41,7 +41,7 @@ impl Distances {
         order
     }
 
-    /// The distance table of an ACPI SLIT (ACPI 6.5, 5.2.17), however long the table is.
+    /// Reads the distance table of an ACPI SLIT (ACPI 6.5, 5.2.17) of any length.
     fn from_slit(bytes: &[u8]) -> Option<Self> {
         let count = u64::from_le_bytes(bytes.get(36..44)?.try_into().ok()?);
         let nodes = usize::try_from(count).ok().filter(|n| (1..=1024).contains(n))?;
@@ -50,7 +50,7 @@ impl Distances {
     }
 }
 
-/// Takes all frames from one cpu's point of view, and gives the nodes in the order they came.
+/// Takes all frames from one cpu, and returns the nodes in the order in which they served.
 fn nodes_as_they_exhaust(distances: &Distances, from: usize) -> Vec<usize> {
     let node = |n: usize| NodeIndex(u16::try_from(n).unwrap());
     let orders = (0..distances.nodes).map(|n| distances.order(n).into_iter().map(node).collect());
@@ -62,7 +62,7 @@ fn nodes_as_they_exhaust(distances: &Distances, from: usize) -> Vec<usize> {
     });
     let frames = bench.frames();
     let mut nodes = Vec::new();
-    // Through the cache and past it in turn: the order is the same.
+    // Alternately through the cache and past it: the order is the same.
     let run = Request::FRAME;
     while let Ok(frame) = frames.alloc(CpuIndex(0), &run) {
         nodes.push(usize::try_from(frame.number() / FRAMES).unwrap());

@@ -22,7 +22,7 @@ fn cpu0() -> CpuIndex {
     CPU0
 }
 
-/// Two nodes; node 1 has a range that may be added.
+/// Two nodes; node 1 has a range that can be added.
 fn with_hotplug() -> Tables {
     let later = MemoryRange { state: RangeState::Offline, ..range(4096, 1024, 1) };
     let mut tables = two_nodes(1024);
@@ -31,7 +31,7 @@ fn with_hotplug() -> Tables {
 }
 
 #[test]
-fn an_added_range_is_handed_out_and_leaves_only_when_it_is_free() {
+fn an_added_range_is_allocated_and_goes_offline_only_when_it_is_free() {
     let bench = Bench::new(with_hotplug());
     let frames = bench.frames();
     let added = Frame::new(4096);
@@ -58,9 +58,9 @@ fn an_added_range_is_handed_out_and_leaves_only_when_it_is_free() {
     assert_eq!(none, Err(RangeError::NotManaged { frame: Frame::new(9000) }));
 }
 
-/// A batch takes what is in the magazine at one visit, and refills as single frames do.
+/// A batch takes the content of the magazine in one visit, and refills as single frames do.
 #[test]
-fn a_batch_is_filled_from_the_magazine_and_beyond_until_memory_is_out() {
+fn a_batch_is_filled_from_the_magazine_and_beyond_until_memory_is_exhausted() {
     let bench = Bench::new(two_nodes(700));
     let frames = bench.frames();
     let mut out = [Frame::new(u64::MAX); 150];
@@ -118,7 +118,7 @@ fn a_domain_is_populated_on_its_node_and_its_accounts_follow() {
 }
 
 #[test]
-fn a_domain_exchanges_extents_for_as_much_in_another_order() {
+fn a_domain_exchanges_extents_for_the_same_amount_in_another_order() {
     let bench = Bench::new(two_nodes(2048));
     let frames = bench.frames();
     let held = [Word::new(0), Word::new(0)];
@@ -126,7 +126,7 @@ fn a_domain_exchanges_extents_for_as_much_in_another_order() {
     let mut extents = [Frame::new(0); 4];
     let affinity = Affinity::Preferred(NODE1);
     domain.populate(&frames, CPU0, Order::BLOCK, affinity, &mut extents).unwrap();
-    // One block for as many single frames, which only node 0 has.
+    // One block for the same number of single frames, which only node 0 has.
     let mut singles = [Frame::new(0); 512];
     let given = (Order::BLOCK, &extents[..1]);
     domain.exchange(&frames, CPU0, given, (Order::FRAME, &mut singles), affinity).unwrap();
@@ -140,7 +140,7 @@ fn a_domain_exchanges_extents_for_as_much_in_another_order() {
 }
 
 #[test]
-fn phys_info_tells_nodes_cpus_distances_and_what_is_free() {
+fn phys_info_reports_nodes_cpus_distances_and_free_memory() {
     let mut bench = Bench::new(two_nodes(1024));
     bench.machine.distances = &[10, 21, 21, 10];
     let frames = bench.frames();
@@ -157,7 +157,7 @@ fn phys_info_tells_nodes_cpus_distances_and_what_is_free() {
 }
 
 #[test]
-fn fragmentation_is_told_by_order() {
+fn fragmentation_is_reported_by_order() {
     let bench = Bench::new(two_nodes(1024));
     let frames = bench.frames();
     let mut all: Vec<Frame> = (0..1024).map(|_| frames.alloc_frame(CPU0).unwrap()).collect();
@@ -173,7 +173,7 @@ fn fragmentation_is_told_by_order() {
 }
 
 #[test]
-fn a_zone_or_a_node_yields_as_the_request_says() {
+fn a_zone_or_a_node_yields_as_the_request_specifies() {
     let bench = Bench::new(Tables {
         ranges: vec![range(0, 4096, 0), range(4096, 512, 0), range(8192, 4096, 1)],
         zone_limits: vec![16 << 20, u64::MAX],
@@ -209,7 +209,7 @@ fn interleaving_follows_the_weights() {
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused_with_their_facts() {
+fn invalid_requests_are_refused_with_their_facts() {
     let bench = Bench::new(two_nodes(1024));
     let frames = bench.frames();
     let refusal = |request: Request<'_>| frames.alloc(CPU0, &request).unwrap_err();
@@ -233,7 +233,7 @@ fn requests_that_make_no_sense_are_refused_with_their_facts() {
 }
 
 #[test]
-fn machines_that_cannot_be_are_refused() {
+fn impossible_machines_are_refused() {
     let refusal = |change: fn(&mut Tables)| {
         let good = Bench::new(two_nodes(1024));
         let mut tables = two_nodes(1024);
@@ -268,10 +268,10 @@ std::thread_local! {
     static INTERRUPT: Cell<Option<fn()>> = const { Cell::new(None) };
 }
 
-/// Fences that let an interrupt in between a cpu's `busy` and its first look at its cache.
+/// Fences that allow an interrupt between a cpu's `busy` and its first access to its cache.
 struct Interrupted;
 
-// SAFETY: both do what those of `CpuFences` do; what runs after them makes nothing of it undone.
+// SAFETY: both do what those of `CpuFences` do; the code that runs after them does not undo it.
 #[expect(unsafe_code, reason = "the trait is a promise")]
 unsafe impl Fences for Interrupted {
     fn claim(&self, busy: &Word) -> bool {
@@ -292,7 +292,7 @@ unsafe impl Fences for Interrupted {
 
 static NESTED: FramesCell<Interrupted> = FramesCell::new();
 
-/// Allocates until refused, and frees what it got, from within an interrupt.
+/// Allocates until refused, and frees the frames, from within an interrupt.
 fn handler() {
     let frames = NESTED.get().unwrap();
     let mut got = Vec::new();
@@ -314,7 +314,7 @@ fn a_call_from_an_interrupt_of_a_call_neither_waits_nor_breaks_anything() {
     let frames = init().unwrap();
     assert!(matches!(init(), Err(InitError::Again)));
     let mut held = std::collections::HashSet::new();
-    // At a cache, at an empty one, and (from frame 1200 on) while the caches are taken back.
+    // While using a cache, an empty one, and (from frame 1200 on) while the caches are taken back.
     for n in 0..1201 {
         if n % 50 == 0 || n == 1200 {
             INTERRUPT.set(Some(handler));
@@ -330,7 +330,7 @@ fn a_call_from_an_interrupt_of_a_call_neither_waits_nor_breaks_anything() {
 }
 
 #[test]
-fn ostd_takes_odd_sizes_and_gives_pieces_back_in_any_order() {
+fn ostd_allocates_odd_sizes_and_frees_pieces_in_any_order() {
     let bench = Bench::new(with_hotplug());
     let frames = bench.frames();
     let ostd = OstdFrames::new(&frames, cpu0);
@@ -347,7 +347,7 @@ fn ostd_takes_odd_sizes_and_gives_pieces_back_in_any_order() {
 }
 
 #[test]
-fn ostd_with_a_policy_is_served_by_it() {
+fn ostd_allocates_according_to_its_policy() {
     let bench = Bench::new(two_nodes(1024));
     let frames = bench.frames();
     let far = OstdFrames::new(&frames, cpu0).policy(Policy::Exact(NODE1));
@@ -374,7 +374,7 @@ fn rmm_counts_frames_and_usage() {
 
 #[cfg(feature = "x86_64")]
 #[test]
-#[expect(unsafe_code, reason = "page tables rest on the adapter")]
+#[expect(unsafe_code, reason = "page tables rely on the adapter")]
 fn x86_64_gets_pages_of_all_three_sizes() {
     use numalab_frames::X86Frames;
     use x86_64::structures::paging::{
@@ -383,12 +383,12 @@ fn x86_64_gets_pages_of_all_three_sizes() {
     fn pair<S: PageSize>(frames: &mut X86Frames<'_, '_, CpuFences>) {
         let frame: PhysFrame<S> = frames.allocate_frame().unwrap();
         assert!(frame.start_address().is_aligned(S::SIZE));
-        // SAFETY: the frame was just allocated, and nothing uses it.
+        // SAFETY: the frame was just allocated, and is not used.
         unsafe { frames.deallocate_frame(frame) };
     }
     let bench = Bench::new(two_nodes(1 << 19));
     let frames = bench.frames();
-    // SAFETY: nothing maps the frames, so that nothing uses their memory at all.
+    // SAFETY: the frames are not mapped, so their memory is not used at all.
     let mut x86 = unsafe { X86Frames::new(&frames, cpu0) };
     pair::<Size4KiB>(&mut x86);
     pair::<Size2MiB>(&mut x86);
@@ -437,7 +437,7 @@ fn dump_of(bench: &Bench) -> Vec<u8> {
 }
 
 #[test]
-fn a_dump_says_what_the_heap_said_and_reads_well() {
+fn a_dump_agrees_with_the_heap_and_is_readable() {
     let bench = Bench::new(with_hotplug());
     let text = Dump::parse(&dump_of(&bench)).unwrap().to_string();
     let lines: Vec<&str> = text.lines().collect();
@@ -459,7 +459,7 @@ fn every_truncation_of_a_dump_is_refused() {
 
 proptest! {
     #[test]
-    fn damaged_dumps_are_refused_or_drawn(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn damaged_dumps_are_refused_or_displayed(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut bytes = dump_of(&Bench::new(with_hotplug()));
         let at = at.index(bytes.len());
         bytes[at] = byte;

@@ -1,8 +1,7 @@
 //! The ordering rules, over every interleaving within a bound on preemptions.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p numalab-frames --release --test loom`; two preemptions
-//! per execution by default (one where a run is taken from two rows), one more with
-//! `NUMALAB_LONG=1`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p numalab-frames --release --test loom`; two preemptions per
+//! execution by default (one if a run is taken from two rows), one more with `NUMALAB_LONG=1`.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -39,7 +38,7 @@ fn model(run: impl Fn() + Sync + Send + 'static) {
     model_within(2, run);
 }
 
-/// As `model`, with so many preemptions by default: for the calls with the most steps.
+/// Like `model`, with this default number of preemptions, for the calls with the most steps.
 fn model_within(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     let long = std::env::var_os("NUMALAB_LONG").is_some();
@@ -48,7 +47,7 @@ fn model_within(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     builder.check(run);
 }
 
-/// Runs on both cpus at once.
+/// Runs the closures on both cpus at once.
 fn both<A: 'static, B>(
     frames: &Shared,
     first: impl FnOnce(&Frames<'static>) -> A + 'static,
@@ -76,7 +75,8 @@ fn two_cpus_get_the_last_two_frames() {
     });
 }
 
-/// The only frame goes in and out of one cpu's magazine while the other takes caches back.
+/// The only frame is taken from and returned to one cpu's magazine while the other takes caches
+/// back.
 #[test]
 fn a_magazine_is_taken_back_while_its_cpu_uses_it() {
     model(|| {
@@ -86,7 +86,7 @@ fn a_magazine_is_taken_back_while_its_cpu_uses_it() {
         let here = Arc::clone(&held);
         let use_it = |frames: &Frames<'static>, cpu, held: &AtomicU64| {
             if let Ok(frame) = frames.alloc_frame(cpu) {
-                assert_eq!(held.swap(1, Ordering::Relaxed), 0, "handed out twice");
+                assert_eq!(held.swap(1, Ordering::Relaxed), 0, "allocated twice");
                 held.store(0, Ordering::Relaxed);
                 frames.free_frame(cpu, frame).unwrap();
             }
@@ -103,9 +103,9 @@ fn a_magazine_is_taken_back_while_its_cpu_uses_it() {
     });
 }
 
-/// Count against bits, and who lists a block whose count two cpus raise from 0.
+/// Count against bits, and the listing of a block whose count two cpus raise from 0.
 #[test]
-fn two_frees_into_an_empty_block_leave_both_frames_to_be_had() {
+fn two_frees_into_an_empty_block_make_both_frames_available() {
     model(|| {
         let frames = machine(2);
         let (a, b) = (frames.alloc_frame(CPU0).unwrap(), frames.alloc_frame(CPU1).unwrap());
@@ -116,8 +116,8 @@ fn two_frees_into_an_empty_block_leave_both_frames_to_be_had() {
     });
 }
 
-/// A free into a block that another cpu takes the last frame of: its move off the lists meets
-/// the free's onto them.
+/// A free into a block while another cpu takes the block's last frame: its move off the lists meets
+/// the free's move onto them.
 #[test]
 fn a_frame_freed_while_its_block_leaves_the_lists_is_found() {
     model(|| {
@@ -130,9 +130,10 @@ fn a_frame_freed_while_its_block_leaves_the_lists_is_found() {
 }
 
 /// Two frees into a block that is on no list: the one that raises its count from 0 has not moved
-/// the block yet when the other has returned. Nothing is cached, as the requests name the node.
+/// the block yet when the other has returned. Nothing is cached, because the requests name the
+/// node.
 #[test]
-fn a_freed_frame_is_found_before_the_free_that_lists_its_block_goes_on() {
+fn a_freed_frame_is_found_before_the_free_that_lists_its_block_continues() {
     model(|| {
         let frames = machine(2);
         let exact = Request::FRAME.policy(Policy::Exact(NodeIndex(0)));
@@ -149,8 +150,9 @@ fn a_freed_frame_is_found_before_the_free_that_lists_its_block_goes_on() {
     });
 }
 
-/// A run is claimed whose frames turn out to be taken: the claim, which is given back, must not
-/// hide the frames beside it from a refusal, which waits for the claimant. Of frames 0 to 2, the run can only be 0 and 1.
+/// A run is claimed, but its frames turn out to be taken: the claim, which is given back, must not
+/// hide the neighbouring frames from a refusal, which waits for the claimant. Of frames 0 to 2, the
+/// run can only be 0 and 1.
 #[test]
 fn a_claim_that_is_given_back_hides_no_frame() {
     model(|| {
@@ -189,7 +191,7 @@ fn a_run_freed_against_a_run_taken_keeps_counts_and_bits_in_step() {
     });
 }
 
-/// Two cpus want the only whole block; one frees it meanwhile into its own cache.
+/// Two cpus want the only whole block; meanwhile one frees it into its own cache.
 #[test]
 fn a_whole_block_has_one_owner() {
     model(|| {
@@ -209,12 +211,12 @@ fn a_whole_block_has_one_owner() {
     });
 }
 
-/// Of two frees of one frame, exactly one is taken, however they meet.
+/// Of two frees of one frame, exactly one is accepted, in every interleaving.
 #[test]
 fn one_of_two_frees_of_a_frame_is_refused() {
     model(|| {
         let frames = machine(70);
-        // The frame is not in the row of any magazine, and its block not reserved.
+        // The frame is not in the row of any magazine, and its block is not reserved.
         let a = frames.alloc(CPU0, &Request::run(70)).unwrap();
         let (one, two) = both(&frames, move |f| f.free_frame(CPU0, a), |f| f.free_frame(CPU1, a));
         assert!(matches!(

@@ -1,4 +1,4 @@
-//! Random operations against a model that knows every frame, with a recount after each.
+//! Random operations against a model that tracks every frame, with a recount after each.
 
 mod common;
 
@@ -15,8 +15,8 @@ const CPUS: u16 = 4;
 const NODES: u16 = 3;
 const OFFLINE: (u64, u64) = (8192, 1024);
 
-/// Three nodes with holes, ends within blocks and rows, two nodes in one block, a zone limit in
-/// the middle, and a range that may come and go.
+/// Three nodes with holes, ends within blocks and rows, two nodes in one block, a zone limit in the
+/// middle, and a range that can go online and offline.
 fn tables() -> Tables {
     let offline = MemoryRange { state: RangeState::Offline, ..range(OFFLINE.0, OFFLINE.1, 1) };
     Tables {
@@ -34,7 +34,7 @@ fn tables() -> Tables {
     }
 }
 
-/// What a request asks for, in the test's own words.
+/// A request in the terms of the test.
 #[derive(Clone, Debug)]
 struct Ask {
     cpu: u16,
@@ -51,7 +51,7 @@ struct Ask {
 #[derive(Clone, Debug)]
 enum Op {
     Alloc(Ask),
-    /// Frees a piece of a run that is held: which run, from where, how much.
+    /// Frees a piece of a held run: the run, the start and the length.
     Free {
         cpu: u16,
         pick: prop::sample::Index,
@@ -135,7 +135,7 @@ impl Model {
         self.taken[first..first + usize::try_from(frames).unwrap()].fill(held);
     }
 
-    /// The pieces of a node's zone that are online.
+    /// Returns the online pieces of a node's zone.
     fn pieces(&self, node: u16, zone: usize) -> Vec<(u64, u64)> {
         let limit = |z: usize| self.tables.zone_limits[z] / 4096;
         let low = if zone == 0 { 0 } else { limit(zone - 1) };
@@ -155,8 +155,8 @@ impl Model {
         pieces
     }
 
-    /// The (node, zone)s that a request may use, in the order that the documentation promises;
-    /// for an interleaved one the order is not known here.
+    /// Returns the (node, zone) pairs that a request may use, in the documented order; for an
+    /// interleaved one the order is not known here.
     fn walk(&self, ask: &Ask) -> Vec<(u16, usize)> {
         let home = self.tables.cpus[usize::from(ask.cpu)].0;
         let order = |from: u16| (0..NODES).map(move |k| (from + k) % NODES);
@@ -176,7 +176,7 @@ impl Model {
         }
     }
 
-    /// A run that serves a request in a node's zone, among frames for which `free` holds.
+    /// Returns a run that serves a request in a node's zone, among frames for which `free` is true.
     fn run_in(&self, ask: &Ask, pool: (u16, usize), free: impl Fn(u64) -> bool) -> Option<u64> {
         let align = 1_u64 << ask.align;
         let below = ask.below.map_or(u64::MAX, |bytes| bytes / 4096);
@@ -192,7 +192,8 @@ impl Model {
         })
     }
 
-    /// Allocates, and checks the outcome; `nearest` also that nothing nearer would have served.
+    /// Allocates, and checks the outcome; with `nearest` also that nothing nearer would have
+    /// served.
     fn alloc(&mut self, ask: &Ask, nearest: bool) -> Result<Frame, AllocError> {
         let mask: NodeMask = (0..NODES).filter(|n| ask.mask >> n & 1 == 1).map(NodeIndex).collect();
         let policy = match ask.policy {
@@ -234,7 +235,7 @@ impl Model {
         result
     }
 
-    /// Frames that are free in the shared maps and not reserved by another cpu.
+    /// Returns the frames that are free in the shared maps and not reserved by another cpu.
     fn shared_to(&self, cpu: u16) -> Vec<bool> {
         let mut shared = vec![false; 10_000];
         let reachable = |holder: Option<CpuIndex>| holder.is_none_or(|h| h == CpuIndex(cpu));
@@ -246,11 +247,12 @@ impl Model {
         shared
     }
 
-    /// The run was free, lies where the request may go, and nothing nearer would have served.
+    /// Checks that the run was free, is eligible for the request, and that nothing nearer would
+    /// have served.
     fn check_place(&self, ask: &Ask, first: u64, shared: Option<&[bool]>) {
         assert!(first.is_multiple_of(1 << ask.align));
         for frame in first..first + ask.frames {
-            assert!(!self.is_held(frame), "frame {frame} was handed out twice");
+            assert!(!self.is_held(frame), "frame {frame} was allocated twice");
         }
         let end = first + ask.frames;
         assert!(end <= ask.below.map_or(u64::MAX, |bytes| bytes / 4096));
@@ -294,7 +296,7 @@ impl Model {
         let error = self
             .frames
             .free_owned(CpuIndex(cpu), Frame::new(frame), 1, Owner(7))
-            .expect_err("a frame that is not held was taken back");
+            .expect_err("a frame that is not held was freed");
         match (range, error) {
             (None, FreeError::NotManaged { .. }) => {}
             (Some(r), FreeError::Offline { .. }) if r.state == RangeState::Offline => {
@@ -322,7 +324,7 @@ impl Model {
         }
     }
 
-    /// What the allocator says of itself against a count of what is held.
+    /// Compares the allocator's statistics with a count of the held frames.
     fn recount(&self) {
         for node in 0..NODES {
             let mut sum = (0, 0);
@@ -388,7 +390,7 @@ proptest! {
             model.apply(op);
             model.recount();
         }
-        // What is left over goes back, and then everything is there again, in one piece.
+        // The rest is freed, and then all memory is free again, in one piece.
         while let Some((&first, &length)) = model.held.iter().next() {
             model.free(0, first, 0, length);
         }

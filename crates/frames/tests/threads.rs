@@ -1,4 +1,5 @@
-//! Several cpus at once: nothing is handed out twice, and nothing that is free is refused.
+//! Several cpus at once: no frame is allocated twice, and no request is refused while memory is
+//! free.
 
 mod common;
 
@@ -15,12 +16,13 @@ fn heavy() {
     membarrier(MembarrierCommand::PrivateExpedited).unwrap();
 }
 
-/// Fences by Linux's `membarrier`, where there is one; for tests in which each cpu is one thread's.
+/// Returns fences by Linux's `membarrier`, if it is available; for tests in which each cpu is used
+/// by one thread.
 #[expect(unsafe_code, reason = "the far side of a fence is a promise")]
 fn remote() -> Option<RemoteFences> {
     membarrier(MembarrierCommand::RegisterPrivateExpedited).ok()?;
     // SAFETY: 1. `membarrier` returns once every thread has run a full barrier. 2. No test that
-    // asks for these fences lets two threads name one cpu.
+    // uses these fences lets two threads name one cpu.
     Some(unsafe { RemoteFences::new(heavy) })
 }
 
@@ -28,7 +30,7 @@ fn long() -> bool {
     std::env::var_os("NUMALAB_LONG").is_some()
 }
 
-/// xorshift64*: the same operations for the same seed.
+/// The xorshift64* generator: the same operations for the same seed.
 struct Random(u64);
 
 impl Random {
@@ -40,7 +42,7 @@ impl Random {
     }
 }
 
-/// Who owns each frame: 0 nobody, else the thread's number.
+/// The owner of each frame: 0 for none, otherwise the thread's number.
 struct Shadow(Vec<AtomicU8>);
 
 impl Shadow {
@@ -52,7 +54,7 @@ impl Shadow {
         for frame in frame.number()..frame.number() + frames {
             let owner = &self.0[usize::try_from(frame).unwrap()];
             let before = owner.swap(thread, Ordering::Relaxed);
-            assert_eq!(before, 0, "frame {frame} was handed to {thread} while {before} had it");
+            assert_eq!(before, 0, "frame {frame} was given to {thread} while {before} had it");
         }
     }
 
@@ -64,7 +66,7 @@ impl Shadow {
     }
 }
 
-/// One thread's random operations; `pass` is where the other thread's frames come from.
+/// Runs one thread's random operations; `pass` passes frames between the threads.
 fn soak<F: Fences>(
     frames: &Frames<'_, F>,
     shadow: &Shadow,
@@ -95,7 +97,7 @@ fn soak<F: Fences>(
                 }
             }
             8 if !held.is_empty() => {
-                // Hand a single frame to the other thread, or take one from it and free it.
+                // Pass a single frame to the other thread, or take one from it and free it.
                 let slot = &pass[usize::try_from(random.below(64)).unwrap()];
                 let (frame, length) = *held.last().unwrap();
                 if length == 1 {
@@ -110,7 +112,7 @@ fn soak<F: Fences>(
             _ if !held.is_empty() => {
                 let at = usize::try_from(random.below(held.len() as u64)).unwrap();
                 let (frame, length) = held.swap_remove(at);
-                // Part of a run, at times.
+                // Sometimes only a part of a run.
                 let freed = if random.below(4) == 0 { 1 + random.below(length) } else { length };
                 shadow.give(frame, freed, thread);
                 frames.free_run(cpu, frame, freed).unwrap();
@@ -150,9 +152,10 @@ fn soak_two_threads<F: Fences + Sync>(fences: F, operations: u64, seed: u64) {
     }
 }
 
-/// 10^7 operations (fewer for aarch64); 10^9 with NUMALAB_LONG, in parts of 10^8 by `NUMALAB_SOAK_PART` if set.
+/// Runs 10^7 operations (fewer for aarch64); 10^9 with NUMALAB_LONG, in parts of 10^8 by
+/// `NUMALAB_SOAK_PART` if set.
 #[test]
-fn random_operations_on_two_threads_hand_nothing_out_twice() {
+fn random_operations_on_two_threads_allocate_no_frame_twice() {
     let part = std::env::var("NUMALAB_SOAK_PART").ok().and_then(|part| part.parse().ok());
     let parts: Vec<u64> = match (long(), part) {
         (false, _) => vec![0],
@@ -173,10 +176,10 @@ fn random_operations_on_two_threads_hand_nothing_out_twice() {
     }
 }
 
-/// Every cpu fills its cache and keeps it; then one cpu must be able to get every frame that is
-/// left, under each policy.
+/// Every cpu fills its cache and keeps it; then one cpu must be able to get every remaining frame,
+/// under each policy.
 #[test]
-fn no_policy_fails_while_an_eligible_frame_lies_in_any_cache() {
+fn no_policy_fails_while_an_eligible_frame_is_in_any_cache() {
     let cpus = 12_u16;
     let nodes = 3_u16;
     let mask: NodeMask = [NodeIndex(0), NodeIndex(2)].into_iter().collect();
@@ -215,7 +218,7 @@ fn no_policy_fails_while_an_eligible_frame_lies_in_any_cache() {
     }
 }
 
-/// Threads take all there is and give it back, over and over: together they always get it all.
+/// Threads repeatedly take all memory and free it: together they always get all of it.
 #[test]
 fn threads_that_exhaust_memory_together_get_every_frame() {
     let (threads, total) = (4_u16, 1500_u64);
@@ -248,7 +251,7 @@ fn threads_that_exhaust_memory_together_get_every_frame() {
     }
 }
 
-/// Tells the other threads to stop when its own ends, be it by a panic.
+/// Tells the other threads to stop when its own ends, even by a panic.
 struct StopAtEnd<'a>(&'a AtomicU8);
 
 impl Drop for StopAtEnd<'_> {
@@ -267,7 +270,7 @@ fn a_free_frame_is_found_while_others_move_blocks_between_lists() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _stop = StopAtEnd(&stop);
-            // Node 1 is left with two frames; this takes and frees one of them on and on.
+            // Node 1 is left with two frames; this thread takes and frees one of them repeatedly.
             let all: Vec<Frame> =
                 (0..511).map(|_| frames.alloc(CpuIndex(1), &exact).unwrap()).collect();
             frames.free_frame(CpuIndex(1), all[100]).unwrap();
@@ -294,8 +297,8 @@ fn a_free_frame_is_found_while_others_move_blocks_between_lists() {
     ));
 }
 
-/// The mistake: two threads say that they are cpu 0. They may be refused as an interrupt is, but
-/// no frame is handed out twice, and none is lost.
+/// A caller's mistake: two threads name cpu 0. They may be refused as an interrupt is, but no frame
+/// is allocated twice, and none is lost.
 #[test]
 fn two_threads_that_name_one_cpu_get_no_frame_twice() {
     let total = 4096;

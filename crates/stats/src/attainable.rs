@@ -1,13 +1,13 @@
-//! What exact tests can show at all with so few values.
+//! Limits on what exact tests can show with few values.
 
-/// The smallest two-sided p that `pairs` pairs can give in the signed-rank and the permutation
-/// test, `2 / 2^pairs`: with five pairs or fewer it is above 0.05 whatever is measured.
+/// Returns the smallest two-sided p that `pairs` pairs can give in the signed-rank and the
+/// permutation test, `2 / 2^pairs`: with five pairs or fewer it is above 0.05 whatever is measured.
 #[must_use]
 pub fn least_p_paired(pairs: usize) -> f64 {
     i32::try_from(pairs).map_or(0.0, |pairs| (2.0 * 0.5_f64.powi(pairs)).min(1.0))
 }
 
-/// The smallest two-sided p that two samples of these sizes can give in the rank-sum test,
+/// Returns the smallest two-sided p that two samples of these sizes can give in the rank-sum test,
 /// `2 / C(first + second, first)`.
 #[must_use]
 pub fn least_p_unpaired(first: usize, second: usize) -> f64 {
@@ -17,18 +17,20 @@ pub fn least_p_unpaired(first: usize, second: usize) -> f64 {
     (2.0 / ways).min(1.0)
 }
 
-/// The fewest pairs with which a paired test can reach `alpha`: 6 for 0.05.
+/// Returns the fewest pairs with which a paired test can reach `alpha`: 6 for 0.05.
 #[must_use]
 pub fn least_pairs(alpha: f64) -> usize {
     fewest(|pairs| least_p_paired(pairs) <= alpha)
 }
 
-/// The fewest values on each side with which the rank-sum test can reach `alpha`: 4 for 0.05.
+/// Returns the fewest values on each side with which the rank-sum test can reach `alpha`: 4 for
+/// 0.05.
 pub(crate) fn least_values_a_side(alpha: f64) -> usize {
     fewest(|values| least_p_unpaired(values, values) <= alpha)
 }
 
-/// The first number from 1 that is enough; p-values of 0 end the search at the latest.
+/// Returns the first number, counted from 1, that is enough. The search always ends, because the
+/// p-value reaches 0.
 fn fewest(enough: impl Fn(usize) -> bool) -> usize {
     (1..1_100).find(|number| enough(*number)).unwrap_or(usize::MAX)
 }

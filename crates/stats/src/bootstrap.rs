@@ -1,18 +1,19 @@
 //! The bootstrap interval of any statistic, bias-corrected and accelerated (BCa).
 //!
-//! Efron & Tibshirani, *An Introduction to the Bootstrap* (1993), chapter 14. It is
-//! approximate: the coverage given is the nominal one, and with few values (below 20 or so)
-//! it covers less.
+//! Efron & Tibshirani, *An Introduction to the Bootstrap* (1993), chapter 14. The interval is
+//! approximate: its stated coverage is nominal, and with few values (below about 20) the true
+//! coverage is lower.
 
 use std::num::NonZeroUsize;
 
 use crate::distribution::{normal_cdf, normal_quantile};
 use crate::{Confidence, Estimate, Interval, Rng, Sample, quantile};
 
-/// How to resample.
+/// Parameters of the resampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resampling {
-    /// How many resamples; 0 counts as 1. A statistic that is NaN on some sorts them last.
+    /// Number of resamples; 0 counts as 1. Resamples for which the statistic is NaN are sorted
+    /// last.
     pub resamples: usize,
     /// Seed of the generator.
     pub seed: u64,
@@ -21,14 +22,14 @@ pub struct Resampling {
 }
 
 impl Resampling {
-    /// 4,999 resamples at 95 %, from a seed.
+    /// Creates the default of 4,999 resamples at 95 % confidence, with a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { resamples: 4_999, seed, confidence: Confidence::P95 }
     }
 }
 
-/// The bias-corrected and accelerated interval of a statistic of one sample.
+/// Returns the bias-corrected and accelerated interval of a statistic of one sample.
 #[must_use]
 pub fn bootstrap_bca(
     sample: &Sample,
@@ -62,7 +63,7 @@ fn estimate(
     Estimate { value, interval, coverage: resampling.confidence.get() }
 }
 
-/// The statistic of each resample, smallest first.
+/// Returns the statistic of each resample, smallest first.
 fn replicates(
     original: &[f64],
     statistic: &impl Fn(&[f64]) -> f64,
@@ -89,8 +90,9 @@ fn redraw(into: &mut [f64], from: &[f64], rng: &mut Rng) {
     }
 }
 
-/// The normal quantile of the share of replicates below the value, ties counted half; kept
-/// within what so many replicates can tell, so that it is finite.
+/// Returns the normal quantile of the share of replicates below the value, with ties counted half.
+/// The share is kept within the resolution of the number of replicates, so that the result is
+/// finite.
 fn bias_correction(value: f64, replicates: &[f64]) -> f64 {
     let below = replicates.partition_point(|replicate| *replicate < value) as f64;
     let at_most = replicates.partition_point(|replicate| *replicate <= value) as f64;
@@ -99,7 +101,7 @@ fn bias_correction(value: f64, replicates: &[f64]) -> f64 {
     normal_quantile(share.clamp(0.5 / count, 1.0 - 0.5 / count))
 }
 
-/// The skewness of the jackknife influences, divided by six (Davison & Hinkley, *Bootstrap
+/// Returns the skewness of the jackknife influences, divided by six (Davison & Hinkley, *Bootstrap
 /// Methods and their Application*, 1997, equation 5.31).
 fn acceleration(original: &[f64], statistic: &impl Fn(&[f64]) -> f64) -> f64 {
     if original.len() < 2 {
@@ -134,7 +136,7 @@ mod tests {
         Sample::new((1..=25).map(|i| (f64::from(i) / 6.0).exp()).collect::<Vec<_>>()).unwrap()
     }
 
-    /// The uncorrected interval of the mean.
+    /// Returns the uncorrected interval of the mean.
     fn percentile(sample: &Sample, resampling: &Resampling) -> Interval {
         let replicates = replicates(sample.values(), &mean, resampling);
         estimate(sample.mean(), &replicates, (0.025, 0.975), resampling).interval

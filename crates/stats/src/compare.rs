@@ -1,4 +1,4 @@
-//! Two samples compared, in pairs or apart.
+//! Comparison of two samples, paired or independent.
 
 use crate::comparison::{Findings, bound};
 use crate::{
@@ -8,20 +8,21 @@ use crate::{
     ratio_of_means_paired, shift, shift_interval, signed_rank,
 };
 
-/// Compares two samples taken apart from each other.
+/// Compares two independent samples.
 ///
-/// Assumes that nothing but the treatment differs between them. Where one was taken after the
-/// other on a machine that drifts that is false, and no test can tell: interleave, and use
+/// Assumes that only the treatment differs between them. This is false if one was taken after the
+/// other on a machine that drifts, and no test can detect it: interleave them and use
 /// [`compare_paired`].
 #[must_use]
 pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Comparison {
     unpaired(baseline, candidate, criteria).judged(baseline.median(), criteria)
 }
 
-/// Compares two samples taken apart from each other, each in the order taken.
+/// Compares two independent samples, each in the order taken.
 ///
-/// As [`compare`], but values that resemble their neighbours count as the fewer values that
-/// they are worth, and where a sample drifts nothing is decided: see [`Order`].
+/// Works like [`compare`], but values that resemble their neighbours count as fewer values, in
+/// proportion to the information they carry, and nothing is decided where a sample drifts: see
+/// [`Order`].
 #[must_use]
 pub fn compare_in_order(
     baseline: &Sample,
@@ -59,10 +60,10 @@ fn unpaired(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Findi
     }
 }
 
-/// Compares two samples with one value of each per block, in the same order.
+/// Compares two samples that have one value per block each, in the same order.
 ///
 /// # Errors
-/// [`Error::LengthsDiffer`] unless there are as many of both, [`Error::NotFinite`] where a
+/// [`Error::LengthsDiffer`] unless both have the same length, [`Error::NotFinite`] where a
 /// difference overflows.
 pub fn compare_paired(
     baseline: &Sample,
@@ -96,7 +97,7 @@ pub fn compare_paired(
     Ok(findings.judged(baseline.median(), criteria))
 }
 
-/// Logarithms where all values have one, else the values themselves.
+/// Returns logarithms if all values have one, otherwise the values themselves.
 fn scaled(baseline: &Sample, candidate: &Sample) -> (Scale, Sample, Sample) {
     match (baseline.logs(), candidate.logs()) {
         (Ok(first), Ok(second)) => (Scale::LogRatio, first, second),

@@ -1,4 +1,4 @@
-//! What there is to say about two samples, and the verdict it leads to.
+//! The result of comparing two samples, and the verdict that follows from it.
 
 use crate::evidence::Evidence;
 use crate::multiplicity::holm_steps;
@@ -8,91 +8,93 @@ use crate::{
     attainable, holm, percent_change, planning,
 };
 
-/// Values of each kind from which their not varying is believed to be their nature.
+/// The least number of values of each kind at which constant values are taken to be constant by
+/// nature.
 const FEWEST_WITHOUT_VARIANCE: usize = 3;
 
-/// By what a comparison is judged.
+/// The criteria by which a comparison is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criteria {
-    /// Of the interval; tests use its alpha.
+    /// Confidence of the interval; tests use the alpha of this level.
     pub confidence: Confidence,
-    /// What still counts as no change.
+    /// The largest change that still counts as none.
     pub margin: Margin,
-    /// Which way is better.
+    /// The direction in which the metric is better.
     pub direction: Direction,
 }
 
 impl Criteria {
-    /// 95 % confidence and a margin of 2 %, for a metric of this direction.
+    /// Returns criteria with 95 % confidence and a margin of 2 % for a metric of this direction.
     #[must_use]
     pub fn new(direction: Direction) -> Self {
         Self { confidence: Confidence::P95, margin: Margin::TWO_PERCENT, direction }
     }
 }
 
-/// How values of the two sides belong together.
+/// The relation between the values of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
     /// One value of each side per block.
     Paired {
-        /// How many blocks.
+        /// Number of blocks.
         blocks: usize,
     },
-    /// Two samples taken apart from each other.
+    /// Two independent samples.
     Unpaired {
-        /// Values of the baseline.
+        /// Number of baseline values.
         baseline: usize,
-        /// Values of the candidate.
+        /// Number of candidate values.
         candidate: usize,
     },
 }
 
-/// What effect and interval are measured in.
+/// The scale of effect and interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// `ln(candidate / baseline)`.
     LogRatio,
-    /// `candidate - baseline`, where a value at or below zero has no logarithm; the margin is
+    /// `candidate - baseline`, used when a value at or below zero has no logarithm; the margin is
     /// then a share of the baseline's median.
     Difference,
 }
 
-/// What there is to say about a baseline and a candidate.
+/// The result of comparing a baseline and a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// How the values belong together.
+    /// The relation between the values of the two sides.
     pub design: Design,
-    /// What `effect`, `interval` and `least_detectable` are measured in.
+    /// The scale of `effect`, `interval` and `least_detectable`.
     pub scale: Scale,
-    /// The Hodges-Lehmann effect: above zero, the candidate is higher.
+    /// The Hodges-Lehmann effect, above zero where the candidate is higher.
     pub effect: f64,
-    /// Its distribution-free interval; `None` where there are too few values for one.
+    /// The distribution-free interval of the effect; `None` if there are too few values for one.
     pub interval: Option<Interval>,
     /// The signed-rank or rank-sum test of a difference.
     pub difference: Test,
     /// The two one-sided tests of equivalence within the margin.
     pub equivalence: Equivalence,
-    /// The smallest p that the test of a difference can give with so many values.
+    /// The smallest p that the test of a difference can give with this number of values.
     pub least_p: f64,
-    /// `mean(candidate) / mean(baseline)` with Fieller's interval, where it is bounded.
+    /// `mean(candidate) / mean(baseline)` with Fieller's interval, if that is bounded.
     pub ratio_of_means: Option<Estimate>,
-    /// The noise floor: the smallest effect that so many such values show with 80 % power.
+    /// The noise floor: the smallest effect that this number of such values shows with 80 % power.
     pub least_detectable: Option<f64>,
     /// The median of the baseline.
     pub baseline_median: f64,
-    /// What the verdict rests on.
+    /// The basis of the verdict.
     pub ground: Ground,
-    /// The answer, from the p-value as it is: [`adjust_verdicts`] allows for several metrics.
+    /// The answer from the unadjusted p-value: [`adjust_verdicts`] allows for several metrics.
     pub verdict: Verdict,
     criteria: Criteria,
 }
 
-/// Takes the verdicts of several metrics again, with Holm's adjustment of the tests of
-/// difference, and apart from them of those of equivalence: the chance of any false
-/// difference stays below alpha, and that of any false equivalence does.
+/// Recomputes the verdicts of several metrics. The tests of difference and the tests of equivalence
+/// are adjusted separately by Holm's method, so that the chance of any false difference stays below
+/// alpha, and so does the chance of any false equivalence.
 ///
-/// The values still needed are those with which a difference would stand among so many, and
-/// a ground of [`Ground::Tested`] becomes [`Ground::TooFew`] where none could.
+/// The number of values still needed is the number with which a difference would be shown among
+/// this number of metrics, and a ground of [`Ground::Tested`] becomes [`Ground::TooFew`] where none
+/// could be shown.
 pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
     let p_values: Vec<f64> = comparisons.iter().map(|c| c.difference.p).collect();
     let many = comparisons.len();
@@ -104,14 +106,14 @@ pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
     }
 }
 
-/// Takes verdicts again where one metric answers the question and the rest explain.
+/// Recomputes verdicts where one metric answers the question and the rest explain it.
 ///
-/// The primary comparisons are tested first, at the full level among themselves (Holm); the
-/// rest get their verdicts, adjusted among themselves at the full level too, only if a primary
-/// one was decided (serial gatekeeping: Westfall & Krishen, J. Stat. Plan. Inference 99, 2001;
-/// Maurer, Hothorn & Lehmacher 1995). The chance of any false claim stays below alpha, and the
-/// number of metrics that are looked at costs the answer nothing. Else the rest are
-/// inconclusive on [`Ground::Gated`].
+/// The primary comparisons are tested first, at the full level among themselves (Holm). The rest
+/// get their verdicts, also adjusted among themselves at the full level, only if a primary one was
+/// decided (serial gatekeeping: Westfall & Krishen, J. Stat. Plan. Inference 99, 2001; Maurer,
+/// Hothorn & Lehmacher 1995). The chance of any false claim stays below alpha, and looking at
+/// further metrics does not reduce the power of the primary ones. If no primary comparison was
+/// decided, the rest are inconclusive on [`Ground::Gated`].
 pub fn adjust_verdicts_in_order(primary: &mut [Comparison], rest: &mut [Comparison]) {
     adjust_verdicts(primary);
     adjust_verdicts(rest);
@@ -126,7 +128,7 @@ pub fn adjust_verdicts_in_order(primary: &mut [Comparison], rest: &mut [Comparis
 }
 
 impl Design {
-    /// Values on the smaller side, or blocks.
+    /// Returns the number of blocks, or of values on the smaller side.
     fn fewest(self) -> usize {
         match self {
             Self::Paired { blocks } => blocks,
@@ -134,7 +136,7 @@ impl Design {
         }
     }
 
-    /// The fewest values with which the test of a difference can reach a level.
+    /// Returns the fewest values with which the test of a difference can reach a level.
     pub(crate) fn least_values(self, level: f64) -> usize {
         match self {
             Self::Paired { .. } => attainable::least_pairs(level),
@@ -142,36 +144,36 @@ impl Design {
         }
     }
 
-    /// Whether there are enough values to believe that they do not vary.
+    /// Returns true if there are enough values to believe that they are constant.
     pub(crate) fn repeats(self) -> bool {
         self.fewest() >= FEWEST_WITHOUT_VARIANCE
     }
 }
 
 impl Comparison {
-    /// The effect in percent of the baseline; `None` where the baseline's median is zero and
-    /// there are no ratios.
+    /// Returns the effect in percent of the baseline; `None` if the baseline's median is zero, so
+    /// that ratios do not exist.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
         self.in_percent(self.effect)
     }
 
-    /// The interval in percent of the baseline.
+    /// Returns the interval in percent of the baseline.
     #[must_use]
     pub fn percent_interval(&self) -> Option<Interval> {
         let (lo, hi) = self.interval.map(|interval| (interval.lo, interval.hi))?;
         Some(Interval { lo: self.in_percent(lo)?, hi: self.in_percent(hi)? })
     }
 
-    /// The noise floor in percent of the baseline.
+    /// Returns the noise floor in percent of the baseline.
     #[must_use]
     pub fn least_detectable_percent(&self) -> Option<f64> {
         self.in_percent(self.least_detectable?)
     }
 
-    /// Widens the interval to what a comparison of equals shows: its half width is at least the
-    /// farther end of that one's interval. A verdict that the wider interval does not bear
-    /// becomes inconclusive. Comparisons on different scales are left alone.
+    /// Widens the interval to the width of a comparison of equals: its half width is at least the
+    /// distance to the farther end of that interval. A verdict that the wider interval does not
+    /// support becomes inconclusive. Comparisons on different scales are left unchanged.
     pub fn widen_to(&mut self, equals: &Self) {
         let (Some(interval), Some(floor)) = (self.interval, equals.interval) else { return };
         if self.scale != equals.scale {
@@ -191,8 +193,8 @@ impl Comparison {
         }
     }
 
-    /// Whether the whole interval lies beyond the margin, to whichever side; where values do not
-    /// vary, whether the effect does.
+    /// Returns true if the whole interval is beyond the margin on either side or, where values do
+    /// not vary, if the effect is.
     #[must_use]
     pub fn is_beyond_margin(&self) -> bool {
         let bound = bound(self.scale, self.baseline_median, self.criteria.margin);
@@ -203,11 +205,11 @@ impl Comparison {
         }
     }
 
-    /// Judges again as one of `many`, with the p-values (difference, equivalence) as adjusted
-    /// for them and the number by which the level was divided for the first.
+    /// Judges again as one of `many`, with the adjusted p-values (difference, equivalence) and the
+    /// divisor of the level for the difference.
     fn adjust(&mut self, adjusted_p: (f64, f64), step: usize, many: usize) {
         let alpha = self.criteria.confidence.alpha();
-        // What the smallest of all p-values must reach; before it no other is looked at.
+        // The level that the smallest of all p-values must reach; no other is tested before it.
         let hardest = alpha / many as f64;
         if self.ground != Ground::NoVariance && self.least_p > hardest {
             self.ground = Ground::TooFew { needed: self.design.least_values(hardest) };
@@ -215,7 +217,7 @@ impl Comparison {
         self.verdict = self.judged_with(adjusted_p, alpha / step as f64);
     }
 
-    /// The verdict with p-values for difference and equivalence, and the level at which the
+    /// Returns the verdict with p-values for difference and equivalence, and the level at which the
     /// test itself must find a difference.
     fn judged_with(&self, (p_difference, p_equivalence): (f64, f64), level: f64) -> Verdict {
         let evidence = Evidence {
@@ -240,7 +242,7 @@ impl Comparison {
     }
 }
 
-/// What is found before it is judged.
+/// The statistics that a verdict is derived from.
 pub(crate) struct Findings {
     pub design: Design,
     pub scale: Scale,
@@ -278,7 +280,7 @@ impl Findings {
     }
 }
 
-/// The margin in the scale of the effect.
+/// Converts the margin to the scale of the effect.
 pub(crate) fn bound(scale: Scale, baseline_median: f64, margin: Margin) -> f64 {
     match scale {
         Scale::LogRatio => margin.as_log(),

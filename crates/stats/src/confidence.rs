@@ -1,6 +1,6 @@
 use crate::Error;
 
-/// The share of the error that the first look may make.
+/// The share of the error that the first look may use.
 const FIRST_LOOK: f64 = 0.64;
 
 /// A confidence level strictly between 0 and 1.
@@ -31,20 +31,20 @@ impl Confidence {
         }
     }
 
-    /// The level as a fraction.
+    /// Returns the level as a fraction.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// The confidence of one look of several at values that go on growing, counted from 1.
+    /// Returns the confidence of one look of several at a growing sample, counted from 1.
     ///
-    /// Who looks, and goes on if the answer is not clear, errs oftener than the level says: each
-    /// look must pay. The first has 64 % of the error allowed and every further look half of
-    /// what is left, so that all looks together keep the level, however many there are and
-    /// whatever decides that there is another (Bonferroni's inequality; the shares are a
-    /// spending function: Lan & DeMets, Biometrika 70, 1983). With 64 % six blocks, of which
-    /// the least p-value is 1/32, can decide at 95 %.
+    /// Looking, and going on if the answer is not clear, errs more often than the level says, so
+    /// each look must use up a part of the error. The first look has 64 % of the allowed error and
+    /// every further one half of the remainder, so that all looks together keep the level, whatever
+    /// their number and whatever decides that there is another (Bonferroni's inequality; the shares
+    /// are a spending function: Lan & DeMets, Biometrika 70, 1983). With 64 %, six blocks can
+    /// decide at 95 %: their smallest p-value is 1/32.
     #[must_use]
     pub fn at_look(self, look: usize) -> Self {
         let rest = 1.0 - FIRST_LOOK;
@@ -52,11 +52,11 @@ impl Confidence {
             0 | 1 => FIRST_LOOK,
             _ => rest * 0.5_f64.powf((look - 1) as f64),
         };
-        // Beyond a few dozen looks the level is that of the last that can be told from 1.
+        // After a few dozen looks the level is the last one that is distinguishable from 1.
         Self((1.0 - self.alpha() * share).min(1.0 - f64::EPSILON))
     }
 
-    /// The chance of error, `1 - level`.
+    /// Returns the chance of error, `1 - level`.
     #[must_use]
     pub fn alpha(self) -> f64 {
         1.0 - self.0

@@ -1,24 +1,24 @@
 //! Effects in a factorial layout: weights over treatments, applied within each block.
 //!
-//! Montgomery, *Design and Analysis of Experiments*, 8th ed., 2012, chapters 3 and 5. Every
-//! effect becomes one value for each block, and is then judged as a pair is.
+//! Montgomery, *Design and Analysis of Experiments*, 8th ed., 2012, chapters 3 and 5. Every effect
+//! becomes one value for each block and is then judged as a pair is.
 
 use crate::{Comparison, Criteria, Error, Sample, compare_paired, paired_differences};
 
-/// Factors and their levels; treatments are counted with the last factor's level fastest.
+/// Factors and their levels; treatments are numbered with the last factor's level varying fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     levels: Vec<usize>,
 }
 
-/// Weights over treatments that sum to zero: `sum of weight x ln(value)` is the effect.
+/// Weights over treatments that sum to zero: the effect is `sum of weight x ln(value)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contrast {
     weights: Vec<f64>,
 }
 
 impl Layout {
-    /// A layout of factors with so many levels each, two or more.
+    /// Creates a layout of factors with these numbers of levels, each two or more.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a factor of fewer than two levels.
@@ -34,13 +34,13 @@ impl Layout {
         }
     }
 
-    /// How many treatments there are.
+    /// Returns the number of treatments.
     #[must_use]
     pub fn treatments(&self) -> usize {
         self.levels.iter().product()
     }
 
-    /// The level of each factor in a treatment.
+    /// Returns the level of each factor in a treatment.
     #[must_use]
     pub fn levels_of(&self, treatment: usize) -> Vec<usize> {
         let mut rest = treatment;
@@ -53,7 +53,8 @@ impl Layout {
         levels
     }
 
-    /// A level against the factor's first, averaged over the other factors.
+    /// Returns the contrast of a level with the factor's first level, averaged over the other
+    /// factors.
     #[must_use]
     pub fn main_effect(&self, factor: usize, level: usize) -> Contrast {
         let share = self.levels[factor] as f64 / self.treatments() as f64;
@@ -64,8 +65,8 @@ impl Layout {
         })
     }
 
-    /// How much larger the effect of `level` is at `other_level` of another factor than at
-    /// its first level, averaged over the remaining factors.
+    /// Returns the contrast for how much larger the effect of `level` is at `other_level` of
+    /// another factor than at its first level, averaged over the remaining factors.
     #[must_use]
     pub fn interaction(
         &self,
@@ -84,7 +85,7 @@ impl Layout {
         })
     }
 
-    /// One treatment against another.
+    /// Returns the contrast of one treatment with another.
     #[must_use]
     pub fn pair(&self, baseline: usize, candidate: usize) -> Contrast {
         let mut weights = vec![0.0; self.treatments()];
@@ -93,19 +94,20 @@ impl Layout {
         Contrast { weights }
     }
 
-    /// The slope for each doubling of a factor's numbers, one for each level, averaged
-    /// over the other factors.
+    /// Returns the contrast for the slope per doubling of a factor's numbers, of which there is one
+    /// for each level, averaged over the other factors.
     ///
     /// # Errors
-    /// [`Error::LengthsDiffer`] unless there is a number for each level,
-    /// [`Error::NotPositive`] for one that has no logarithm.
+    /// [`Error::LengthsDiffer`] unless there is a number for each level, [`Error::NotPositive`] for
+    /// one that has no logarithm.
     pub fn trend(&self, factor: usize, numbers: &[f64]) -> Result<Contrast, Error> {
         let slope = self.slope(factor, numbers)?;
         let others = self.levels[factor] as f64 / self.treatments() as f64;
         Ok(self.contrast(|levels| others * slope[levels[factor]]))
     }
 
-    /// How much the effect of `level` grows with each doubling of another factor's numbers.
+    /// Returns the contrast for how much the effect of `level` grows with each doubling of another
+    /// factor's numbers.
     ///
     /// # Errors
     /// As [`trend`](Self::trend).
@@ -130,7 +132,7 @@ impl Layout {
         Contrast { weights: treatments.map(|t| weight(&self.levels_of(t))).collect() }
     }
 
-    /// Least squares: the weights of the values at each number in the slope on log2.
+    /// Returns the weights, by least squares, of the values at each number in the slope on log2.
     fn slope(&self, factor: usize, numbers: &[f64]) -> Result<Vec<f64>, Error> {
         let count = self.levels[factor];
         if numbers.len() != count {
@@ -145,26 +147,28 @@ impl Layout {
 }
 
 impl Contrast {
-    /// The weights, one for each treatment.
+    /// Returns the weights, one for each treatment.
     #[must_use]
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// Judges the contrast on blocks: `columns[treatment][block]`. A contrast of two
-    /// treatments compares their values; any other has the weighted geometric means of its
-    /// two sides in their place, or sums where a value is zero or below. Treatments without a weight
-    /// are not looked at.
+    /// Judges the contrast on blocks, given as `columns[treatment][block]`.
+    ///
+    /// A contrast of two treatments compares their values. Any other compares the weighted
+    /// geometric means of its two sides, or weighted sums if a value is zero or below. Treatments
+    /// without a weight are ignored.
     ///
     /// # Errors
     /// [`Error::LengthsDiffer`] unless each of its treatments has a value in every block,
-    /// [`Error::Empty`] without blocks, [`Error::NotFinite`].
+    /// [`Error::Empty`] without blocks, [`Error::NotFinite`] if a value is not finite.
     pub fn compare(&self, columns: &[Vec<f64>], criteria: &Criteria) -> Result<Comparison, Error> {
         let (baseline, candidate) = self.sides(columns)?;
         compare_paired(&baseline, &candidate, criteria)
     }
 
-    /// The contrast of each block: in logarithms, or where a value is zero or below as it is.
+    /// Returns the contrast of each block: in logarithms, or of the plain values if one is zero or
+    /// below.
     ///
     /// # Errors
     /// As [`compare`](Self::compare).
@@ -190,7 +194,7 @@ impl Contrast {
             let parts = weighted().filter(|(weight, _)| wanted(**weight));
             let parts: Vec<(f64, &Vec<f64>)> = parts.map(|(w, c)| (w.abs(), c)).collect();
             let value = |block: usize| match parts[..] {
-                // Not through logarithms, which would round it.
+                // Not through logarithms, which would round the value.
                 [(1.0, column)] => column[block],
                 _ if positive => {
                     parts.iter().map(|(w, column)| w * column[block].ln()).sum::<f64>().exp()
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn effects_and_their_interaction_are_told_apart() {
+    fn effects_and_their_interaction_are_separated() {
         let columns = blocks(1.1, 1.2, 0.9);
         let layout = two_by_two();
         let percent = |contrast: Contrast| {
@@ -312,7 +316,11 @@ mod tests {
         assert!(layout.pair(0, 1).compare(&ragged, &rates()).is_err());
         let beside = vec![vec![1.0, 2.0], vec![1.0, 2.0], vec![0.0]];
         let of_two = Layout::new([3]).unwrap().pair(0, 1).compare(&beside, &rates()).unwrap();
-        assert_eq!(of_two.scale, crate::Scale::LogRatio, "the third is not of the contrast");
+        assert_eq!(
+            of_two.scale,
+            crate::Scale::LogRatio,
+            "the third treatment is not part of the contrast"
+        );
         assert!(layout.pair(0, 1).compare(&[vec![], vec![]], &rates()).is_err());
         assert!(layout.pair(0, 1).compare(&[vec![1.0]], &rates()).is_err());
     }

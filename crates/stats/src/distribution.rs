@@ -1,10 +1,11 @@
-//! The distribution functions the methods rest on, over `statrs`.
+//! The distribution functions that the methods need, built on `statrs`.
 
 use statrs::function::{beta::beta_reg, erf::erfc_inv, gamma::gamma_ur};
 
-/// The standard normal distribution function.
+/// Returns the standard normal distribution function.
 ///
-/// By the incomplete gamma function, which `statrs` gives to rounding: its `erfc` errs by 1e-9.
+/// Computed from the incomplete gamma function, which `statrs` gives to within rounding; its `erfc`
+/// has an error of 1e-9.
 pub(crate) fn normal_cdf(z: f64) -> f64 {
     let half_square = 0.5 * z * z;
     if half_square.is_nan() {
@@ -20,19 +21,20 @@ pub(crate) fn normal_cdf(z: f64) -> f64 {
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The standard normal quantile of `p` in (0, 1).
+/// Returns the standard normal quantile of `p` in (0, 1).
 ///
-/// `statrs` gives about 1e-9; one Newton step on the distribution function brings it to rounding.
+/// `statrs` is accurate to about 1e-9; one Newton step on the distribution function brings it to
+/// within rounding.
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     let start = -std::f64::consts::SQRT_2 * erfc_inv(2.0 * p);
     let density = (-0.5 * start * start).exp() / (2.0 * std::f64::consts::PI).sqrt();
     if density == 0.0 { start } else { start - (normal_cdf(start) - p) / density }
 }
 
-/// The quantile of `p` in (1/2, 1) of Student's t distribution; infinite unless the degrees of
-/// freedom are a positive number.
+/// Returns the quantile of `p` in (1/2, 1) of Student's t distribution; infinite unless `freedom`
+/// is a positive number.
 ///
-/// Bisection on the tail.
+/// Found by bisection on the tail.
 pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
     if !(freedom > 0.0 && freedom.is_finite()) {
         return f64::INFINITY;
@@ -54,18 +56,18 @@ pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Student's t distribution function.
+/// Returns Student's t distribution function.
 pub(crate) fn student_cdf(t: f64, freedom: f64) -> f64 {
     if t > 0.0 { 1.0 - student_tail(t, freedom) } else { student_tail(t, freedom) }
 }
 
-/// The chance of a value further than `t` from zero on one side: `I_{f/(f+t^2)}(f/2, 1/2) / 2`
-/// (Abramowitz & Stegun 26.7.1).
+/// Returns the chance of a value further than `t` from zero on one side: `I_{f/(f+t^2)}(f/2, 1/2) /
+/// 2` (Abramowitz & Stegun 26.7.1).
 pub(crate) fn student_tail(t: f64, freedom: f64) -> f64 {
     0.5 * beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 
-/// The chance of at most `k` heads in `n` throws of a fair coin.
+/// Returns the chance of at most `k` heads in `n` throws of a fair coin.
 pub(crate) fn fair_binomial_cdf(k: usize, n: usize) -> f64 {
     if k >= n { 1.0 } else { beta_reg((n - k) as f64, k as f64 + 1.0, 0.5) }
 }

@@ -1,12 +1,12 @@
 //! Equivalence within a bound by two one-sided tests.
 //!
-//! Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15 (1987), with rank tests in the place
-//! of t tests (Wellek, *Testing Statistical Hypotheses of Equivalence and Noninferiority*, 2nd
-//! ed., 2010, chapters 5 and 6): the samples are shifted by the bound to either side.
+//! Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15 (1987), with rank tests in place of t
+//! tests (Wellek, *Testing Statistical Hypotheses of Equivalence and Noninferiority*, 2nd ed.,
+//! 2010, chapters 5 and 6): the samples are shifted by the bound to either side.
 
 use crate::{Alternative, Error, Sample, rank_sum, signed_rank};
 
-/// The largest change that still counts as none: a ratio and its inverse.
+/// The largest change that still counts as no change: a ratio and its inverse.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Margin(f64);
 
@@ -14,7 +14,8 @@ impl Margin {
     /// 2 %.
     pub const TWO_PERCENT: Self = Self(2.0);
 
-    /// The margin of a change in percent; 2 means from 1 / 1.02 to 1.02. 0 admits no change.
+    /// Creates the margin for a change in percent: 2 means from 1 / 1.02 to 1.02. 0 admits no
+    /// change.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `0 <= percent <= 1000`.
@@ -30,20 +31,20 @@ impl Margin {
         }
     }
 
-    /// The bound of a log ratio.
+    /// Returns the margin as a bound on log ratios.
     #[must_use]
     pub fn as_log(self) -> f64 {
         (self.0 / 100.0).ln_1p()
     }
 
-    /// The margin in percent.
+    /// Returns the margin in percent.
     #[must_use]
     pub fn as_percent(self) -> f64 {
         self.0
     }
 }
 
-/// Two one-sided tests.
+/// The p-values of two one-sided tests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Equivalence {
     /// p against an effect at or below minus the bound.
@@ -53,14 +54,14 @@ pub struct Equivalence {
 }
 
 impl Equivalence {
-    /// The p-value against "not equivalent": the larger of the two.
+    /// Returns the p-value against "not equivalent": the larger of the two.
     #[must_use]
     pub fn p(&self) -> f64 {
         self.p_not_below.max(self.p_not_above)
     }
 }
 
-/// Tests whether log ratios of pairs lie within `bound` of zero, by signed ranks.
+/// Tests whether the log ratios of pairs are within `bound` of zero, by signed ranks.
 #[must_use]
 pub fn equivalence_paired(log_ratios: &Sample, bound: f64) -> Equivalence {
     let above_lower = log_ratios.map_finite(|value| value + bound);
@@ -71,8 +72,8 @@ pub fn equivalence_paired(log_ratios: &Sample, bound: f64) -> Equivalence {
     }
 }
 
-/// Tests whether two independent samples of logarithms lie within `bound` of each other, by
-/// rank sums.
+/// Tests whether two independent samples of logarithms are within `bound` of each other, by rank
+/// sums.
 #[must_use]
 pub fn equivalence_unpaired(
     baseline_logs: &Sample,

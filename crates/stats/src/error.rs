@@ -1,10 +1,10 @@
 use thiserror::Error;
 
-/// Why a statistic cannot be given.
+/// Reasons why a statistic cannot be computed.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no value at all.
+    /// There are no values.
     #[error("no values: at least one finite number is needed")]
     Empty,
     /// A value is NaN or infinite.
@@ -12,18 +12,18 @@ pub enum Error {
     NotFinite {
         /// Position in the order given, from 0.
         index: usize,
-        /// The value itself.
+        /// The value.
         value: f64,
     },
-    /// A value that must be above zero (it has a logarithm taken) is not.
+    /// A value that must be above zero, because its logarithm is taken, is not.
     #[error("value {value} at index {index} is not above zero, so it has no logarithm")]
     NotPositive {
         /// Position in the order given, from 0.
         index: usize,
-        /// The value itself.
+        /// The value.
         value: f64,
     },
-    /// Two samples that are paired have different lengths.
+    /// Two paired samples have different lengths.
     #[error("{left} and {right} values cannot be paired: one value of each per block is needed")]
     LengthsDiffer {
         /// Values in the first sample.
@@ -31,21 +31,21 @@ pub enum Error {
         /// Values in the second sample.
         right: usize,
     },
-    /// So few values cannot reach the confidence asked for, whatever they are.
+    /// There are too few values to reach the requested confidence, whatever they are.
     #[error(
         "{got} values cannot give an interval at {:.4} % confidence: about {needed} are needed",
         100.0 * confidence
     )]
     NotAttainable {
-        /// Values there are.
+        /// Number of values given.
         got: usize,
-        /// Values needed; an estimate where the values are autocorrelated.
+        /// Number of values needed; an estimate if the values are autocorrelated.
         needed: usize,
-        /// The confidence asked for, in (0, 1).
+        /// The requested confidence, in (0, 1).
         confidence: f64,
     },
-    /// A ratio whose denominator is not clearly apart from zero has no bounded interval.
-    #[error("the mean {mean} of the denominator is not clearly apart from zero (g = {g} >= 1)")]
+    /// A ratio has no bounded interval, because its denominator is not clearly separated from zero.
+    #[error("the mean {mean} of the denominator is not clearly separated from zero (g = {g} >= 1)")]
     Unbounded {
         /// Mean of the denominator.
         mean: f64,
@@ -57,9 +57,9 @@ pub enum Error {
     OutOfRange {
         /// Name of the parameter.
         what: &'static str,
-        /// The value given.
+        /// The given value.
         value: f64,
-        /// The range expected, in words.
+        /// The expected range, in words.
         expected: &'static str,
     },
 }

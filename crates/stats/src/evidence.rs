@@ -1,29 +1,29 @@
-//! What a verdict rests on.
+//! The basis of a verdict.
 
 use crate::Interval;
 
-/// What a verdict rests on.
+/// The basis of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
-    /// On tests.
+    /// Tests.
     Tested,
-    /// On too few values: no outcome of the test could show a difference.
+    /// Too few values: no outcome of the test could show a difference.
     TooFew {
-        /// Blocks (unpaired: values on each side) with which one could.
+        /// Number of blocks (unpaired: values on each side) with which one could.
         needed: usize,
     },
-    /// On values that do not vary (three or more), as virtual time gives them: the effect is
-    /// compared with the margin as it stands. A coarse clock gives such values too: then the
-    /// margin must be wider than its tick.
+    /// Three or more values that do not vary, as in virtual time: the effect is compared directly
+    /// with the margin. A coarse clock also gives such values; the margin must then be wider than
+    /// its tick.
     NoVariance,
-    /// On values that drift: a difference between samples taken one after the other may be the
-    /// drift's.
+    /// Values that drift: a difference between samples taken one after the other may come from the
+    /// drift.
     Drifts,
-    /// On tests that do not count, since the metric that answers the question is not decided.
+    /// Tests that do not count, because the metric that answers the question is not decided.
     Gated,
 }
 
-/// All that [`judge`](crate::verdict::judge) looks at; effect, interval and bound in one scale.
+/// The input of [`judge`](crate::verdict::judge); effect, interval and bound are on one scale.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     pub effect: f64,
@@ -31,9 +31,9 @@ pub(crate) struct Evidence {
     pub bound: f64,
     pub p_difference: f64,
     pub p_equivalence: f64,
-    /// What the p-value of a difference must reach before it is adjusted.
+    /// The level that the p-value of a difference must reach before adjustment.
     pub level: f64,
-    /// Blocks, or values on the smaller side.
+    /// Number of blocks, or of values on the smaller side.
     pub values: usize,
     pub ground: Ground,
 }

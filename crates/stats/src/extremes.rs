@@ -1,43 +1,44 @@
-//! The far end of two samples: the values that a median does not see.
+//! The far end of two samples, which a median does not show.
 //!
-//! Stalls of a few operations in a thousand leave medians alone. A percentile far out has an
-//! interval by order statistics (David & Nagaraja, "Order Statistics", 3rd ed., 7.1), and two
-//! samples differ there if one has more than its share of the values beyond the percentile of
-//! both together: the hypergeometric test (Fisher's exact one) of that share.
+//! Stalls of a few operations in a thousand do not move the median. A percentile far out has an
+//! interval from order statistics (David & Nagaraja, "Order Statistics", 3rd ed., 7.1). Two samples
+//! differ there if one has more than its share of the values beyond the percentile of the combined
+//! sample; that share is tested by the hypergeometric test (Fisher's exact test).
 
 use statrs::function::{beta::beta_reg, gamma::ln_gamma};
 
 use crate::{Confidence, Direction, Interval, Sample};
 
-/// The percentiles that are looked at, as far as the samples reach.
+/// The percentiles examined, if the samples are large enough.
 const PERCENTILES: [f64; 2] = [99.0, 99.9];
-/// Values beyond a percentile at least, below which it is the largest value under another name.
+/// The least number of values beyond a percentile; with fewer it is practically the largest value.
 const FEWEST_BEYOND: f64 = 3.0;
 
-/// Two samples at one percentile of their bad end: the high one where lower is better.
+/// Two samples at one percentile of their bad end, which is the high end if lower is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extreme {
-    /// The percentile, counted from the good end: 99, 99.9.
+    /// The percentile, counted from the good end: 99 or 99.9.
     pub percentile: f64,
-    /// Those of the baseline and the candidate.
+    /// The values of baseline and candidate at the percentile.
     pub values: [f64; 2],
-    /// Their 95 % intervals by order statistics, where they do not go beyond the last value.
+    /// Their 95 % intervals from order statistics; `None` if the interval would extend beyond the
+    /// last value.
     pub intervals: [Option<Interval>; 2],
-    /// The p-value, two-sided, of that both have as many values beyond the percentile of all,
-    /// adjusted for the percentiles looked at.
+    /// The two-sided p-value of the hypothesis that both have their share of the values beyond the
+    /// combined percentile, adjusted for the number of percentiles examined.
     pub p: f64,
 }
 
 impl Extreme {
-    /// The candidate's change in percent.
+    /// Returns the candidate's change in percent.
     #[must_use]
     pub fn percent(&self) -> f64 {
         let [baseline, candidate] = self.values;
         100.0 * (candidate / baseline - 1.0)
     }
 
-    /// By how many percent the bad end of the candidate's interval is from that of the baseline's;
-    /// 0 where one has none.
+    /// Returns by how many percent the bad end of the candidate's interval differs from that of the
+    /// baseline's; 0 if one of them has no interval.
     #[must_use]
     pub fn reach_percent(&self, direction: Direction) -> f64 {
         let end = |interval: Interval| match direction {
@@ -50,18 +51,19 @@ impl Extreme {
         }
     }
 
-    /// Whether chance alone would make them so in less than one of twenty comparisons.
+    /// Returns true if chance alone would produce this difference in less than one comparison in
+    /// twenty.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.p < Confidence::P95.alpha()
     }
 }
 
-/// The percentiles of the bad end for which both samples have enough values: 300 for p99, 3,000
-/// for p99.9.
+/// Returns the percentiles of the bad end for which both samples have enough values: 300 for p99,
+/// 3,000 for p99.9.
 ///
 /// `worth` is the share of the values that are independent, 0 to 1: values that resemble their
-/// neighbours are fewer pieces of evidence.
+/// neighbours carry less information.
 #[must_use]
 pub fn extremes(
     baseline: &Sample,
@@ -85,7 +87,7 @@ pub fn extremes(
     PERCENTILES.into_iter().filter(is_reached).map(extreme).collect()
 }
 
-/// A percentile from the good end.
+/// Returns the percentile of a sample, counted from the good end.
 fn value(sample: &Sample, percentile: f64, direction: Direction) -> f64 {
     match direction {
         Direction::LowerIsBetter => sample.percentile(percentile),
@@ -93,11 +95,11 @@ fn value(sample: &Sample, percentile: f64, direction: Direction) -> f64 {
     }
 }
 
-/// Its interval; `None` where that goes beyond the last value.
+/// Returns the interval of the percentile; `None` if it would extend beyond the last value.
 fn interval(sample: &Sample, percentile: f64, direction: Direction) -> Option<Interval> {
     let (n, q) = (sample.len(), percentile / 100.0);
     let half = Confidence::P95.alpha() / 2.0;
-    // The k-th smallest lies above the percentile with the chance that fewer than k lie below it.
+    // The k-th smallest value is above the percentile if fewer than k values are below it.
     let above = |k: usize| binomial_below(k, n, q);
     let middle = crate::whole::floor(n as f64 * q).clamp(1, n);
     let lo = (1..=middle).rev().find(|&k| above(k) <= half)?;
@@ -109,7 +111,7 @@ fn interval(sample: &Sample, percentile: f64, direction: Direction) -> Option<In
     })
 }
 
-/// P(fewer than `k` of `n` with the chance `q` each).
+/// Returns the probability of fewer than `k` successes in `n` trials of probability `q` each.
 fn binomial_below(k: usize, n: usize, q: f64) -> f64 {
     match k {
         0 => 0.0,
@@ -118,11 +120,11 @@ fn binomial_below(k: usize, n: usize, q: f64) -> f64 {
     }
 }
 
-/// The values of both samples beyond the percentile of all, those equal to it included.
+/// Counts the values of each sample beyond the combined percentile, including those equal to it.
 fn beyond(samples: [&Sample; 2], percentile: f64, direction: Direction) -> [usize; 2] {
     let all = samples[0].len() + samples[1].len();
     let first = crate::whole::floor(all as f64 * percentile / 100.0).min(all - 1);
-    // How far a value is from the good end, and the n-th farthest of a sample.
+    // The distance of a value from the good end, and the n-th farthest value of a sample.
     let bad = |value: f64| match direction {
         Direction::LowerIsBetter => value,
         Direction::HigherIsBetter => -value,
@@ -131,7 +133,8 @@ fn beyond(samples: [&Sample; 2], percentile: f64, direction: Direction) -> [usiz
         Direction::LowerIsBetter => sample.sorted().iter().nth_back(n).copied(),
         Direction::HigherIsBetter => sample.sorted().get(n).copied(),
     };
-    // Few are out there, and each sample has its own in order: no sorting of all.
+    // Few values are that far out, and each sample is already sorted, so no sort of the combined
+    // sample is needed.
     let (mut taken, mut threshold) = ([0; 2], f64::INFINITY);
     for _ in first..all {
         let next =
@@ -148,7 +151,8 @@ fn beyond(samples: [&Sample; 2], percentile: f64, direction: Direction) -> [usiz
     })
 }
 
-/// The two-sided p-value of the candidate's share of the values beyond the percentile of all.
+/// Returns the two-sided p-value of the candidate's share of the values beyond the percentile of
+/// all.
 fn share_p(samples: [&Sample; 2], percentile: f64, direction: Direction, worth: f64) -> f64 {
     let beyond = beyond(samples, percentile, direction);
     let counts = [0, 1].map(|side| {
@@ -176,7 +180,7 @@ mod tests {
     use super::*;
     use crate::Rng;
 
-    /// Exponential values about 100, of which one in `rare` is `times` as far out.
+    /// Exponential values with mean 100, of which one in `rare` is `times` larger.
     fn sample(rng: &mut Rng, n: usize, rare: f64, times: f64) -> Sample {
         let value = |rng: &mut Rng| {
             let far = -rng.uniform().max(1e-300).ln();
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_of_the_share_is_fishers_exact_one() {
+    fn the_test_of_the_share_is_fishers_exact_test() {
         // 1 of 4 against 3 of 4 beyond: the hypergeometric chances of 3 and 4 are 16/70 and 1/70.
         let a = Sample::new(vec![1.0, 2.0, 3.0, 10.0]).unwrap();
         let b = Sample::new(vec![4.0, 11.0, 12.0, 13.0]).unwrap();
@@ -209,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_cover_the_percentile_as_often_as_they_say() {
+    fn intervals_cover_the_percentile_at_their_nominal_rate() {
         let mut rng = Rng::new(3);
         // The 99th percentile of the exponential distribution.
         let truth = 100.0 - 0.01_f64.ln();

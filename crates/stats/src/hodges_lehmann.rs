@@ -9,15 +9,15 @@ use crate::pairwise::{kth_difference, kth_walsh_average};
 use crate::{Confidence, Error, Estimate, Interval, Sample};
 use crate::{attainable, rank_sum, signed_rank, whole};
 
-/// The median of all Walsh averages `(x_i + x_j) / 2`, `i <= j`: on log ratios of pairs, the
-/// effect of a treatment.
+/// Returns the median of all Walsh averages `(x_i + x_j) / 2`, `i <= j`: for log ratios of pairs,
+/// it is the effect of a treatment.
 #[must_use]
 pub fn hodges_lehmann(sample: &Sample) -> f64 {
     middle(walsh_averages(sample), |k| kth_walsh_average(sample.sorted(), k))
 }
 
-/// The [`hodges_lehmann`] estimate with the interval that belongs to the signed-rank test:
-/// exact for up to 50 values, normal beyond.
+/// Returns the [`hodges_lehmann`] estimate with the interval of the signed-rank test: exact for up
+/// to 50 values, by the normal approximation beyond.
 ///
 /// # Errors
 /// [`Error::NotAttainable`] with too few values: n < 6 at 95 %.
@@ -43,7 +43,8 @@ pub fn hodges_lehmann_interval(sample: &Sample, confidence: Confidence) -> Resul
     Ok(Estimate { value: hodges_lehmann(sample), interval, coverage })
 }
 
-/// The median of all differences `candidate - baseline`: by how much the candidate is higher.
+/// Returns the median of all differences `candidate - baseline`: by how much the candidate is
+/// higher.
 #[must_use]
 pub fn shift(baseline: &Sample, candidate: &Sample) -> f64 {
     middle(baseline.len() * candidate.len(), |k| {
@@ -51,8 +52,8 @@ pub fn shift(baseline: &Sample, candidate: &Sample) -> f64 {
     })
 }
 
-/// The [`shift`] with the interval that belongs to the rank-sum test: exact for up to 60 values
-/// in all, normal beyond.
+/// Returns the [`shift`] with the interval of the rank-sum test: exact for up to 60 values in
+/// total, by the normal approximation beyond.
 ///
 /// # Errors
 /// [`Error::NotAttainable`] with too few values: below 4 against 4 at 95 %.
@@ -78,11 +79,11 @@ pub fn shift_interval(
     Ok(Estimate { value: shift(baseline, candidate), interval, coverage })
 }
 
-/// `candidate - baseline`, pair by pair in the order taken.
+/// Returns `candidate - baseline` for each pair in the order taken.
 ///
 /// # Errors
-/// [`Error::LengthsDiffer`] unless there are as many of both, [`Error::NotFinite`] where a
-/// difference overflows.
+/// [`Error::LengthsDiffer`] unless both have the same length, [`Error::NotFinite`] if a difference
+/// overflows.
 pub fn paired_differences(baseline: &Sample, candidate: &Sample) -> Result<Sample, Error> {
     if baseline.len() != candidate.len() {
         return Err(Error::LengthsDiffer { left: baseline.len(), right: candidate.len() });
@@ -91,7 +92,7 @@ pub fn paired_differences(baseline: &Sample, candidate: &Sample) -> Result<Sampl
     Sample::new(pairs.map(|(baseline, candidate)| candidate - baseline).collect::<Vec<_>>())
 }
 
-/// A log ratio in percent of change: 0.0953 is 10 %.
+/// Converts a log ratio to a change in percent: 0.0953 is 10 %.
 #[must_use]
 pub fn percent_change(log_ratio: f64) -> f64 {
     100.0 * log_ratio.exp_m1()
@@ -101,13 +102,13 @@ fn walsh_averages(sample: &Sample) -> usize {
     sample.len() * (sample.len() + 1) / 2
 }
 
-/// The median of `count` ordered values.
+/// Returns the median of `count` ordered values.
 fn middle(count: usize, kth: impl Fn(usize) -> f64) -> f64 {
     let upper = kth(count / 2 + 1);
     if count % 2 == 1 { upper } else { 0.5 * (kth(count / 2) + upper) }
 }
 
-/// The null distribution of U without ties.
+/// Returns the null distribution of U without ties.
 fn u_distribution(first: usize, second: usize) -> Vec<f64> {
     let ranks: Vec<usize> = (1..=first + second).collect();
     let mut chances = rank_sum::null_distribution(&ranks, second);
@@ -115,9 +116,9 @@ fn u_distribution(first: usize, second: usize) -> Vec<f64> {
     chances
 }
 
-/// The largest `c + 1` with `P(statistic <= c) <= alpha / 2`, and the coverage it leaves.
+/// Returns the largest `c + 1` with `P(statistic <= c) <= alpha / 2`, and the coverage it leaves.
 fn exact_tail(null: &[f64], confidence: Confidence) -> Option<(usize, f64)> {
-    // The sums of probabilities carry rounding: 0.025 itself must count as reached.
+    // The sums of probabilities carry rounding errors: 0.025 itself must count as reached.
     let allowed = confidence.alpha() / 2.0 * (1.0 + 1e-12);
     let mut below = 0.0;
     let mut found = None;
@@ -131,7 +132,7 @@ fn exact_tail(null: &[f64], confidence: Confidence) -> Option<(usize, f64)> {
     found
 }
 
-/// As [`exact_tail`], by the normal approximation with continuity correction.
+/// Does the same as [`exact_tail`] by the normal approximation with continuity correction.
 fn normal_tail(mean: f64, variance: f64, confidence: Confidence) -> Option<(usize, f64)> {
     let deviation = variance.sqrt();
     let distance = normal_quantile(1.0 - confidence.alpha() / 2.0) * deviation;
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_of_different_number_are_refused() {
+    fn samples_of_different_length_are_not_paired() {
         let refused = paired_differences(&sample([1, 2]), &sample([1]));
         assert_eq!(refused, Err(Error::LengthsDiffer { left: 2, right: 1 }));
         let differences = paired_differences(&sample([5, 1]), &sample([2, 4])).unwrap();
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_ratio_of_a_tenth_more_is_ten_percent() {
+    fn a_log_ratio_is_converted_to_percent() {
         assert!((percent_change(1.1_f64.ln()) - 10.0).abs() < 1e-12);
         assert!((percent_change(0.5_f64.ln()) + 50.0).abs() < 1e-12);
     }

@@ -9,16 +9,16 @@ pub enum Alternative {
     Greater,
 }
 
-/// How a p-value was found.
+/// The method that gave a p-value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// From the exact null distribution, ties included.
+    /// The exact null distribution, ties included.
     Exact,
-    /// From the normal approximation, with corrections for ties and continuity.
+    /// The normal approximation, with corrections for ties and continuity.
     Normal,
-    /// From random draws of the null distribution.
+    /// Random draws from the null distribution.
     MonteCarlo {
-        /// How many were drawn.
+        /// Number of draws.
         draws: usize,
     },
 }
@@ -26,17 +26,17 @@ pub enum Method {
 /// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
-    /// The statistic; each test says which.
+    /// The statistic; each test documents which.
     pub statistic: f64,
-    /// The chance, without any difference, of a statistic at least as extreme.
+    /// The probability, if there is no difference, of a statistic at least as extreme.
     pub p: f64,
-    /// How p was found.
+    /// The method that gave `p`.
     pub method: Method,
 }
 
 impl Alternative {
-    /// The p-value from the chances of a statistic at most and at least as large as this one;
-    /// two-sided it is twice the smaller, as scipy and R have it.
+    /// Returns the p-value from the probabilities of a statistic at most and at least as large as
+    /// this one. A two-sided p-value is twice the smaller of them, as in scipy and R.
     pub(crate) fn p(self, at_most: f64, at_least: f64) -> f64 {
         let p = match self {
             Self::TwoSided => 2.0 * at_most.min(at_least),

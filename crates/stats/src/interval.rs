@@ -8,38 +8,39 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// `hi - lo`.
+    /// Returns `hi - lo`.
     #[must_use]
     pub fn width(&self) -> f64 {
         self.hi - self.lo
     }
 
-    /// Half of [`width`](Self::width).
+    /// Returns half of [`width`](Self::width).
     #[must_use]
     pub fn half_width(&self) -> f64 {
         self.width() / 2.0
     }
 
-    /// The half width as a fraction of `|around|`: 0 for a point, infinite around 0 otherwise.
+    /// Returns the half width as a fraction of `|around|`: 0 for a point, otherwise infinite around
+    /// 0.
     #[must_use]
     pub fn relative_half_width(&self, around: f64) -> f64 {
         let half = self.half_width();
         if half == 0.0 { 0.0 } else { half / around.abs() }
     }
 
-    /// Whether `value` lies in the interval, ends included.
+    /// Returns true if `value` is in the interval, ends included.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
     }
 
-    /// Whether the whole interval lies in `outer`, ends included.
+    /// Returns true if the whole interval is in `outer`, ends included.
     #[must_use]
     pub fn within(&self, outer: &Self) -> bool {
         outer.lo <= self.lo && self.hi <= outer.hi
     }
 
-    /// The interval seen through a monotone function, its ends put in order again.
+    /// Maps the interval through a monotone function and puts its ends in order again.
     #[must_use]
     pub fn map_monotone(&self, function: impl Fn(f64) -> f64) -> Self {
         let (first, second) = (function(self.lo), function(self.hi));
@@ -54,13 +55,13 @@ pub struct Estimate {
     pub value: f64,
     /// The interval around it.
     pub interval: Interval,
-    /// The coverage achieved, as a fraction: exact for order statistics (at least the confidence
-    /// asked for), the nominal level where a method is approximate (its documentation says so).
+    /// The coverage achieved, as a fraction: exact for order statistics, where it is at least the
+    /// requested confidence, and nominal for methods documented as approximate.
     pub coverage: f64,
 }
 
 impl Estimate {
-    /// The half width of the interval as a fraction of `|value|`.
+    /// Returns the half width of the interval as a fraction of `|value|`.
     #[must_use]
     pub fn relative_half_width(&self) -> f64 {
         self.interval.relative_half_width(self.value)

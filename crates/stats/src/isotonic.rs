@@ -1,7 +1,8 @@
-//! The rising curve nearest to noisy values: pool adjacent violators (Ayer et al., "An empirical
-//! distribution function for sampling with incomplete information", Ann. Math. Stat. 26, 1955).
+//! The non-decreasing curve nearest to noisy values: pool adjacent violators (Ayer et al., "An
+//! empirical distribution function for sampling with incomplete information", Ann. Math. Stat. 26,
+//! 1955).
 
-/// The least-squares fit that never falls, as long as `values`.
+/// Returns the non-decreasing least-squares fit, of the same length as `values`.
 pub(crate) fn rising(values: &[f64]) -> Vec<f64> {
     let mut blocks: Vec<(f64, usize)> = Vec::with_capacity(values.len());
     for value in values {

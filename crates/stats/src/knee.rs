@@ -1,8 +1,8 @@
-//! The knee of a loaded-latency curve: where queues begin to cost.
+//! The knee of a loaded-latency curve, at which queues begin to matter.
 
 use crate::{Error, Sample, isotonic};
 
-/// The factor over idle latency at which a memory system counts as saturated by custom.
+/// The multiple of idle latency at which a memory system is conventionally called saturated.
 pub const KNEE_FACTOR: f64 = 2.0;
 
 /// A point of a loaded-latency curve.
@@ -10,33 +10,33 @@ pub const KNEE_FACTOR: f64 = 2.0;
 pub struct LoadPoint {
     /// Bandwidth achieved, in any unit.
     pub bandwidth: f64,
-    /// Latency of a load under it in ns.
+    /// Latency of a load at this bandwidth, in ns.
     pub latency_ns: f64,
 }
 
-/// Where a loaded-latency curve bends.
+/// The point at which a loaded-latency curve bends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knee {
-    /// The latency at the lowest load in ns.
+    /// The latency at the lowest load, in ns.
     pub idle_ns: f64,
-    /// The bandwidth at which the latency reaches the factor times idle, in the points' unit.
+    /// The bandwidth at which the latency reaches the factor times idle, in the unit of the points.
     pub bandwidth: f64,
-    /// That latency in ns.
+    /// The latency there, in ns.
     pub latency_ns: f64,
 }
 
-/// Finds where latency first reaches `factor` times the latency at the lowest load.
+/// Finds the load at which latency first reaches `factor` times the latency at the lowest load;
+/// `None` if the load never gets that far.
 ///
-/// A stated multiple of idle is what people mean by "loaded" (Intel's Memory Latency Checker
-/// curves are read so), and unlike the point of largest curvature (Kneedle) it does not move
-/// with the range measured. Points come in order of rising load, not of bandwidth: past
-/// saturation bandwidth can fall. Latencies are made to rise with the load (isotonic
-/// regression), so that one disturbed point is no knee unless it is the last. `None`: the load
-/// never got so far.
+/// A stated multiple of idle is the usual meaning of "loaded" (Intel's Memory Latency Checker
+/// curves are read this way), and unlike the point of largest curvature (Kneedle) it does not
+/// depend on the range measured. Points are given in order of rising load, not of bandwidth: past
+/// saturation the bandwidth can fall. Latencies are first made non-decreasing in the load (isotonic
+/// regression), so that one disturbed point is not taken for a knee unless it is the last.
 ///
 /// # Errors
-/// [`Error::Empty`] without points, [`Error::NotPositive`] or [`Error::NotFinite`] at a latency
-/// or bandwidth that is no positive number, [`Error::OutOfRange`] unless `factor > 1`.
+/// [`Error::Empty`] without points, [`Error::NotPositive`] or [`Error::NotFinite`] for a latency or
+/// bandwidth that is not a positive number, [`Error::OutOfRange`] unless `factor > 1`.
 pub fn knee(points: &[LoadPoint], factor: f64) -> Result<Option<Knee>, Error> {
     if !(factor > 1.0 && factor.is_finite()) {
         return Err(Error::OutOfRange {
@@ -75,7 +75,7 @@ mod tests {
             .collect()
     }
 
-    /// A queue: latency = idle / (1 - load), so that it doubles at half of the peak.
+    /// A queue with latency = idle / (1 - load), which doubles at half of the peak.
     fn queue(peak: f64) -> Vec<LoadPoint> {
         let at = |i: u32| {
             let load = f64::from(i) / 20.0;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn one_disturbed_point_is_no_knee() {
+    fn one_disturbed_point_is_not_a_knee() {
         let curve =
             points(&[(10.0, 100.0), (20.0, 101.0), (25.0, 230.0), (30.0, 103.0), (35.0, 105.0)]);
         assert_eq!(knee(&curve, KNEE_FACTOR).unwrap(), None);

@@ -4,15 +4,15 @@ use crate::{
     Confidence, Error, Estimate, Interval, Sample, distribution::fair_binomial_cdf, whole,
 };
 
-/// The distribution-free interval of the median: the order statistics `l` and `n + 1 - l` with
-/// the largest `l` whose exact binomial coverage is at least `confidence`.
+/// Returns the median with its distribution-free interval: the order statistics `l` and `n + 1 - l`
+/// with the largest `l` for which the exact binomial coverage is at least `confidence`.
 ///
-/// Assumes independent values and nothing of their distribution (Conover, *Practical
-/// Nonparametric Statistics*, 3rd ed., section 3.2). `coverage` is the one achieved: above
-/// the one asked for, by much where n is small.
+/// Assumes only that the values are independent (Conover, *Practical Nonparametric Statistics*, 3rd
+/// ed., section 3.2). `coverage` is the one achieved, which for small n is well above the requested
+/// one.
 ///
 /// # Errors
-/// [`Error::NotAttainable`] where even the whole range covers less: n < 6 at 95 %.
+/// [`Error::NotAttainable`] if even the whole range covers less: n < 6 at 95 %.
 pub fn median_interval(sample: &Sample, confidence: Confidence) -> Result<Estimate, Error> {
     let depth = deepest(sample.len(), confidence)?;
     let sorted = sample.sorted();
@@ -20,17 +20,18 @@ pub fn median_interval(sample: &Sample, confidence: Confidence) -> Result<Estima
     Ok(Estimate { value: sample.median(), interval, coverage: coverage(depth, sample.len()) })
 }
 
-/// The fewest independent values whose whole range covers the median at this confidence.
+/// Returns the smallest number of independent values with a range that covers the median at this
+/// confidence.
 pub(crate) fn fewest_values(confidence: Confidence) -> usize {
     whole::ceil(1.0 - confidence.alpha().log2())
 }
 
-/// The chance that order statistics `depth` and `n + 1 - depth` enclose the median.
+/// Returns the probability that order statistics `depth` and `n + 1 - depth` enclose the median.
 fn coverage(depth: usize, n: usize) -> f64 {
     1.0 - 2.0 * fair_binomial_cdf(depth - 1, n)
 }
 
-/// The largest depth whose coverage is at least the confidence.
+/// Returns the largest depth with a coverage of at least the confidence.
 fn deepest(n: usize, confidence: Confidence) -> Result<usize, Error> {
     let enough = |depth: usize| coverage(depth, n) >= confidence.get();
     if n < 2 || !enough(1) {

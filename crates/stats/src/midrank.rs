@@ -1,10 +1,11 @@
-//! Ranks with ties at their mean, doubled so that they are whole numbers.
+//! Ranks with ties at their mean, doubled so that they are integers.
 
-/// The ranks of `values`: twice the mean of the positions (from 1) which equal values share.
+/// The doubled ranks of `values`: twice the mean of the positions, counted from 1, that equal
+/// values share.
 pub(crate) struct Midranks {
     /// Twice the rank of each value, in the order given.
     pub doubled: Vec<usize>,
-    /// `sum(t^3 - t)` over groups of t equal values, which the variance loses to ties.
+    /// `sum(t^3 - t)` over groups of t equal values, by which ties reduce the variance.
     pub tie_loss: f64,
 }
 

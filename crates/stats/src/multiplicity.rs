@@ -1,7 +1,7 @@
-//! Adjusting p-values where many are looked at.
+//! Adjustment of p-values for multiple comparisons.
 
-/// Holm's adjusted p-values, in the order given: the chance of any false claim stays below the
-/// level (Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Stat. 6,
+/// Returns Holm's adjusted p-values in the order given. The chance of any false claim stays below
+/// the level (Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Stat. 6,
 /// 1979).
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
@@ -15,8 +15,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// By what Holm's method divides the level for each p-value, in the order given: the number
-/// of them for the smallest, 1 for the largest.
+/// Returns the divisor of the level that Holm's method uses for each p-value, in the order given:
+/// the number of p-values for the smallest, 1 for the largest.
 pub(crate) fn holm_steps(p_values: &[f64]) -> Vec<usize> {
     let mut steps = vec![0; p_values.len()];
     for (rank, index) in ascending(p_values).into_iter().enumerate() {
@@ -25,8 +25,9 @@ pub(crate) fn holm_steps(p_values: &[f64]) -> Vec<usize> {
     steps
 }
 
-/// Benjamini and Hochberg's adjusted p-values, in the order given: the expected share of false
-/// ones among the claims stays below the level (J. R. Stat. Soc. B 57, 1995). For fleets.
+/// Returns Benjamini and Hochberg's adjusted p-values in the order given. The expected share of
+/// false claims among all claims stays below the level (J. R. Stat. Soc. B 57, 1995). Meant for
+/// fleets.
 #[must_use]
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len() as f64;
@@ -39,7 +40,7 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Indices from the smallest p-value to the largest.
+/// Returns the indices from the smallest p-value to the largest.
 fn ascending(p_values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
@@ -67,12 +68,12 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_p_value_is_held_against_the_hardest_level() {
+    fn the_smallest_p_value_must_reach_the_strictest_level() {
         assert_eq!(holm_steps(&[0.04, 0.01, 0.03]), [1, 3, 2]);
     }
 
     #[test]
-    fn one_p_value_stays_as_it_is() {
+    fn a_single_p_value_is_not_adjusted() {
         assert_eq!((holm(&[0.03]), benjamini_hochberg(&[0.03])), (vec![0.03], vec![0.03]));
     }
 }

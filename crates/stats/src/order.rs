@@ -1,58 +1,60 @@
-//! What the order of values says about two samples: trend, and resemblance of neighbours.
+//! Evidence from the order of the values of two samples: trend, and resemblance of neighbours.
 //!
-//! Tests of two samples take values for independent. Where each resembles the one before it, they
+//! Tests of two samples assume independent values. If each value resembles the one before it, they
 //! find differences that do not exist: with a lag-1 correlation of 0.3, 0.54, 0.7 and 20 values a
 //! side in 14, 27 and 41 % of comparisons instead of 5. The variance of a mean of `n` such values
 //! is that of `n / tau`, with `tau = (1 + r) / (1 - r)` for a process of first order (Bayley &
 //! Hammersley, J. Roy. Stat. Soc. Suppl. 8, 1946). We estimate `r` from the ranks within both
-//! samples together, undo its bias (Kendall, Biometrika 41, 1954), and where it is likely to be
-//! above zero divide standardised distances by `sqrt(tau)` and read them from Student's t with a
-//! half of the degrees of freedom that are left, since `tau` itself is an estimate. Error and
-//! power are simulated in `tests/order.rs`.
+//! samples together and correct its bias (Kendall, Biometrika 41, 1954). Where it is likely to be
+//! above zero, we divide standardised distances by `sqrt(tau)` and read them from Student's t with
+//! half of the remaining degrees of freedom, because `tau` itself is an estimate. Error and power
+//! are simulated in `tests/order.rs`.
 
 use crate::comparison::Findings;
 use crate::distribution::{normal_quantile, student_cdf, student_quantile};
 use crate::midrank::Midranks;
 use crate::{Confidence, Equivalence, Ground, Interval, Sample, Test, quantile};
 
-/// How sure of drift a comparison must be to be withheld, both samples together.
+/// The level at which drift must be shown, for both samples together, before a comparison is
+/// withheld.
 const DRIFT_LEVEL: f64 = 0.01;
-/// Fewer values have no trend that could be told from chance.
+/// The least number of values for which a trend can be distinguished from chance.
 const FEWEST_FOR_TREND: usize = 7;
-/// Standard errors above zero from which a correlation of neighbours is allowed for: one
-/// independent pair of samples in five is.
+/// The number of standard errors above zero from which a correlation of neighbours is allowed for;
+/// one independent pair of samples in five exceeds it.
 const LEAST_SCORE: f64 = 0.84;
-/// The correlation is at most this: more cannot be told from a trend.
+/// The largest correlation: a higher one cannot be distinguished from a trend.
 const MOST_CORRELATION: f64 = 0.95;
-/// The share of its degrees of freedom that estimating `tau` leaves, inverted (by simulation).
+/// The divisor of the degrees of freedom that accounts for estimating `tau` (by simulation).
 const TAU_FREEDOM: f64 = 2.0;
 
-/// What the order of the values of two samples says.
+/// Evidence from the order of the values of two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Order {
-    /// The lag-1 rank correlation within both samples that was allowed for, 0 to 0.95; 0 where
-    /// none is likely.
+    /// The lag-1 rank correlation within both samples that was allowed for, 0 to 0.95; 0 if none is
+    /// likely.
     pub autocorrelation: f64,
-    /// How many independent values those of both sides are worth together.
+    /// The number of independent values that carry the same information as those of both sides
+    /// together.
     pub effective_size: f64,
     /// The trends of baseline and candidate.
     pub trends: [Trend; 2],
 }
 
-/// Whether values rise or fall in the order taken.
+/// A trend of values in the order taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
     /// Spearman's rank correlation with the order, -1 to 1.
     pub correlation: f64,
-    /// Two-sided, by Student's t; 1 for fewer than seven values.
+    /// The two-sided p-value, by Student's t; 1 for fewer than seven values.
     pub p: f64,
-    /// The median of the last third less that of the first, in percent of the latter; `None`
-    /// where that is zero.
+    /// The median of the last third minus that of the first, in percent of the latter; `None` if
+    /// that is zero.
     pub percent: Option<f64>,
 }
 
 impl Trend {
-    /// Whether the values drift: at 1 %, allowing for two samples (Bonferroni).
+    /// Returns true if the values drift: at 1 %, allowing for two samples (Bonferroni).
     #[must_use]
     pub fn is_shown(&self) -> bool {
         2.0 * self.p <= DRIFT_LEVEL
@@ -80,7 +82,7 @@ impl Trend {
 }
 
 impl Order {
-    /// What the order of two samples says.
+    /// Measures trend and autocorrelation of two samples.
     #[must_use]
     pub fn of(baseline: &Sample, candidate: &Sample) -> Self {
         let trends = [Trend::of(baseline), Trend::of(candidate)];
@@ -101,14 +103,14 @@ impl Order {
         Self { autocorrelation, effective_size, trends }
     }
 
-    /// Whether either sample drifts.
+    /// Returns true if either sample drifts.
     #[must_use]
     pub fn drifts(&self) -> bool {
         self.trends.iter().any(Trend::is_shown)
     }
 
-    /// Tests and interval of findings that took the values for independent, as they are of
-    /// values in this order.
+    /// Corrects tests and interval of findings that assumed independent values for values in this
+    /// order.
     pub(crate) fn allow(&self, findings: Findings, confidence: Confidence) -> Findings {
         if findings.ground == Ground::NoVariance {
             return findings;
@@ -139,7 +141,7 @@ impl Order {
         Findings { ground, interval, difference, equivalence, ..findings }
     }
 
-    /// A one-sided p-value of independent values, as it is of these.
+    /// Corrects a one-sided p-value of independent values for values in this order.
     fn p(&self, independent: f64) -> f64 {
         let clamped = independent.clamp(1e-300, 1.0 - f64::EPSILON);
         let score = normal_quantile(clamped) / self.tau().sqrt();
@@ -155,7 +157,7 @@ impl Order {
     }
 }
 
-/// Ranks of the values in the order taken, less their mean.
+/// Returns the ranks of the values in the order taken, minus their mean.
 fn centred_ranks(sample: &Sample) -> Vec<f64> {
     let middle = (sample.len() + 1) as f64 / 2.0;
     let ranks = Midranks::of(sample.values());
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_rise_drift_by_what_lies_between_their_thirds() {
+    fn rising_values_drift_by_the_difference_between_their_thirds() {
         let order = Order::of(&sample((0..9).map(|i| 100.0 + f64::from(i))), &sample([7.0; 9]));
         assert!(order.trends[0].is_shown() && !order.trends[1].is_shown(), "{order:?}");
         assert_eq!(order.trends[0].correlation, 1.0);

@@ -1,11 +1,11 @@
-//! The k-th smallest of all differences, or of all Walsh averages, without making them.
+//! The k-th smallest of all differences, or of all Walsh averages, without computing all of them.
 //!
-//! Both are sums over two sorted lists, so how many are at most t is counted in one walk down a
-//! staircase; t is then found by bisection over the bit patterns of floats, at most 64 walks.
-//! (The staircase is that of Johnson & Mizoguchi, "Selecting the Kth element in X + Y and
-//! X1 + X2 + ... + Xm", SIAM J. Comput. 7, 1978.) The result is exact: rounding is monotone.
+//! Both are sums over two sorted lists, so the number that is at most t is counted in one walk down
+//! a staircase; t is then found by bisection over the bit patterns of floats, in at most 64 walks.
+//! (The staircase is that of Johnson & Mizoguchi, "Selecting the Kth element in X + Y and X1 + X2 +
+//! ... + Xm", SIAM J. Comput. 7, 1978.) The result is exact, because rounding is monotone.
 
-/// The k-th smallest (from 1) of `candidate[j] - baseline[i]` over two sorted slices.
+/// Returns the k-th smallest (from 1) of `candidate[j] - baseline[i]` over two sorted slices.
 pub(crate) fn kth_difference(baseline: &[f64], candidate: &[f64], k: usize) -> f64 {
     let lowest = candidate[0] - baseline[baseline.len() - 1];
     let highest = candidate[candidate.len() - 1] - baseline[0];
@@ -22,7 +22,7 @@ pub(crate) fn kth_difference(baseline: &[f64], candidate: &[f64], k: usize) -> f
     })
 }
 
-/// The k-th smallest (from 1) of `(x[i] + x[j]) / 2` with `i <= j` over a sorted slice.
+/// Returns the k-th smallest (from 1) of `(x[i] + x[j]) / 2` with `i <= j` over a sorted slice.
 pub(crate) fn kth_walsh_average(sorted: &[f64], k: usize) -> f64 {
     let (lowest, highest) = (sorted[0], sorted[sorted.len() - 1]);
     kth(k, lowest, highest, |limit| {
@@ -45,7 +45,7 @@ fn walsh_average(first: f64, second: f64) -> f64 {
     0.5 * (first + second)
 }
 
-/// The smallest float t in `lowest..=highest` with `count(t) >= k`.
+/// Returns the smallest float t in `lowest..=highest` with `count(t) >= k`.
 fn kth(k: usize, lowest: f64, highest: f64, count: impl Fn(f64) -> usize) -> f64 {
     let (mut low, mut high) = (ordered(lowest), ordered(highest));
     while low < high {
@@ -59,13 +59,13 @@ fn kth(k: usize, lowest: f64, highest: f64, count: impl Fn(f64) -> usize) -> f64
     float(high) + 0.0
 }
 
-/// The bits of a float as a number with the float's order.
+/// Maps a float to an integer with the same order.
 fn ordered(x: f64) -> u64 {
     let bits = x.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// The float of an [`ordered`] number.
+/// Returns the float of an [`ordered`] integer.
 fn float(ordered: u64) -> f64 {
     f64::from_bits(if ordered >> 63 == 1 { ordered ^ (1 << 63) } else { !ordered })
 }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_and_their_ordered_bits_go_there_and_back() {
+    fn floats_survive_the_round_trip_through_ordered_bits() {
         let line = [-1e300, -1.0, -1e-310, -0.0, 0.0, 5e-324, 2.5, 1e300];
         assert!(line.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
         assert!(line.iter().all(|x| float(ordered(*x)).to_bits() == x.to_bits()));

@@ -1,43 +1,44 @@
 //! Values far from their peers, where many of the peers may be faulty and their noise is unknown.
 //!
-//! A fleet breaks the usual scores twice. A rack with one fault is a tenth of it, and a scale that
-//! follows the tails takes the fault for noise. And noise has heavier tails than normal, so that
-//! a score of 6 can be chance. So the two questions are answered apart:
+//! A fleet breaks the usual scores in two ways. A rack with one fault is a tenth of it, and a scale
+//! that follows the tails takes the fault for noise. And noise has heavier tails than normal, so
+//! that a score of 6 can be chance. The two questions are therefore answered separately:
 //!
-//! - **Centre and scale** come from the core: extreme values are taken away one by one, up to two
-//!   fifths of all, and those up to the last one that stood out are left out (generalised
-//!   extreme Studentised deviate test: Rosner, Technometrics 25, 1983; the next to go is the
+//! - **Centre and scale** come from the core. Extreme values are removed one by one, up to two
+//!   fifths of all, and those up to the last one that stood out are left out (generalised extreme
+//!   Studentised deviate test: Rosner, Technometrics 25, 1983; the next to be removed is the
 //!   farthest from the median, so that a third of the values on one side does not pull it).
-//! - **The tail** is that of Student's distribution with degrees of freedom that are learned from
-//!   the side which is less spread (a fault makes hosts slower, noise does both). One population
-//!   of a hundred says little about its tail, so all figures of the fleet say it together: the
-//!   prior over degrees of freedom is their mixture (empirical Bayes: Robbins, Ann. Math. Stat.
-//!   35, 1964; an empirical null: Efron, J. Am. Stat. Assoc. 99, 2004), and a chance is the mean
-//!   over what is left open.
+//! - **The tail** is that of Student's distribution with degrees of freedom learned from the side
+//!   that is less spread (a fault makes hosts slower, noise acts on both sides). One population of
+//!   a hundred carries little information about its tail, so all figures of the fleet are used
+//!   together: the prior over degrees of freedom is their mixture (empirical Bayes: Robbins, Ann.
+//!   Math. Stat. 35, 1964; an empirical null: Efron, J. Am. Stat. Assoc. 99, 2004), and a
+//!   probability is the mean over what remains uncertain.
 
 use statrs::function::{beta::beta_reg, gamma::ln_gamma};
 
 use crate::{Error, Sample};
 
-/// Most that may be left out of the core.
+/// The largest share of values that may be left out of the core.
 const MOST_OUTSIDE: f64 = 0.4;
-/// A value stands out of what is left where its chance among so many is below this.
+/// A value stands out of the remaining ones if its probability among that number of values is below
+/// this.
 const OUTSIDE_CHANCE: f64 = 0.001;
-/// Degrees of freedom of the tails in question; the last is normal for any purpose here.
+/// Degrees of freedom of the candidate tails; the last is normal for any purpose here.
 const FREEDOMS: [f64; 8] = [1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 30.0, 1e6];
-/// What is believed of the tails before anything is seen: few values say nothing of them, and
-/// are taken for normal but for this share.
+/// The prior share of heavy tails: a few values say nothing about tails, and are taken for normal
+/// apart from this share.
 const HEAVY_BEFORE: f64 = 0.005;
-/// How much that weighs against what the populations say, as a share of them.
+/// The weight of the prior against the populations, as a share of them.
 const WEIGHT_BEFORE: f64 = 1.0;
-/// Degrees of freedom come from where most values lie; what is added up of several sources has
-/// a heavier tail than that says.
+/// Degrees of freedom are learned from the bulk of the values; a sum over several sources has a
+/// heavier tail than those suggest.
 const HEAVIER: f64 = 0.75;
-/// Groups are two if their centres are so many of their standard deviations apart.
+/// Groups are two if their centres are at least this number of their standard deviations apart.
 const GROUPS_APART: f64 = 5.0;
-/// Rounds of expectation and maximisation for a scale.
+/// Rounds of expectation maximisation for a scale.
 const SCALE_ROUNDS: usize = 12;
-/// The same for the mixture, where each population says little.
+/// Rounds for the mixture, to which each population contributes little.
 const MIXTURE_ROUNDS: usize = 200;
 
 /// The values of one figure on all peers.
@@ -50,21 +51,21 @@ pub struct Population {
     tails: [Tail; FREEDOMS.len()],
 }
 
-/// One kind of tail: the scale with which it fits best, and how well.
+/// One kind of tail: the scale with which it fits best, and the likelihood of that fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tail {
     scale: f64,
     log_likelihood: f64,
 }
 
-/// What the populations of a fleet say of their tails together.
+/// The mixture of tails learned from all populations of a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tails {
     weights: [f64; FREEDOMS.len()],
 }
 
 impl Population {
-    /// Finds core and tails; the scale is never taken for less than `least_scale`.
+    /// Finds core and tails; the scale is never below `least_scale`.
     ///
     /// # Errors
     /// [`Error::Empty`] and [`Error::NotFinite`] as [`Sample::new`].
@@ -90,19 +91,19 @@ impl Population {
         Ok(Self { centre, scale, core: core.len(), tails })
     }
 
-    /// The distance of a value from the centre in standard deviations of the core.
+    /// Returns the distance of a value from the centre in standard deviations of the core.
     #[must_use]
     pub fn score(&self, value: f64) -> f64 {
         (value - self.centre) / self.scale
     }
 
-    /// The centre: the mean of the core.
+    /// Returns the centre, which is the mean of the core.
     #[must_use]
     pub fn centre(&self) -> f64 {
         self.centre
     }
 
-    /// The standard deviation of the core.
+    /// Returns the standard deviation of the core.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
@@ -110,7 +111,7 @@ impl Population {
 }
 
 impl Tail {
-    /// The scale by expectation and maximisation over the inner distances, the likelihood over
+    /// Fits the scale by expectation maximisation over the inner distances, and the likelihood over
     /// those of the calm side.
     fn fitted(freedom: f64, inner: &[f64], calm: &[f64]) -> Self {
         let mut variance = 1.0_f64;
@@ -131,7 +132,7 @@ impl Tail {
 }
 
 impl Default for Tails {
-    /// What is believed before anything is seen.
+    /// Returns the prior.
     fn default() -> Self {
         let mut weights = [HEAVY_BEFORE / FREEDOMS.len() as f64; FREEDOMS.len()];
         weights[FREEDOMS.len() - 1] += 1.0 - HEAVY_BEFORE;
@@ -162,7 +163,8 @@ impl Tails {
         Self { weights }
     }
 
-    /// The chance of a value so far from the centre or farther, if it belonged to its peers.
+    /// Returns the probability of a value this far from the centre or farther, if it belonged to
+    /// its peers.
     #[must_use]
     pub fn chance(&self, population: &Population, value: f64) -> f64 {
         let distance = population.score(value);
@@ -183,17 +185,17 @@ impl Tails {
 }
 
 impl Population {
-    /// The likelihood of each tail, the best one as 1.
+    /// Returns the likelihood of each tail, with the best one as 1.
     fn likelihoods(&self) -> [f64; FREEDOMS.len()] {
         let best = self.tails.iter().map(|tail| tail.log_likelihood).fold(f64::MIN, f64::max);
         self.tails.map(|tail| (tail.log_likelihood - best).exp())
     }
 }
 
-/// The value between two groups, if these are two: two fifths or more in each, and centres as
-/// far apart as five standard deviations within them.
+/// Returns the value between two groups, or `None` unless there are two: two fifths of the values
+/// or more in each, and centres at least five standard deviations (within the groups) apart.
 ///
-/// The boundary is that of the smallest sum of squares within the groups (k-means with two
+/// The boundary is the one with the smallest sum of squares within the groups (k-means with two
 /// centres, which is exact on a line: Fisher, J. Am. Stat. Assoc. 53, 1958).
 #[must_use]
 pub fn two_groups(values: &[f64]) -> Option<f64> {
@@ -225,7 +227,7 @@ fn posterior(
     posterior.map(|share| share / all)
 }
 
-/// The sorted values without those that stand out.
+/// Returns the sorted values without those that stand out.
 fn core(sorted: &[f64]) -> &[f64] {
     let most = crate::whole::floor(MOST_OUTSIDE * sorted.len() as f64);
     let shift = sorted[sorted.len() / 2];
@@ -257,12 +259,13 @@ fn core(sorted: &[f64]) -> &[f64] {
     core
 }
 
-/// The chance that the farthest of so many normal values is so far (at most: Bonferroni).
+/// Returns the probability that the farthest of `count` normal values is this far out (an upper
+/// bound: Bonferroni).
 fn chance_of_deviate(distance: f64, variance: f64, count: f64) -> f64 {
     if distance == 0.0 || count < 4.0 {
         return 1.0;
     }
-    // The largest that a deviate can be among so many.
+    // The largest possible deviate among this number of values.
     let share = distance * distance * count / (variance * (count - 1.0).powi(2));
     if share >= 1.0 || share.is_nan() {
         return 0.0;

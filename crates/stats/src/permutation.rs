@@ -3,13 +3,13 @@
 
 use crate::{Alternative, Method, Rng, Sample, Test};
 
-/// Up to so many non-zero differences all sign patterns are counted.
+/// The largest number of non-zero differences for which all sign patterns are counted.
 const EXACT_PAIRS: usize = 30;
 
-/// How many random sign patterns to draw where they are too many to count.
+/// The number of random sign patterns to draw when there are too many to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draws {
-    /// Patterns drawn.
+    /// Number of patterns drawn.
     pub draws: usize,
     /// Seed of the generator.
     pub seed: u64,
@@ -17,15 +17,15 @@ pub struct Draws {
 
 /// Tests whether differences of pairs have mean zero, by exchanging their signs.
 ///
-/// Exact for up to 30 differences that are not zero, by counting pairs of half sums (Horowitz &
-/// Sahni, JACM 21, 1974); by random patterns beyond, with p = (1 + hits) / (1 + draws) so that
-/// it is valid (Phipson & Smyth, SAGMB 9, 2010). The statistic is the mean difference.
+/// Exact for up to 30 non-zero differences, by counting pairs of half sums (Horowitz & Sahni, JACM
+/// 21, 1974); by random patterns beyond, with p = (1 + hits) / (1 + draws) so that it is valid
+/// (Phipson & Smyth, SAGMB 9, 2010). The statistic is the mean difference.
 #[must_use]
 pub fn paired_permutation(differences: &Sample, alternative: Alternative, draws: &Draws) -> Test {
     let sizes: Vec<f64> =
         differences.values().iter().map(|d| d.abs()).filter(|size| *size > 0.0).collect();
     let sum: f64 = differences.values().iter().sum();
-    // Sums of the same values in another order differ by rounding: such are equal.
+    // Sums of the same values in another order differ by rounding; they count as equal.
     let slack = 1e-12 * sizes.iter().sum::<f64>();
     let statistic = sum / differences.len() as f64;
     if sizes.len() <= EXACT_PAIRS {
@@ -45,7 +45,7 @@ pub fn paired_permutation(differences: &Sample, alternative: Alternative, draws:
     Test { statistic, p, method: Method::MonteCarlo { draws: draws.draws } }
 }
 
-/// The share of sign patterns whose sum is at least `threshold`.
+/// Returns the share of sign patterns whose sum is at least `threshold`.
 fn share_at_least(sizes: &[f64], threshold: f64) -> f64 {
     let (left, right) = sizes.split_at(sizes.len() / 2);
     let (left, right) = (signed_sums(left), signed_sums(right));
@@ -60,7 +60,7 @@ fn share_at_least(sizes: &[f64], threshold: f64) -> f64 {
     hits as f64 / (left.len() * right.len()) as f64
 }
 
-/// The sums of all sign patterns, smallest first.
+/// Returns the sums of all sign patterns, smallest first.
 fn signed_sums(sizes: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for size in sizes {

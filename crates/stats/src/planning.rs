@@ -1,21 +1,21 @@
-//! How much more it would take: blocks still needed, and the least effect that would be seen.
+//! Planning: the number of blocks still needed, and the least effect that would be seen.
 //!
-//! By the normal approximation: the standard error is the half width of the interval over its
-//! quantile and falls with the root of the number of blocks (Chow, Shao & Wang, *Sample Size
+//! Uses the normal approximation: the standard error is the half width of the interval over its
+//! quantile, and it falls with the root of the number of blocks (Chow, Shao & Wang, *Sample Size
 //! Calculations in Clinical Research*, 2nd ed., 2008, chapter 3).
 
 use crate::distribution::{normal_quantile, student_quantile};
 use crate::evidence::{Evidence, Ground};
 use crate::{Confidence, Interval, least_p_paired, whole};
 
-/// The chance of seeing an effect for which studies are planned.
+/// The power for which studies are planned.
 const POWER: f64 = 0.8;
-/// More blocks than this are not worth stating.
+/// Larger numbers of blocks are not worth reporting.
 const MOST_BLOCKS: f64 = 100_000.0;
 
-/// Blocks still needed to show the effect seen, or to show that it lies within the bound,
-/// whichever takes fewer; at least 1. The test of a difference is held against the level of
-/// the evidence, which is lower where there are several metrics.
+/// Returns the number of blocks still needed to show the observed effect, or to show that it is
+/// within the bound, whichever takes fewer; at least 1. The test of a difference must reach the
+/// level of the evidence, which is stricter for several metrics.
 pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Option<usize> {
     if let Ground::TooFew { needed } = evidence.ground {
         return Some(needed.saturating_sub(evidence.values).max(1));
@@ -29,18 +29,18 @@ pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Opt
     (needed <= MOST_BLOCKS).then(|| whole::ceil(needed).saturating_sub(evidence.values).max(1))
 }
 
-/// The smallest effect that a study with such an interval shows with 80 % power.
+/// Returns the smallest effect that a study with such an interval shows with 80 % power.
 pub(crate) fn least_detectable(interval: &Interval, confidence: Confidence) -> f64 {
     let reach = normal_quantile(1.0 - confidence.alpha() / 2.0) + normal_quantile(POWER);
     reach * standard_error(interval, confidence)
 }
 
-/// The smallest log ratio that `blocks` blocks show with 80 % power in one test at `level`, where
-/// the log ratios of blocks spread by `spread` (one standard deviation, near normal); `None` where
-/// no outcome of so few blocks reaches the level.
+/// Returns the smallest log ratio that `blocks` blocks show with 80 % power in one test at `level`,
+/// if the log ratios of blocks have the standard deviation `spread` and are near normal; `None` if
+/// no outcome of that number of blocks reaches the level.
 ///
-/// By Student's quantiles, and the efficiency of signed ranks against t, which is 3/pi (Hodges &
-/// Lehmann, Ann. Math. Stat. 27, 1956).
+/// Uses Student's quantiles and the efficiency of signed ranks relative to t, which is 3/pi (Hodges
+/// & Lehmann, Ann. Math. Stat. 27, 1956).
 #[must_use]
 pub fn least_effect(blocks: usize, level: Confidence, spread: f64) -> Option<f64> {
     if least_p_paired(blocks) > level.alpha() {
@@ -52,7 +52,8 @@ pub fn least_effect(blocks: usize, level: Confidence, spread: f64) -> Option<f64
     Some(reach * spread * (std::f64::consts::FRAC_PI_3 / blocks as f64).sqrt())
 }
 
-/// Blocks in all with which a distance is `z(level) + z(power)` standard errors.
+/// Returns the total number of blocks with which a distance is `z(level) + z(power)` standard
+/// errors.
 fn blocks(values: usize, error: f64, distance: f64, level: f64) -> f64 {
     if distance <= 0.0 {
         return f64::INFINITY;
@@ -117,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn too_few_blocks_ask_for_as_many_as_a_test_needs() {
+    fn with_too_few_blocks_the_plan_is_the_least_number_a_test_needs() {
         let ground = Ground::TooFew { needed: 6 };
         let one = Evidence { ground, values: 1, interval: None, ..UNSURE };
         assert_eq!(further_blocks(&one, Confidence::P95), Some(5));
     }
 
     #[test]
-    fn one_more_block_is_the_least_that_is_asked_for() {
+    fn the_plan_is_at_least_one_more_block() {
         let close = Evidence { interval: Some(Interval { lo: 0.049, hi: 0.051 }), ..UNSURE };
         assert_eq!(further_blocks(&close, Confidence::P95), Some(1));
     }

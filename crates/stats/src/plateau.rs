@@ -1,36 +1,38 @@
-//! Plateaus of a latency curve over sizes: the levels of the memory hierarchy as they act.
+//! Plateaus of a latency curve over sizes: the effective levels of the memory hierarchy.
 //!
-//! The logarithms of the latencies are smoothed by the median of three neighbours (one disturbed
-//! window goes) and by isotonic regression (latency does not fall with size). A plateau is a
-//! stretch of three quarters of an octave or more in which this curve rises by less than 8 % an octave and 12 % in
-//! all; stretches are taken longest first, and neighbours within 15 % of each other are one.
-//! A shorter stretch is a plateau too if it is a shelf: flat as measured, reached by a rise and
-//! left by a doubling within an octave. A cache of which a machine leaves only a small share
-//! shows so, and noise on a slope does not.
+//! The logarithms of the latencies are smoothed by the median of three neighbours, which removes
+//! one disturbed window, and by isotonic regression, because latency does not fall with size. A
+//! plateau is a stretch of three quarters of an octave or more in which this curve rises by less
+//! than 8 % an octave and 12 % in total; stretches are taken longest first, and neighbours within
+//! 15 % of each other are joined. A shorter stretch is a plateau too if it is a shelf: flat as
+//! measured, reached by a rise and left by a doubling within an octave. A cache of which a machine
+//! leaves only a small share looks like that; noise on a slope does not.
 
 use crate::{Error, Sample, isotonic};
 
-/// Most that a plateau may rise in an octave, as a share.
+/// The largest rise of a plateau per octave, as a share.
 const RISE_PER_OCTAVE: f64 = 0.08;
-/// Most that a plateau may rise from end to end.
+/// The largest rise of a plateau from end to end, as a share.
 const RISE_IN_ALL: f64 = 0.12;
-/// Levels nearer to each other than this are one.
+/// Levels within this share of each other are one level.
 const SAME_LEVEL: f64 = 0.15;
-/// A plateau is disturbed where the curve is so much above it.
+/// A plateau is disturbed where the curve is above it by this share.
 const DISTURBED: f64 = 0.10;
-/// A plateau ends where the curve has risen by this share of the step to the next one: so many
-/// lines miss. Random replacement has that at 1.28 times the size, pages that conflict at 0.75.
+/// A plateau ends where the curve has risen by this share of the step to the next one, which is the
+/// share of lines that miss. Random replacement reaches it at 1.28 times the size, conflicting
+/// pages at 0.75.
 const END: f64 = 0.4;
-/// The shortest plateau: three quarters of an octave, for slopes on both sides of it.
+/// The shortest plateau, in octaves: three quarters leave room for slopes on both sides.
 const SHORTEST_OCTAVES: f64 = 0.75;
 
 /// An octave, with room for sizes rounded to pages.
 const OCTAVE: f64 = 1.05;
-/// A shelf is at least so much above where the curve was an octave before it.
+/// The log rise over the preceding octave that must lead to a shelf.
 const SHELF_REACHED_BY: f64 = 0.5;
-/// A shorter shelf is a chance of how pages fell, at four points an octave.
+/// The shortest shelf, in octaves: at four points an octave, a shorter one is an accident of page
+/// placement.
 const SHORTEST_SHELF_OCTAVES: f64 = 0.55;
-/// An octave behind a shelf the curve is at least so much above it.
+/// The log rise within the following octave that must end a shelf.
 const SHELF_LEFT_BY: f64 = 1.0;
 
 /// A point of a latency curve.
@@ -51,26 +53,26 @@ pub struct Level {
     pub from_bytes: u64,
     /// The largest size on it.
     pub to_bytes: u64,
-    /// The effective capacity: where two fifths of the step to the next plateau is reached,
-    /// interpolated between sizes. By simulation over replacement policies this is the cache's
-    /// size within half an octave; the first misses come earlier, by up to an octave where
-    /// the replacement is not LRU or pages conflict. `None` where the curve does not leave the
-    /// plateau for good, as in memory.
+    /// The effective capacity: the size at which two fifths of the step to the next plateau are
+    /// reached, interpolated between sizes. By simulation over replacement policies this is the
+    /// cache's size within half an octave; the first misses come earlier, by up to an octave if the
+    /// replacement is not LRU or pages conflict. `None` if the curve does not leave the plateau for
+    /// good, as in memory.
     pub capacity_bytes: Option<f64>,
-    /// Up to where the plateau is undisturbed: the curve is 10 % above it, interpolated. `None`
-    /// as for [`capacity_bytes`](Self::capacity_bytes).
+    /// The size up to which the plateau is undisturbed, that is where the curve is 10 % above it,
+    /// interpolated. `None` as for [`capacity_bytes`](Self::capacity_bytes).
     pub undisturbed_bytes: Option<f64>,
 }
 
 /// Finds the plateaus of a latency curve, smallest sizes first.
 ///
-/// Points may come in any order; of several at one size the median counts. One size is one
-/// level; a curve that is nowhere flat for so long has none. Two points an octave are enough,
+/// Points may come in any order; of several at one size the median counts. A single size is one
+/// level; a curve without a long enough flat stretch has no level. Two points an octave are enough;
 /// four find short plateaus better.
 ///
 /// # Errors
-/// [`Error::Empty`] without points, [`Error::NotPositive`] or [`Error::NotFinite`] at a latency
-/// that is no positive number, [`Error::OutOfRange`] at size 0.
+/// [`Error::Empty`] without points, [`Error::NotPositive`] or [`Error::NotFinite`] for a latency
+/// that is not a positive number, [`Error::OutOfRange`] for size 0.
 pub fn plateaus(points: &[SizePoint]) -> Result<Vec<Level>, Error> {
     let curve = Curve::new(points)?;
     if curve.octaves.len() == 1 {
@@ -83,7 +85,7 @@ pub fn plateaus(points: &[SizePoint]) -> Result<Vec<Level>, Error> {
     Ok(stretches.iter().enumerate().map(|(at, stretch)| curve.level(*stretch, next(at))).collect())
 }
 
-/// A curve by size: at each index a size, its latency as measured, and smoothed.
+/// A curve by size: sizes, latencies as measured, and smoothed latencies, by index.
 struct Curve {
     sizes_bytes: Vec<u64>,
     /// Logarithms of sizes, base 2.
@@ -141,7 +143,7 @@ impl Curve {
         span >= SHORTEST_OCTAVES && self.rise((from, to)) <= allowed
     }
 
-    /// Whether a stretch shorter than a plateau stands between two steps.
+    /// Returns true if a stretch shorter than a plateau is a shelf between two steps.
     fn is_shelf(&self, from: usize, to: usize) -> bool {
         let measured = &self.measured[from..=to];
         let highest = measured.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -166,7 +168,7 @@ impl Curve {
         self.smooth[to] - self.smooth[from]
     }
 
-    /// Joins neighbours that are one level cut in two by noise.
+    /// Joins neighbours that are one level split by noise.
     fn merged(&self, stretches: &[(usize, usize)]) -> Vec<(usize, usize)> {
         let mut merged: Vec<(usize, usize)> = Vec::new();
         for (from, to) in stretches {
@@ -179,12 +181,12 @@ impl Curve {
         merged
     }
 
-    /// The median log latency of a stretch.
+    /// Returns the median log latency of a stretch.
     fn value(&self, from: usize, to: usize) -> f64 {
         median(&self.measured[from..=to])
     }
 
-    /// The level of a stretch, and how it ends on the way to the next one.
+    /// Returns the level of a stretch, with its end on the way to the next one.
     fn level(&self, (from, to): (usize, usize), next: Option<(usize, usize)>) -> Level {
         let value = self.value(from, to);
         let latency_ns = value.exp();
@@ -202,7 +204,8 @@ impl Curve {
         }
     }
 
-    /// Where the smoothed curve passes a limit for good: two points or more lie above.
+    /// Returns the size at which the smoothed curve passes a limit for good, with two or more
+    /// points above it.
     fn passes(&self, from: usize, value: f64, limit: f64) -> Option<f64> {
         let above = (from..self.smooth.len()).find(|index| self.smooth[*index] > limit)?;
         if above == from || above + 1 == self.smooth.len() {
@@ -215,7 +218,7 @@ impl Curve {
     }
 }
 
-/// Each value's median with its neighbours; the ends stay as they are.
+/// Replaces each value by its median with its neighbours; the ends stay unchanged.
 fn medians_of_three(values: &[f64]) -> Vec<f64> {
     let mut smoothed = values.to_vec();
     for (index, three) in values.windows(3).enumerate() {
@@ -224,7 +227,7 @@ fn medians_of_three(values: &[f64]) -> Vec<f64> {
     smoothed
 }
 
-/// The median of a few values, at least one.
+/// Returns the median of one or more values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,22 +1,22 @@
-//! When enough windows have been taken.
+//! The rule that decides when enough windows have been taken.
 //!
-//! Stopping when an interval looks narrow picks the moments at which it is narrow by luck, and
-//! so covers less than it says (Anscombe, "Large-sample theory of sequential estimation", 1952;
-//! Chow & Robbins, Ann. Math. Stat. 36, 1965 show that the loss vanishes as n grows). Four
-//! guards: no look before 20 values; few looks, at sizes that grow by half each time; and
-//! intervals made at a stricter level, 97 % for 95 %, which costs a fifth more windows, and which
-//! are the ones that are shown; and windows that depend on each other must be worth 30 that do
-//! not. So what is shown covers 93 % or more up to a lag-1 correlation of 0.9 and in bursts
+//! Stopping when an interval looks narrow selects the moments at which it is narrow by luck, so it
+//! covers less than it says (Anscombe, "Large-sample theory of sequential estimation", 1952; Chow &
+//! Robbins, Ann. Math. Stat. 36, 1965 show that the loss vanishes as n grows). There are four
+//! guards. No look comes before 20 values. Looks are few, at sizes that grow by half each time.
+//! Intervals are made at a stricter level, 97 % for 95 %, which costs a fifth more windows, and
+//! these intervals are the ones shown. Windows that depend on each other must be worth 30
+//! independent ones. The result covers 93 % or more up to a lag-1 correlation of 0.9 and in bursts
 //! (`tests/coverage.rs`).
 
 use crate::{Confidence, Error, Sample, SerialEstimate, median_interval_serial, whole};
 
-/// Values before the first look.
+/// Number of values before the first look.
 const FIRST_LOOK: usize = 20;
-/// Independent values that windows which depend on each other must be worth before a narrow
-/// interval counts: fewer do not show how much they depend.
+/// The number of independent values that dependent windows must be worth before a narrow interval
+/// counts: fewer do not show how strongly they depend.
 const FEWEST_EFFECTIVE: f64 = 30.0;
-/// The share of alpha with which intervals are made, the rest being what stopping costs.
+/// The share of alpha at which intervals are made; the rest pays for the stopping.
 const STRICTNESS: f64 = 0.6;
 
 /// A sequential rule: stop when the relative half width of the median's interval is small
@@ -26,24 +26,25 @@ pub struct Precision {
     half_width: f64,
 }
 
-/// What a look at the values so far decides.
+/// The decision of a look at the values so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
     /// The interval is narrow enough.
     Reached(SerialEstimate),
     /// More values are needed.
     Continue {
-        /// How many values there must be at the next look.
+        /// Number of values at the next look.
         look_at: usize,
-        /// The interval so far, where there is one.
+        /// The interval so far, if there is one.
         so_far: Option<SerialEstimate>,
-        /// How many values the precision will take in all, projected from the width so far.
+        /// The total number of values that the precision will take, projected from the width so
+        /// far.
         expected: Option<usize>,
     },
 }
 
 impl Precision {
-    /// A relative half width, 0.01 for 1 %, at 95 % confidence.
+    /// Creates the rule for a relative half width, 0.01 for 1 %, at 95 % confidence.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `0 < half_width < 1`.
@@ -59,13 +60,13 @@ impl Precision {
         }
     }
 
-    /// The relative half width asked for.
+    /// Returns the requested relative half width.
     #[must_use]
     pub fn half_width(&self) -> f64 {
         self.half_width
     }
 
-    /// How many values there must be at the first look.
+    /// Returns the number of values at the first look.
     #[must_use]
     pub fn first_look(&self) -> usize {
         FIRST_LOOK
@@ -74,8 +75,8 @@ impl Precision {
     /// Decides from the values so far, in time order. The intervals it gives allow for the
     /// stopping, so they are a little wider than those of [`median_interval_serial`].
     ///
-    /// Call it when the sample has the size last asked for ([`first_look`](Self::first_look),
-    /// then `look_at`): looking oftener costs coverage.
+    /// Call it when the sample has the last requested size ([`first_look`](Self::first_look), then
+    /// `look_at`): looking more often reduces the coverage.
     #[must_use]
     pub fn look(&self, windows: &Sample) -> Progress {
         let n = windows.len();
@@ -91,7 +92,7 @@ impl Precision {
         Progress::Continue { look_at: self.next_look(n), so_far, expected }
     }
 
-    /// Half as many again.
+    /// Adds half to the number of values.
     fn next_look(&self, n: usize) -> usize {
         if n < self.first_look() {
             return self.first_look();
@@ -99,16 +100,16 @@ impl Precision {
         n.saturating_add(n.div_ceil(2))
     }
 
-    /// The width of an interval falls with the root of the number of values.
+    /// Projects the number of values, given that the width of an interval falls with its root.
     fn projected(&self, n: usize, serial: &SerialEstimate) -> usize {
         let excess = serial.estimate.relative_half_width() / self.half_width;
         whole::ceil(n as f64 * excess * excess).max(n + 1)
     }
 }
 
-/// The interval of the median of windows that ended when it looked narrow enough: that of
-/// [`median_interval_serial`] at a stricter level, its coverage that asked for. What stops a
-/// measurement is what is shown of it.
+/// Returns the interval of the median of windows that ended when it looked narrow enough:
+/// [`median_interval_serial`] at a stricter level, with the requested coverage. The interval that
+/// stops a measurement is the one that is shown.
 ///
 /// # Errors
 /// As [`median_interval_serial`].
@@ -123,7 +124,7 @@ pub fn stopped_interval(windows: &Sample, confidence: Confidence) -> Result<Seri
 mod tests {
     use super::*;
 
-    /// Values around 100 in an order without memory, `spread` to either side.
+    /// Values around 100 in an order without memory, up to `spread` on either side.
     fn windows(n: usize, spread: f64) -> Sample {
         let at = |i: usize| 100.0 + spread * ((i * 7919 % 101) as f64 / 50.0 - 1.0);
         Sample::new((0..n).map(at).collect::<Vec<_>>()).unwrap()
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_made_at_97_percent_so_that_95_remain_after_stopping() {
+    fn intervals_are_made_at_97_percent_so_that_95_percent_remain_after_stopping() {
         let sample = windows(45, 0.5);
         let Progress::Reached(serial) = one_percent().look(&sample) else {
             panic!("narrow windows must be enough");

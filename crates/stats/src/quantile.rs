@@ -1,31 +1,32 @@
 //! Quantiles by linear interpolation between order statistics, type 7 of Hyndman & Fan, "Sample
-//! quantiles in statistical packages", The American Statistician 50 (1996): what numpy and R
-//! give by default.
+//! quantiles in statistical packages", The American Statistician 50 (1996): the default of numpy
+//! and R.
 
 use crate::{Sample, whole};
 
 impl Sample {
-    /// The quantile of type 7 at a probability, which is clamped to 0..=1.
+    /// Returns the quantile of type 7 at a probability, which is clamped to 0..=1.
     #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         let last = (self.len() - 1) as f64;
         at(self.sorted(), probability.clamp(0.0, 1.0) * last)
     }
 
-    /// The [`quantile`](Self::quantile) at `percent` / 100.
+    /// Returns the [`quantile`](Self::quantile) at `percent` / 100.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> f64 {
         self.quantile(percent / 100.0)
     }
 
-    /// The middle value, or the mean of the two middle ones.
+    /// Returns the middle value, or the mean of the two middle ones.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }
 }
 
-/// The value at a real position of a sorted slice, from 0, between neighbours linearly.
+/// Returns the value at a real position of a sorted slice, counted from 0 and interpolated linearly
+/// between neighbours.
 pub(crate) fn at(sorted: &[f64], position: f64) -> f64 {
     let below = whole::floor(position).min(sorted.len() - 1);
     let above = (below + 1).min(sorted.len() - 1);

@@ -1,10 +1,11 @@
-//! Which of several candidates can no longer win, told while blocks come.
+//! The candidates that can no longer win, found while blocks come in.
 //!
 //! A candidate is out once it is shown to be behind another one, or to gain less than a margin over
-//! the baseline. Each of these comparisons is a [`ThresholdTest`] of log ratios, one a block. Only
-//! those of the best candidate could put it out, and there are as many as there are candidates: the
-//! others, and the baseline. They share the error, so that the best one is put out with a chance of
-//! at most that (Bonferroni's inequality), whatever becomes of the others; `tests/race.rs` counts.
+//! the baseline. Each of these comparisons is a [`ThresholdTest`] of log ratios, one per block.
+//! Only the comparisons of the best candidate could put it out, and their number is the number of
+//! candidates: the others, and the baseline. They share the error, so that the best one is put out
+//! with a probability of at most that error (Bonferroni's inequality), whatever happens to the
+//! others; `tests/race.rs` counts it.
 
 use crate::{Confidence, Direction, Error, Look, Margin, Side, ThresholdTest};
 
@@ -16,18 +17,18 @@ pub struct Race {
     direction: Direction,
 }
 
-/// Why a candidate cannot win.
+/// The reason why a candidate cannot win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Out {
     /// It gains less than the margin over the baseline.
     NoGain,
-    /// This candidate is better, by its column.
+    /// The candidate in this column is better.
     Behind(usize),
 }
 
 impl Race {
-    /// A race of `candidates` over at most `most_blocks`, which puts out the best one, if that
-    /// gains as much as the margin, with a chance of at most `1 - level`.
+    /// Creates a race of `candidates` over at most `most_blocks`. It puts out the best candidate,
+    /// if that gains at least the margin, with a probability of at most `1 - level`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for fewer than three blocks.
@@ -45,9 +46,9 @@ impl Race {
         })
     }
 
-    /// The candidates that are out after the blocks so far, by column: the first one is the
-    /// baseline's, and one that ends before it is of a candidate that is out already. Ask after
-    /// every block. Values at or below zero, which have no ratios, put nobody out.
+    /// Returns the candidates that are out after the blocks so far, by column. The first column is
+    /// the baseline; a column that ends before it belongs to a candidate that is already out. Call
+    /// it after every block. Values at or below zero have no ratios and put no candidate out.
     #[must_use]
     pub fn out(&self, columns: &[Vec<f64>]) -> Vec<(usize, Out)> {
         let Some((baseline, _)) = columns.split_first() else { return Vec::new() };
@@ -69,7 +70,7 @@ impl Race {
         running.iter().filter_map(|at| Some((*at, why(*at)?))).collect()
     }
 
-    /// Whether a column is shown to be worse than another by more than a threshold.
+    /// Returns true if a column is shown to be worse than another by more than a threshold.
     fn is_above(&self, test: &ThresholdTest, column: &[f64], other: &[f64]) -> bool {
         let sign = match self.direction {
             Direction::LowerIsBetter => 1.0,
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_slower_than_another_or_gains_nothing_is_out() {
+    fn a_candidate_that_is_slower_than_another_or_gains_nothing_is_out() {
         let times = race(Direction::LowerIsBetter);
         let out = times.out(&columns(3, [10.0, 8.0, 9.0]));
         assert_eq!(out, [(2, Out::Behind(1))]);
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_out_puts_nobody_out_any_more() {
+    fn a_candidate_that_is_out_puts_no_other_out() {
         let times = race(Direction::LowerIsBetter);
         let mut columns = columns(4, [10.0, 8.0, 9.0]);
         columns[1].pop();
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_out_between_looks_or_by_values_without_ratios() {
+    fn no_candidate_is_out_between_looks_or_by_values_without_ratios() {
         let times = race(Direction::LowerIsBetter);
         assert_eq!(times.out(&columns(2, [10.0, 8.0, 9.0])), []);
         assert_eq!(times.out(&columns(5, [10.0, 8.0, 9.0])), [], "looks are at 3, 4, 6 and 8");

@@ -1,4 +1,4 @@
-//! Seeded random numbers: the same seed gives the same study on every machine, for ever.
+//! Seeded random numbers: the same seed always gives the same study, on every machine.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
@@ -12,7 +12,7 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The generator of a seed; every seed is good, 0 included.
+    /// Creates the generator of a seed; every seed is good, including 0.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut counter = seed;
@@ -26,7 +26,7 @@ impl Rng {
         Self { state: [split_mix(), split_mix(), split_mix(), split_mix()] }
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
@@ -35,8 +35,8 @@ impl Rng {
         result
     }
 
-    /// A number below `bound`, each equally likely (Lemire, "Fast random integer generation in
-    /// an interval", ACM TOMACS 29, 2019).
+    /// Returns a number below `bound`, with all equally likely (Lemire, "Fast random integer
+    /// generation in an interval", ACM TOMACS 29, 2019).
     pub fn below(&mut self, bound: NonZeroU64) -> u64 {
         let bound = bound.get();
         let threshold = bound.wrapping_neg() % bound;
@@ -49,12 +49,12 @@ impl Rng {
         }
     }
 
-    /// A number in [0, 1) with 53 random bits.
+    /// Returns a number in [0, 1) with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Puts a slice in random order, each order equally likely (Fisher & Yates).
+    /// Puts a slice in random order, with all orders equally likely (Fisher & Yates).
     pub fn shuffle<T>(&mut self, slice: &mut [T]) {
         for last in (1..slice.len()).rev() {
             let chosen = self.index(NonZeroUsize::MIN.saturating_add(last));
@@ -62,14 +62,14 @@ impl Rng {
         }
     }
 
-    /// An index below `len`.
+    /// Returns an index below `len`.
     #[expect(clippy::cast_possible_truncation, reason = "the result is below a usize")]
     pub(crate) fn index(&mut self, len: NonZeroUsize) -> usize {
         self.below(NonZeroU64::MIN.saturating_add(len.get() as u64 - 1)) as usize
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the two halves are what is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are taken separately")]
 fn halves(wide: u128) -> (u64, u64) {
     ((wide >> 64) as u64, wide as u64)
 }

@@ -6,14 +6,14 @@
 use crate::distribution::normal_cdf;
 use crate::{Alternative, Method, Sample, Test, midrank::Midranks};
 
-/// Up to so many values in both samples together the null distribution is exact.
+/// The largest number of values in both samples together for which the null distribution is exact.
 pub(crate) const EXACT_VALUES: usize = 60;
 
 /// Tests whether values of the candidate tend to be lower or higher than those of the baseline.
 ///
-/// Exact, ties included, for up to 60 values in all; normal beyond, with tie and continuity
-/// corrections. The statistic is U of the candidate: how many pairs have the candidate higher,
-/// ties counted half.
+/// Exact, ties included, for up to 60 values in total; by the normal approximation beyond, with tie
+/// and continuity corrections. The statistic is U of the candidate: the number of pairs in which
+/// the candidate is higher, ties counted half.
 #[must_use]
 pub fn rank_sum(baseline: &Sample, candidate: &Sample, alternative: Alternative) -> Test {
     let all = [candidate.values(), baseline.values()].concat();
@@ -38,7 +38,7 @@ pub fn rank_sum(baseline: &Sample, candidate: &Sample, alternative: Alternative)
     Test { statistic, p: alternative.p(at_most, at_least), method: Method::Normal }
 }
 
-/// The chance of each sum of `chosen` of the weights, every choice equally likely.
+/// Returns the probability of each sum of `chosen` of the weights, with all choices equally likely.
 pub(crate) fn null_distribution(weights: &[usize], chosen: usize) -> Vec<f64> {
     let highest: usize = weights.iter().sum();
     let mut ways = vec![vec![0.0; highest + 1]; chosen + 1];
@@ -60,7 +60,7 @@ pub(crate) fn null_distribution(weights: &[usize], chosen: usize) -> Vec<f64> {
     chances
 }
 
-/// The variance of U under the null hypothesis.
+/// Returns the variance of U under the null hypothesis.
 pub(crate) fn variance(first: f64, second: f64, tie_loss: f64) -> f64 {
     let all = first + second;
     first * second / 12.0 * (all + 1.0 - tie_loss / (all * (all - 1.0)))

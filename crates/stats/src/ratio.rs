@@ -1,17 +1,17 @@
 //! The ratio of two means with Fieller's interval.
 //!
 //! Fieller, "Some problems in interval estimation", J. R. Stat. Soc. B 16 (1954), with Welch's
-//! degrees of freedom (Biometrika 34, 1947) where the samples are independent. Assumes means
-//! that are about normal; the coverage given is the nominal one.
+//! degrees of freedom (Biometrika 34, 1947) where the samples are independent. Assumes that the
+//! means are about normal; the stated coverage is nominal.
 
 use crate::distribution::student_quantile;
 use crate::{Confidence, Error, Estimate, Interval, Sample};
 
-/// `mean(candidate) / mean(baseline)` of independent samples with its interval.
+/// Returns `mean(candidate) / mean(baseline)` of independent samples with its interval.
 ///
 /// # Errors
-/// [`Error::NotAttainable`] with fewer than two values on a side, [`Error::Unbounded`] where the
-/// baseline's mean is not clearly apart from zero.
+/// [`Error::NotAttainable`] with fewer than two values on a side, [`Error::Unbounded`] if the
+/// baseline's mean is not clearly separated from zero.
 pub fn ratio_of_means(
     baseline: &Sample,
     candidate: &Sample,
@@ -27,10 +27,10 @@ pub fn ratio_of_means(
     means.fieller(freedom, confidence)
 }
 
-/// `mean(candidate) / mean(baseline)` of pairs with its interval.
+/// Returns `mean(candidate) / mean(baseline)` of pairs with its interval.
 ///
 /// # Errors
-/// As [`ratio_of_means`], and [`Error::LengthsDiffer`] unless there are as many of both.
+/// As [`ratio_of_means`], and [`Error::LengthsDiffer`] unless both have the same length.
 pub fn ratio_of_means_paired(
     baseline: &Sample,
     candidate: &Sample,
@@ -52,7 +52,7 @@ pub fn ratio_of_means_paired(
     means.fieller(n - 1.0, confidence)
 }
 
-/// The squared standard error of the mean.
+/// Returns the squared standard error of the mean.
 fn squared_error(sample: &Sample) -> f64 {
     sample.variance() / sample.len() as f64
 }
@@ -66,8 +66,8 @@ struct Means<'a> {
 }
 
 impl Means<'_> {
-    /// The ratios r for which `candidate - r baseline` is not clearly apart from zero: the
-    /// interval between the roots of a quadratic.
+    /// Returns the interval of the ratios r for which `candidate - r baseline` is not clearly
+    /// separated from zero: it is between the roots of a quadratic.
     fn fieller(&self, freedom: f64, confidence: Confidence) -> Result<Estimate, Error> {
         let fewest = self.baseline.len().min(self.candidate.len());
         if fewest < 2 {

@@ -1,39 +1,40 @@
-//! Two groups of runs, where the run is the unit.
+//! Comparison of two groups of runs, with the run as the unit.
 //!
-//! What a machine does within a run says little about how it does in the next one: memory lies
-//! elsewhere, neighbours have changed. So each figure is one value a run, and the variance is
-//! that between runs. A few runs estimate a variance poorly; many figures of the same machine,
-//! each with a variance of its own, say together how much such variances differ, and each is
-//! drawn towards the common one by as much as they allow (empirical Bayes: Smyth, Stat. Appl.
-//! Genet. Mol. Biol. 3, 2004, "moderated t"). Where variances differ widely, as with heavy
-//! tails, little is borrowed.
+//! The variation of a machine within a run says little about the next run: memory is placed
+//! elsewhere, neighbours have changed. Each figure therefore has one value per run, and the
+//! variance is that between runs. A few runs estimate a variance poorly. Many figures of the same
+//! machine, each with its own variance, show together how much such variances differ, and each is
+//! shrunk towards the common one accordingly (empirical Bayes: Smyth, Stat. Appl. Genet. Mol. Biol.
+//! 3, 2004, "moderated t"). If variances differ widely, as with heavy tails, they are shrunk
+//! little.
 
 use statrs::function::gamma::digamma;
 
 use crate::distribution::{student_quantile, student_tail};
 use crate::{Confidence, Interval};
 
-/// Fewer variances than this say nothing of how variances differ.
+/// The least number of variances that shows how variances differ.
 const LEAST_VARIANCES: usize = 2;
-/// A variance below this share of their median is taken for that much: a coarse clock.
+/// The least variance, as a share of the median variance: a coarse clock gives smaller ones.
 const LEAST_SHARE: f64 = 1e-5;
 
-/// By how much two groups of runs differ in one figure, in the scale of its values: logarithms.
+/// The difference between two groups of runs in one figure, on the scale of its values
+/// (logarithms).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunShift {
     /// Mean of the candidates minus mean of the baselines.
     pub effect: f64,
-    /// The variance of one run; 0 where no group has two.
+    /// The variance of one run; 0 if no group has two runs.
     pub variance: f64,
-    /// What the variance of a run is multiplied by for that of the effect: `1/n + 1/m`.
+    /// The factor from the variance of a run to that of the effect: `1/n + 1/m`.
     weight: f64,
-    /// Degrees of freedom of the variance; 0 where no group has two runs.
+    /// Degrees of freedom of the variance; 0 if no group has two runs.
     pub freedom: f64,
 }
 
 impl RunShift {
-    /// The shift between two groups of values, one value a run; `None` where a group is empty
-    /// or a value is not finite.
+    /// Returns the shift between two groups of values, one value per run; `None` if a group is
+    /// empty or a value is not finite.
     #[must_use]
     pub fn of(baseline: &[f64], candidate: &[f64]) -> Option<Self> {
         let finite = baseline.iter().chain(candidate).all(|value| value.is_finite());
@@ -55,7 +56,7 @@ impl RunShift {
         })
     }
 
-    /// The shift of a sum of two independent parts, by Satterthwaite's degrees of freedom
+    /// Returns the shift of a sum of two independent parts, with Satterthwaite's degrees of freedom
     /// (Biometrics Bulletin 2, 1946).
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
@@ -69,19 +70,19 @@ impl RunShift {
         Self { effect: self.effect + other.effect, variance, weight, freedom }
     }
 
-    /// The same with its variance multiplied by `factor`.
+    /// Returns the shift with its variance multiplied by `factor`.
     #[must_use]
     pub fn widened(&self, factor: f64) -> Self {
         Self { variance: factor * self.variance, ..*self }
     }
 
-    /// The standard deviation of one run.
+    /// Returns the standard deviation of one run.
     #[must_use]
     pub fn spread(&self) -> f64 {
         self.variance.sqrt()
     }
 
-    /// The interval of the effect; `None` where no group has two runs.
+    /// Returns the interval of the effect; `None` if no group has two runs.
     #[must_use]
     pub fn interval(&self, confidence: Confidence) -> Option<Interval> {
         if self.freedom <= 0.0 {
@@ -91,34 +92,34 @@ impl RunShift {
         Some(Interval { lo: self.effect - reach, hi: self.effect + reach })
     }
 
-    /// The chance of such an effect if the true one were at most `bound` either way: both tails
-    /// at the bound, which at 0 is the usual test. 1 where no group has two runs.
+    /// Returns the probability of such an effect if the true one were at most `bound` either way:
+    /// both tails at the bound, which at 0 is the usual test. 1 if no group has two runs.
     #[must_use]
     pub fn p_beyond(&self, bound: f64) -> f64 {
         let effect = self.effect.abs();
         (self.tail(effect - bound) + self.tail(effect + bound)).min(1.0)
     }
 
-    /// The chance of such an effect if the true one were `bound` or more to either side: two
-    /// one-sided tests. 1 where no group has two runs.
+    /// Returns the probability of such an effect if the true one were `bound` or more to either
+    /// side: two one-sided tests. 1 if no group has two runs.
     #[must_use]
     pub fn p_within(&self, bound: f64) -> f64 {
         self.tail(bound - self.effect.abs())
     }
 
-    /// The standard error of the effect.
+    /// Returns the standard error of the effect.
     fn error(&self) -> f64 {
         (self.variance * self.weight).sqrt()
     }
 
-    /// The chance of a deviation of more than `distance` to one side.
+    /// Returns the probability of a deviation of more than `distance` to one side.
     fn tail(&self, distance: f64) -> f64 {
         if self.freedom <= 0.0 {
             return 1.0;
         }
         let t = distance / self.error();
         match t {
-            // Runs that do not vary at all, as in virtual time: the bound alone decides.
+            // The runs do not vary at all, as in virtual time: the bound alone decides.
             t if t.is_nan() => 1.0,
             t if t.is_infinite() => f64::from(u8::from(t < 0.0)),
             t if t > 0.0 => student_tail(t, self.freedom),
@@ -127,7 +128,7 @@ impl RunShift {
     }
 }
 
-/// Draws the variances of shifts of one machine towards what they have in common.
+/// Shrinks the variances of the shifts of one machine towards their common value.
 pub fn moderate(shifts: &mut [RunShift]) {
     let with_variance = || shifts.iter().filter(|shift| shift.freedom > 0.0);
     let mut variances: Vec<f64> = with_variance().map(|shift| shift.variance).collect();
@@ -148,7 +149,7 @@ pub fn moderate(shifts: &mut [RunShift]) {
     let squares: f64 = logs.iter().map(|log| (log.0 - mean).powi(2)).sum();
     let chance = logs.iter().map(|log| log.1).sum::<f64>() / count;
     let excess = squares / (count - 1.0) - chance;
-    // All figures together have no more degrees of freedom than their runs gave.
+    // All figures together have no more degrees of freedom than their runs provided.
     let most: f64 = with_variance().map(|shift| shift.freedom).sum();
     let (freedom, common) = if excess > 0.0 {
         let freedom = 2.0 * trigamma_inverse(excess);
@@ -164,7 +165,7 @@ pub fn moderate(shifts: &mut [RunShift]) {
     }
 }
 
-/// The derivative of the digamma function, by recurrence and the asymptotic series
+/// Returns the derivative of the digamma function, by recurrence and the asymptotic series
 /// (Abramowitz & Stegun 6.4.6 and 6.4.12).
 fn trigamma(x: f64) -> f64 {
     let (mut x, mut sum) = (x, 0.0);
@@ -178,7 +179,7 @@ fn trigamma(x: f64) -> f64 {
     sum + inverse + square / 2.0 + inverse * square * series
 }
 
-/// The inverse of [`trigamma`], by bisection of the exponent.
+/// Returns the inverse of [`trigamma`], by bisection of the exponent.
 fn trigamma_inverse(y: f64) -> f64 {
     let (mut low, mut high) = (-20.0_f64, 20.0_f64);
     for _ in 0..80 {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn two_groups_are_students_test() {
+    fn two_groups_agree_with_students_test() {
         // Means 2 and 5, pooled variance 1, two and two: t = 3 / sqrt(2/3) = 3.674 of 4.
         let found = shift(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]);
         assert_eq!((found.effect, found.variance, found.freedom), (3.0, 1.0, 4.0));
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn like_variances_are_pooled_and_unlike_ones_keep_apart() {
+    fn similar_variances_are_pooled_and_different_ones_are_not() {
         let near = |spread: f64| shift(&[-spread, 0.0, spread], &[0.1]);
         let mut alike = [near(1.0), near(1.1), near(0.9), near(1.05)];
         moderate(&mut alike);

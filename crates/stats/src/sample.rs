@@ -1,8 +1,8 @@
 use crate::Error;
 
-/// At least one value, all finite, in the order taken, with a sorted copy.
+/// One or more finite values in the order taken, with a sorted copy.
 ///
-/// Both hold by construction, so no statistic on a `Sample` can meet NaN or nothing.
+/// Both hold by construction, so no statistic on a `Sample` has to handle NaN or an empty sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     values: Vec<f64>,
@@ -27,26 +27,26 @@ impl Sample {
         Ok(Self { values, sorted })
     }
 
-    /// The values in the order taken.
+    /// Returns the values in the order taken.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The values from smallest to largest.
+    /// Returns the values from smallest to largest.
     #[must_use]
     pub fn sorted(&self) -> &[f64] {
         &self.sorted
     }
 
-    /// How many values there are: never 0.
+    /// Returns the number of values, which is never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a sample is never empty")]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// The natural logarithms, in the order taken.
+    /// Returns the natural logarithms, in the order taken.
     ///
     /// # Errors
     /// [`Error::NotPositive`] at the first value that is zero or below.
@@ -57,7 +57,7 @@ impl Sample {
         }
     }
 
-    /// The sample seen through a function that keeps finite values finite.
+    /// Maps the values through a function that keeps finite values finite.
     pub(crate) fn map_finite(&self, function: impl Fn(f64) -> f64) -> Self {
         let values: Vec<f64> = self.values.iter().map(|value| function(*value)).collect();
         let mut sorted = values.clone();
@@ -65,19 +65,19 @@ impl Sample {
         Self { values, sorted }
     }
 
-    /// The smallest value.
+    /// Returns the smallest value.
     #[must_use]
     pub fn min(&self) -> f64 {
         self.sorted[0]
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     #[must_use]
     pub fn max(&self) -> f64 {
         self.sorted[self.sorted.len() - 1]
     }
 
-    /// Whether all values are equal, as virtual time gives them.
+    /// Returns true if all values are equal, as in virtual time.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         self.min() == self.max()
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_taken_is_kept_beside_the_sorted_view() {
+    fn the_order_taken_is_kept_next_to_the_sorted_view() {
         let sample = Sample::new(vec![3.0, 1.0, 2.0]).unwrap();
         assert_eq!(sample.values(), [3.0, 1.0, 2.0]);
         assert_eq!(sample.sorted(), [1.0, 2.0, 3.0]);

@@ -1,21 +1,22 @@
 //! The interval of the median of values in time order that resemble their neighbours.
 //!
-//! Windows of one walk are not independent, and an interval that takes them so is too narrow:
-//! with a lag-1 correlation of 0.7 a "95 %" interval of the median covers 70 %.
+//! The windows of one walk are not independent, and an interval that assumes independence is too
+//! narrow: with a lag-1 correlation of 0.7 a "95 %" interval of the median covers 70 %.
 //!
-//! Whether a value lies above the true median is a coin that remembers. The number above it in
-//! n values has variance `n tau / 4`, with `tau = 1 + 2 sum rho(k)` over the autocorrelations of
-//! these signs (Heidelberger & Lewis, "Quantile estimation in dependent sequences", Operations
-//! Research 32, 1984; Sen, Ann. Math. Stat. 39, 1968): n values are worth `n / tau`. We estimate
-//! `rho(1)` from the signs about the sample median, undo its bias (Kendall, "Note on bias in the
-//! estimation of autocorrelation", Biometrika 41, 1954), turn it into the correlation `phi` of a
-//! Gaussian process by the arcsine law `rho = (2 / pi) arcsin(phi)`, and sum the law over
-//! `phi^k`. Only signs are used, so one wild window cannot spoil it. Where values prove
-//! correlated, Student's t with a third of `n / tau - 1` degrees of freedom pays for estimating `tau`.
+//! The sign of a value about the true median behaves like a coin with memory. The number of values
+//! above the median in n values has variance `n tau / 4`, with `tau = 1 + 2 sum rho(k)` over the
+//! autocorrelations of these signs (Heidelberger & Lewis, "Quantile estimation in dependent
+//! sequences", Operations Research 32, 1984; Sen, Ann. Math. Stat. 39, 1968): n values are worth `n
+//! / tau`. We estimate `rho(1)` from the signs about the sample median, correct its bias (Kendall,
+//! "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954), convert it to the
+//! correlation `phi` of a Gaussian process by the arcsine law `rho = (2 / pi) arcsin(phi)`, and sum
+//! the law over `phi^k`. Only signs are used, so one wild window cannot spoil it. If values prove
+//! correlated, Student's t with a third of `n / tau - 1` degrees of freedom pays for estimating
+//! `tau`.
 //!
-//! Bursts are no such process: the law sums less than they cost. The variance of the signs of
-//! whole stretches (overlapping batch means: Meketon & Schmeiser, Winter Simulation Conference
-//! 1984) needs no law, and the larger of both counts. Coverage is simulated in
+//! Bursts are not such a process: the law sums to less than their effect. The variance of the signs
+//! of whole stretches (overlapping batch means: Meketon & Schmeiser, Winter Simulation Conference
+//! 1984) needs no law, and the larger of the two is used. Coverage is simulated in
 //! `tests/coverage.rs`.
 
 use crate::distribution::{normal_quantile, student_quantile};
@@ -23,10 +24,10 @@ use crate::{
     Confidence, Error, Estimate, Interval, Sample, median::fewest_values, quantile, whole,
 };
 
-/// Fewer values have too few stretches for [`batch_sign_time`].
+/// The least number of values with enough stretches for [`batch_sign_time`].
 const FEWEST_FOR_BATCHES: usize = 40;
-/// Long stretches vary so many times more than neighbours imply where values come in bursts. By
-/// simulation that is so in 1 % without them, even at a correlation of 0.9.
+/// Values come in bursts if long stretches vary this number of times more than neighbours imply. By
+/// simulation 1 % of samples without bursts exceed it, even at a correlation of 0.9.
 const BURSTY: f64 = 3.0;
 
 /// A median with an interval that allows for autocorrelation.
@@ -34,28 +35,28 @@ const BURSTY: f64 = 3.0;
 pub struct SerialEstimate {
     /// Median and interval; the coverage is nominal.
     pub estimate: Estimate,
-    /// How many independent values these are worth: n without autocorrelation, never above n.
+    /// The number of independent values that these are worth: n without autocorrelation, never
+    /// above n.
     pub effective_size: f64,
     /// The lag-1 autocorrelation that was allowed for, 0 to 0.98.
     pub autocorrelation: f64,
-    /// By how many times the interval may be too short, where the values come in bursts; `None`
-    /// where none are seen.
+    /// The factor by which the interval may be too short if the values come in bursts; `None` if no
+    /// bursts are seen.
     pub bursts: Option<f64>,
 }
 
-/// The interval of the median of values in time order.
+/// Returns the interval of the median of values in time order.
 ///
-/// Meant for the windows of one measurement, 20 or more. Simulated coverage at 95 %, Gaussian
-/// AR(1) with a lag-1 correlation of 0, 0.3, 0.5, 0.7: with 40 values 98, 96, 95, 92 %, with 100
-/// values 97 to 95 %; with 100 values at 0.9 it is 88 %. With 20 values a twentieth of
-/// independent samples is refused because by chance they look correlated, with fewer more:
-/// where values are known to be independent, use [`median_interval`](crate::median_interval).
-/// A trend is no such process: the median of values that drift is that of the run, not of the
-/// machine.
+/// Meant for the windows of one measurement, 20 or more. Simulated coverage at 95 %, Gaussian AR(1)
+/// with a lag-1 correlation of 0, 0.3, 0.5, 0.7: with 40 values 98, 96, 95, 92 %, with 100 values
+/// 97 to 95 %; with 100 values at 0.9 it is 88 %. With 20 values a twentieth of independent samples
+/// is refused because they look correlated by chance, and with fewer values more: if values are
+/// known to be independent, use [`median_interval`](crate::median_interval). A trend is not such a
+/// process: the median of values that drift is that of the run, not of the machine.
 ///
 /// # Errors
-/// [`Error::NotAttainable`] where the values, or the independent values they are worth, are too
-/// few; `needed` is then an estimate.
+/// [`Error::NotAttainable`] if the values, or the independent values they are worth, are too few;
+/// `needed` is then an estimate.
 pub fn median_interval_serial(
     sample: &Sample,
     confidence: Confidence,
@@ -88,7 +89,7 @@ pub fn median_interval_serial(
     Ok(SerialEstimate { estimate, effective_size: n / tau, autocorrelation, bursts })
 }
 
-/// The lag-1 correlation of the Gaussian process with the signs of this sample, 0 to 0.98.
+/// Returns the lag-1 correlation of the Gaussian process with the signs of this sample, 0 to 0.98.
 fn latent_correlation(sample: &Sample) -> f64 {
     let median = sample.median();
     let sign = |value: f64| f64::from(value > median) - f64::from(value < median);
@@ -102,7 +103,8 @@ fn latent_correlation(sample: &Sample) -> f64 {
     (std::f64::consts::FRAC_PI_2 * unbiased.clamp(0.0, 1.0)).sin().min(0.98)
 }
 
-/// `1 + 2 sum (2 / pi) arcsin(phi^k)`: how many values one independent value costs.
+/// Returns `1 + 2 sum (2 / pi) arcsin(phi^k)`, the number of values that one independent value
+/// costs.
 fn integrated_sign_time(phi: f64) -> f64 {
     let mut power = phi;
     let mut sum = 0.0;
@@ -113,9 +115,9 @@ fn integrated_sign_time(phi: f64) -> f64 {
     1.0 + 4.0 * std::f64::consts::FRAC_1_PI * sum
 }
 
-/// The same from batch means: how much more the signs of stretches of consecutive values vary
-/// together than independent ones would, in stretches of this length. It knows of no model, and
-/// so sees bursts; below 40 values there are too few stretches.
+/// Returns the same from batch means: how much more the signs of stretches of this length vary than
+/// independent ones would. It assumes no model, so it sees bursts; below 40 values there are too
+/// few stretches.
 fn batch_sign_time(sample: &Sample, stretch: f64) -> f64 {
     let (n, median) = (sample.len(), sample.median());
     let size = whole::floor(stretch).max(1);
@@ -125,19 +127,21 @@ fn batch_sign_time(sample: &Sample, stretch: f64) -> f64 {
     let sign = |value: &f64| i64::from(*value > median) - i64::from(*value < median);
     let mut sum: i64 = sample.values().iter().take(size).map(sign).sum();
     let mut squares = sum as f64 * sum as f64;
-    // Each stretch from the one before: whole numbers, so that nothing adds up but the squares.
+    // Each stretch is computed from the one before. The sums are integers, so only the squares
+    // accumulate rounding.
     for (first, next) in sample.values().iter().zip(&sample.values()[size.min(n)..]) {
         sum += sign(next) - sign(first);
         squares += sum as f64 * sum as f64;
     }
     // Overlapping batches (Meketon & Schmeiser 1984), about the true mean, which is 0.
     let mean_square = squares / (n - size + 1) as f64;
-    // The median of the sample takes its share of the variance of long stretches with it.
+    // The median of the sample removes a part of the variance of long stretches.
     (mean_square / size as f64 / (1.0 - size as f64 / n as f64)).max(1.0)
 }
 
-/// By how many times an interval is too short that allows for `tau`, where long stretches vary
-/// more than the `law` of neighbours says: bursts longer than the stretches that `tau` is from.
+/// Returns the factor by which an interval that allows for `tau` is too short, if long stretches
+/// vary more than the `law` of neighbours gives: bursts that are longer than the stretches behind
+/// `tau`.
 fn too_short(sample: &Sample, law: f64, tau: f64) -> Option<f64> {
     let n = sample.len() as f64;
     let stretches = [n.powf(2.0 / 3.0), n / 4.0];
@@ -146,11 +150,11 @@ fn too_short(sample: &Sample, law: f64, tau: f64) -> Option<f64> {
     (long > BURSTY * law).then(|| (long / tau).sqrt())
 }
 
-/// A third of the degrees of freedom of as many independent values: `tau` is known only by its
-/// own, long stretches (by simulation).
+/// The divisor of the degrees of freedom: `tau` is estimated from few, long stretches (by
+/// simulation).
 const TAU_FREEDOM: f64 = 3.0;
 
-/// The standardised distance from the median at which the interval ends.
+/// Returns the standardised distance from the median at which the interval ends.
 fn critical_value(effective_size: f64, autocorrelation: f64, confidence: Confidence) -> f64 {
     let p = 1.0 - confidence.alpha() / 2.0;
     if autocorrelation == 0.0 {

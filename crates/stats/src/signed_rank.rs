@@ -6,14 +6,16 @@
 use crate::distribution::normal_cdf;
 use crate::{Alternative, Method, Sample, Test, midrank::Midranks};
 
-/// Up to so many non-zero differences the null distribution is exact, with or without ties.
+/// The largest number of non-zero differences for which the null distribution is exact, with or
+/// without ties.
 pub(crate) const EXACT_PAIRS: usize = 50;
 
 /// Tests whether differences of pairs are symmetric about zero.
 ///
-/// Zeros are dropped (Wilcoxon's way); all zeros give p = 1. Exact for up to 50 differences that
-/// are not zero, by convolution over midranks, so also with ties; normal beyond, with tie and
-/// continuity corrections. The statistic is the sum of the ranks of positive differences.
+/// Zeros are dropped (Wilcoxon's way); all zeros give p = 1. Exact for up to 50 non-zero
+/// differences, by convolution over midranks, so also with ties; by the normal approximation
+/// beyond, with tie and continuity corrections. The statistic is the sum of the ranks of positive
+/// differences.
 #[must_use]
 pub fn signed_rank(differences: &Sample, alternative: Alternative) -> Test {
     let nonzero: Vec<f64> =
@@ -37,7 +39,7 @@ pub fn signed_rank(differences: &Sample, alternative: Alternative) -> Test {
     Test { statistic, p: alternative.p(at_most, at_least), method: Method::Normal }
 }
 
-/// The chance of each sum when each weight is in it or not like a fair coin.
+/// Returns the probability of each sum when each weight is included or not by a fair coin.
 pub(crate) fn null_distribution(weights: &[usize]) -> Vec<f64> {
     let mut chances = vec![0.0; weights.iter().sum::<usize>() + 1];
     chances[0] = 1.0;
@@ -52,7 +54,7 @@ pub(crate) fn null_distribution(weights: &[usize]) -> Vec<f64> {
     chances
 }
 
-/// The variance of the rank sum of n differences under the null hypothesis.
+/// Returns the variance of the rank sum of n differences under the null hypothesis.
 pub(crate) fn variance(n: f64, tie_loss: f64) -> f64 {
     n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - tie_loss / 48.0
 }

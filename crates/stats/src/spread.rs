@@ -2,18 +2,18 @@
 
 use crate::Sample;
 
-/// What the median absolute deviation is multiplied by to estimate the standard deviation of
-/// normal values: `1 / Phi^-1(3/4)`.
+/// The factor from the median absolute deviation to the standard deviation of normal values: `1 /
+/// Phi^-1(3/4)`.
 pub(crate) const MAD_TO_SD: f64 = 1.482_602_218_505_602;
 
 impl Sample {
-    /// The arithmetic mean.
+    /// Returns the arithmetic mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sorted().iter().sum::<f64>() / self.len() as f64
     }
 
-    /// The unbiased variance (divisor n - 1), 0 for one value.
+    /// Returns the unbiased variance (divisor n - 1), 0 for one value.
     #[must_use]
     pub fn variance(&self) -> f64 {
         if self.is_constant() {
@@ -24,21 +24,21 @@ impl Sample {
         squares / (self.len() - 1) as f64
     }
 
-    /// The square root of [`variance`](Self::variance).
+    /// Returns the square root of [`variance`](Self::variance).
     #[must_use]
     pub fn standard_deviation(&self) -> f64 {
         self.variance().sqrt()
     }
 
-    /// The median absolute deviation from the median, unscaled.
+    /// Returns the median absolute deviation from the median, unscaled.
     #[must_use]
     pub fn mad(&self) -> f64 {
         let median = self.median();
         self.map_finite(|value| (value - median).abs()).median()
     }
 
-    /// The [`mad`](Self::mad) times 1.4826, which estimates the standard deviation of normal
-    /// values (Rousseeuw & Croux, JASA 88, 1993).
+    /// Returns the [`mad`](Self::mad) times 1.4826, which estimates the standard deviation of
+    /// normal values (Rousseeuw & Croux, JASA 88, 1993).
     #[must_use]
     pub fn mad_scaled(&self) -> f64 {
         MAD_TO_SD * self.mad()

@@ -1,14 +1,14 @@
-//! On which side of a threshold a mean lies, decided while values come.
+//! A test that decides, while values come in, on which side of a threshold a mean is.
 //!
 //! Student's one-sided interval at a few looks, each at an equal share of the error, so that all
-//! looks together are wrong no more often than the level says, wherever the mean lies. Values are log
-//! ratios, which are near symmetric: for those t errs no more often with heavy tails (Benjamini, JASA
-//! 78, 1983); `tests/bisection.rs` counts.
+//! looks together are wrong no more often than the level says, wherever the mean is. Values are log
+//! ratios, which are nearly symmetric: for those t errs no more often with heavy tails (Benjamini,
+//! JASA 78, 1983); `tests/bisection.rs` counts it.
 
 use crate::distribution::student_quantile;
 use crate::{Confidence, Error};
 
-/// The values that there are at each look.
+/// The number of values at each look.
 const LOOKS: [usize; 8] = [3, 4, 6, 9, 14, 21, 32, 48];
 
 /// A side of a threshold.
@@ -20,21 +20,21 @@ pub enum Side {
     Above,
 }
 
-/// What a look at the values so far says.
+/// The result of a look at the values so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// The mean is on this side.
     Decided(Side),
-    /// So many values are needed for the next look.
+    /// More values are needed for the next look.
     Continue {
-        /// How many in all.
+        /// Total number of values at that look.
         look_at: usize,
     },
-    /// The most values that may be taken do not tell.
+    /// The largest number of values that may be taken does not decide it.
     Undecided,
 }
 
-/// A sequential rule that decides on which side of a threshold a mean lies.
+/// A sequential rule that decides on which side of a threshold a mean is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdTest {
     threshold: f64,
@@ -43,8 +43,8 @@ pub struct ThresholdTest {
 }
 
 impl ThresholdTest {
-    /// A test that names the wrong side with a chance of at most `1 - level`, of at most `most`
-    /// values.
+    /// Creates a test of at most `most` values that names the wrong side with a probability of at
+    /// most `1 - level`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless the threshold is a finite number and `most` is at least 3.
@@ -59,20 +59,20 @@ impl ThresholdTest {
         Ok(Self { threshold, level, most })
     }
 
-    /// How many values the first look needs.
+    /// Returns the number of values at the first look.
     #[must_use]
     pub fn first_look(&self) -> usize {
         LOOKS[0]
     }
 
-    /// Whether so many values are those of a look.
+    /// Returns true if there is a look at this number of values.
     #[must_use]
     pub fn is_look(&self, count: usize) -> bool {
         self.sizes().any(|size| size == count)
     }
 
-    /// Decides from the values so far. Call it with as many values as it asked for last: looking
-    /// oftener errs oftener.
+    /// Decides from the values so far. Call it with the number of values it last requested: looking
+    /// more often errs more often.
     #[must_use]
     pub fn look(&self, values: &[f64]) -> Look {
         let count = values.len();
@@ -86,7 +86,7 @@ impl ThresholdTest {
         later.next().map_or(Look::Undecided, |look_at| Look::Continue { look_at })
     }
 
-    /// The values that there are at each look.
+    /// Returns the number of values at each look.
     fn sizes(&self) -> impl Iterator<Item = usize> {
         LOOKS.into_iter().filter(|&size| size < self.most).chain([self.most])
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_that_is_no_number_is_refused() {
+    fn a_threshold_that_is_not_a_number_is_refused() {
         assert!(ThresholdTest::new(f64::NAN, Confidence::P95, 9).is_err());
         assert!(ThresholdTest::new(0.0, Confidence::P95, 2).is_err());
     }

@@ -1,11 +1,11 @@
-//! From evidence to one of four answers.
+//! The rule from evidence to one of four answers.
 
 use std::fmt;
 
 use crate::evidence::{Evidence, Ground};
 use crate::{Confidence, planning};
 
-/// Which way is better for a metric.
+/// The direction in which a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -19,7 +19,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Which way it is, in a word: `lower`, `higher`.
+    /// Returns the direction as a word: `lower` or `higher`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,20 +43,20 @@ pub enum Verdict {
     Better,
     /// A difference is shown, for the worse.
     Worse,
-    /// The difference is shown to lie within the margin.
+    /// The difference is shown to be within the margin.
     Equivalent,
     /// Neither is shown.
     Inconclusive {
-        /// Blocks (unpaired: values on each side) still needed for an answer with 80 % power if
-        /// the effect is the one seen, all metrics allowed for; `None` where it would be more than 100,000.
+        /// Number of blocks (unpaired: values on each side) still needed for an answer with 80 %
+        /// power if the true effect is the observed one, with all metrics allowed for; `None` if it
+        /// is more than 100,000.
         further_blocks: Option<usize>,
     },
 }
 
-/// Judges in this order: values without variance by the effect alone; values
-/// that drift not at all; equivalence, so that a
-/// difference that is real but within the margin counts as none; a difference, for which the
-/// test and the interval must agree; else inconclusive.
+/// Judges in this order: values without variance by the effect alone; values that drift are not
+/// judged; equivalence, so that a difference that is real but within the margin counts as none; a
+/// difference, for which the test and the interval must agree; otherwise inconclusive.
 pub(crate) fn judge(evidence: &Evidence, direction: Direction, confidence: Confidence) -> Verdict {
     if evidence.ground == Ground::NoVariance {
         return if evidence.effect.abs() <= evidence.bound {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_p_without_an_interval_apart_from_zero_is_inconclusive() {
+    fn a_small_p_with_an_interval_that_contains_zero_is_inconclusive() {
         let interval = Some(Interval { lo: -0.2, hi: 0.0 });
         let unsure = judged(&Evidence { interval, ..SHOWN });
         assert!(matches!(unsure, Verdict::Inconclusive { .. }));

@@ -1,6 +1,6 @@
-//! Whole numbers out of real ones, saturating: the only place where floats become counts.
+//! Saturating conversion of real numbers to counts: the only place where floats become integers.
 
-/// The largest count not above `x`; 0 for negative numbers and NaN.
+/// Returns the largest count not above `x`; 0 for negative numbers and NaN.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -10,7 +10,7 @@ pub(crate) fn floor(x: f64) -> usize {
     x.floor() as usize
 }
 
-/// The smallest count not below `x`; 0 for negative numbers and NaN.
+/// Returns the smallest count not below `x`; 0 for negative numbers and NaN.
 pub(crate) fn ceil(x: f64) -> usize {
     floor(x.ceil())
 }

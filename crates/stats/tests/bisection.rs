@@ -1,17 +1,17 @@
-//! How often a bisection that is decided while samples come names a wrong state, and how many
-//! states it takes, over thousands of simulated searches.
+//! The rate at which a bisection decided while samples come in names a wrong state, and the number
+//! of states it takes, over thousands of simulated searches.
 
 mod process;
 
 use numalab_stats::{Bisection, Confidence, Look, Rng, Side, ThresholdTest, score};
 use process::Noise;
 
-/// States that could be the first bad one.
+/// Number of states that could be the first bad one.
 const STATES: usize = 24;
 const SEARCHES: u64 = 2_000;
 const MARGIN: f64 = 0.01;
 
-/// A history of which the states from `first_bad` on take `effect` (a log ratio) longer.
+/// A history in which the states from `first_bad` on take `effect` (a log ratio) longer.
 struct History {
     first_bad: Option<usize>,
     effect: f64,
@@ -54,8 +54,8 @@ impl History {
         }
     }
 
-    /// Searches states 1 to [`STATES`], of which the last is known as bad; state 0 is good.
-    /// Says how many of them were judged too.
+    /// Searches states 1 to [`STATES`], the last of which is known as bad; state 0 is good. Also
+    /// returns the number of states that were judged.
     fn search(&mut self, confidence: Confidence) -> (Found, usize) {
         let bisection = Bisection::new(confidence, STATES, 48);
         let (mut good, mut bad) = (Vec::new(), Vec::new());
@@ -91,8 +91,8 @@ impl History {
     }
 }
 
-/// Searches with the change at every place in turn: how many were found, how many wrong states
-/// were named, and the most states that were judged.
+/// Searches with the change at every place in turn. Returns the numbers of correct and of wrong
+/// results, and the largest number of states judged.
 fn searched(effect: f64, spread: f64, noise: Noise, confidence: Confidence) -> (u64, u64, usize) {
     let (mut right, mut wrong, mut most) = (0, 0, 0);
     for seed in 0..SEARCHES {
@@ -113,14 +113,14 @@ fn searched(effect: f64, spread: f64, noise: Noise, confidence: Confidence) -> (
     (right, wrong, most)
 }
 
-/// Three standard deviations above what is allowed.
+/// Returns a count three standard deviations above the allowed one.
 fn most_wrong(confidence: Confidence) -> u64 {
     let mean = confidence.alpha() * SEARCHES as f64;
     (0..SEARCHES).find(|&n| n as f64 >= mean + 3.0 * mean.sqrt()).unwrap()
 }
 
 #[test]
-fn a_change_four_times_the_noise_is_found_in_as_many_states_as_halving_needs() {
+fn a_change_four_times_the_noise_is_found_in_the_number_of_states_that_halving_needs() {
     for noise in [Noise::Normal, Noise::HeavyTailed, Noise::Skewed] {
         let (right, wrong, most) = searched(0.04, 0.01, noise, Confidence::P99);
         assert!(wrong <= most_wrong(Confidence::P99), "{noise:?}: {wrong} of {SEARCHES} are wrong");
@@ -130,7 +130,7 @@ fn a_change_four_times_the_noise_is_found_in_as_many_states_as_halving_needs() {
 }
 
 #[test]
-fn a_wrong_state_is_named_no_oftener_than_the_level_says() {
+fn a_wrong_state_is_named_no_more_often_than_the_level_says() {
     for noise in Noise::ALL {
         let (_, wrong, _) = searched(0.02, 0.02, noise, Confidence::P95);
         assert!(wrong <= most_wrong(Confidence::P95), "{noise:?}: {wrong} of {SEARCHES} are wrong");

@@ -1,7 +1,7 @@
-//! Where caches end, on curves of simulated machines.
+//! Capacities of caches, found on curves of simulated machines.
 //!
-//! Where a curve is 10 % above its plateau hardly 3 % of the lines miss: ends taken there were
-//! within half an octave in 100 / 55 / 0 % of L1 / L2 / L3.
+//! Where a curve is 10 % above its plateau hardly 3 % of the lines miss: capacities taken there
+//! were within half an octave for 100 / 55 / 0 % of L1 / L2 / L3.
 
 mod machine;
 
@@ -11,8 +11,8 @@ use numalab_stats::plateaus;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// Three machines, small ones so that it takes seconds. The last has a share of an L3: four
-/// ways of sixteen.
+/// Three small machines, so that it takes seconds. The last has a share of an L3: four ways of
+/// sixteen.
 fn machines() -> [(Vec<Level>, f64); 3] {
     let level = |bytes, ways, ns| Level { bytes, ways, ns };
     [
@@ -22,7 +22,7 @@ fn machines() -> [(Vec<Level>, f64); 3] {
     ]
 }
 
-/// What was found of the curves of each cache, and the levels that were none.
+/// The capacities found on the curves of each cache, and the levels that do not exist.
 #[derive(Debug, Default)]
 struct Found {
     curves: u32,

@@ -1,7 +1,7 @@
-//! How often 95 % intervals hold the truth, by simulation with fixed seeds.
+//! The rate at which 95 % intervals contain the truth, by simulation with fixed seeds.
 //!
-//! `cargo test -p numalab-stats --test coverage -- --nocapture` prints the figures which stand
-//! in the README; `NUMALAB_LONG=1` repeats ten times as often.
+//! `cargo test -p numalab-stats --test coverage -- --nocapture` prints the figures that are in the
+//! README; `NUMALAB_LONG=1` repeats ten times as often.
 
 mod process;
 
@@ -16,12 +16,12 @@ fn normals(n: usize, rng: &mut Rng) -> Sample {
     Sample::new(autoregressive(n, 0.0, rng)).unwrap()
 }
 
-/// Values as latencies have them: a long tail to the right, median 0.
+/// Values distributed like latencies: a long tail to the right, median 0.
 fn skewed(n: usize, rng: &mut Rng) -> Sample {
     Sample::new((0..n).map(|_| normal(rng).exp() - 1.0).collect::<Vec<_>>()).unwrap()
 }
 
-/// Asserts a coverage of 94 to 96 %, but for the error of the simulation.
+/// Asserts a coverage of 94 to 96 %, with an allowance for the error of the simulation.
 fn assert_nominal(found: f64, repeats: u32, what: &str) {
     println!("{what}: {:.1} %", 100.0 * found);
     let slack = slack(repeats);
@@ -29,7 +29,7 @@ fn assert_nominal(found: f64, repeats: u32, what: &str) {
 }
 
 #[test]
-fn order_statistics_cover_as_often_as_they_say() {
+fn order_statistics_have_their_stated_coverage() {
     let repeats = repeats(3_000);
     for n in [6, 11, 20, 50] {
         let mut said = 0.0;
@@ -70,7 +70,7 @@ fn effects_and_ratios_cover_94_to_96_percent_from_twenty_values() {
 }
 
 #[test]
-fn bca_covers_a_little_less_than_it_says() {
+fn bca_covers_a_little_less_than_its_nominal_level() {
     let repeats = repeats(600);
     for (n, least) in [(20, 0.915), (40, 0.93)] {
         let found = share(repeats, |rng| {
@@ -84,8 +84,8 @@ fn bca_covers_a_little_less_than_it_says() {
     }
 }
 
-/// Coverage of the serial interval where there is one, and of that which takes the values for
-/// independent.
+/// Returns the coverage of the serial interval, if there is one, and of the interval that assumes
+/// independent values.
 fn serial_and_naive(n: usize, phi: f64, repeats: u32) -> (f64, f64) {
     let mut given = 0_u32;
     let mut naive = 0_u32;
@@ -133,12 +133,12 @@ fn serial_intervals_cover_where_naive_ones_do_not() {
     }
 }
 
-/// Windows that are bursty: now and then ten in a row are higher.
+/// Windows with bursts: occasionally ten in a row are higher.
 fn bursts(n: usize, rng: &mut Rng) -> Vec<f64> {
     bursts_that(n, 0.02, 0.9, rng)
 }
 
-/// Windows in which bursts begin and stay with these chances.
+/// Windows in which bursts begin and continue with these probabilities.
 fn bursts_that(n: usize, begin: f64, stay: f64, rng: &mut Rng) -> Vec<f64> {
     let mut bursting = false;
     let window = |_| {
@@ -148,10 +148,10 @@ fn bursts_that(n: usize, begin: f64, stay: f64, rng: &mut Rng) -> Vec<f64> {
     (0..n).map(window).collect()
 }
 
-/// What is printed of a cell holds the truth: the interval that stopped it, at a dependence of
-/// 0.5, 0.7 and 0.9 and in bursts. Before, 91.5, 88.7 and 81 %, and 64 to 79 %.
+/// The printed interval of a cell contains the truth, also if it stopped the cell, at a dependence
+/// of 0.5, 0.7 and 0.9 and in bursts. Before, the coverage was 91.5, 88.7 and 81 %, and 64 to 79 %.
 #[test]
-fn what_is_printed_of_a_cell_covers_as_it_says_at_every_dependence() {
+fn the_printed_interval_of_a_cell_has_its_coverage_at_every_dependence() {
     let repeats = repeats(400);
     let burst_median = Sample::new(bursts(400_000, &mut Rng::new(99))).unwrap().median();
     type Process = fn(usize, &mut Rng) -> Vec<f64>;
@@ -172,13 +172,13 @@ fn what_is_printed_of_a_cell_covers_as_it_says_at_every_dependence() {
     }
 }
 
-/// Runs the stopping rule on windows of mean 100 and a standard deviation in percent until it
-/// stops; whether the interval then holds 100, and after how many windows.
+/// Runs the stopping rule, until it stops, on windows of mean 100 and a standard deviation in
+/// percent. Returns whether the interval contains 100, and the number of windows.
 fn stopped(spread: f64, phi: f64, rng: &mut Rng) -> (bool, usize) {
     stopped_on(&autoregressive(4_000, phi, rng), spread, 100.0)
 }
 
-/// The same on these windows; what is printed is tested against the truth.
+/// Runs the stopping rule on these windows; the printed interval is tested against the truth.
 fn stopped_on(windows: &[f64], spread: f64, truth: f64) -> (bool, usize) {
     let rule = Precision::relative(0.01).unwrap();
     let mut n = rule.first_look();
@@ -193,7 +193,7 @@ fn stopped_on(windows: &[f64], spread: f64, truth: f64) -> (bool, usize) {
 }
 
 #[test]
-fn stopping_when_narrow_enough_still_covers_what_it_says() {
+fn stopping_when_narrow_enough_keeps_the_stated_coverage() {
     let repeats = repeats(1_000);
     for (spread, phi, least) in [
         (2.0, 0.0, 0.95),
@@ -215,21 +215,21 @@ fn stopping_when_narrow_enough_still_covers_what_it_says() {
         let what = format!("stopped at 1 %, spread {spread} %, correlation {phi}");
         println!("{what}: {:.1} % in {mean:.0} windows", 100.0 * found);
         assert!(found > least - slack(repeats) && found < 0.99, "{what}: {found}");
-        assert!(mean > 25.0, "the rule must have had something to do: {mean} windows");
+        assert!(mean > 25.0, "the rule stopped too early to be tested: {mean} windows");
     }
 }
 
 /// Bursts of 20 to 33 windows are longer than an interval can allow for. Those that were seen are
-/// said; a cell that ends before it sees one cannot tell.
+/// reported; a cell that ends before it sees one cannot know.
 #[test]
-fn bursts_that_an_interval_is_too_short_for_are_said_and_hardly_anything_else_is() {
+fn bursts_that_an_interval_is_too_short_for_are_reported_and_hardly_anything_else_is() {
     let repeats = repeats(100);
     for phi in [0.0, 0.5, 0.7, 0.9] {
         let said = share(repeats, |rng| {
             let sample = Sample::new(autoregressive(600, phi, rng)).unwrap();
             median_interval_serial(&sample, Confidence::P95).is_ok_and(|x| x.bursts.is_some())
         });
-        println!("dependence {phi}: bursts are said in {:.1} %", 100.0 * said);
+        println!("dependence {phi}: bursts are reported in {:.1} %", 100.0 * said);
         assert!(said <= 0.03 + slack(repeats), "{phi}: {said}");
     }
     for (begin, stay, least) in [(0.01, 0.95, 0.5), (0.01, 0.97, 0.7), (0.02, 0.95, 0.5)] {
@@ -244,7 +244,7 @@ fn bursts_that_an_interval_is_too_short_for_are_said_and_hardly_anything_else_is
             found.bursts.is_some()
         });
         println!(
-            "bursts of {:.0} windows: said in {:.1} %; held {held}, held or said {either} of {repeats}",
+            "bursts of {:.0} windows: reported in {:.1} %; held {held}, held or reported {either} of {repeats}",
             1.0 / (1.0 - stay),
             100.0 * said
         );

@@ -1,4 +1,5 @@
-//! A/A trials: how often a difference is "found" where there is none, on machines that drift.
+//! A/A trials: the rate at which a difference is "found" where there is none, on machines that
+//! drift.
 
 mod process;
 
@@ -8,9 +9,9 @@ use numalab_stats::{
 };
 use process::{autoregressive, normal, repeats, share, slack};
 
-/// Times of a machine whose speed wanders (lag-1 correlation 0.95) and slowly sinks, with noise
-/// of its own per run: like the traces on which block order finds a difference in half of all
-/// trials.
+/// Times of a machine that has a wandering speed (lag-1 correlation 0.95), becomes slowly slower,
+/// and has separate noise per run, like the traces on which block order finds a difference in half
+/// of all trials.
 fn drifting(n: usize, rng: &mut Rng) -> Vec<f64> {
     let wander = autoregressive(n, 0.95, rng);
     let sink = 0.5 * normal(rng) / n as f64;
@@ -20,7 +21,7 @@ fn drifting(n: usize, rng: &mut Rng) -> Vec<f64> {
     wander.iter().enumerate().map(of).collect()
 }
 
-/// A trace dealt out in blocks of two, the order in each block at random.
+/// Splits a trace into blocks of two, with the order in each block at random.
 fn paired_blocks(trace: &[f64], rng: &mut Rng) -> (Sample, Sample) {
     let dealt: Vec<(f64, f64)> = trace
         .chunks_exact(2)
@@ -75,11 +76,11 @@ fn verdicts_on_pairs_are_wrong_in_5_percent_at_most() {
     }
 }
 
-/// The plan for "inconclusive" is honest when a study that follows it mostly gets its answer.
+/// The plan for "inconclusive" is honest if most studies that follow it get an answer.
 #[test]
-fn the_further_blocks_asked_for_are_enough_in_about_80_percent() {
+fn the_further_blocks_needed_are_enough_in_about_80_percent() {
     let criteria = Criteria::new(Direction::LowerIsBetter);
-    // A pilot whose log ratios lie as twelve normal ones do on average, with mean 0.03 and
+    // A pilot with the log ratios that twelve normal ones have on average, with mean 0.03 and
     // standard deviation 0.07.
     let scores = [-1.629, -1.116, -0.793, -0.537, -0.312, -0.103];
     let log_ratios = scores.iter().flat_map(|z| [0.03 + 0.07 * z, 0.03 - 0.07 * z]);
@@ -99,7 +100,8 @@ fn the_further_blocks_asked_for_are_enough_in_about_80_percent() {
     assert!((0.72..0.92).contains(&found), "{blocks} blocks: {found}");
 }
 
-/// Eight metrics that all change by the margin: none is equivalent. Before, 26 to 34 %.
+/// Eight metrics that all change by the margin: none is equivalent. Before, 26 to 34 % of such
+/// trials found one.
 #[test]
 fn a_false_equivalent_among_eight_metrics_is_as_rare_as_among_one() {
     let repeats = repeats(200);

@@ -1,4 +1,4 @@
-//! Studies that are looked at and resumed: how often they err, and what they find.
+//! Studies that are looked at and resumed: their error rate, and the effects they find.
 
 mod process;
 
@@ -7,25 +7,26 @@ use numalab_stats::{
 };
 use process::{normal, repeats, share, slack};
 
-/// When somebody who saw an inconclusive answer goes on, and with how many blocks.
+/// The rule by which an inconclusive study is continued, and with how many blocks.
 #[derive(Clone, Copy, Debug)]
 enum Pattern {
-    /// As many as the report says are needed.
+    /// The number that the report says is needed.
     Asked,
     /// One more each time.
     One,
-    /// As many again.
+    /// The number taken so far, again.
     Double,
-    /// One to ten, as it comes.
+    /// One to ten, at random.
     Random,
-    /// One more while the p-value is promising, else five.
+    /// One more while the p-value is promising, otherwise five.
     Hopeful,
 }
 
 const MOST_BLOCKS: usize = 60;
 const FIRST_BLOCKS: usize = 10;
 
-/// The verdict of somebody who stops at the first answer; `paid` is whether looks are.
+/// Returns the verdict of a study that stops at the first answer; `paid` is true if looks use up
+/// error.
 fn verdict(pattern: Pattern, effect: f64, paid: bool, rng: &mut Rng) -> Verdict {
     let mut ratios: Vec<f64> = Vec::new();
     let mut wanted = FIRST_BLOCKS;
@@ -58,7 +59,7 @@ fn verdict(pattern: Pattern, effect: f64, paid: bool, rng: &mut Rng) -> Verdict 
             return found.verdict;
         }
     }
-    unreachable!("the blocks end")
+    unreachable!("the number of blocks is bounded")
 }
 
 const PATTERNS: [Pattern; 5] =
@@ -82,9 +83,9 @@ fn looks_that_are_paid_for_err_in_5_percent_under_any_pattern_of_resuming() {
 }
 
 #[test]
-fn following_the_blocks_asked_for_finds_a_real_effect() {
+fn following_the_number_of_blocks_needed_finds_a_real_effect() {
     let repeats = repeats(100);
-    // 4 % where the blocks spread by 5 %: some 20 blocks are enough.
+    // 4 % where blocks have a spread of 5 %: some 20 blocks are enough.
     let found = share(repeats, |rng| verdict(Pattern::Asked, 0.04, true, rng) == Verdict::Worse);
     println!("power: {:.1} %", 100.0 * found);
     assert!(found > 0.8, "{found}");
@@ -111,9 +112,9 @@ fn the_least_effect_that_a_plan_states_is_found_in_about_four_of_five_studies() 
     }
 }
 
-/// A study with `rules.precision-percent`: each session looks after every block whether the
-/// interval is narrow enough, and ends then or after as many blocks as were asked for; who saw an
-/// inconclusive answer goes on.
+/// A study with `rules.precision-percent`: each session checks after every block whether the
+/// interval is narrow enough, and ends then or after the requested number of blocks; after an
+/// inconclusive answer another session follows.
 fn precise_verdict(pattern: Pattern, percent: f64, rng: &mut Rng) -> Verdict {
     let blocks: Vec<f64> = (0..MOST_BLOCKS).map(|_| (0.05 * normal(rng)).exp()).collect();
     let (mut done, mut wanted, mut look) = (0, FIRST_BLOCKS, 1);
@@ -153,7 +154,7 @@ fn precise_verdict(pattern: Pattern, percent: f64, rng: &mut Rng) -> Verdict {
     }
 }
 
-/// Before, with an interval of 95 % at every block: 7.1 %.
+/// Before, with an interval of 95 % at every block, 7.1 % erred.
 #[test]
 fn sessions_that_end_by_precision_err_in_5_percent_however_often_they_are_resumed() {
     let repeats = repeats(60);

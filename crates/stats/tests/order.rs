@@ -1,4 +1,5 @@
-//! Verdicts on numbers in order: how often they are false, and what power independent ones keep.
+//! Verdicts on numbers in order: the rate of false ones, and the power that independent numbers
+//! keep.
 
 mod process;
 
@@ -17,7 +18,8 @@ fn is_different(found: &Comparison) -> bool {
     matches!(found.verdict, Verdict::Better | Verdict::Worse)
 }
 
-/// The shares of verdicts by order and without it, for samples of `n` apart by `shift` spreads.
+/// Returns the shares of verdicts with and without the order, for samples of `n` that are `shift`
+/// spreads apart.
 fn shares(n: usize, phi: f64, shift: f64) -> (f64, f64) {
     let criteria = Criteria::new(Direction::LowerIsBetter);
     let repeats = repeats(1_000);

@@ -1,13 +1,13 @@
-//! Curves whose levels are known, with and without noise.
+//! Curves with known levels, with and without noise.
 
 use numalab_stats::{Error, Level, Rng, SizePoint, plateaus};
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 
-/// Latencies of a hierarchy: each cache of `(ns, capacity)`, then memory. `sharpness` is how
-/// quickly a level takes over past the capacity of the one before: 1 is random replacement
-/// (hits fall as capacity / size), larger is nearer to a step.
+/// Latencies of a hierarchy: each cache as `(ns, capacity)`, then memory. `sharpness` is how
+/// quickly a level takes over past the capacity of the one before: 1 is random replacement (hits
+/// fall as capacity / size), larger is nearer to a step.
 struct Machine<'a> {
     caches: &'a [(f64, f64)],
     memory_ns: f64,
@@ -23,7 +23,7 @@ impl Machine<'_> {
         })
     }
 
-    /// The curve from 4 KiB to 1 GiB with Gaussian noise of a relative standard deviation.
+    /// Returns the curve from 4 KiB to 1 GiB with Gaussian noise of a relative standard deviation.
     fn curve(&self, points_per_octave: u32, noise: f64, seed: u64) -> Vec<SizePoint> {
         let mut rng = Rng::new(seed);
         let at = |index: u32| {
@@ -94,7 +94,7 @@ fn two_levels_are_two_levels() {
 }
 
 #[test]
-fn one_disturbed_window_is_no_level_and_moves_no_capacity() {
+fn one_disturbed_window_is_not_a_level_and_moves_no_capacity() {
     let machine = Machine { caches: &THREE_CACHES, memory_ns: 95.0, sharpness: 3.0 };
     for disturbed in 0..73 {
         let mut curve = machine.curve(4, 0.0, 0);
@@ -164,7 +164,7 @@ fn points_without_size_or_latency_are_refused() {
     assert!(matches!(plateaus(&[point(1, f64::NAN)]), Err(Error::NotFinite { index: 0, .. })));
 }
 
-/// As measured on a virtual machine which is left 2 to 3 MiB of a 32 MiB cache.
+/// As measured on a virtual machine that has 2 to 3 MiB of a 32 MiB cache.
 #[test]
 fn a_cache_of_half_an_octave_between_two_steps_is_a_level() {
     let curve = [
@@ -196,7 +196,7 @@ fn a_cache_of_half_an_octave_between_two_steps_is_a_level() {
 }
 
 #[test]
-fn a_pause_on_a_gentle_slope_is_no_level() {
+fn a_pause_on_a_gentle_slope_is_not_a_level() {
     let latencies = [1.0, 1.0, 1.0, 1.0, 1.3, 1.5, 1.5, 1.9, 2.2, 2.6, 2.6, 2.6, 2.6, 2.6];
     let octave = |octave: u32| [4096_u64 << octave, 6144 << octave];
     let sizes = (0..7).flat_map(octave);

@@ -1,4 +1,4 @@
-//! What must hold for any values.
+//! Properties that hold for any values.
 
 use numalab_stats::{
     Alternative, Confidence, Criteria, Direction, Error, Margin, Rng, Sample, Verdict,
@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn exchanging_the_samples_turns_the_effect_and_the_verdict(a in values(1..20), b in values(1..20)) {
+    fn exchanging_the_samples_reverses_the_effect_and_the_verdict(a in values(1..20), b in values(1..20)) {
         let (a, b) = (sample(&a), sample(&b));
         prop_assert!(close(shift(&a, &b), -shift(&b, &a)));
         let criteria = Criteria::new(Direction::LowerIsBetter);
@@ -114,7 +114,7 @@ proptest! {
         let p = rank_sum(&a, &b, Alternative::TwoSided).p;
         let interval = shift_interval(&a, &b, Confidence::P95)?.interval;
         let ties = a.values().iter().any(|x| b.values().contains(x));
-        // Without ties between the samples the two are one statement.
+        // Without ties between the samples the two statements are the same.
         let all: Vec<f64> = [a.values(), b.values()].concat();
         let mut sorted = all.clone();
         sorted.sort_unstable_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! How often a race puts out the best candidate, and what it saves, over hundreds of simulated
-//! trials on a machine that drifts.
+//! The rate at which a race puts out the best candidate, and the runs it saves, over hundreds of
+//! simulated trials on a machine that drifts.
 
 mod process;
 
@@ -9,8 +9,8 @@ use process::{Noise, autoregressive, repeats, slack};
 const BLOCKS: usize = 12;
 const SPREAD: f64 = 0.02;
 
-/// Trials of candidates that take `changes` longer than the baseline, as log ratios, to their end:
-/// who was put out, by position, and how many runs of candidates there were.
+/// Runs trials of candidates that take `changes` longer than the baseline, as log ratios. Returns
+/// the positions of the candidates that were put out, and the number of runs of candidates.
 fn raced(changes: &[f64], noise: Noise, rng: &mut Rng) -> (Vec<usize>, usize) {
     let ends = (Direction::LowerIsBetter, Confidence::P95);
     let race = Race::new(changes.len(), BLOCKS, Margin::TWO_PERCENT, ends).unwrap();
@@ -31,15 +31,15 @@ fn raced(changes: &[f64], noise: Noise, rng: &mut Rng) -> (Vec<usize>, usize) {
     (out, runs)
 }
 
-/// How often the candidate at position 0 is put out.
+/// Returns the rate at which the candidate at position 0 is put out.
 fn best_is_out(changes: &[f64], noise: Noise) -> f64 {
     let repeats = repeats(600);
     process::share(repeats, |rng| raced(changes, noise, rng).0.contains(&0))
 }
 
 #[test]
-fn the_best_candidate_is_put_out_no_oftener_than_the_level_says() {
-    // As good as the next one, or as the margin: where it is put out most easily.
+fn the_best_candidate_is_put_out_no_more_often_than_the_level_says() {
+    // Equal to the next one, or to the margin: the cases in which it is put out most easily.
     let margin = -Margin::TWO_PERCENT.as_log();
     for changes in [&[-0.05, -0.05, -0.05, -0.05][..], &[margin, margin], &[margin]] {
         for noise in Noise::ALL {

@@ -118,7 +118,7 @@ fn descriptions_agree_with_numpy() {
 }
 
 #[test]
-fn median_intervals_agree_with_the_binomial_test_turned_round() {
+fn median_intervals_agree_with_the_inverted_binomial_test() {
     for expected in reference().samples {
         let found = sample(&expected.values);
         for (confidence, ends) in [
@@ -233,7 +233,7 @@ fn bootstrap_ends_agree_within_their_monte_carlo_error() {
     }
 }
 
-/// The forty published run times: 9.201 s and 9.926 s on average, "7.88 % speedup".
+/// The forty published run times: 9.201 s and 9.926 s on average and "7.88 % speedup".
 #[test]
 fn the_published_speedup_of_the_frame_allocator_is_7_88_percent_with_its_interval() {
     let reference = reference();

@@ -1,6 +1,6 @@
-//! A/A trials on traces of real machines: what a study finds where nothing differs.
+//! A/A trials on traces of real machines: the differences that a study finds where there are none.
 //!
-//! The traces are hundreds of runs of one command after the other on a machine that drifts
+//! The traces are hundreds of runs of one command in succession on a machine that drifts
 //! (`samples/trace-*.txt` of the corpus that `NUMALAB_CORPUS` names).
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use numalab_stats::{
     Alternative, Criteria, Direction, Draws, Rng, Sample, Verdict, compare_paired,
     paired_differences, paired_permutation, rank_sum, signed_rank,
 };
-/// How often to repeat a simulation: ten times more with `NUMALAB_LONG=1`.
+/// Returns the number of repeats of a simulation: ten times more with `NUMALAB_LONG=1`.
 fn repeats(short: u32) -> u32 {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|long| long == "1");
     if long { 10 * short } else { short }
@@ -17,7 +17,7 @@ fn repeats(short: u32) -> u32 {
 
 const TRACES: [&str; 3] = ["memset", "pipe", "sbmem"];
 
-/// A trace, or `None` (and a loud word) where there is no corpus.
+/// Reads a trace; returns `None`, with a message on stderr, if there is no corpus.
 fn trace(name: &str) -> Option<Vec<f64>> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
     let corpus = std::env::var_os("NUMALAB_CORPUS").unwrap_or_else(|| default.into());
@@ -29,7 +29,7 @@ fn trace(name: &str) -> Option<Vec<f64>> {
     Some(text.split_whitespace().map(|word| word.parse().expect(word)).collect())
 }
 
-/// A stretch of `n` values that begins anywhere.
+/// Returns a stretch of `n` values that begins at a random place.
 fn stretch<'a>(trace: &'a [f64], n: usize, rng: &mut Rng) -> &'a [f64] {
     let starts = (trace.len() - n + 1) as f64;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the length")]
@@ -37,7 +37,7 @@ fn stretch<'a>(trace: &'a [f64], n: usize, rng: &mut Rng) -> &'a [f64] {
     &trace[start..start + n]
 }
 
-/// Blocks of two neighbours, their order at random: an A/A study.
+/// Returns blocks of two neighbours in random order: an A/A study.
 fn blocks(trace: &[f64], rng: &mut Rng) -> (Sample, Sample) {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for pair in trace.chunks_exact(2) {
@@ -48,7 +48,7 @@ fn blocks(trace: &[f64], rng: &mut Rng) -> (Sample, Sample) {
     (Sample::new(a).unwrap(), Sample::new(b).unwrap())
 }
 
-/// The share in which `found` says that there is a difference.
+/// Returns the share of repeats in which `found` reports a difference.
 fn share(
     trace: &[f64],
     n: usize,
@@ -64,7 +64,7 @@ fn share(
 }
 
 #[test]
-fn random_blocks_find_a_difference_that_is_none_in_3_to_6_percent() {
+fn random_blocks_find_a_false_difference_in_3_to_6_percent() {
     let repeats = repeats(2_000);
     for name in TRACES {
         let Some(trace) = trace(name) else { return };
@@ -113,7 +113,7 @@ fn the_permutation_test_finds_one_in_3_to_6_percent_too() {
     }
 }
 
-/// Why studies have blocks: the usual way on the same traces.
+/// The reason why studies have blocks: the usual way, on the same traces.
 #[test]
 fn all_of_one_and_then_all_of_the_other_finds_far_more() {
     for name in ["memset", "sbmem"] {

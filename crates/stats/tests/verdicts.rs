@@ -1,4 +1,4 @@
-//! The answers of whole comparisons, the odd ones among them defined.
+//! The answers of whole comparisons, including defined answers for unusual input.
 
 use numalab_stats::{
     Comparison, Criteria, Design, Direction, Error, Ground, Margin, Sample, Scale, Verdict,
@@ -21,7 +21,7 @@ fn unpaired(baseline: &[f64], candidate: &[f64]) -> Comparison {
     compare(&sample(baseline), &sample(candidate), &times())
 }
 
-/// Ten blocks of a machine that drifts by half while it runs, noise of a percent.
+/// Ten blocks of a machine that slows down by half while it runs, with noise of one percent.
 const DRIFTING: [f64; 10] = [10.0, 10.6, 11.0, 11.4, 12.1, 12.6, 13.2, 13.5, 14.1, 14.6];
 const NOISE: [f64; 10] = [0.99, 1.01, 1.0, 1.005, 0.995, 0.998, 1.008, 0.992, 1.003, 0.997];
 
@@ -41,7 +41,7 @@ fn pairs_see_through_drift_that_hides_the_effect_from_unpaired_samples() {
 }
 
 #[test]
-fn the_direction_turns_better_into_worse() {
+fn the_direction_exchanges_better_and_worse() {
     let bandwidth = Criteria::new(Direction::HigherIsBetter);
     let (baseline, candidate) = (sample(&DRIFTING), sample(&times_factor(0.9)));
     let found = compare_paired(&baseline, &candidate, &bandwidth).unwrap();
@@ -58,7 +58,7 @@ fn no_effect_is_equivalent_within_the_margin_and_inconclusive_within_a_narrow_on
 }
 
 #[test]
-fn one_block_is_inconclusive_and_asks_for_five_more() {
+fn one_block_is_inconclusive_and_needs_five_more() {
     let found = paired(&[10.0], &[5.0]);
     assert_eq!(found.verdict, Verdict::Inconclusive { further_blocks: Some(5) });
     assert_eq!(found.ground, Ground::TooFew { needed: 6 });
@@ -78,7 +78,7 @@ fn five_blocks_cannot_show_a_difference_however_large() {
 }
 
 #[test]
-fn values_without_variance_are_compared_as_they_stand() {
+fn values_without_variance_are_compared_directly() {
     let found = paired(&[100.0; 3], &[90.0; 3]);
     assert_eq!((found.verdict, found.ground), (Verdict::Better, Ground::NoVariance));
     assert_eq!(paired(&[100.0; 3], &[100.0; 3]).verdict, Verdict::Equivalent);
@@ -99,7 +99,7 @@ fn a_sample_against_itself_is_equivalent() {
 #[test]
 fn ties_on_a_coarse_clock_are_tested_exactly() {
     let found = paired(&[3.0, 3.0, 3.0, 4.0, 4.0, 3.0, 4.0], &[2.0, 2.0, 3.0, 3.0, 3.0, 2.0, 3.0]);
-    // Six differences of one sign beside a zero, which is dropped: 2 / 2^6.
+    // Six differences of one sign and a zero, which is dropped: 2 / 2^6.
     assert_eq!(found.difference.p, 2.0 / 64.0);
     assert_eq!(found.verdict, Verdict::Better);
     // With two more zeros the interval of the effect reaches zero, and the two must agree.
@@ -178,7 +178,7 @@ fn the_design_says_how_many_values_there_were() {
     assert_eq!(paired(&[1.0], &[2.0]).design, Design::Paired { blocks: 1 });
 }
 
-/// Six blocks of a metric, each with nearly this effect.
+/// Six blocks of a metric, each with approximately this effect.
 fn six_blocks(effect: f64) -> Comparison {
     let baseline = Sample::new(vec![1.0; 6]).unwrap();
     let values: Vec<f64> = (0..6).map(|i| (effect + 0.002 * f64::from(i)).exp()).collect();
@@ -211,7 +211,7 @@ fn metrics_that_explain_are_not_decided_before_the_one_that_answers() {
 }
 
 #[test]
-fn an_interval_widened_to_that_of_equals_takes_back_what_it_no_longer_bears() {
+fn an_interval_widened_to_that_of_equals_withdraws_a_verdict_it_no_longer_supports() {
     let sample = |values: Vec<f64>| Sample::new(values).unwrap();
     let base: Vec<f64> = (0..12).map(|i| 100.0 + f64::from(i) / 10.0).collect();
     let times = |factor: f64| sample(base.iter().map(|value| value * factor).collect());
@@ -228,7 +228,7 @@ fn an_interval_widened_to_that_of_equals_takes_back_what_it_no_longer_bears() {
     assert!(interval.hi >= found.effect + reach && interval.lo <= found.effect - reach);
     let stands = interval.hi < 0.0;
     assert_eq!(found.verdict == Verdict::Better, stands, "{interval:?}");
-    // A change that is larger than what equals show stands.
+    // A change that is larger than the difference of equals keeps its verdict.
     let jitter = base.iter().zip([0.5, 0.51].iter().cycle()).map(|(value, factor)| value * factor);
     let mut large = compare_paired(&times(1.0), &sample(jitter.collect()), &criteria).unwrap();
     large.widen_to(&equals);

@@ -2,7 +2,7 @@
 
 use crate::id_set::CpuSet;
 
-/// What a cache holds.
+/// The content of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -16,15 +16,15 @@ pub enum CacheKind {
     Unified,
 }
 
-/// One cache, as the system reports it. A reported size need not be the size
-/// that a program gets: measure before relying on it.
+/// One cache, as the system reports it. A program may get less than the reported size: measure
+/// before relying on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
-    /// The level, 1 nearest to the core.
+    /// The level; 1 is nearest to the core.
     pub level: u8,
-    /// What it holds.
+    /// The content of the cache.
     pub kind: CacheKind,
     /// Capacity in bytes, if reported.
     pub size_bytes: Option<u64>,
@@ -32,6 +32,6 @@ pub struct Cache {
     pub line_bytes: Option<u32>,
     /// Associativity, if reported; 0 never occurs (fully associative is `None`).
     pub ways: Option<u32>,
-    /// The cpus that share it.
+    /// The cpus that share the cache.
     pub cpus: CpuSet,
 }

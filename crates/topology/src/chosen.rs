@@ -1,4 +1,4 @@
-//! CPUs or nodes as a user chooses them.
+//! Cpus or nodes selected by a user.
 
 use alloc::borrow::ToOwned;
 use core::str::FromStr;
@@ -6,10 +6,11 @@ use core::str::FromStr;
 use crate::id::Id;
 use crate::id_set::{IdListError, IdSet};
 
-/// CPUs or nodes as numactl(8) takes them: `all`, `0-3,8`, or `!0` for all but these.
+/// A selection of cpus or nodes in the syntax of numactl(8): `all`, `0-3,8`, or `!0` for all but
+/// these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen<I: Id> {
-    /// All that may be used.
+    /// All allowed ones.
     All,
     /// These.
     These(IdSet<I>),
@@ -18,7 +19,7 @@ pub enum Chosen<I: Id> {
 }
 
 impl<I: Id> Chosen<I> {
-    /// The chosen ones where there are `all`; none if there is no choice.
+    /// Returns the selected ones among `all`, or `None` if there is nothing to choose.
     #[must_use]
     pub fn among(&self, all: &IdSet<I>) -> Option<IdSet<I>> {
         match self {
@@ -28,7 +29,7 @@ impl<I: Id> Chosen<I> {
         }
     }
 
-    /// The chosen ones where there are `all`.
+    /// Returns the selected ones among `all`.
     #[must_use]
     pub fn of(&self, all: &IdSet<I>) -> IdSet<I> {
         self.among(all).unwrap_or_else(|| all.clone())
@@ -41,7 +42,7 @@ impl<I: Id> FromStr for Chosen<I> {
     fn from_str(text: &str) -> Result<Self, IdListError> {
         match text.strip_prefix('!') {
             _ if text == "all" => Ok(Self::All),
-            // `!` alone would be all but none.
+            // A lone `!` would mean all but none.
             Some("") => Err(IdListError::Item {
                 what: I::WHAT,
                 list: text.to_owned(),

@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::id::NodeId;
 
-/// A device on PCI for which it matters which node it is near.
+/// A device on PCI whose node matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -14,33 +14,33 @@ use crate::id::NodeId;
 pub struct Device {
     /// Its address on PCI, such as `0000:41:00.0`.
     pub address: String,
-    /// What it is for.
+    /// The purpose of the device.
     pub kind: DeviceKind,
-    /// Vendor and product as PCI numbers them, such as `15b3:101b`.
+    /// Vendor and product ids on PCI, such as `15b3:101b`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub id: Option<String>,
-    /// The kernel's driver that has it.
+    /// The kernel driver bound to it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub driver: Option<String>,
-    /// The node that it is near, where the firmware says it.
+    /// The nearest node, if the firmware gives it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub node: Option<NodeId>,
-    /// What the system calls its interfaces, disks and device files: `eth0`, `mlx5_0`, `nvme0n1`.
+    /// The system's names of its interfaces, disks and device files: `eth0`, `mlx5_0`, `nvme0n1`.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub names: Vec<String>,
 }
 
-/// What a device is for, by its class on PCI.
+/// The purpose of a device, by its class on PCI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DeviceKind {
-    /// Graphics, and what computes on it.
+    /// Graphics processors and similar compute devices.
     Gpu,
     /// Other processors.
     Accelerator,
-    /// Networks, `InfiniBand` among them.
+    /// Networks, including `InfiniBand`.
     Network,
     /// Disks and their controllers.
     Storage,
@@ -49,8 +49,8 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// Of a class as PCI numbers it (PCI Code and ID Assignment, section 1): base class, subclass,
-    /// interface, a byte each. `None` for bridges and the like.
+    /// Returns the kind for a PCI class (PCI Code and ID Assignment, section 1): base class,
+    /// subclass and interface, one byte each. `None` for bridges and the like.
     #[must_use]
     pub const fn of_class(class: u32) -> Option<Self> {
         match (class >> 16, (class >> 8) & 0xff) {
@@ -77,7 +77,8 @@ impl fmt::Display for DeviceKind {
 }
 
 impl Device {
-    /// Whether people call it so: by its address, with or without the domain 0000, or by a name.
+    /// Returns true if `name` is one of the device's names, or its address with or without the
+    /// domain 0000.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         let short = self.address.strip_prefix("0000:");
@@ -86,7 +87,7 @@ impl Device {
             || self.names.iter().any(|own| own == name)
     }
 
-    /// What people call it: its first name, or its address.
+    /// Returns the device's first name, or its address if it has none.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().unwrap_or(&self.address)
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_of_pci_says_what_a_device_is_for_and_bridges_are_nothing() {
+    fn the_pci_class_gives_the_kind_of_a_device_and_bridges_have_none() {
         let kinds = [0x03_0200, 0x12_0000, 0x02_0700, 0x01_0802, 0x05_0210, 0x06_0400, 0x05_0000];
         let kinds = kinds.map(DeviceKind::of_class);
         use DeviceKind::{Accelerator, Gpu, Memory, Network, Storage};
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_called_by_its_address_and_all_its_names() {
+    fn a_device_is_found_by_its_address_and_all_its_names() {
         let device = Device {
             address: "0000:4a:00.0".to_owned(),
             kind: DeviceKind::Network,

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 /// distance is relative to it, so 20 means twice the cost of local memory.
 pub const LOCAL_DISTANCE: u8 = 10;
 
-/// A square matrix of distances by dense node index, 0 to 255, as the firmware
-/// gives them; an entry can be unknown.
+/// A square matrix of distances (0 to 255) by dense node index, as the firmware gives them; entries
+/// can be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -16,30 +16,30 @@ pub struct Distances {
     rows: Vec<Vec<Option<u8>>>,
 }
 
-/// Why rows are no distance matrix.
+/// Reasons why rows do not form a distance matrix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DistanceError {
-    /// A row is longer or shorter than there are rows.
+    /// The length of a row differs from the number of rows.
     #[error("row {row} of the distance matrix has {found} values, expected {expected}")]
     NotSquare {
         /// The row's index.
         row: usize,
-        /// Values in that row.
+        /// Number of values in that row.
         found: usize,
-        /// Rows in the matrix.
+        /// Number of rows in the matrix.
         expected: usize,
     },
 }
 
 impl Distances {
-    /// A matrix for `nodes` nodes in which nothing is known.
+    /// Creates a matrix for `nodes` nodes with all distances unknown.
     #[must_use]
     pub fn unknown(nodes: usize) -> Self {
         Self { rows: (0..nodes).map(|_| (0..nodes).map(|_| None).collect()).collect() }
     }
 
-    /// A matrix in which every node is [`LOCAL_DISTANCE`] from itself and
-    /// `remote` from every other.
+    /// Creates a matrix in which every node is [`LOCAL_DISTANCE`] from itself and `remote` from
+    /// every other.
     #[must_use]
     pub fn uniform(nodes: usize, remote: u8) -> Self {
         let row = |from| {
@@ -48,7 +48,7 @@ impl Distances {
         Self { rows: (0..nodes).map(row).collect() }
     }
 
-    /// The matrix with these rows: `rows[from][to]`.
+    /// Creates the matrix with these rows: `rows[from][to]`.
     ///
     /// # Errors
     /// [`DistanceError::NotSquare`] if a row's length differs from the number of rows.
@@ -62,32 +62,33 @@ impl Distances {
         Ok(Self { rows: rows.iter().map(|row| row.iter().copied().map(Some).collect()).collect() })
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether the matrix covers no node.
+    /// Returns true if the matrix covers no nodes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The distance between two dense node indices, if known.
+    /// Returns the distance between two dense node indices, if known.
     #[must_use]
     pub fn get(&self, from: usize, to: usize) -> Option<u8> {
         *self.rows.get(from)?.get(to)?
     }
 
-    /// Records a distance; indices outside the matrix change nothing.
+    /// Records a distance; indices outside the matrix are ignored.
     pub fn set(&mut self, from: usize, to: usize, distance: u8) {
         if let Some(entry) = self.rows.get_mut(from).and_then(|row| row.get_mut(to)) {
             *entry = Some(distance);
         }
     }
 
-    /// The matrix of these dense node indices alone, in this order; empty for an empty one.
+    /// Returns the matrix of only these dense node indices, in this order; empty for an empty
+    /// matrix.
     #[must_use]
     pub fn among(&self, nodes: &[usize]) -> Self {
         if self.is_empty() {
@@ -97,13 +98,13 @@ impl Distances {
         Self { rows: nodes.iter().map(row).collect() }
     }
 
-    /// Whether every entry is known.
+    /// Returns true if every entry is known.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.rows.iter().flatten().all(Option::is_some)
     }
 
-    /// The known values that occur, each once, smallest first.
+    /// Returns the distinct known values, smallest first.
     #[must_use]
     pub fn values(&self) -> Vec<u8> {
         let mut values: Vec<u8> = self.rows.iter().flatten().copied().flatten().collect();

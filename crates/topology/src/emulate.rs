@@ -1,4 +1,4 @@
-//! A machine with other nodes: one machine's cpus and memory dealt out anew.
+//! Emulation of a machine with other nodes: its cpus and memory are divided anew.
 
 mod cpus;
 mod memory;
@@ -16,65 +16,65 @@ use crate::node::{MemoryTier, Node};
 use crate::order;
 use memory::Share;
 
-/// Which nodes to make of a machine.
+/// The nodes to make of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmulationSpec {
     /// The nodes.
     pub nodes: EmulatedNodes,
-    /// Their distances; `None` keeps those of the physical nodes they lie on.
+    /// Their distances; `None` keeps those of the physical nodes that they are on.
     pub distances: Option<Distances>,
 }
 
-/// How cpus and memory are divided.
+/// The division of cpus and memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EmulatedNodes {
-    /// This many nodes with equal parts of the machine (`numa=fake=4`).
+    /// This number of nodes with equal parts of the machine (`numa=fake=4`).
     Equal(usize),
-    /// Every physical node in this many equal parts (`numa=fake=2U`).
+    /// Every physical node divided into this number of equal parts (`numa=fake=2U`).
     Split(usize),
-    /// These nodes in order, from the machine's memory in order of address.
+    /// These nodes in order, with the machine's memory assigned in order of address.
     Listed(Vec<EmulatedNode>),
 }
 
-/// A node that is asked for.
+/// A requested node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmulatedNode {
     /// Memory in bytes; 0 makes a node without memory.
     pub memory_bytes: u64,
-    /// How many cpus; `None` an even part of those the others leave, 0 makes
-    /// a node without cpus.
+    /// Number of cpus; `None` is an even part of those left over by the others, 0 makes a node
+    /// without cpus.
     pub cpus: Option<usize>,
 }
 
-/// Why a machine cannot be emulated.
+/// Reasons why a machine cannot be emulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmulationError {
     /// The number of nodes is zero or too large.
     #[error("{nodes} emulated nodes: expected 1 to {MAX_NODES}")]
     NodeCount {
-        /// Nodes asked for.
+        /// Requested number of nodes.
         nodes: usize,
     },
-    /// The base machine has no node that could be split.
-    #[error("the machine has no online node to split")]
+    /// The base machine has no node that can be split.
+    #[error("the machine has no online node that could be split")]
     NothingToSplit,
-    /// More memory is asked for than there is.
-    #[error("the nodes ask for {asked_bytes} bytes of memory, the machine has {present_bytes}")]
+    /// The nodes need more memory than there is.
+    #[error("the nodes need {asked_bytes} bytes of memory, but the machine has {present_bytes}")]
     Memory {
-        /// Bytes asked for; `u64::MAX` if the sum is beyond 64 bits.
+        /// Bytes needed; `u64::MAX` if the sum is beyond 64 bits.
         asked_bytes: u64,
         /// Bytes of the machine.
         present_bytes: u64,
     },
-    /// More cpus are asked for than there are.
-    #[error("the nodes ask for {asked} cpus, the machine has {present} online")]
+    /// The nodes need more cpus than there are.
+    #[error("the nodes need {asked} cpus, but the machine has {present} online")]
     Cpus {
-        /// Cpus asked for.
+        /// Cpus needed.
         asked: usize,
         /// Online cpus.
         present: usize,
     },
-    /// The distance table is not for this number of nodes.
+    /// The distance table is for another number of nodes.
     #[error("the distance table has {rows} rows, expected {nodes}, one for each node")]
     DistanceTable {
         /// Rows in the table.
@@ -84,7 +84,7 @@ pub enum EmulationError {
     },
 }
 
-/// An emulated node while it is made.
+/// An emulated node under construction.
 #[derive(Clone, Debug, Default)]
 struct Part {
     memory: Share,
@@ -92,28 +92,25 @@ struct Part {
 }
 
 impl EmulationSpec {
-    /// The nodes, with the distances of the physical machine.
+    /// Creates a specification with the distances of the physical machine.
     #[must_use]
     pub const fn new(nodes: EmulatedNodes) -> Self {
         let distances = None;
         Self { nodes, distances }
     }
 
-    /// Deals the online cpus and the memory of `base` out to the nodes.
+    /// Divides the online cpus and the memory of `base` among the nodes.
     ///
-    /// Memory is cut by usable bytes in order of node and address, so holes
-    /// between ranges cost no node anything; a cut falls on a 2 MiB boundary
-    /// where parts are that large. A base without any memory (one that came
-    /// from `lscpu`, say) gives listed nodes what they ask for, without ranges.
-    /// Cpus keep ids, cores, packages and L3 groups; they are dealt out evenly in
-    /// order of node, package, L3 group and core, SMT siblings together. Memory
-    /// and cpus that no node takes are left out.
-    /// Without a distance table, nodes on different physical nodes
-    /// are as far apart as those and nodes on the same one are at
-    /// [`LOCAL_DISTANCE`], as in Linux; nodes of a base that has only one node
-    /// or no distances are [`REMOTE_DISTANCE`] apart. Access attributes and
-    /// tiers follow the physical nodes; free memory, huge page pools and
-    /// memory-side caches are unknown in the result.
+    /// Memory is cut by usable bytes in order of node and address, so that holes between ranges do
+    /// not reduce a node's memory; a cut is on a 2 MiB boundary if parts are that large. With a
+    /// base without any memory (one that came from `lscpu`, for example), listed nodes get their
+    /// sizes without ranges. Cpus keep ids, cores, packages and L3 groups; they are divided evenly
+    /// in order of node, package, L3 group and core, with SMT siblings together. Memory and cpus
+    /// that belong to none of the nodes are left out. Without a distance table, nodes on different
+    /// physical nodes have the distance of those, and nodes on the same one have
+    /// [`LOCAL_DISTANCE`], as in Linux; nodes of a base that has only one node or no distances are
+    /// [`REMOTE_DISTANCE`] apart. Access attributes and tiers follow the physical nodes; free
+    /// memory, huge page pools and memory-side caches are unknown in the result.
     ///
     /// # Errors
     /// Every variant of [`EmulationError`], where the numbers do not fit.
@@ -130,8 +127,8 @@ impl EmulationSpec {
         Ok(assemble(base, parts, self.distances.clone()))
     }
 
-    /// The listed nodes and distances that make another machine like `model`:
-    /// as many nodes, each with as much memory and as many online cpus.
+    /// Returns the listed nodes and distances that make another machine resemble `model`: the same
+    /// number of nodes, each with the same amount of memory and number of online cpus.
     #[must_use]
     pub fn like(model: &Machine) -> Self {
         let online = model.online_cpus();
@@ -190,7 +187,7 @@ fn join(memory: Vec<Share>, cpus: Vec<Vec<CpuId>>) -> Vec<Part> {
     pairs.map(|(memory, cpus)| Part { memory, cpus }).collect()
 }
 
-/// The emulated node's number.
+/// Returns the id of the emulated node at an index.
 fn node_id(index: usize) -> NodeId {
     NodeId::from_number(u32::try_from(index).unwrap_or(u32::MAX))
 }
@@ -227,7 +224,7 @@ fn assemble(base: &Machine, parts: Vec<Part>, distances: Option<Distances>) -> M
     machine
 }
 
-/// The caches of the base, without the cpus that were left out.
+/// Returns the caches of the base, without the cpus that were left out.
 fn caches_of(base: &Machine, cpus: &[Cpu]) -> Vec<Cache> {
     let kept: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
     let caches = base
@@ -237,8 +234,8 @@ fn caches_of(base: &Machine, cpus: &[Cpu]) -> Vec<Cache> {
     caches.filter(|cache| !cache.cpus.is_empty()).collect()
 }
 
-/// The physical node an emulated one lies on: that of its first memory, or of
-/// its first cpu if it has none.
+/// Returns the physical node that an emulated one is on: that of its first memory, or of its first
+/// cpu if it has none.
 fn home(base: &Machine, part: &Part) -> Option<usize> {
     let of_cpu = || base.cpu(*part.cpus.first()?).and_then(|cpu| cpu.node);
     base.node_index(part.memory.home().or_else(of_cpu)?)
@@ -264,7 +261,7 @@ fn physical_distances(base: &Machine, homes: &[Option<usize>]) -> Distances {
     distances
 }
 
-/// Gives the emulated nodes the access attributes and tiers of their homes.
+/// Copies the access attributes and tiers of the physical nodes to the emulated nodes.
 fn follow_homes(base: &Machine, homes: &[Option<usize>], machine: &mut Machine) {
     let on = |physical: NodeId| {
         let home = base.node_index(physical);

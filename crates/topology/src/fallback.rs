@@ -1,4 +1,4 @@
-//! Where memory comes from when a node has none left.
+//! The order in which nodes provide memory when a node has none left.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,45 +7,44 @@ use crate::distance::LOCAL_DISTANCE;
 use crate::id::NodeId;
 use crate::machine::Machine;
 
-/// The distance Linux assumes between two nodes of which the firmware says
-/// nothing (`REMOTE_DISTANCE` in `include/linux/topology.h`).
+/// The distance Linux assumes between two nodes if the firmware does not give one
+/// (`REMOTE_DISTANCE` in `include/linux/topology.h`).
 pub const REMOTE_DISTANCE: u8 = 20;
 
-/// Where nodes without cpus stand in a fallback order.
+/// The position of nodes without cpus in a fallback order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CpuLessNodes {
-    /// Like any other: what Linux has after booting. It prefers nodes without
-    /// cpus in principle, but builds the orders before it has attached any
-    /// cpu to its node, so that all look alike (seen on x86, Linux 6.1).
+    /// Like any other, as Linux has it after booting. It prefers nodes without cpus in principle,
+    /// but builds the orders before it has attached any cpu to its node, so that all look alike
+    /// (seen on x86, Linux 6.1).
     #[default]
     Alike,
-    /// Before nodes with cpus at equal distance, because nobody local competes
-    /// for their memory: what Linux has once it rebuilt the orders, as it
-    /// does when memory is plugged in (`PENALTY_FOR_NODE_WITH_CPUS`).
+    /// Before nodes with cpus at equal distance, because they have no local cpus that compete for
+    /// their memory. Linux has this order once it has rebuilt the orders, as it does when memory is
+    /// plugged in (`PENALTY_FOR_NODE_WITH_CPUS`).
     Preferred,
-    /// Behind every node with cpus, whatever the distance: for machines whose
-    /// memory-only nodes are slow (CXL) or wanted by a device (GPU).
+    /// After every node with cpus, whatever the distance: for machines with memory-only nodes that
+    /// are slow (CXL) or needed by a device (GPU).
     Last,
 }
 
-/// The nodes an allocation tries, in order.
+/// The nodes that an allocation tries, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FallbackOrder {
-    /// The node the allocation asks for.
+    /// The node that the allocation requests.
     pub node: NodeId,
     /// Every online node with memory, once; `node` first if it has memory.
     pub order: Vec<NodeId>,
 }
 
 impl Machine {
-    /// The fallback order of every online node, by ascending id, as Linux since
-    /// 5.16 builds it (`build_zonelists` and `find_next_best_node`
-    /// in `mm/page_alloc.c`): the node itself, then always the cheapest of the
-    /// rest. The cost is the distance, plus one for a node with a smaller id
-    /// than the asking one; equal costs go to the
-    /// node that was less often the first of its distance group in the orders
-    /// built before, then to the smaller id. An unknown distance counts as
-    /// [`REMOTE_DISTANCE`].
+    /// Returns the fallback order of every online node, by ascending id, as Linux since 5.16 builds
+    /// it (`build_zonelists` and `find_next_best_node` in `mm/page_alloc.c`): the node itself, then
+    /// always the cheapest of the rest.
+    ///
+    /// The cost is the distance, plus one for a node with a smaller id than the requesting one.
+    /// Equal costs go to the node that was less often the first of its distance group in the orders
+    /// built before, then to the smaller id. An unknown distance counts as [`REMOTE_DISTANCE`].
     #[must_use]
     pub fn fallback_orders(&self, cpu_less: CpuLessNodes) -> Vec<FallbackOrder> {
         let mut builder = Builder::new(self, cpu_less);
@@ -56,13 +55,13 @@ impl Machine {
     }
 }
 
-/// What is kept between the orders of one machine.
+/// State kept between the orders of one machine.
 struct Builder<'m> {
     machine: &'m Machine,
     cpu_less: CpuLessNodes,
     has_memory: Vec<bool>,
     has_cpus: Vec<bool>,
-    /// How often a node was the first of its distance group.
+    /// The number of times each node was the first of its distance group.
     load: Vec<usize>,
 }
 
@@ -79,7 +78,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The order of the node with this dense index.
+    /// Returns the order of the node with this dense index.
     fn order(&mut self, local: usize) -> Vec<NodeId> {
         let mut left: Vec<usize> =
             (0..self.load.len()).filter(|&node| self.has_memory[node]).collect();
@@ -87,8 +86,8 @@ impl<'m> Builder<'m> {
         let mut previous = local;
         while let Some(place) = self.cheapest(local, &left) {
             let next = left.remove(place);
-            // The first of a distance group takes the overflow: another one
-            // is to take that of the next asking node.
+            // The first node of a distance group takes the overflow, so another one should come
+            // first for the next requesting node.
             if self.distance(local, next) != self.distance(local, previous) {
                 self.load[next] += 1;
             }
@@ -98,7 +97,7 @@ impl<'m> Builder<'m> {
         order
     }
 
-    /// The place in `left` of the node to try next.
+    /// Returns the position in `left` of the node to try next.
     fn cheapest(&self, local: usize, left: &[usize]) -> Option<usize> {
         let key = |node: usize| {
             let behind = self.cpu_less == CpuLessNodes::Last && !self.has_cpus[node];

@@ -1,4 +1,4 @@
-//! What is odd or wrong about an input.
+//! Findings about an input that is odd or wrong.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -16,7 +16,7 @@ pub enum Severity {
     Note,
     /// Questionable: a value was ignored or replaced.
     Warning,
-    /// Wrong: a system that believes it misbehaves.
+    /// Wrong: a system that relies on it misbehaves.
     Error,
 }
 
@@ -30,18 +30,18 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Something odd or wrong in an input, with its place.
+/// An odd or wrong part of an input, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// A stable short name, such as `distance-asymmetric`.
     pub code: String,
-    /// Where: a file, a line, a node pair.
+    /// The place: a file, a line, a node pair.
     pub place: String,
-    /// What is wrong, quoting the value and saying what was expected.
+    /// The problem, with the value and the expectation.
     pub message: String,
 }
 
@@ -51,20 +51,21 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Findings as they are made: of those with one code the first [`Findings::MAX_ALIKE`] are kept,
-/// and one more says how many were not.
+/// A collection of findings. Of those with the same code the first [`Findings::MAX_ALIKE`] are
+/// kept, and one more gives the number of those that were not.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// How often each code came.
+    /// The number of findings of each code.
     counts: BTreeMap<String, usize>,
 }
 
 impl Findings {
-    /// Findings of one code that are kept: thousands of nodes can all be wrong alike.
+    /// The number of findings of one code that are kept: thousands of nodes can have the same
+    /// problem.
     pub const MAX_ALIKE: usize = 8;
 
-    /// Takes a finding in.
+    /// Adds a finding.
     pub fn add(
         &mut self,
         severity: Severity,
@@ -87,22 +88,23 @@ impl Findings {
         }
     }
 
-    /// What is wrong.
+    /// Adds an error.
     pub fn error(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
         self.add(Severity::Error, code, place, message);
     }
 
-    /// What is questionable.
+    /// Adds a warning.
     pub fn warning(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
         self.add(Severity::Warning, code, place, message);
     }
 
-    /// What is unusual and harmless.
+    /// Adds a note.
     pub fn note(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
         self.add(Severity::Note, code, place, message);
     }
 
-    /// The findings in the order in which they came, each kind followed by how many more came.
+    /// Returns the findings in the order in which they were added, each kind followed by the number
+    /// of those not kept.
     #[must_use]
     pub fn into_list(mut self) -> Vec<Finding> {
         for (code, count) in self.counts {

@@ -1,14 +1,14 @@
-//! Numbers that name nodes, cpus and proximity domains.
+//! Ids of nodes, cpus and proximity domains.
 
 use core::fmt;
 
-/// A number that names something and may stand in an [`IdSet`](crate::IdSet).
+/// A number that identifies something and can be in an [`IdSet`](crate::IdSet).
 pub trait Id: Copy + Ord + fmt::Debug {
-    /// What is named, for messages: "cpu", "node".
+    /// The kind of thing, for messages: "cpu", "node".
     const WHAT: &'static str;
-    /// The number.
+    /// Returns the number.
     fn number(self) -> u32;
-    /// The id with this number.
+    /// Returns the id with this number.
     fn from_number(number: u32) -> Self;
 }
 
@@ -40,11 +40,11 @@ macro_rules! id {
 }
 
 id! {
-    /// A node as the operating system numbers it; numbers may have gaps.
+    /// A node, as numbered by the operating system; numbers may have gaps.
     NodeId, "node"
 }
 id! {
-    /// A logical cpu (hardware thread) as the operating system numbers it.
+    /// A logical cpu (hardware thread), as numbered by the operating system.
     CpuId, "cpu"
 }
 id! {

@@ -10,8 +10,8 @@ use core::str::FromStr;
 
 use crate::id::{CpuId, Id, NodeId};
 
-/// The largest id a list may hold. Linux allows 8,192 cpus and 1,024 nodes;
-/// the bound keeps a damaged list such as `0-4294967295` from filling memory.
+/// The largest id in a list. Linux supports 8,192 cpus and 1,024 nodes; the bound keeps a damaged
+/// list such as `0-4294967295` from filling memory.
 pub const MAX_ID: u32 = 65_535;
 
 /// A set of cpus.
@@ -19,8 +19,8 @@ pub type CpuSet = IdSet<CpuId>;
 /// A set of nodes.
 pub type NodeSet = IdSet<NodeId>;
 
-/// An ordered set of ids, printed and read in the list format of `cpuset(7)`:
-/// `0-3,8`. The empty set is the empty string.
+/// An ordered set of ids, printed and parsed in the list format of `cpuset(7)`: `0-3,8`. The empty
+/// set is the empty string.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IdSet<I> {
     /// First and last numbers, ascending, with gaps between them: a list of `0-65535` takes no
@@ -30,13 +30,13 @@ pub struct IdSet<I> {
 }
 
 impl<I: Id> IdSet<I> {
-    /// The empty set.
+    /// Creates an empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self { ranges: Vec::new(), kind: PhantomData }
     }
 
-    /// Adds `id`; true if it was not there yet.
+    /// Adds `id`; returns true if it was not in the set yet.
     pub fn insert(&mut self, id: I) -> bool {
         let absent = !self.contains(id);
         if absent {
@@ -47,7 +47,8 @@ impl<I: Id> IdSet<I> {
 
     /// Adds all numbers from `first` to `last`.
     fn insert_range(&mut self, first: u32, last: u32) {
-        // Ranges that end at least one number before the new one, and those that begin so late.
+        // Ranges that end more than one number before the new one, and those that begin more than
+        // one number after it, stay separate.
         let before = self.ranges.partition_point(|range| range.1.saturating_add(1) < first);
         let until = self.ranges.partition_point(|range| range.0 <= last.saturating_add(1));
         let joined = &self.ranges[before..until];
@@ -56,7 +57,7 @@ impl<I: Id> IdSet<I> {
         self.ranges.splice(before..until, [(first, last)]);
     }
 
-    /// Takes `id` out; true if it was there.
+    /// Removes `id`; returns true if it was in the set.
     pub fn remove(&mut self, id: I) -> bool {
         let number = id.number();
         let Some(place) = self.place(number) else { return false };
@@ -67,42 +68,42 @@ impl<I: Id> IdSet<I> {
         true
     }
 
-    /// Where the range that holds `number` is.
+    /// Returns the index of the range that contains `number`.
     fn place(&self, number: u32) -> Option<usize> {
         let place = self.ranges.partition_point(|range| range.1 < number);
         self.ranges.get(place).is_some_and(|range| range.0 <= number).then_some(place)
     }
 
-    /// Whether `id` is in the set.
+    /// Returns true if `id` is in the set.
     #[must_use]
     pub fn contains(&self, id: I) -> bool {
         self.place(id.number()).is_some()
     }
 
-    /// How many ids the set holds.
+    /// Returns the number of ids in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ranges.iter().map(|&(first, last)| (last - first) as usize + 1).sum()
     }
 
-    /// Whether the set holds nothing.
+    /// Returns true if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The smallest id.
+    /// Returns the smallest id.
     #[must_use]
     pub fn first(&self) -> Option<I> {
         self.ranges.first().map(|&(first, _)| I::from_number(first))
     }
 
-    /// The ids, smallest first.
+    /// Returns the ids, smallest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = I> + '_ {
         self.ranges.iter().flat_map(|&(first, last)| first..=last).map(I::from_number)
     }
 
-    /// The set as a mask in words of 32 bits, the lowest ids first; one word at least.
+    /// Returns the set as a mask in words of 32 bits, with the lowest ids first; at least one word.
     #[must_use]
     pub fn mask_words(&self) -> Vec<u32> {
         let last = self.iter().next_back().map_or(0, |last| last.number());
@@ -113,7 +114,7 @@ impl<I: Id> IdSet<I> {
         words
     }
 
-    /// The ids that are in both sets.
+    /// Returns the ids that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let (mut ranges, mut others) = (Vec::new(), other.ranges.iter().peekable());
@@ -127,7 +128,7 @@ impl<I: Id> IdSet<I> {
         Self { ranges, kind: PhantomData }
     }
 
-    /// The ids of this set that are not in `other`.
+    /// Returns the ids of this set that are not in `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let mut shared = self.intersection(other).ranges.into_iter().peekable();
@@ -148,7 +149,7 @@ impl<I: Id> IdSet<I> {
         other.ranges.iter().for_each(|&(first, last)| self.insert_range(first, last));
     }
 
-    /// Whether every id of this set is in `other`.
+    /// Returns true if every id of this set is in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
         let holds = |&(first, last): &(u32, u32)| {
@@ -158,7 +159,7 @@ impl<I: Id> IdSet<I> {
     }
 }
 
-/// In order of the ids, as lists of numbers are.
+/// Compares ids in order, as lists of numbers are compared.
 impl<I: Id> Ord for IdSet<I> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.iter().cmp(other.iter())
@@ -217,23 +218,23 @@ impl<I: Id> fmt::Debug for IdSet<I> {
     }
 }
 
-/// Why a text is no list of ids.
+/// Reasons why a text is not a list of ids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdListError {
     /// An item is neither a number nor a range nor a range with a stride.
     #[error("`{item}` in the {what} list `{list}`: expected a number or a range such as 0-3")]
     Item {
-        /// What the list names.
+        /// The kind of thing in the list.
         what: &'static str,
         /// The whole list.
         list: String,
-        /// The item that could not be read.
+        /// The item that cannot be read.
         item: String,
     },
     /// A range ends before it begins.
     #[error("range `{item}` in the {what} list `{list}` ends before it begins")]
     Reversed {
-        /// What the list names.
+        /// The kind of thing in the list.
         what: &'static str,
         /// The whole list.
         list: String,
@@ -241,9 +242,9 @@ pub enum IdListError {
         item: String,
     },
     /// An id is larger than [`MAX_ID`].
-    #[error("{what} {number} in the list `{list}` is beyond {MAX_ID}")]
+    #[error("{what} {number} in the list `{list}` is above {MAX_ID}")]
     TooLarge {
-        /// What the list names.
+        /// The kind of thing in the list.
         what: &'static str,
         /// The whole list.
         list: String,
@@ -272,7 +273,7 @@ impl<I: Id> FromStr for IdSet<I> {
     }
 }
 
-/// Reads `7`, `0-7` or `0-7:2` (every second) as first, last and stride.
+/// Parses `7`, `0-7` or `0-7:2` (every second number) as first, last and stride.
 fn parse_item<I: Id>(item: &str, list: &str) -> Result<(u32, u32, u32), IdListError> {
     let malformed =
         || IdListError::Item { what: I::WHAT, list: list.to_owned(), item: item.to_owned() };
@@ -305,7 +306,7 @@ impl<I: Id> serde::Serialize for IdSet<I> {
     }
 }
 
-/// A list: `0-3,8`.
+/// A list such as `0-3,8`.
 #[cfg(feature = "schema")]
 impl<I: Id> schemars::JsonSchema for IdSet<I> {
     fn schema_name() -> alloc::borrow::Cow<'static, str> {
@@ -325,7 +326,7 @@ impl<I: Id> schemars::JsonSchema for IdSet<I> {
 impl<'de, I: Id> serde::Deserialize<'de> for IdSet<I> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let list = String::deserialize(deserializer)?;
-        // A stride makes a long set of a short text, and is never written.
+        // A stride can express a large set in a short text, and is never written.
         if list.contains(':') {
             let expected = "expected numbers and ranges such as 0-3, without a stride";
             return Err(serde::de::Error::custom(format_args!("`{list}`: {expected}")));

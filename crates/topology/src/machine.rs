@@ -1,4 +1,4 @@
-//! The machine.
+//! The machine as a value.
 
 use alloc::vec::Vec;
 
@@ -12,11 +12,11 @@ use crate::id_set::{CpuSet, NodeSet};
 use crate::memory::MemoryRange;
 use crate::node::{MemoryTier, Node};
 
-/// The most nodes of a machine: what Linux is built for at most (`CONFIG_NODES_SHIFT` of 10).
-/// Readers refuse more, so that a matrix of distances stays within a few megabytes.
+/// The largest number of nodes of a machine, as in Linux (`CONFIG_NODES_SHIFT` of 10). Readers
+/// refuse more, so that a matrix of distances stays within a few megabytes.
 pub const MAX_NODES: usize = 1024;
 
-/// A machine: nodes and cpus in ascending order of their ids, and what joins them.
+/// A machine: nodes and cpus in ascending order of their ids, and the relations between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -25,72 +25,72 @@ pub struct Machine {
     pub nodes: Vec<Node>,
     /// The cpus by ascending id, offline ones included.
     pub cpus: Vec<Cpu>,
-    /// Distances by dense node index; empty where nothing is known.
+    /// Distances by dense node index; empty if none is known.
     pub distances: Distances,
     /// The caches, each once.
     pub caches: Vec<Cache>,
-    /// Physical memory by ascending base, where known.
+    /// Physical memory by ascending base, if known.
     pub ranges: Vec<MemoryRange>,
-    /// What the firmware says of accesses, where it says anything.
+    /// Access attributes from the firmware, if it gives any.
     pub access: Vec<AccessAttributes>,
-    /// Memory tiers, fastest first, where the system has them.
+    /// Memory tiers, fastest first, if the system has them.
     pub tiers: Vec<MemoryTier>,
-    /// Devices on PCI by their addresses, where known.
+    /// Devices on PCI by their addresses, if known.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub devices: Vec<Device>,
-    /// What the calling process may use, for a live machine.
+    /// The resources that the calling process may use, for a live machine.
     pub allowed: Option<Allowed>,
 }
 
-/// What a process may use.
+/// The resources that a process may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allowed {
-    /// Cpus it may run on.
+    /// Cpus on which it may run.
     pub cpus: CpuSet,
-    /// Nodes it may take memory from.
+    /// Nodes from which it may take memory.
     pub memory_nodes: NodeSet,
 }
 
-/// Cpus that share something: a core, an L3 group, a package.
+/// Cpus that share a core, an L3 group or a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuGroup {
-    /// The number of the shared thing.
+    /// The number of the core, L3 group or package.
     pub number: u32,
     /// The cpus, offline ones included.
     pub cpus: CpuSet,
 }
 
 impl Machine {
-    /// The node with this id.
+    /// Returns the node with this id.
     #[must_use]
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.node_index(id).and_then(|index| self.nodes.get(index))
     }
 
-    /// The dense index of the node with this id.
+    /// Returns the dense index of the node with this id.
     #[must_use]
     pub fn node_index(&self, id: NodeId) -> Option<usize> {
         self.nodes.binary_search_by_key(&id, |node| node.id).ok()
     }
 
-    /// The cpu with this id.
+    /// Returns the cpu with this id.
     #[must_use]
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         let index = self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok()?;
         self.cpus.get(index)
     }
 
-    /// The tier of a node's memory, where the system has tiers.
+    /// Returns the tier of a node's memory, if the system has tiers.
     #[must_use]
     pub fn tier_of(&self, id: NodeId) -> Option<u32> {
         let tier = self.tiers.iter().find(|tier| tier.nodes.contains(id));
         tier.map(|tier| tier.id)
     }
 
-    /// The best latency and bandwidth of reading a node's memory that any node's cpus are told:
-    /// picoseconds, and 10^6 bytes a second.
+    /// Returns the best latency and bandwidth of reading a node's memory that the firmware gives
+    /// for any node's cpus: in picoseconds, and in 10^6 bytes a second.
     #[must_use]
     pub fn best_read(&self, target: NodeId) -> (Option<u64>, Option<u64>) {
         let of_node = || self.access.iter().filter(|access| access.target == target);
@@ -100,25 +100,26 @@ impl Machine {
         )
     }
 
-    /// The distance from one node to another, if known.
+    /// Returns the distance from one node to another, if known.
     #[must_use]
     pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
         self.distances.get(self.node_index(from)?, self.node_index(to)?)
     }
 
-    /// The cpus that are online.
+    /// Returns the online cpus.
     #[must_use]
     pub fn online_cpus(&self) -> CpuSet {
         self.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect()
     }
 
-    /// The device that people call so.
+    /// Returns the device with this name or address.
     #[must_use]
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|device| device.is_called(name))
     }
 
-    /// The online cpus that the calling process may run on: all of them where nothing says.
+    /// Returns the online cpus that the calling process may run on, or all online cpus if the
+    /// restriction is unknown.
     #[must_use]
     pub fn usable_cpus(&self) -> CpuSet {
         match &self.allowed {
@@ -127,7 +128,8 @@ impl Machine {
         }
     }
 
-    /// The nodes with memory that the calling process may take: all of them where nothing says.
+    /// Returns the nodes with memory that the calling process may use, or all of them if the
+    /// restriction is unknown.
     #[must_use]
     pub fn usable_memory_nodes(&self) -> NodeSet {
         let nodes = self.memory_nodes();
@@ -139,8 +141,8 @@ impl Machine {
         }
     }
 
-    /// One online cpu of every core: the first thread that is online, in order of package,
-    /// L3 group and core. A cpu of no known core is one itself.
+    /// Returns one online cpu of every core: the first online thread, in order of package, L3 group
+    /// and core. A cpu without a known core counts as a core.
     #[must_use]
     pub fn first_threads(&self) -> Vec<CpuId> {
         let mut online: Vec<&Cpu> = self.cpus.iter().filter(|cpu| cpu.online).collect();
@@ -149,26 +151,26 @@ impl Machine {
         online.into_iter().map(|cpu| cpu.id).collect()
     }
 
-    /// The nodes that are online and have memory, or may have some.
+    /// Returns the nodes that are online and have memory, or may have some.
     #[must_use]
     pub fn memory_nodes(&self) -> NodeSet {
         let has_memory = |node: &&Node| node.online && node.may_have_memory();
         self.nodes.iter().filter(has_memory).map(|node| node.id).collect()
     }
 
-    /// The nodes that have at least one online cpu.
+    /// Returns the nodes that have at least one online cpu.
     #[must_use]
     pub fn cpu_nodes(&self) -> NodeSet {
         self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect()
     }
 
-    /// Whether it has memory of CXL devices.
+    /// Returns true if it has memory of CXL devices.
     #[must_use]
     pub fn has_cxl(&self) -> bool {
         self.nodes.iter().any(|node| node.cxl)
     }
 
-    /// The tiers from that of the cpus on: first that one, then slower ones.
+    /// Returns the tiers starting with that of the cpus: first that one, then the slower ones.
     #[must_use]
     pub fn tiers_from_cpus(&self) -> Vec<&MemoryTier> {
         let with_cpus = self.cpu_nodes();
@@ -178,31 +180,31 @@ impl Machine {
         core::iter::once(fast).chain(slower).collect()
     }
 
-    /// Memory of all nodes in bytes.
+    /// Returns the memory of all nodes in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.memory_bytes))
     }
 
-    /// The packages (sockets) by their number.
+    /// Returns the packages (sockets) by their number.
     #[must_use]
     pub fn packages(&self) -> Vec<CpuGroup> {
         self.groups(|cpu| cpu.package)
     }
 
-    /// The cores by dense index: SMT siblings are in one group.
+    /// Returns the cores by dense index, with SMT siblings in one group.
     #[must_use]
     pub fn cores(&self) -> Vec<CpuGroup> {
         self.groups(|cpu| cpu.core)
     }
 
-    /// The L3 groups (CCDs on AMD) by dense index.
+    /// Returns the L3 groups (CCDs on AMD) by dense index.
     #[must_use]
     pub fn l3_groups(&self) -> Vec<CpuGroup> {
         self.groups(|cpu| cpu.l3_group)
     }
 
-    /// The caches that hold data for `cpu`, nearest first.
+    /// Returns the caches that hold data for `cpu`, nearest first.
     #[must_use]
     pub fn data_caches_of(&self, cpu: CpuId) -> Vec<&Cache> {
         let holds_data =

@@ -2,7 +2,7 @@
 
 use crate::id::NodeId;
 
-/// What a range of physical memory is for.
+/// The purpose of a range of physical memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -11,8 +11,8 @@ pub enum MemoryKind {
     /// Ordinary memory.
     #[default]
     Ordinary,
-    /// Memory that the firmware sets aside for special purposes
-    /// (UEFI `EFI_MEMORY_SP`): high-bandwidth or CXL memory.
+    /// Memory that the firmware reserves for special purposes (UEFI `EFI_MEMORY_SP`):
+    /// high-bandwidth or CXL memory.
     SpecialPurpose,
     /// Memory that keeps its content without power.
     NonVolatile,
@@ -29,14 +29,14 @@ pub struct MemoryRange {
     pub length_bytes: u64,
     /// The node it belongs to.
     pub node: NodeId,
-    /// Whether the memory can be added or removed while the system runs.
+    /// True if the memory can be added or removed while the system runs.
     pub hot_pluggable: bool,
-    /// What it is for.
+    /// The purpose of the memory.
     pub kind: MemoryKind,
 }
 
 impl MemoryRange {
-    /// The first address behind the range; `None` if that is beyond 64 bits.
+    /// Returns the first address after the range; `None` if that is beyond 64 bits.
     #[must_use]
     pub fn end(&self) -> Option<u64> {
         self.base.checked_add(self.length_bytes)

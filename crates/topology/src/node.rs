@@ -1,4 +1,4 @@
-//! One node.
+//! The node: cpus and memory that are near each other.
 
 use alloc::vec::Vec;
 
@@ -16,28 +16,28 @@ mod document;
 pub struct Node {
     /// The operating system's number.
     pub id: NodeId,
-    /// The firmware's proximity domain, where tables gave it.
+    /// The firmware's proximity domain, if tables gave it.
     pub proximity_domain: Option<ProximityDomain>,
-    /// Whether the node is in use now.
+    /// True if the node is currently in use.
     pub online: bool,
     /// Its cpus, offline ones included.
     pub cpus: CpuSet,
-    /// Memory in bytes; 0 for a node without memory, and where it is unknown.
+    /// Memory in bytes; 0 for a node without memory, and if it is unknown.
     pub memory_bytes: u64,
-    /// Whether the source does not say how much memory it has, if any.
+    /// True if the source does not give the amount of memory, if there is any.
     pub memory_unknown: bool,
-    /// Free memory in bytes, where the system told it.
+    /// Free memory in bytes, if the system reports it.
     pub free_bytes: Option<u64>,
     /// Huge page pools by page size.
     pub huge_pages: Vec<HugePagePool>,
     /// Caches in front of its memory, nearest to the cpus first.
     pub memory_side_caches: Vec<MemorySideCache>,
-    /// Whether its memory is that of CXL devices, which the system brought online.
+    /// True if its memory belongs to CXL devices and was brought online by the system.
     pub cxl: bool,
 }
 
 impl Node {
-    /// Whether it has memory, or may have some that its source does not tell.
+    /// Returns true if it has memory, or if its source does not give its memory.
     #[must_use]
     pub fn may_have_memory(&self) -> bool {
         self.memory_bytes > 0 || self.memory_unknown
@@ -51,9 +51,9 @@ impl Node {
 pub struct HugePagePool {
     /// Page size in bytes.
     pub page_bytes: u64,
-    /// Pages in the pool.
+    /// Number of pages in the pool.
     pub total: u64,
-    /// Pages nobody uses.
+    /// Number of unused pages.
     pub free: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct HugePagePool {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemorySideCache {
-    /// The level, 1 nearest to memory.
+    /// The level; 1 is nearest to memory.
     pub level: u8,
     /// Capacity in bytes.
     pub size_bytes: u64,
@@ -77,8 +77,8 @@ pub struct MemorySideCache {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryTier {
-    /// The tier's number; a smaller one is faster memory.
+    /// The tier's number; a smaller number is faster memory.
     pub id: u32,
-    /// The nodes in it.
+    /// The nodes in the tier.
     pub nodes: NodeSet,
 }

@@ -1,12 +1,12 @@
-//! Lists put in order by little code. `sort_by_key` takes 3 KiB for every kind of list, which a
-//! kernel that is to be small cannot afford: here places are sorted, by code that all lists share.
+//! Sorting of lists with little code. `sort_by_key` takes 3 KiB of code for every type of list,
+//! which is too much for a small kernel: here positions are sorted, by code that all lists share.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-/// Puts a list in order of its keys; equal ones stay as they were. Compares about twice as often
-/// as `sort_by_key`, in any order of the list.
+/// Sorts a list by key; equal elements keep their order. It makes about twice the comparisons of
+/// `sort_by_key`, whatever the order of the list.
 pub fn by_key<T, K: Ord>(list: &mut [T], key: impl Fn(&T) -> K) {
     let mut targets = targets(list.len(), &|one, other| key(&list[one]).cmp(&key(&list[other])));
     for place in 0..targets.len() {
@@ -18,7 +18,8 @@ pub fn by_key<T, K: Ord>(list: &mut [T], key: impl Fn(&T) -> K) {
     }
 }
 
-/// For each of `count` places the one where its element belongs: a heap sort of the places.
+/// Returns, for each of `count` positions, the one where its element belongs, by a heap sort of the
+/// positions.
 fn targets(count: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     for root in (0..count / 2).rev() {
@@ -35,8 +36,8 @@ fn targets(count: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize>
     targets
 }
 
-/// Lets the place at `root` down to where none below it comes later; of equal elements the
-/// later place does.
+/// Moves the position at `root` down until none below it comes later; among equal elements the
+/// later position comes later.
 fn sift_down(places: &mut [usize], mut root: usize, order: &dyn Fn(usize, usize) -> Ordering) {
     let is_before = |one: usize, other: usize| order(one, other).then(one.cmp(&other)).is_lt();
     loop {
@@ -61,7 +62,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_is_in_the_order_that_a_stable_sort_gives(list: Vec<(u8, u8)>) {
+        fn a_list_is_sorted_as_by_a_stable_sort(list: Vec<(u8, u8)>) {
             let (mut ours, mut theirs) = (list.clone(), list);
             super::by_key(&mut ours, |pair| pair.0);
             theirs.sort_by_key(|pair| pair.0);

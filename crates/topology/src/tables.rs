@@ -1,4 +1,4 @@
-//! Machines from ACPI tables, and tables of machines.
+//! Conversion of machines from and to ACPI tables.
 
 mod bytes;
 mod domains;

@@ -1,5 +1,5 @@
-//! A machine with tiers of memory: all cpus next to the fastest, slower memory on nodes
-//! without cpus, as CXL memory is.
+//! Machines with tiers of memory: all cpus are next to the fastest, and slower memory is on nodes
+//! without cpus, like CXL memory.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,90 +14,90 @@ use crate::machine::Machine;
 use crate::node::{MemorySideCache, MemoryTier};
 use crate::uniform::{UniformError, UniformMachine};
 
-/// The most nodes that the memory emulator takes.
+/// The largest number of nodes that the memory emulator supports.
 const MOST_TIERS: usize = 16;
-/// What HMAT says of memory where no bandwidth is given: Linux makes no tiers without.
+/// The bandwidth in HMAT of memory with no given bandwidth: Linux makes no tiers without one.
 const USUAL_MB_PER_S: u64 = 20_000;
-/// The largest distance that QEMU takes.
+/// The largest distance that QEMU accepts.
 const FARTHEST: u64 = 254;
-/// Linux: the abstract distance of memory as fast as that of the cpus' own nodes, and how
-/// much of it makes a tier (`include/linux/memory-tiers.h`).
+/// The abstract distance in Linux of memory with the speed of the cpus' own nodes; its granularity
+/// defines the tiers (`include/linux/memory-tiers.h`).
 const DRAM_DISTANCE: u64 = 576;
 const TIER_DISTANCE: u64 = 128;
-/// That of memory behind a DAX device of which it knows no more
+/// The abstract distance in Linux of memory behind a DAX device without further data
 /// (`MEMTIER_DEFAULT_DAX_ADISTANCE`, `drivers/dax/kmem.c`).
 const DAX_DISTANCE: u64 = 5 * DRAM_DISTANCE;
 
-/// Tiers of memory that a machine is to have, fastest first; the first has all cpus.
+/// The requested tiers of memory of a machine, fastest first; the first has all cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierSpec {
-    /// The tiers, a node each.
+    /// The tiers, with one node each.
     pub tiers: Vec<EmulatedTier>,
 }
 
-/// A tier that is asked for.
+/// A requested tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmulatedTier {
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// What an access takes, in picoseconds.
+    /// Latency of an access in picoseconds.
     pub latency_ps: u64,
-    /// Its limit in 10^6 bytes a second; `None` is none.
+    /// Bandwidth limit in 10^6 bytes a second; `None` for no limit.
     pub bandwidth_mb_per_s: Option<u64>,
-    /// A memory-side cache of this many bytes in front of it.
+    /// Size in bytes of a memory-side cache in front of it.
     pub side_cache_bytes: Option<u64>,
 }
 
-/// Why there is no machine with these tiers.
+/// Reasons why a machine with these tiers cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TierError {
     /// There are too few or too many.
     #[error("{tiers} tiers: expected 2 to {MOST_TIERS}, each a size and a latency")]
     Count {
-        /// Tiers asked for.
+        /// Number of tiers.
         tiers: usize,
     },
-    /// A tier has no memory, or one that no access can take time in.
+    /// A tier has no memory, or no latency.
     #[error("tier {tier}: expected memory and a latency of at least 1 ns")]
     Empty {
-        /// Its place, from 0.
+        /// Position of the tier, from 0.
         tier: usize,
     },
     /// Linux would put two of them into one tier.
     #[error(
         "tier {tier}, {latency_ns} ns at {mb_per_s} MB/s: Linux puts it into the tier of the one \
-         before it, or a faster one; a tier takes about a quarter of the first tier's latency \
-         more, or as much less bandwidth"
+         before it, or a faster one; a separate tier needs about a quarter of the first tier's \
+         latency more, or correspondingly less bandwidth"
     )]
     NotSlower {
-        /// Its place, from 0.
+        /// Position of the tier, from 0.
         tier: usize,
         /// Its latency in whole nanoseconds.
         latency_ns: u64,
-        /// Its bandwidth as the guest is told.
+        /// The bandwidth reported to the guest.
         mb_per_s: u64,
     },
-    /// Linux makes one tier of all CXL memory that it knows nothing about.
+    /// Linux makes one tier of all CXL memory for which it has no performance data.
     #[error(
         "{tiers} tiers with CXL memory: expected 2, since Linux puts all memory of QEMU's CXL \
          devices into one tier"
     )]
     CxlCount {
-        /// Tiers asked for.
+        /// Number of tiers.
         tiers: usize,
     },
-    /// No machine has this many cpus.
+    /// A machine cannot have this number of cpus.
     #[error(transparent)]
     Cpus(#[from] UniformError),
-    /// The sizes make no machine.
+    /// The sizes do not form a machine.
     #[error(transparent)]
     Nodes(#[from] EmulationError),
 }
 
 impl TierSpec {
-    /// The machine: node 0 with all cpus, a node without any for each further tier, HMAT's
-    /// latencies and bandwidths, distances as latencies are to each other, and the tiers that
-    /// Linux 6.10 and later make of them.
+    /// Returns the machine: node 0 with all cpus, a node without cpus for each further tier, HMAT
+    /// latencies and bandwidths, distances in the ratio of latencies, and the tiers that Linux 6.10
+    /// and later make of them.
     ///
     /// # Errors
     /// [`TierError`].
@@ -131,8 +131,8 @@ impl TierSpec {
         Ok(machine)
     }
 
-    /// The machine with a CXL device behind the second of two tiers: as [`TierSpec::machine`], but
-    /// Linux learns neither its latency nor its distance.
+    /// Returns the machine with a CXL device behind the second of two tiers: as
+    /// [`TierSpec::machine`], but Linux learns neither its latency nor its distance.
     ///
     /// # Errors
     /// [`TierError`].
@@ -147,8 +147,8 @@ impl TierSpec {
         Ok(machine)
     }
 
-    /// The limits of bandwidth of each tier's memory in 10^6 bytes a second, 0 for none; no
-    /// list where none is limited.
+    /// Returns the bandwidth limit of each tier's memory in 10^6 bytes a second, 0 for none; `None`
+    /// if no tier has a limit.
     #[must_use]
     pub fn limits_mb_per_s(&self) -> Option<Vec<u64>> {
         let limits = self.tiers.iter().map(|tier| tier.bandwidth_mb_per_s);
@@ -179,7 +179,8 @@ impl TierSpec {
         }
     }
 
-    /// What the guest is told of a tier's bandwidth: one without a limit is as good as the best.
+    /// Returns the bandwidth of a tier reported to the guest: one without a limit gets the best of
+    /// all.
     fn told_mb_per_s(&self, tier: &EmulatedTier) -> u64 {
         let best = self.tiers.iter().filter_map(|tier| tier.bandwidth_mb_per_s).max();
         tier.bandwidth_mb_per_s.or(best).unwrap_or(USUAL_MB_PER_S)
@@ -198,8 +199,8 @@ impl TierSpec {
         }
     }
 
-    /// The numbers of the tiers that Linux makes (`mt_perf_to_adistance` of
-    /// `mm/memory-tiers.c`, in its order of whole-number divisions).
+    /// Returns the numbers of the tiers that Linux makes (`mt_perf_to_adistance` of
+    /// `mm/memory-tiers.c`, with its order of integer divisions).
     fn linux_numbers(&self) -> Vec<u32> {
         let figures = |tier: &EmulatedTier| {
             (2 * tier.latency_ps.div_ceil(1000), 2 * self.told_mb_per_s(tier).max(1))
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cxl_device_is_in_linuxs_tier_for_memory_that_it_knows_nothing_about() {
+    fn a_cxl_device_is_in_linuxs_tier_for_memory_without_performance_data() {
         let machine = spec([tier(256, 100, None), tier(512, 300, None)]).cxl_machine(1).unwrap();
         let cxl: Vec<bool> = machine.nodes.iter().map(|node| node.cxl).collect();
         assert_eq!(cxl, [false, true]);
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn slower_tiers_are_nodes_without_cpus_as_far_away_as_they_are_slow() {
+    fn slower_tiers_are_nodes_without_cpus_at_distances_in_the_ratio_of_latencies() {
         let cached = EmulatedTier { side_cache_bytes: Some(64 << 20), ..tier(512, 300, None) };
         let machine = spec([tier(256, 100, None), cached]).machine(2).unwrap();
         assert_eq!(machine.nodes[0].cpus, CpuSet::from_iter([CpuId(0), CpuId(1)]));
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tier_without_a_limit_is_told_to_be_as_good_as_the_best() {
+    fn a_tier_without_a_limit_is_reported_with_the_best_bandwidth() {
         let spec = spec([tier(256, 100, None), tier(256, 300, Some(10_000))]);
         let machine = spec.machine(1).unwrap();
         assert_eq!(machine.access[0].read_bandwidth_mb_per_s, Some(10_000));
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_linux_would_not_tell_apart_or_nothing_could_be_in_is_refused() {
+    fn tiers_that_linux_would_not_distinguish_and_empty_tiers_are_refused() {
         let error = |spec: TierSpec| spec.machine(1).unwrap_err();
         assert_eq!(error(spec([tier(256, 100, None)])), TierError::Count { tiers: 1 });
         let many = TierSpec { tiers: (1..=17).map(|i| tier(64, i * 100, None)).collect() };

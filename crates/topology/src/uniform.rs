@@ -1,4 +1,4 @@
-//! A machine made from a few numbers, to emulate nodes on.
+//! Machines made from a few numbers, as a base for emulated nodes.
 
 use alloc::vec::Vec;
 
@@ -10,12 +10,12 @@ use crate::machine::Machine;
 use crate::memory::{MemoryKind, MemoryRange};
 use crate::node::Node;
 
-/// Where a PC's memory goes on behind the hole for devices.
+/// Address at which a PC's memory continues after the hole for devices.
 const HIGH_BASE: u64 = 4 << 30;
-/// Memory above which QEMU's q35 machine moves a part behind the hole
+/// Amount of memory above which QEMU's q35 machine moves a part above the hole
 /// (`hw/i386/pc_q35.c`).
 const LOW_LIMIT: u64 = 0xb000_0000;
-/// What then stays below the hole.
+/// Amount of memory that then stays below the hole.
 const LOW_BYTES: u64 = 2 << 30;
 
 /// The shape of a machine with one node.
@@ -23,20 +23,20 @@ const LOW_BYTES: u64 = 2 << 30;
 pub struct UniformMachine {
     /// Logical cpus.
     pub cpus: u32,
-    /// Logical cpus of one core.
+    /// Logical cpus per core.
     pub threads_per_core: u32,
     /// Packages.
     pub packages: u32,
-    /// L3 groups of the whole machine.
+    /// L3 groups in the whole machine.
     pub l3_groups: u32,
     /// Memory in bytes.
     pub memory_bytes: u64,
 }
 
-/// Why numbers make no machine.
+/// Reasons why numbers do not form a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UniformError {
-    /// A number does not fit its neighbour.
+    /// The numbers are not consistent with each other.
     #[error(
         "{cpus} cpus, {threads_per_core} threads per core, {packages} packages, \
          {l3_groups} L3 groups: expected at least one core in each L3 group, one L3 group \
@@ -45,14 +45,14 @@ pub enum UniformError {
     Shape {
         /// Logical cpus.
         cpus: u32,
-        /// Logical cpus of one core.
+        /// Logical cpus per core.
         threads_per_core: u32,
         /// Packages.
         packages: u32,
         /// L3 groups.
         l3_groups: u32,
     },
-    /// More cpus than an id list can hold.
+    /// There are more cpus than an id list can hold.
     #[error("{cpus} cpus: expected at most {}", crate::MAX_ID + 1)]
     TooManyCpus {
         /// Logical cpus.
@@ -61,12 +61,12 @@ pub enum UniformError {
 }
 
 impl UniformMachine {
-    /// The machine: cpus numbered package by package, SMT siblings next to each
-    /// other (as QEMU numbers them), cores and L3 groups dealt out evenly; memory
-    /// laid out as in QEMU's q35 machine, with a hole below 4 GiB.
+    /// Builds the machine: cpus numbered package by package, with SMT siblings next to each other
+    /// (as in QEMU), cores and L3 groups divided evenly, and memory laid out as in QEMU's q35
+    /// machine, with a hole below 4 GiB.
     ///
     /// # Errors
-    /// [`UniformError`] if the numbers make no machine.
+    /// [`UniformError`] if the numbers are not consistent.
     pub fn build(&self) -> Result<Machine, UniformError> {
         self.check()?;
         let cores = self.cpus / self.threads_per_core;

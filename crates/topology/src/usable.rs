@@ -8,8 +8,9 @@ use crate::machine::Machine;
 use crate::node::Node;
 
 impl Machine {
-    /// The machine without the cpus and the memory that the calling process may not use, and without
-    /// nodes of which nothing is left; all of it where nothing says what is allowed. Ids stay.
+    /// Returns the machine without the cpus and the memory that the calling process may not use,
+    /// and without nodes that have nothing left; the whole machine if the restriction is unknown.
+    /// Ids are unchanged.
     #[must_use]
     pub fn usable_part(&self) -> Self {
         let (cpus, memory) = (self.usable_cpus(), self.usable_memory_nodes());
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_allowed_is_left_with_its_ids() {
+    fn only_allowed_cpus_and_memory_are_left_with_their_ids() {
         let allowed = |cpus: &str, nodes: &str| {
             let allowed =
                 Allowed { cpus: cpus.parse().unwrap(), memory_nodes: nodes.parse().unwrap() };
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_says_nothing_is_all_of_use() {
+    fn a_machine_without_restrictions_is_usable_as_a_whole() {
         assert_eq!(machine().usable_part(), machine());
     }
 }

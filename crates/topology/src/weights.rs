@@ -1,20 +1,20 @@
-//! Weights of nodes for interleaving by bandwidth.
+//! Weights of nodes for interleaving in proportion to bandwidth.
 
 use alloc::vec::Vec;
 
 use crate::id::NodeId;
 use crate::machine::Machine;
 
-/// The largest weight that Linux takes.
+/// The largest weight that Linux accepts.
 const MOST: u64 = 255;
-/// The weight of the slowest node at most, so that a turn stays short.
+/// The largest weight of the slowest node, so that a turn stays short.
 const MOST_OF_SLOWEST: u64 = 10;
-/// How far, in thousandths, a weight may be from its bandwidth's ratio to the slowest.
+/// The largest deviation, in thousandths, of a weight from its bandwidth's ratio to the slowest.
 const NEAR: u64 = 30;
 
-/// For each node with memory, in order of node, the smallest weights that share pages out as
-/// the nodes share the machine's bandwidth: then all of them are busy for as long. None where
-/// fewer than two nodes have memory, or a bandwidth is not known.
+/// Returns, for each node with memory in order of node, the smallest weights that distribute pages
+/// in proportion to the nodes' bandwidths, so that all of them are busy for the same time. `None`
+/// if fewer than two nodes have memory, or if a bandwidth is unknown.
 #[must_use]
 pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
     let nodes = machine.memory_nodes();
@@ -22,8 +22,8 @@ pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
     weights_by_bandwidth(&told.collect::<Option<Vec<_>>>()?)
 }
 
-/// The same for nodes of these bandwidths, in any one unit. None for fewer than two nodes, and
-/// where one has no bandwidth.
+/// Returns the same weights for nodes with these bandwidths, in any one unit. `None` for fewer than
+/// two nodes, or if one has no bandwidth.
 #[must_use]
 pub fn weights_by_bandwidth(nodes: &[(NodeId, u64)]) -> Option<Vec<(NodeId, u64)>> {
     let bandwidths: Vec<u64> = nodes.iter().map(|&(_, bandwidth)| bandwidth).collect();
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_shared_out_as_bandwidth_is_with_the_smallest_weights() {
+    fn pages_are_distributed_in_proportion_to_bandwidth_with_the_smallest_weights() {
         assert_eq!(weights(&[Some(20_000), Some(10_000)]), Some([2, 1].into()));
         assert_eq!(weights(&[Some(30_000), Some(20_000)]), Some([3, 2].into()));
         assert_eq!(weights(&[Some(10_100), Some(10_000)]), Some([1, 1].into()));
@@ -79,12 +79,12 @@ mod tests {
     }
 
     #[test]
-    fn no_weight_is_beyond_what_linux_takes() {
+    fn no_weight_is_above_the_limit_of_linux() {
         assert_eq!(weights(&[Some(1_000_000), Some(1)]), Some([255, 1].into()));
     }
 
     #[test]
-    fn a_node_without_bandwidth_gets_no_pages_by_it() {
+    fn a_node_without_bandwidth_gets_no_weight() {
         assert_eq!(weights_by_bandwidth(&[(NodeId(0), 20), (NodeId(1), 0)]), None);
         assert_eq!(weights(&[Some(20_000), Some(0)]), None);
     }

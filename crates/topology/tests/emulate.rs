@@ -46,7 +46,7 @@ fn equal_nodes_share_cpus_and_memory_evenly() {
 }
 
 #[test]
-fn holes_are_cut_out_by_usable_bytes_not_by_address() {
+fn memory_is_cut_by_usable_bytes_not_by_address() {
     let machine = emulate(&uniform(4, 1, 1, 1), EmulatedNodes::Equal(4));
     let expected = [
         range(0, 2 * GIB, 0),
@@ -58,7 +58,7 @@ fn holes_are_cut_out_by_usable_bytes_not_by_address() {
 }
 
 #[test]
-fn a_node_can_lie_on_both_sides_of_a_hole() {
+fn a_node_can_span_a_hole() {
     let machine = emulate(&uniform(2, 1, 1, 1), listed(&[(3 * GIB, None), (5 * GIB, None)]));
     let expected = [range(0, 2 * GIB, 0), range(4 * GIB, GIB, 0), range(5 * GIB, 5 * GIB, 1)];
     assert_eq!(machine.ranges, expected);
@@ -90,7 +90,7 @@ fn listed_nodes_may_have_no_memory_or_no_cpus() {
 }
 
 #[test]
-fn cpus_and_memory_that_nobody_takes_are_left_out() {
+fn cpus_and_memory_that_no_node_takes_are_left_out() {
     let machine = emulate(&uniform(4, 1, 1, 1), listed(&[(GIB, Some(1)), (GIB, Some(2))]));
     assert_eq!(machine.online_cpus().to_string(), "0-2");
     assert_eq!(machine.memory_bytes(), 2 * GIB);
@@ -143,7 +143,7 @@ fn attributes_and_tiers_follow_the_physical_node() {
 }
 
 #[test]
-fn offline_cpus_are_not_dealt_out() {
+fn offline_cpus_are_not_assigned() {
     let mut base = uniform(4, 1, 1, 1);
     base.cpus[1].online = false;
     let machine = emulate(&base, EmulatedNodes::Equal(3));
@@ -151,7 +151,7 @@ fn offline_cpus_are_not_dealt_out() {
 }
 
 #[test]
-fn a_base_without_memory_gives_what_is_asked_for() {
+fn a_base_without_memory_gives_the_requested_sizes() {
     let mut base = uniform(2, 1, 1, 1);
     base.ranges.clear();
     base.nodes[0].memory_bytes = 0;
@@ -161,7 +161,7 @@ fn a_base_without_memory_gives_what_is_asked_for() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_the_numbers() {
+fn requests_that_do_not_fit_are_refused_with_the_numbers() {
     let base = uniform(2, 1, 1, 1);
     let refuse = |nodes| EmulationSpec::new(nodes).emulate(&base).unwrap_err();
     assert_eq!(refuse(EmulatedNodes::Equal(0)), EmulationError::NodeCount { nodes: 0 });
@@ -177,7 +177,7 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
 }
 
 #[test]
-fn a_machine_can_be_emulated_like_another() {
+fn a_machine_can_be_emulated_to_resemble_another() {
     let rows = [vec![10, 21], vec![21, 10]];
     let model = machine(&[1, 3], &[true, false], &rows);
     let machine = EmulationSpec::like(&model).emulate(&uniform(8, 1, 1, 1)).unwrap();

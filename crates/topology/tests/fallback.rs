@@ -13,8 +13,8 @@ fn orders(machine: &Machine, cpu_less: CpuLessNodes) -> Vec<Vec<u32>> {
     orders.map(|entry| entry.order.into_iter().map(|node| node.0).collect()).collect()
 }
 
-/// Boots of Linux 6.1.192 (x86, QEMU): distances above the diagonal, cpus of each
-/// node, and the kernel's "Fallback order for Node" lines.
+/// Checks a boot of Linux 6.1.192 (x86, QEMU): distances above the diagonal, cpus of each node, and
+/// the kernel's "Fallback order for Node" lines.
 fn check_boot(cpus: &[u32], distance: impl Fn(usize, usize) -> u8, kernel: &[&[u32]]) {
     let nodes = cpus.len();
     let entry = |from: usize, to: usize| match from == to {
@@ -67,7 +67,7 @@ fn memory_only_nodes_are_ordered_as_in_a_booted_kernel() {
 }
 
 #[test]
-fn six_equally_distant_nodes_go_round_as_in_a_booted_kernel() {
+fn six_equally_distant_nodes_rotate_as_in_a_booted_kernel() {
     let kernel: &[&[u32]] = &[
         &[0, 1, 2, 3, 4, 5],
         &[1, 2, 3, 4, 5, 0],
@@ -100,7 +100,7 @@ fn a_node_without_memory_is_in_no_order_but_has_one() {
 }
 
 #[test]
-fn unknown_distances_count_as_twenty_and_offline_nodes_not_at_all() {
+fn unknown_distances_count_as_twenty_and_offline_nodes_are_ignored() {
     let mut machine = machine(&[1, 1, 1], &[true; 3], &[vec![10; 3], vec![10; 3], vec![10; 3]]);
     machine.distances = numalab_topology::Distances::unknown(3);
     machine.distances.set(0, 2, 15);
@@ -111,8 +111,8 @@ fn unknown_distances_count_as_twenty_and_offline_nodes_not_at_all() {
     assert_eq!(orders[1].node, NodeId(2));
 }
 
-/// Every next node is found by comparing one number per candidate, the way
-/// the kernel folds its criteria into an integer.
+/// Finds every next node by comparing one number per candidate, as the kernel combines its criteria
+/// into an integer.
 fn oracle(machine: &Machine, cpu_less: CpuLessNodes) -> Vec<Vec<u32>> {
     let count = machine.nodes.len();
     let mut load = vec![0u64; count];

@@ -39,7 +39,7 @@ fn bad_lists_are_refused_quoting_the_item() {
     assert!(matches!(refuse("3-1"), IdListError::Reversed { .. }));
     assert_eq!(
         refuse("0-4294967295").to_string(),
-        format!("node 4294967295 in the list `0-4294967295` is beyond {MAX_ID}")
+        format!("node 4294967295 in the list `0-4294967295` is above {MAX_ID}")
     );
 }
 

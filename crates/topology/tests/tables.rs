@@ -1,4 +1,4 @@
-//! Machines from ACPI tables, and back.
+//! Conversion of machines from ACPI tables and back.
 #![cfg(feature = "acpi")]
 
 mod any_machine;
@@ -30,7 +30,7 @@ fn read(bytes: &TableBytes) -> Machine {
     Machine::from_tables(&tables)
 }
 
-/// What tables carry of a machine whose nodes appear in order.
+/// Returns the parts of a machine that tables represent, if its nodes appear in order.
 fn as_tables(machine: &Machine) -> Machine {
     let mut carried = machine.clone();
     for node in &mut carried.nodes {
@@ -79,8 +79,8 @@ fn a_machine_survives_its_tables() {
 
 #[test]
 fn nodes_are_numbered_as_a_booted_kernel_does() {
-    // Linux 6.1 on domains 0 to 5 of 128 MiB each, cpus in 0, 2 and 5, showed its node 1
-    // where domain 2 lay, node 2 where 5 lay, and 3, 4, 5 for domains 1, 3, 4.
+    // Linux 6.1 on domains 0 to 5 of 128 MiB each, with cpus in 0, 2 and 5, showed domain 2 as its
+    // node 1, domain 5 as node 2, and domains 1, 3 and 4 as nodes 3, 4 and 5.
     let rows: Vec<Vec<u8>> =
         (0..6).map(|from| (0..6).map(|to| if from == to { 10 } else { 20 }).collect()).collect();
     let mut machine = machine(&[1, 0, 1, 0, 0, 1], &[true; 6], &rows);
@@ -107,7 +107,7 @@ fn offline_cpus_and_large_apic_ids_survive_tables() {
 }
 
 #[test]
-fn hot_pluggable_ranges_are_no_memory_yet() {
+fn hot_pluggable_ranges_do_not_count_as_memory() {
     let mut machine = machine(&[1], &[true], &[vec![10]]);
     machine.ranges = vec![range(0, 1 << 30, 0), range(4 << 30, 1 << 40, 0)];
     machine.ranges[1].hot_pluggable = true;
@@ -117,7 +117,7 @@ fn hot_pluggable_ranges_are_no_memory_yet() {
 }
 
 #[test]
-fn a_cxl_window_of_its_own_is_an_offline_node() {
+fn a_separate_cxl_window_is_an_offline_node() {
     let bytes = with_attributes().to_tables().unwrap();
     let window = |base| {
         cedt::Entry::Window(cedt::FixedMemoryWindow {
@@ -135,7 +135,7 @@ fn a_cxl_window_of_its_own_is_an_offline_node() {
     tables.insert(AnyTable::read(&bytes.srat).unwrap());
     tables.insert(AnyTable::read(builder.finish().unwrap()).unwrap());
     let machine = Machine::from_tables(&tables);
-    assert_eq!(machine.nodes.len(), 4, "the first window lies in the SRAT's third node");
+    assert_eq!(machine.nodes.len(), 4, "the first window is in the SRAT's third node");
     assert!(!machine.nodes[3].online);
     assert_eq!(machine.ranges[3].node, NodeId(3));
     assert_eq!(machine.ranges[3].kind, MemoryKind::SpecialPurpose);
@@ -160,7 +160,7 @@ fn a_domain_beyond_any_distance_table_is_refused() {
     assert_eq!(machine.to_tables(), Err(TableError::DomainTooLarge { domain: 1 << 30 }));
 }
 
-/// The machine's tables with another HMAT, of these matrices over the three domains.
+/// Returns the machine of the tables with another HMAT, with these matrices over the three domains.
 fn with_matrices(matrices: &[(DataType, [u16; 9])]) -> Machine {
     let bytes = with_attributes().to_tables().unwrap();
     let mut buffer = [0; 1024];
@@ -184,7 +184,7 @@ fn with_matrices(matrices: &[(DataType, [u16; 9])]) -> Machine {
 }
 
 #[test]
-fn a_pair_that_one_matrix_leaves_out_is_taken_from_another() {
+fn a_pair_missing_from_one_matrix_is_taken_from_another() {
     let reads = [10, 0, 0, 0, 10, 0, 0, 0, 0];
     let both = [9, 20, 30, 20, 9, u16::MAX, 0, 0, 0];
     for order in [[0, 1], [1, 0]] {
@@ -210,7 +210,7 @@ fn a_pair_that_one_matrix_leaves_out_is_taken_from_another() {
     }
 }
 
-/// As a source such as `numactl --hardware` knows it: sizes, no ranges.
+/// A machine as a source such as `numactl --hardware` gives it: sizes, but no ranges.
 fn with_sizes(gibibytes: &[u64]) -> Machine {
     let rows: Vec<Vec<u8>> = (0..gibibytes.len())
         .map(|from| (0..gibibytes.len()).map(|to| if from == to { 10 } else { 20 }).collect())
@@ -223,7 +223,7 @@ fn with_sizes(gibibytes: &[u64]) -> Machine {
 }
 
 #[test]
-fn memory_of_known_size_and_unknown_place_is_laid_out_as_qemu_does() {
+fn memory_of_known_size_and_unknown_address_is_laid_out_as_in_qemu() {
     let bytes = with_sizes(&[1, 2, 1]).to_tables().unwrap();
     let found = read(&bytes);
     let sizes: Vec<u64> = found.nodes.iter().map(|node| node.memory_bytes >> 30).collect();
@@ -245,7 +245,7 @@ fn memory_that_fits_below_the_devices_has_no_hole() {
 }
 
 #[test]
-fn a_node_without_ranges_lies_behind_those_of_the_others() {
+fn a_node_without_ranges_comes_after_the_ranges_of_the_others() {
     let mut machine = with_sizes(&[2, 2, 3]);
     machine.ranges = vec![range(0, 2 << 30, 0), range(4 << 30, (2 << 30) + 4096, 1)];
     let found = read(&machine.to_tables().unwrap());
@@ -253,12 +253,12 @@ fn a_node_without_ranges_lies_behind_those_of_the_others() {
 }
 
 #[test]
-fn a_machine_of_which_no_memory_is_known_has_no_tables() {
+fn a_machine_without_known_memory_has_no_tables() {
     assert_eq!(with_sizes(&[0, 0]).to_tables(), Err(TableError::NoMemory));
 }
 
 #[test]
-fn tables_that_a_reader_would_refuse_are_not_given_away() {
+fn tables_that_a_reader_would_refuse_are_not_returned() {
     let refusal = |machine: &Machine| match machine.to_tables() {
         Err(TableError::Refused(finding)) => finding.to_string(),
         other => panic!("{other:?}"),
@@ -275,7 +275,7 @@ fn tables_that_a_reader_would_refuse_are_not_given_away() {
 }
 
 #[test]
-fn the_processors_of_the_srat_stand_where_the_madt_has_none_that_is_known() {
+fn the_processors_of_the_srat_are_the_cpus_if_the_madt_has_no_known_ones() {
     let bytes = with_attributes().to_tables().unwrap();
     let mut buffer = [0; 128];
     let header = numalab_acpi::Header::new(numalab_acpi::Signature::MADT, 5);
@@ -289,7 +289,7 @@ fn the_processors_of_the_srat_stand_where_the_madt_has_none_that_is_known() {
 }
 
 #[test]
-fn no_tables_are_an_empty_machine() {
+fn no_tables_give_an_empty_machine() {
     assert_eq!(Machine::from_tables(&Tables::default()), Machine::default());
 }
 
@@ -304,7 +304,7 @@ fn corpus() -> Option<PathBuf> {
     None
 }
 
-/// The tables of every machine of the corpus, by its name.
+/// Returns the tables of every machine of the corpus, by the machine's name.
 fn real_tables(folder: PathBuf) -> BTreeMap<String, Vec<Vec<u8>>> {
     let mut machines: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     let mut paths: Vec<PathBuf> =
@@ -346,7 +346,7 @@ fn real_tables_give_consistent_machines_that_survive_writing() {
         assert_eq!(again.ranges.len(), machine.ranges.len(), "{name}");
         assert_eq!(again.cpus.len(), machine.cpus.len(), "{name}");
         assert_eq!(again.memory_bytes(), machine.memory_bytes(), "{name}");
-        // What was written once is in order, and comes back whole.
+        // Tables written once are in order, and give the same machine.
         assert_eq!(read(&again.to_tables().unwrap()), again, "{name}");
         stable += 1;
     }

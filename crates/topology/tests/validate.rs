@@ -18,7 +18,7 @@ fn two_nodes() -> Machine {
     machine
 }
 
-/// What `spoil` makes the two-node machine be found guilty of.
+/// Returns the findings after `spoil` has changed the two-node machine.
 fn codes(spoil: impl Fn(&mut Machine)) -> Vec<(Severity, String)> {
     let mut machine = two_nodes();
     spoil(&mut machine);
@@ -51,7 +51,7 @@ fn a_sound_machine_has_no_findings() {
 }
 
 #[test]
-fn a_missing_distance_is_found() {
+fn a_missing_distance_is_reported() {
     let unknown = codes(|machine| machine.distances = Distances::default());
     assert_eq!(unknown, [warning("distance-missing")]);
     let one = codes(|machine| {
@@ -156,7 +156,7 @@ fn ids_out_of_order_are_found() {
 }
 
 #[test]
-fn latencies_against_the_distances_are_found() {
+fn latencies_that_contradict_the_distances_are_found() {
     let fine = codes(|machine| machine.access = vec![access(0, 0, 90), access(0, 1, 180)]);
     assert_eq!(fine, []);
     let local = codes(|machine| machine.access = vec![access(0, 1, 90), access(0, 0, 180)]);
@@ -199,13 +199,13 @@ proptest! {
             .count();
         let findings = machine.validate();
         let found = findings.iter().filter(|finding| finding.code == "distance-asymmetric");
-        // The ninth says how many more there are.
+        // The ninth finding gives the number of the rest.
         prop_assert_eq!(found.count(), expected.min(Findings::MAX_ALIKE + 1));
     }
 }
 
 #[test]
-fn findings_that_are_alike_are_counted_rather_than_listed() {
+fn similar_findings_are_counted_rather_than_listed() {
     let rows: Vec<Vec<u8>> =
         (0..100).map(|from| (0..100).map(|to| if from == to { 10 } else { 9 }).collect()).collect();
     let machine = machine(&[1; 100], &[true; 100], &rows);

@@ -1,6 +1,6 @@
-//! Any bytes as a table, as several tables of one machine, and as an acpidump text.
+//! Reads any bytes as a table, as several tables of one machine, and as an acpidump text.
 //!
-//! What is read without an error is written again and must come back equal.
+//! A table that is read without an error is written again and must come back equal.
 
 #![no_main]
 
@@ -26,16 +26,16 @@ fuzz_target!(|bytes: &[u8]| {
     findings(&tables);
 });
 
-/// Everything that is odd, each printed; whether any of it is more than a note.
+/// Prints all findings; returns true if any of them is more than a note.
 fn findings(tables: &Tables<'_>) -> bool {
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];
     let (mut text, mut grave) = (String::new(), false);
     let mut visit = |finding: numalab_acpi::Finding| {
         text.clear();
-        write!(text, "{finding}").expect("a string takes all");
+        write!(text, "{finding}").expect("writing to a string succeeds");
         grave |= finding.severity() > Severity::Note;
     };
-    check(tables, &mut scratch, &mut visit).expect("scratch as asked for");
+    check(tables, &mut scratch, &mut visit).expect("scratch has the requested size");
     grave
 }
 
@@ -62,7 +62,7 @@ fn one(bytes: &[u8], table: AnyTable<'_>) {
         }
         AnyTable::Slit(table) => {
             let cells: Vec<u8> = table.rows().flatten().copied().collect();
-            let mut buffer = vec![0; slit::size_bytes(table.localities()).expect("was read")];
+            let mut buffer = vec![0; slit::size_bytes(table.localities()).expect("the size of a table that was read")];
             slit::build(&mut buffer, *table.header(), table.localities(), &cells).expect("fits");
             assert!(table.bytes()[slit::Slit::MATRIX_OFFSET..].starts_with(&cells));
         }
@@ -76,7 +76,7 @@ fn rewrite<F: Format>(table: &Table<'_, F>, used: usize) {
         builder.push(&located.entry);
     }
     let again = builder.finish().expect("entries that were read fit");
-    let again = Table::<F>::read(again).expect("what was written is read");
+    let again = Table::<F>::read(again).expect("a written table is read");
     assert_eq!(again.entries().count(), table.entries().count());
     assert!(used <= table.entries().count());
 }

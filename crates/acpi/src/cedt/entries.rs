@@ -9,17 +9,17 @@ use crate::size::Size;
 use crate::writer::Writer;
 
 flags! {
-    /// What a window may be used for (CXL 3.1 table 9-22).
+    /// Permitted uses of a window (CXL 3.1 table 9-22).
     pub struct WindowRestrictions(u16), none "unrestricted" {
-        /// Memory of CXL devices that keep coherence themselves (type 2, HDM-D or HDM-DB).
+        /// Memory of CXL devices that maintain coherence themselves (type 2, HDM-D or HDM-DB).
         DEVICE_COHERENT = 1, "device coherent";
-        /// Memory of which the host keeps coherence (type 3, HDM-H).
+        /// Memory for which the host maintains coherence (type 3, HDM-H).
         HOST_COHERENT = 1 << 1, "host coherent";
         /// Volatile memory.
         VOLATILE = 1 << 2, "volatile";
         /// Persistent memory.
         PERSISTENT = 1 << 3, "persistent";
-        /// The configuration must stay as it is.
+        /// The configuration is fixed.
         FIXED = 1 << 4, "fixed";
     }
 }
@@ -57,7 +57,7 @@ record! {
         pub reserved2: u16,
         /// See [`interleave_granularity_bytes`].
         pub encoded_granularity: u32,
-        /// What the window may be used for.
+        /// Permitted uses of the window.
         pub restrictions: WindowRestrictions,
         /// QoS throttling group.
         pub qos_group: u16,
@@ -65,7 +65,7 @@ record! {
 }
 
 /// CXL Fixed Memory Window Structure (CFMWS), type 1 (CXL 3.1 §9.18.1.3): host addresses that
-/// firmware has set aside for CXL memory.
+/// firmware has reserved for CXL memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedMemoryWindow<'a> {
     /// Reserved.
@@ -82,7 +82,7 @@ pub struct FixedMemoryWindow<'a> {
     pub reserved2: u16,
     /// See [`interleave_granularity_bytes`].
     pub encoded_granularity: u32,
-    /// What the window may be used for.
+    /// Permitted uses of the window.
     pub restrictions: WindowRestrictions,
     /// QoS throttling group.
     pub qos_group: u16,
@@ -127,8 +127,8 @@ impl<'a> FixedMemoryWindow<'a> {
     }
 }
 
-/// Number of host bridges a window is interleaved over, or `None` for a reserved encoding
-/// (CXL 3.1 table 9-22, "ENIW").
+/// Returns the number of host bridges a window is interleaved over, or `None` for a reserved
+/// encoding (CXL 3.1 table 9-22, "ENIW").
 #[must_use]
 pub fn interleave_ways(encoded: u8) -> Option<u8> {
     Some(match encoded {
@@ -140,8 +140,8 @@ pub fn interleave_ways(encoded: u8) -> Option<u8> {
     })
 }
 
-/// Bytes that go to one host bridge before the next, or `None` for a reserved encoding
-/// (CXL 3.1 table 9-22, "HBIG").
+/// Returns the number of bytes that go to one host bridge before the next, or `None` for a reserved
+/// encoding (CXL 3.1 table 9-22, "HBIG").
 #[must_use]
 pub fn interleave_granularity_bytes(encoded: u32) -> Option<u32> {
     if encoded > 6 { None } else { 256_u32.checked_shl(encoded) }
@@ -155,11 +155,11 @@ pub enum Entry<'a> {
     HostBridge(HostBridge),
     /// Type 1.
     Window(FixedMemoryWindow<'a>),
-    /// Another type, or too short for its type and ways.
+    /// Any other type, or an entry too short for its type and ways.
     Raw(RawEntry<'a>),
 }
 
-/// Bytes that an entry's type and ways call for, head included.
+/// Returns the size in bytes that an entry's type and ways require, head included.
 pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
     let mut body = raw.bytes.get(EntryHead::Word.size()..)?;
     match raw.kind {

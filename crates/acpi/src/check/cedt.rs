@@ -1,4 +1,4 @@
-//! Checks of a CEDT by itself.
+//! Checks of a single CEDT.
 
 use super::layout::{Reporter, check_layout};
 use super::rules::Rule;
@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::header::Signature;
 use crate::problem::{Problem, WindowProblem};
 
-/// Demands on fields, as CXL 3.1 §9.18.1 makes them.
+/// Constraints on fields from CXL 3.1 §9.18.1.
 const RULES: &[Rule] = &[
     Rule::reserved(0, 1, 1),
     Rule::at_most(0, 8, 4, 1, "CXL Version"),
@@ -21,10 +21,10 @@ const RULES: &[Rule] = &[
     Rule::at_most(1, 28, 4, 6, "Host Bridge Interleave Granularity"),
 ];
 
-/// What Linux (`cxl_acpi_cfmws_verify`) asks base and size of a window to be multiples of.
+/// The alignment of base and size of a window that Linux requires (`cxl_acpi_cfmws_verify`).
 const WINDOW_ALIGNMENT: u64 = 256 << 20;
 
-/// First type that the specification does not define: CHBS, CFMWS, CXIMS, RDPAS, CSDS come before.
+/// The first type that the specification does not define, after CHBS, CFMWS, CXIMS, RDPAS and CSDS.
 const FIRST_UNKNOWN_KIND: u16 = 5;
 
 pub(super) fn check(table: &Cedt<'_>, scratch: &mut [Slot], visit: &mut dyn FnMut(Finding)) {

@@ -43,7 +43,7 @@ fn check_processors(
             reporter.report(processor.offset, problem);
         }
     }
-    // A SRAT may name processors that the MADT has disabled.
+    // A SRAT may contain processors that are disabled in the MADT.
     reporter.table = Signature::SRAT;
     let slots = madt.processors().map(|cpu| Slot::new(cpu.id.key(), cpu.offset));
     let known = sorted(scratch, slots);

@@ -1,4 +1,4 @@
-//! Checks of a HMAT by itself.
+//! Checks of a single HMAT.
 
 use super::layout::{Reporter, check_layout};
 use super::rules::Rule;
@@ -7,7 +7,7 @@ use crate::header::{Header, Signature};
 use crate::hmat::{Associativity, Cache, Entry, Hmat, Locality, WritePolicy, expected_size};
 use crate::problem::Problem;
 
-/// Reserved fields, as ACPI 6.5 §5.2.28.3 to §5.2.28.5 draw them.
+/// Reserved fields from ACPI 6.5 §5.2.28.3 to §5.2.28.5.
 const RULES: &[Rule] = &[
     Rule::reserved(0, 2, 2),
     Rule::reserved(0, 10, 2),
@@ -23,7 +23,7 @@ const RULES: &[Rule] = &[
     Rule::at_most(2, 28, 2, 1, "Address Mode"),
 ];
 
-/// Fields that a revision 2 table reserves and a revision 1 table uses.
+/// Fields that are reserved in a revision 2 table and used in a revision 1 table.
 const REVISION_2_RULES: &[Rule] =
     &[Rule::flags(0, 8, 2, 0b1), Rule::reserved(0, 24, 8), Rule::reserved(0, 32, 8)];
 
@@ -53,7 +53,7 @@ pub(super) fn check(table: &Hmat<'_>, visit: &mut dyn FnMut(Finding)) {
     }
 }
 
-/// Linux (`hmat_normalize`) takes what exceeds 32 bits as unknown.
+/// Reports values above 32 bits, which Linux (`hmat_normalize`) treats as unknown.
 fn check_overflow(offset: usize, locality: &Locality<'_>, reporter: &mut Reporter<'_>) {
     let values = locality.values.iter().filter(|value| *value != u16::MAX);
     let value = values.max().unwrap_or(0);
@@ -64,7 +64,7 @@ fn check_overflow(offset: usize, locality: &Locality<'_>, reporter: &mut Reporte
     }
 }
 
-/// Cache attributes start at byte 24 of the entry (ACPI 6.5 table 5.147).
+/// Checks the cache attributes, which start at byte 24 of the entry (ACPI 6.5 table 5.147).
 fn check_cache(offset: usize, cache: &Cache<'_>, reporter: &mut Reporter<'_>) {
     let attributes = cache.attributes;
     let mut undefined = |field, value: u8, maximum: u64| {

@@ -1,4 +1,4 @@
-//! Checks that every table gets: header, entry lengths, fields with fixed demands.
+//! Checks of every table: header, entry lengths, fields with constraints.
 
 use super::rules::{Rule, broken};
 use crate::entry::RawEntry;
@@ -7,21 +7,21 @@ use crate::header::{Header, Signature, checksum};
 use crate::problem::{LimitProblem, MAX_PROCESSORS, Problem};
 use crate::table::{Format, Table};
 
-/// Where findings of one table go.
+/// The receiver of the findings of one table.
 pub(super) struct Reporter<'v> {
     pub(super) table: Signature,
     pub(super) visit: &'v mut dyn FnMut(Finding),
 }
 
 impl Reporter<'_> {
-    /// Not inlined: it has some forty callers.
+    /// Reports a problem. Not inlined, because it has some forty callers.
     #[inline(never)]
     pub(super) fn report(&mut self, offset: usize, problem: Problem) {
         (self.visit)(Finding { table: self.table, offset, problem });
     }
 }
 
-/// Reports more processors than are read.
+/// Reports that there are more processors than are read.
 pub(super) fn check_processor_count(processors: usize, reporter: &mut Reporter<'_>) {
     if processors > MAX_PROCESSORS {
         reporter.report(Header::LENGTH, LimitProblem::TooManyProcessors { processors }.into());
@@ -50,8 +50,8 @@ pub(super) fn check_header(
     }
 }
 
-/// Checks a table's header, and each entry's length and fields; `expected_size` gives the bytes an
-/// entry should have, or `None` for a type of which that is not known.
+/// Checks a table's header, and the length and fields of each entry. `expected_size` returns the
+/// size of an entry in bytes, or `None` for a type of unknown size.
 pub(super) fn check_layout<F: Format>(
     table: &Table<'_, F>,
     expected_size: impl Fn(&RawEntry<'_>) -> Option<usize>,

@@ -1,4 +1,4 @@
-//! Checks of a MADT by itself.
+//! Checks of a single MADT.
 
 use super::layout::{Reporter, check_layout, check_processor_count};
 use super::rules::{Rule, field};
@@ -11,8 +11,8 @@ use crate::problem::Problem;
 use crate::srat::ProcessorId;
 use crate::table::Located;
 
-/// Demands on fields, as ACPI 6.5 §5.2.12.2 to §5.2.12.25 and fwts make them. The online capable
-/// flag is taken in all revisions: firmware sets it earlier than revision 5 defines it.
+/// Constraints on fields from ACPI 6.5 §5.2.12.2 to §5.2.12.25 and fwts. The online capable flag is
+/// accepted in all revisions, because firmware sets it before revision 5, which defines it.
 const RULES: &[Rule] = &[
     Rule::flags(0, 4, 4, 0b11),
     Rule::reserved(1, 3, 1),
@@ -62,12 +62,12 @@ const RULES: &[Rule] = &[
     Rule::flags(24, 4, 4, 0b11),
 ];
 
-/// Types whose id may come once: I/O APIC, I/O SAPIC, MSI frame, ITS; offset and width of the id.
-/// The local APIC address override has none, and may come once.
+/// Types with an id that must be unique: I/O APIC, I/O SAPIC, MSI frame, ITS; offset and width of
+/// the id. The local APIC address override has no id, and may occur once.
 const UNIQUE: &[(u16, usize, usize)] = &[(1, 2, 1), (5, 0, 1), (6, 2, 1), (13, 4, 4), (15, 4, 4)];
 
-/// First and last type that the specification reserves, above those it defines and below those it
-/// leaves to makers.
+/// First and last type that the specification reserves, above the defined ones and below those for
+/// OEMs.
 const RESERVED_KINDS: core::ops::RangeInclusive<u16> = 28..=0x7f;
 
 pub(super) fn check(table: &Madt<'_>, scratch: &mut [Slot], visit: &mut dyn FnMut(Finding)) {
@@ -93,11 +93,12 @@ pub(super) fn check(table: &Madt<'_>, scratch: &mut [Slot], visit: &mut dyn FnMu
     check_controller_ids(table, scratch, reporter);
 }
 
-/// A GICC is judged by itself: it has several lengths.
+/// Returns the expected size of an entry. A GICC is judged separately, because it has several
+/// lengths.
 fn size_of_kind(raw: &RawEntry<'_>) -> Option<usize> {
     match raw.kind {
         11 => Some(raw.bytes.len().max(40)),
-        // A string of any length ends a local SAPIC.
+        // A local SAPIC ends in a string of any length.
         7 => Some(raw.bytes.len().max(16)),
         kind => expected_size(kind),
     }
@@ -142,7 +143,8 @@ fn check_processor(revision: u8, cpu: &Processor, reporter: &mut Reporter<'_>) {
     }
 }
 
-/// Firmware may give one processor as local APIC and as x2APIC; Linux takes the former.
+/// Reports processors that repeat an id. Firmware may list one processor as local APIC and as
+/// x2APIC; Linux takes the former.
 fn check_processor_ids(table: &Madt<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {
     let slots = table.entries().filter_map(|located| {
         let cpu = processor(&located).filter(|processor| processor.enabled)?;

@@ -1,14 +1,14 @@
-//! Demands on single fields, as tables of rules instead of code.
+//! Constraints on single fields, as tables of rules instead of code.
 
 use crate::entry::RawEntry;
 use crate::problem::Problem;
 
-/// A demand on one field of one type of entry.
+/// A constraint on one field of one type of entry.
 pub(super) struct Rule {
     kind: u16,
-    /// From the start of the entry.
+    /// Offset from the start of the entry.
     offset: usize,
-    /// Bytes of the field.
+    /// Width of the field in bytes.
     width: usize,
     demand: Demand,
     field: &'static str,
@@ -19,19 +19,19 @@ enum Demand {
     Reserved,
     /// Only these bits may be set.
     Flags(u64),
-    /// Some bit must be set.
+    /// At least one bit must be set.
     NonZero,
-    /// No greater value is defined.
+    /// Larger values are not defined.
     AtMost(u64),
 }
 
 impl Rule {
-    /// The whole field is reserved.
+    /// Creates a rule that the whole field is reserved.
     pub(super) const fn reserved(kind: u16, offset: usize, width: usize) -> Self {
         Self { kind, offset, width, demand: Demand::Reserved, field: "Reserved" }
     }
 
-    /// Only the bits of `mask` may be set.
+    /// Creates a rule that only the bits of `mask` may be set.
     pub(super) const fn flags(kind: u16, offset: usize, width: usize, mask: u64) -> Self {
         Self { kind, offset, width, demand: Demand::Flags(mask), field: "Flags" }
     }
@@ -71,7 +71,7 @@ impl Rule {
     }
 }
 
-/// The problems of an entry by `rules`, with the offset of each field in the entry.
+/// Returns the problems of an entry under `rules`, with the offset of each field in the entry.
 pub(super) fn broken<'r>(
     rules: &'r [Rule],
     raw: &RawEntry<'r>,
@@ -83,7 +83,8 @@ pub(super) fn broken<'r>(
     })
 }
 
-/// A little-endian field of up to 8 bytes, or `None` where the entry ends before it does.
+/// Reads a little-endian field of up to 8 bytes, or returns `None` if the entry ends before it
+/// does.
 pub(super) fn field(bytes: &[u8], offset: usize, width: usize) -> Option<u64> {
     let field = bytes.get(offset..offset.checked_add(width)?)?;
     Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))

@@ -1,11 +1,11 @@
-//! Sorting without a heap: the caller lends the memory.
+//! Sorting without a heap, in memory provided by the caller.
 
 /// A slot of scratch memory for [`check`](crate::check()).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot {
-    /// What slots are sorted by: a first address, an id, a domain.
+    /// The sort key of the slot: a first address, an id, or a domain.
     pub(super) key: u64,
-    /// Offset of the entry, so that the earlier of two alike comes first.
+    /// Offset of the entry, so that of two equal keys the earlier comes first.
     pub(super) offset: u32,
     /// Domain of a range or a processor; type of a MADT entry.
     pub(super) group: u32,
@@ -14,7 +14,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// A slot for a thing of `key` that an entry at `offset` gives.
+    /// Creates a slot with the key `key` for an entry at `offset`.
     pub(super) fn new(key: u64, offset: usize) -> Self {
         // Tables are below 4 GiB: their length field has 32 bits.
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
@@ -26,7 +26,7 @@ impl Slot {
     }
 }
 
-/// Fills `scratch` from the front and sorts what was filled.
+/// Fills `scratch` from the front and sorts the filled part.
 pub(super) fn sorted(scratch: &mut [Slot], slots: impl Iterator<Item = Slot>) -> &[Slot] {
     let mut used: usize = 0;
     for (room, slot) in scratch.iter_mut().zip(slots) {
@@ -38,7 +38,8 @@ pub(super) fn sorted(scratch: &mut [Slot], slots: impl Iterator<Item = Slot>) ->
     filled
 }
 
-/// A heap sort, since `sort_unstable` takes 3 KiB of a kernel that is to be small.
+/// Sorts by heap sort, because `sort_unstable` takes 3 KiB of code, which is too much for a small
+/// kernel.
 fn sort(slots: &mut [Slot]) {
     for root in (0..slots.len() / 2).rev() {
         sift_down(slots, root);
@@ -49,7 +50,7 @@ fn sort(slots: &mut [Slot]) {
     }
 }
 
-/// Lets the slot at `root` down to where none below it is larger.
+/// Moves the slot at `root` down until no slot below it is larger.
 fn sift_down(heap: &mut [Slot], mut root: usize) {
     loop {
         let children = root.saturating_mul(2).saturating_add(1)..heap.len();
@@ -62,12 +63,12 @@ fn sift_down(heap: &mut [Slot], mut root: usize) {
     }
 }
 
-/// The first of `slots` that has `key`.
+/// Returns the first of `slots` with the key `key`.
 pub(super) fn find(slots: &[Slot], key: u64) -> Option<&Slot> {
     slots.get(slots.partition_point(|slot| slot.key < key)).filter(|slot| slot.key == key)
 }
 
-/// Pairs of neighbours with one key: the first that has it, and each later one.
+/// Returns pairs of slots with the same key: the first that has it, with each later one.
 pub(super) fn repeats(slots: &[Slot]) -> impl Iterator<Item = (&Slot, &Slot)> {
     slots
         .chunk_by(|a, b| a.key == b.key)

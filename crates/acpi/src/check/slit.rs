@@ -1,4 +1,4 @@
-//! Checks of a SLIT by itself.
+//! Checks of a single SLIT.
 
 use super::layout::{Reporter, check_header};
 use crate::finding::Finding;
@@ -25,8 +25,8 @@ pub(super) fn check(table: &Slit<'_>, visit: &mut dyn FnMut(Finding)) {
     }
 }
 
-/// What Linux (`slit_valid`) and fwts find wrong with a cell; an asymmetric pair is reported once,
-/// at its upper cell.
+/// Returns the problem that Linux (`slit_valid`) or fwts finds with a cell; an asymmetric pair is
+/// reported once, at its upper cell.
 fn judge(table: &Slit<'_>, from: usize, to: usize, distance: u8) -> Option<Problem> {
     if from == to {
         let wrong = distance != LOCAL_DISTANCE;

@@ -1,4 +1,4 @@
-//! Checks of a SRAT by itself.
+//! Checks of a single SRAT.
 
 use super::layout::{Reporter, check_layout, check_processor_count};
 use super::rules::{Rule, field};
@@ -11,7 +11,7 @@ use crate::srat::{
 };
 use crate::table::Located;
 
-/// Reserved fields, as ACPI 6.5 §5.2.16.1 to §5.2.16.8 draw them.
+/// Reserved fields from ACPI 6.5 §5.2.16.1 to §5.2.16.8.
 const RULES: &[Rule] = &[
     Rule::flags(0, 4, 4, 0b1),
     Rule::reserved(1, 6, 2),
@@ -114,10 +114,10 @@ fn check_range(memory: &Memory, reporter: &mut Reporter<'_>) {
     }
 }
 
-/// Compares each range with those before it that reach furthest: one of another domain counts
-/// more than one of its own. Where RAM is among the two, Linux 6.1 drops the SRAT, hot-pluggable
-/// or not; where it is not, as between NVDIMMs and the range for hot-plug that QEMU gives, it
-/// does not (both booted).
+/// Compares each range with the earlier ones that reach furthest; one of another domain takes
+/// precedence over one of the same domain. If one of the two is RAM, Linux 6.1 drops the SRAT,
+/// hot-pluggable or not; if none is, as with NVDIMMs and the hot-plug range of QEMU, it does not
+/// (both were booted).
 fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {
     let enabled = table.memory().filter(Memory::is_enabled);
     let ranges = sorted(
@@ -151,7 +151,7 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
     }
 }
 
-/// Whether an entry is of memory that is there when the system starts.
+/// Returns true if an entry describes memory that is present when the system starts.
 fn is_ram(table: &Srat<'_>, range: &Slot) -> bool {
     // The flags are at byte 28 of the entry.
     let flags = field(table.bytes(), range.offset().saturating_add(28), 4).unwrap_or(0);
@@ -159,7 +159,7 @@ fn is_ram(table: &Srat<'_>, range: &Slot) -> bool {
     flags & u64::from(other.0) == 0
 }
 
-/// Of the ranges so far the one that reaches furthest, and the furthest of another domain.
+/// The range so far that reaches furthest, and the furthest one of another domain.
 #[derive(Default)]
 struct Furthest<'s> {
     first: Option<&'s Slot>,
@@ -167,7 +167,7 @@ struct Furthest<'s> {
 }
 
 impl<'s> Furthest<'s> {
-    /// The furthest that `range` overlaps and that is of another domain.
+    /// Returns the furthest range of another domain that `range` overlaps.
     fn of_another_domain(&self, range: &Slot) -> Option<&'s Slot> {
         let across = match self.first {
             Some(slot) if slot.group != range.group => Some(slot),

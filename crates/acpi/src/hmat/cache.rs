@@ -19,8 +19,8 @@ record! {
         pub size_bytes: u64,
         /// Levels, associativity, write policy, line size.
         pub attributes: CacheAttributes,
-        /// 0 reserved, 1 the cache's size is part of the memory's addresses (ACPI 6.5); reserved
-        /// before.
+        /// Address mode: 0 reserved, 1 the cache's size is included in the memory's addresses (ACPI
+        /// 6.5; reserved before).
         pub address_mode: u16,
         /// Number of SMBIOS handles.
         pub smbios_handles: u16,
@@ -38,9 +38,9 @@ pub struct Cache<'a> {
     pub size_bytes: u64,
     /// Levels, associativity, write policy, line size.
     pub attributes: CacheAttributes,
-    /// How the cache shares addresses with the memory (ACPI 6.5); reserved before.
+    /// How the cache shares addresses with the memory (ACPI 6.5; reserved before).
     pub address_mode: u16,
-    /// SMBIOS handles of the devices that make up the cache.
+    /// SMBIOS handles of the devices that form the cache.
     pub smbios_handles: List<'a, u16>,
 }
 
@@ -77,12 +77,12 @@ impl<'a> Cache<'a> {
 record! {
     /// Attributes of a memory-side cache (ACPI 6.5 table 5.147): five fields in 32 bits.
     pub struct CacheAttributes == 4, head 0 => {
-        /// All five.
+        /// All five fields.
         pub bits: u32,
     }
 }
 
-/// How a memory-side cache finds a line.
+/// The associativity of a memory-side cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Associativity {
     /// Not given.
@@ -95,21 +95,21 @@ pub enum Associativity {
     Undefined(u8),
 }
 
-/// When a memory-side cache writes.
+/// The write policy of a memory-side cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WritePolicy {
     /// Not given.
     None,
     /// On eviction.
     WriteBack,
-    /// At once.
+    /// Immediately.
     WriteThrough,
     /// A value that the specification does not define.
     Undefined(u8),
 }
 
 impl CacheAttributes {
-    /// Packs the five fields; levels and policies are cut to four bits.
+    /// Packs the five fields; levels and policies are truncated to four bits.
     #[must_use]
     pub fn new(levels: u8, level: u8, how: Associativity, when: WritePolicy, line: u16) -> Self {
         let how = match how {
@@ -130,19 +130,19 @@ impl CacheAttributes {
         Self { bits: u32::from_le_bytes([low, high, line_low, line_high]) }
     }
 
-    /// Bits 3:0, number of memory-side cache levels.
+    /// Returns bits 3:0, the number of memory-side cache levels.
     #[must_use]
     pub fn levels(self) -> u8 {
         self.nibble(0)
     }
 
-    /// Bits 7:4, level of this cache.
+    /// Returns bits 7:4, the level of this cache.
     #[must_use]
     pub fn level(self) -> u8 {
         self.nibble(4)
     }
 
-    /// Bits 11:8.
+    /// Returns bits 11:8, the associativity.
     #[must_use]
     pub fn associativity(self) -> Associativity {
         match self.nibble(8) {
@@ -153,7 +153,7 @@ impl CacheAttributes {
         }
     }
 
-    /// Bits 15:12.
+    /// Returns bits 15:12, the write policy.
     #[must_use]
     pub fn write_policy(self) -> WritePolicy {
         match self.nibble(12) {
@@ -164,7 +164,7 @@ impl CacheAttributes {
         }
     }
 
-    /// Bits 31:16, bytes of a line.
+    /// Returns bits 31:16, the line size in bytes.
     #[must_use]
     pub fn line_bytes(self) -> u16 {
         let [_, _, low, high] = self.bits.to_le_bytes();

@@ -1,4 +1,4 @@
-//! The entries of a HMAT, one structure each.
+//! The entries of an HMAT, with one structure for each type.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ flags! {
         INITIATOR_VALID = 1, "initiator valid";
         /// The memory's domain is given (revision 1; later it always is).
         MEMORY_VALID = 1 << 1, "memory valid";
-        /// Keep the range for special use (revision 1).
+        /// Hint to keep the range for special use (revision 1).
         RESERVATION_HINT = 1 << 2, "reservation hint";
     }
 }
@@ -25,11 +25,11 @@ record! {
     /// Memory Proximity Domain Attributes, type 0 (ACPI 6.5 §5.2.28.3); in revision 1 the "Memory
     /// Subsystem Address Range" (ACPI 6.2 §5.2.27.3).
     pub struct ProximityAttributes == 40, head 8 => {
-        /// Which domains are given.
+        /// The domains that are given.
         pub flags: ProximityFlags,
         /// Reserved.
         pub reserved1: u16,
-        /// Domain of the initiator next to the memory.
+        /// Domain of the initiator nearest to the memory.
         pub initiator: u32,
         /// Domain of the memory.
         pub memory: u32,
@@ -42,7 +42,7 @@ record! {
     }
 }
 
-/// An entry of a HMAT.
+/// An entry of an HMAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Entry<'a> {
@@ -52,12 +52,12 @@ pub enum Entry<'a> {
     Locality(Locality<'a>),
     /// Type 2.
     Cache(Cache<'a>),
-    /// Of an unknown type, or too short for its type and counts.
+    /// An unknown type, or an entry too short for its type and counts.
     Raw(RawEntry<'a>),
 }
 
-/// Bytes that an entry's type and counts call for, head included; `usize::MAX` if that is too
-/// small for them.
+/// Returns the size in bytes that an entry's type and counts require, head included; `usize::MAX`
+/// if the size does not fit.
 pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
     let mut body = raw.bytes.get(EntryHead::Double.size()..)?;
     Some(match raw.kind {

@@ -9,23 +9,24 @@ use crate::record::Record;
 use crate::writer::{BuildError, Writer};
 
 flags! {
-    /// Flags of a latency and bandwidth matrix (ACPI 6.5 table 5.146), bits above the hierarchy.
+    /// Flags of a latency and bandwidth matrix (ACPI 6.5 table 5.146), the bits above the
+    /// hierarchy.
     pub struct LocalityFlags(u8), none "no flags" {
-        /// The transfer size must be at least the minimum to reach these values.
+        /// The values need transfers of at least the minimum size.
         MINIMUM_TRANSFER_SIZE = 1 << 4, "minimum transfer size";
-        /// The values hold for accesses that do not follow one upon the other.
+        /// The values are for non-sequential accesses.
         NON_SEQUENTIAL = 1 << 5, "non-sequential";
     }
 }
 
 impl LocalityFlags {
-    /// Bits 3:0: 0 for memory, n for its n-th level memory-side cache.
+    /// Returns bits 3:0, the hierarchy: 0 for memory, n for its n-th level memory-side cache.
     #[must_use]
     pub fn hierarchy(self) -> u8 {
         self.0 & 0xf
     }
 
-    /// Whether the values are of memory, not of a memory-side cache.
+    /// Returns true if the values are for memory, not for a memory-side cache.
     #[must_use]
     pub fn is_memory(self) -> bool {
         self.hierarchy() == 0
@@ -39,7 +40,7 @@ record! {
         pub flags: LocalityFlags,
         /// See [`DataType`].
         pub data_type: u8,
-        /// Exponent of two of the least transfer size.
+        /// Base-2 logarithm of the least transfer size.
         pub minimum_transfer_size: u8,
         /// Reserved.
         pub reserved1: u8,
@@ -49,26 +50,26 @@ record! {
         pub targets: u32,
         /// Reserved.
         pub reserved2: u32,
-        /// What a matrix value is multiplied by.
+        /// Factor of the matrix values.
         pub base_unit: u64,
     }
 }
 
 /// System Locality Latency and Bandwidth Information, type 1 (ACPI 6.5 §5.2.28.4): a matrix of
-/// latencies or bandwidths, a row per initiator, a column per target.
+/// latencies or bandwidths with a row per initiator and a column per target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Locality<'a> {
     /// Hierarchy and conditions.
     pub flags: LocalityFlags,
     /// See [`DataType`].
     pub data_type: u8,
-    /// Exponent of two of the least transfer size.
+    /// Base-2 logarithm of the least transfer size.
     pub minimum_transfer_size: u8,
     /// Reserved.
     pub reserved1: u8,
     /// Reserved.
     pub reserved2: u32,
-    /// What a matrix value is multiplied by.
+    /// Factor of the matrix values.
     pub base_unit: u64,
     /// Domains of the initiators.
     pub initiators: List<'a, u32>,
@@ -79,13 +80,13 @@ pub struct Locality<'a> {
 }
 
 impl<'a> Locality<'a> {
-    /// What the matrix holds, or `None` for a reserved type.
+    /// Returns the quantity in the matrix, or `None` for a reserved type.
     #[must_use]
     pub fn data_type(&self) -> Option<DataType> {
         DataType::from_code(self.data_type)
     }
 
-    /// The cell of two domains, as stored.
+    /// Returns the cell of two domains, as stored.
     #[must_use]
     pub fn value(&self, initiator: u32, target: u32) -> Option<u16> {
         let row = self.initiators.iter().position(|domain| domain == initiator)?;
@@ -93,7 +94,7 @@ impl<'a> Locality<'a> {
         self.values.get(row.checked_mul(self.targets.len())?.checked_add(column)?)
     }
 
-    /// All cells row by row: initiator's domain, target's domain, value as stored.
+    /// Returns all cells row by row: initiator's domain, target's domain, value as stored.
     pub fn cells(&self) -> impl Iterator<Item = (u32, u32, u16)> + use<'a> {
         let (targets, values) = (self.targets, self.values);
         let pairs = self
@@ -147,7 +148,7 @@ impl<'a> Locality<'a> {
     }
 }
 
-/// Bytes that the counts of a [`LocalityHead`] call for.
+/// Sizes in bytes of the lists for the counts of a [`LocalityHead`].
 pub(super) struct ListSizes {
     initiators: usize,
     targets: usize,

@@ -2,16 +2,16 @@
 
 use core::fmt;
 
-/// What a matrix of the HMAT holds (ACPI 6.5 table 5.146, "Data Type").
+/// The quantity in a matrix of the HMAT (ACPI 6.5 table 5.146, "Data Type").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DataType {
-    /// Latency of reads and writes alike.
+    /// Latency of both reads and writes.
     AccessLatency,
     /// Latency of reads.
     ReadLatency,
     /// Latency of writes.
     WriteLatency,
-    /// Bandwidth of reads and writes alike.
+    /// Bandwidth of both reads and writes.
     AccessBandwidth,
     /// Bandwidth of reads.
     ReadBandwidth,
@@ -20,7 +20,7 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// The type of a code, or `None` for a reserved one.
+    /// Returns the type of a code, or `None` for a reserved one.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Some(match code {
@@ -34,7 +34,7 @@ impl DataType {
         })
     }
 
-    /// Whether it is a latency, in picoseconds, not a bandwidth, in MB/s.
+    /// Returns true for a latency, in picoseconds, and false for a bandwidth, in MB/s.
     #[must_use]
     pub fn is_latency(self) -> bool {
         matches!(self, Self::AccessLatency | Self::ReadLatency | Self::WriteLatency)
@@ -92,30 +92,30 @@ impl Access {
     }
 }
 
-/// What a matrix cell says.
+/// The meaning of a matrix cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Picoseconds or MB/s.
     Value(u64),
-    /// The firmware gives none (0).
+    /// Not given by the firmware (0).
     Unknown,
     /// The target cannot be reached (0xffff).
     Unreachable,
-    /// Cell times base unit exceeds 64 bits, or the data type is reserved.
+    /// The cell times the base unit exceeds 64 bits, or the data type is reserved.
     Meaningless,
 }
 
 impl Reading {
-    /// A latency's unit in revision 1 is a tenth of a nanosecond.
+    /// The unit of a latency in revision 1 is a tenth of a nanosecond.
     const REVISION_1_LATENCY_PS: u64 = 100;
-    /// A bandwidth's unit in revision 1 is a tenth of a MB/s.
+    /// The unit of a bandwidth in revision 1 is a tenth of a MB/s.
     const REVISION_1_BANDWIDTH_DIVISOR: u64 = 10;
 
-    /// A cell in picoseconds or MB/s.
+    /// Converts a cell to picoseconds or MB/s.
     ///
-    /// Since revision 2 a cell times the base unit is picoseconds or MB/s (ACPI 6.5 table 5.146).
-    /// In revision 1 it is tenths of a nanosecond or of a MB/s, as Linux reads it
-    /// (`hmat_normalize`), rounded up as there.
+    /// From revision 2 on, a cell times the base unit is in picoseconds or MB/s (ACPI 6.5 table
+    /// 5.146). In revision 1 it is in tenths of a nanosecond or of a MB/s, as Linux reads it
+    /// (`hmat_normalize`), and rounded up as Linux does.
     #[must_use]
     pub fn new(revision: u8, data_type: u8, base_unit: u64, value: u16) -> Self {
         match value {
@@ -135,7 +135,7 @@ impl Reading {
         scaled.map_or(Self::Meaningless, Self::Value)
     }
 
-    /// Picoseconds or MB/s, if the cell gives any.
+    /// Returns picoseconds or MB/s, if the cell has a value.
     #[must_use]
     pub fn value(self) -> Option<u64> {
         match self {

@@ -1,4 +1,4 @@
-//! The processor entries of a MADT, one structure each; all others stay raw.
+//! The processor entries of a MADT, with one structure for each type; all others stay raw.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::writer::Writer;
 flags! {
     /// Flags of local APICs, x2APICs and RINTCs (ACPI 6.5 table 5.22).
     pub struct LocalApicFlags(u32), none "disabled" {
-        /// The processor can be used at once.
+        /// The processor can be used immediately.
         ENABLED = 1, "enabled";
         /// A disabled processor can be brought online later (revision 5).
         ONLINE_CAPABLE = 1 << 1, "online capable";
@@ -19,7 +19,7 @@ flags! {
 flags! {
     /// Flags of GIC CPU interfaces (ACPI 6.5 table 5.37).
     pub struct GiccFlags(u32), none "disabled" {
-        /// The processor can be used at once.
+        /// The processor can be used immediately.
         ENABLED = 1, "enabled";
         /// The performance interrupt is edge-triggered.
         PERFORMANCE_EDGE = 1 << 1, "performance interrupt edge-triggered";
@@ -37,7 +37,7 @@ record! {
         pub processor_uid: u8,
         /// Local APIC id.
         pub apic_id: u8,
-        /// Whether the processor can be used.
+        /// State of the processor.
         pub flags: LocalApicFlags,
     }
 }
@@ -49,7 +49,7 @@ record! {
         pub reserved: u16,
         /// Local x2APIC id.
         pub x2apic_id: u32,
-        /// Whether the processor can be used.
+        /// State of the processor.
         pub flags: LocalApicFlags,
         /// ACPI processor UID.
         pub processor_uid: u32,
@@ -65,7 +65,7 @@ record! {
         pub interface_number: u32,
         /// ACPI processor UID.
         pub processor_uid: u32,
-        /// Whether the processor can be used.
+        /// State of the processor.
         pub flags: GiccFlags,
         /// Version of the parking protocol, 0 or 1.
         pub parking_version: u32,
@@ -85,7 +85,7 @@ record! {
         pub version: u8,
         /// Reserved.
         pub reserved: u8,
-        /// Whether the processor can be used.
+        /// State of the processor.
         pub flags: LocalApicFlags,
         /// Hart id.
         pub hart_id: u64,
@@ -108,14 +108,15 @@ record! {
         pub version: u8,
         /// ACPI processor UID.
         pub processor_uid: u32,
-        /// Physical id of the core, as local APIC entries of the SRAT name it.
+        /// Physical id of the core, as used in local APIC entries of the SRAT.
         pub core_id: u32,
-        /// Whether the processor can be used.
+        /// State of the processor.
         pub flags: LocalApicFlags,
     }
 }
 
-/// GIC CPU Interface, type 11 (ACPI 6.5 §5.2.12.14); of 40, 76, 80 or 82 bytes as ACPI grew.
+/// GIC CPU Interface, type 11 (ACPI 6.5 §5.2.12.14), of 40, 76, 80 or 82 bytes depending on the
+/// ACPI version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gicc<'a> {
     /// Reserved.
@@ -124,7 +125,7 @@ pub struct Gicc<'a> {
     pub interface_number: u32,
     /// ACPI processor UID.
     pub processor_uid: u32,
-    /// Whether the processor can be used.
+    /// State of the processor.
     pub flags: GiccFlags,
     /// Version of the parking protocol, 0 or 1.
     pub parking_version: u32,
@@ -134,25 +135,25 @@ pub struct Gicc<'a> {
     pub parked_address: u64,
     /// Address of the CPU interface.
     pub base: u64,
-    /// What later versions add, from the GICV address on.
+    /// Fields added by later versions, starting with the GICV address.
     pub extension: &'a [u8],
 }
 
 impl<'a> Gicc<'a> {
-    /// Lengths of this entry from ACPI 5.0 to 6.5.
+    /// Sizes of this entry in bytes from ACPI 5.0 to 6.5.
     pub(crate) const LENGTHS: [usize; 4] = [40, 76, 80, 82];
-    /// Where the MPIDR lies in the extension: at byte 68 of the entry.
+    /// Offset of the MPIDR in the extension: it is at byte 68 of the entry.
     const MPIDR: usize = 28;
-    /// Where the efficiency class lies in the extension: at byte 76 of the entry.
+    /// Offset of the efficiency class in the extension: it is at byte 76 of the entry.
     const EFFICIENCY_CLASS: usize = 36;
 
-    /// The processor's MPIDR, since ACPI 5.1.
+    /// Returns the processor's MPIDR, available since ACPI 5.1.
     #[must_use]
     pub fn mpidr(&self) -> Option<u64> {
         u64::read(&mut self.extension.get(Self::MPIDR..)?)
     }
 
-    /// The processor's power efficiency class, since ACPI 6.0.
+    /// Returns the processor's power efficiency class, available since ACPI 6.0.
     #[must_use]
     pub fn efficiency_class(&self) -> Option<u8> {
         self.extension.get(Self::EFFICIENCY_CLASS).copied()
@@ -204,11 +205,12 @@ pub enum Entry<'a> {
     CorePic(CorePic),
     /// Type 24.
     Rintc(Rintc),
-    /// No processor, or too short for its type.
+    /// Not a processor, or an entry too short for its type.
     Raw(RawEntry<'a>),
 }
 
-/// Bytes of an entry of this type, head included; `None` for types of varying or unknown length.
+/// Returns the size in bytes of an entry of this type, head included; `None` for types of varying
+/// or unknown length.
 pub(crate) fn expected_size(kind: u16) -> Option<usize> {
     Some(match kind {
         0 | 3 => 8,

@@ -1,10 +1,10 @@
-//! How grave each problem is, and its stable name.
+//! The severity of each problem, and its stable name.
 
 use super::{LimitProblem, OverlapProblem, Problem, WindowProblem};
 use crate::finding::Severity;
 
 impl Problem {
-    /// How grave it is.
+    /// Returns the severity of the problem.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
@@ -45,7 +45,7 @@ impl Problem {
         }
     }
 
-    /// Its stable name.
+    /// Returns the stable name of the problem.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

@@ -1,46 +1,46 @@
-//! Memory that two entries of a SRAT claim.
+//! Memory that belongs to two entries of a SRAT.
 
 use thiserror::Error;
 
-/// How two ranges overlap.
+/// The kind of overlap of two ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OverlapProblem {
-    /// RAM claimed by two domains; Linux drops the whole SRAT for it.
+    /// RAM that belongs to two domains; Linux then drops the whole SRAT.
     #[error(
         "memory at {base:#x} of domain {domain} overlaps that of domain {other_domain} at {other:#06x}"
     )]
     AcrossDomains {
         /// First address.
         base: u64,
-        /// Its domain.
+        /// Domain of the range.
         domain: u32,
-        /// The other's domain.
+        /// Domain of the other entry.
         other_domain: u32,
         /// Offset of the other entry.
         other: usize,
     },
-    /// Hot-pluggable or non-volatile memory of two domains, as QEMU has it where an NVDIMM lies
-    /// in the range for hot-plug; Linux uses such a SRAT.
+    /// Hot-pluggable or non-volatile memory of two domains, as in QEMU when an NVDIMM is in the
+    /// hot-plug range; Linux uses such a SRAT.
     #[error(
         "memory at {base:#x} of domain {domain}, absent at boot, overlaps that of domain {other_domain} at {other:#06x}"
     )]
     HotPlug {
         /// First address.
         base: u64,
-        /// Its domain.
+        /// Domain of the range.
         domain: u32,
-        /// The other's domain.
+        /// Domain of the other entry.
         other_domain: u32,
         /// Offset of the other entry.
         other: usize,
     },
-    /// Memory claimed twice by one domain.
+    /// Memory that belongs to two entries of one domain.
     #[error("memory at {base:#x} of domain {domain} overlaps that at {other:#06x}")]
     WithinDomain {
         /// First address.
         base: u64,
-        /// Its domain.
+        /// Domain of the range.
         domain: u32,
         /// Offset of the other entry.
         other: usize,

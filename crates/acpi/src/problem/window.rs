@@ -1,4 +1,4 @@
-//! What can be wrong with the windows of a CEDT.
+//! Problems of the windows of a CEDT.
 
 use thiserror::Error;
 
@@ -6,14 +6,14 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WindowProblem {
-    /// A window that is not aligned as CXL asks.
+    /// A window that is not aligned as CXL requires.
     #[error("{field} {value:#x} is not a multiple of {alignment:#x}")]
     Unaligned {
         /// The specification's name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: u64,
-        /// What it should be a multiple of.
+        /// Required alignment.
         alignment: u64,
     },
     /// Two CXL windows over the same addresses.
@@ -24,10 +24,10 @@ pub enum WindowProblem {
         /// Offset of the other entry.
         other: usize,
     },
-    /// A window that is interleaved over a host bridge which no CHBS describes.
+    /// A window interleaved over a host bridge that no CHBS describes.
     #[error("interleave target {uid:#x} has no CXL host bridge entry")]
     TargetUnknown {
-        /// Of the host bridge.
+        /// UID of the host bridge.
         uid: u32,
     },
 }

@@ -5,7 +5,7 @@ use core::fmt;
 flags! {
     /// Flags of generic initiators and ports (ACPI 6.5 table 5.64).
     pub struct DeviceFlags(u32), none "disabled" {
-        /// The entry is to be used.
+        /// The entry is enabled.
         ENABLED = 1, "enabled";
         /// The device's transactions are architectural, as those of a processor are.
         ARCHITECTURAL_TRANSACTIONS = 1 << 1, "architectural transactions";
@@ -24,36 +24,36 @@ record! {
         pub domain: u32,
         /// The device; see [`handle`](Self::handle).
         pub handle: [u8; 16],
-        /// Whether the entry is to be used.
+        /// State of the entry.
         pub flags: DeviceFlags,
         /// Reserved.
         pub reserved2: u32,
     }
 }
 
-/// Which device an initiator or port is (ACPI 6.5 tables 5.65 and 5.66).
+/// Identification of an initiator or port (ACPI 6.5 tables 5.65 and 5.66).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceHandle {
-    /// By its names in the ACPI namespace.
+    /// By its ids in the ACPI namespace.
     Acpi {
         /// Hardware id.
         hid: [u8; 8],
         /// Unique id.
         uid: [u8; 4],
     },
-    /// By its place on PCI.
+    /// By its address on PCI.
     Pci {
         /// Segment group.
         segment: u16,
         /// Bus in the high byte, device and function in the low one.
         bdf: u16,
     },
-    /// Of a type that the specification does not define.
+    /// A type that the specification does not define.
     Unknown,
 }
 
 impl DeviceAffinity {
-    /// The device's handle.
+    /// Returns the device's handle.
     #[must_use]
     pub fn handle(&self) -> DeviceHandle {
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.handle;

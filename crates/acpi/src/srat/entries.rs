@@ -1,4 +1,4 @@
-//! The entries of a SRAT, one structure each.
+//! The entries of a SRAT, with one structure for each type.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use crate::writer::Writer;
 flags! {
     /// Flags of processor entries (ACPI 6.5 tables 5.54, 5.58, 5.60).
     pub struct AffinityFlags(u32), none "disabled" {
-        /// The entry is to be used.
+        /// The entry is enabled.
         ENABLED = 1, "enabled";
     }
 }
@@ -19,13 +19,13 @@ flags! {
 flags! {
     /// Flags of memory entries (ACPI 6.5 table 5.56).
     pub struct MemoryFlags(u32), none "disabled" {
-        /// The entry is to be used.
+        /// The entry is enabled.
         ENABLED = 1, "enabled";
-        /// Memory may come or go while the system runs.
+        /// The memory can be added or removed while the system runs.
         HOT_PLUGGABLE = 1 << 1, "hot-pluggable";
-        /// Memory keeps its content without power.
+        /// The memory keeps its content without power.
         NON_VOLATILE = 1 << 2, "non-volatile";
-        /// Memory meant for a specific purpose, not for general use (ACPI 6.6).
+        /// The memory is meant for a specific purpose, not for general use (ACPI 6.6).
         SPECIFIC_PURPOSE = 1 << 3, "specific-purpose";
     }
 }
@@ -37,7 +37,7 @@ record! {
         pub domain_low: u8,
         /// Local APIC id.
         pub apic_id: u8,
-        /// Whether the entry is to be used.
+        /// State of the entry.
         pub flags: AffinityFlags,
         /// Local SAPIC EID.
         pub sapic_eid: u8,
@@ -49,14 +49,14 @@ record! {
 }
 
 impl LocalApicAffinity {
-    /// All 32 bits of the proximity domain.
+    /// Returns all 32 bits of the proximity domain.
     #[must_use]
     pub fn domain(&self) -> u32 {
         let [b, c, d] = self.domain_high;
         u32::from_le_bytes([self.domain_low, b, c, d])
     }
 
-    /// An enabled processor.
+    /// Creates the entry of an enabled processor.
     #[must_use]
     pub fn new(apic_id: u8, domain: u32) -> Self {
         let [domain_low, b, c, d] = domain.to_le_bytes();
@@ -79,7 +79,7 @@ record! {
         pub length_bytes: u64,
         /// Reserved.
         pub reserved2: u32,
-        /// Whether the entry is to be used, and what the memory is.
+        /// State of the entry, and the kind of memory.
         pub flags: MemoryFlags,
         /// Reserved.
         pub reserved3: u64,
@@ -95,7 +95,7 @@ record! {
         pub domain: u32,
         /// Local x2APIC id.
         pub x2apic_id: u32,
-        /// Whether the entry is to be used.
+        /// State of the entry.
         pub flags: AffinityFlags,
         /// Clock domain.
         pub clock_domain: u32,
@@ -109,9 +109,9 @@ record! {
     pub struct GiccAffinity == 18, head 2 => {
         /// Proximity domain.
         pub domain: u32,
-        /// ACPI processor UID, as of the GICC in the MADT.
+        /// ACPI processor UID, as in the GICC of the MADT.
         pub processor_uid: u32,
-        /// Whether the entry is to be used.
+        /// State of the entry.
         pub flags: AffinityFlags,
         /// Clock domain.
         pub clock_domain: u32,
@@ -137,9 +137,9 @@ record! {
         pub reserved: u16,
         /// Proximity domain.
         pub domain: u32,
-        /// ACPI processor UID, as of the RINTC in the MADT.
+        /// ACPI processor UID, as in the RINTC of the MADT.
         pub processor_uid: u32,
-        /// Whether the entry is to be used.
+        /// State of the entry.
         pub flags: AffinityFlags,
         /// Clock domain.
         pub clock_domain: u32,
@@ -166,12 +166,12 @@ pub enum Entry<'a> {
     GenericPort(DeviceAffinity),
     /// Type 7.
     Rintc(RintcAffinity),
-    /// Of an unknown type, or too short for its type.
+    /// An unknown type, or an entry too short for its type.
     Raw(RawEntry<'a>),
 }
 
 impl Entry<'_> {
-    /// The 32-bit domain of an entry that is to be used; an ITS has no flags and always is.
+    /// Returns the 32-bit domain of an enabled entry; an ITS has no flags and is always enabled.
     #[must_use]
     pub fn enabled_domain(&self) -> Option<u32> {
         let (domain, enabled) = match self {
@@ -190,7 +190,7 @@ impl Entry<'_> {
     }
 }
 
-/// Bytes of an entry of this type, head included.
+/// Returns the size in bytes of an entry of this type, head included.
 pub(crate) fn expected_size(kind: u16) -> Option<usize> {
     Some(match kind {
         0 => 16,

@@ -6,7 +6,7 @@ use numalab_acpi::acpidump::{Dump, DumpError};
 
 use crate::support::samples;
 
-/// Writes a table as acpidump does.
+/// Returns the text that acpidump writes for a table.
 fn dumped(name: &str, bytes: &[u8]) -> String {
     let mut text = format!("{name} @ 0x0000000000000000\n");
     for (row, chunk) in bytes.chunks(16).enumerate() {
@@ -36,7 +36,7 @@ fn decoded(text: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn several_tables_in_one_text_are_decoded_as_they_were() {
+fn several_tables_in_one_text_are_decoded_unchanged() {
     let samples = samples();
     let text: String =
         samples.iter().map(|sample| dumped(&sample.signature, &sample.bytes)).collect();
@@ -51,7 +51,7 @@ fn several_tables_in_one_text_are_decoded_as_they_were() {
 }
 
 #[test]
-fn characters_that_look_like_bytes_are_not_taken_for_them() {
+fn characters_that_look_like_bytes_are_not_read_as_bytes() {
     // The characters of the last row begin with " 41 42", as bytes would.
     let bytes = b"0123456789abcdef 41 42";
     assert_eq!(decoded(&dumped("SRAT", bytes)), [("SRAT".to_owned(), bytes.to_vec())]);

@@ -1,4 +1,4 @@
-//! What the writers refuse, and what they fill in.
+//! Inputs that the writers refuse, and fields that they fill in.
 
 use numalab_acpi::{
     AnyTable, BuildError, Builder, Header, List, Signature, Srat, checksum, hmat, madt, slit, srat,
@@ -28,7 +28,7 @@ fn a_builder_fills_in_signature_length_and_checksum() {
 }
 
 #[test]
-fn too_small_a_buffer_is_refused_with_the_length_needed() {
+fn a_buffer_that_is_too_small_is_refused_with_the_required_length() {
     for have in 0..88 {
         let mut buffer = vec![0; have];
         let header = Header::new(Signature::SRAT, 3);

@@ -1,4 +1,4 @@
-//! Each problem is found at its place, and not where it is not.
+//! Each problem is reported at its place, and only there.
 
 mod affinities;
 mod limits;
@@ -172,7 +172,7 @@ fn a_blank_entry_stops_the_reader_with_a_warning_and_a_wrong_length_with_an_erro
 }
 
 #[test]
-fn tables_that_disagree_are_found() {
+fn contradictions_between_tables_are_found() {
     let links = [hmat::Entry::Cache(Cache { memory: 9, ..Default::default() })];
     let found = together(&[
         srat(&[memory(0, 0, GIB), memory(2, GIB, GIB), cpu(0, 0), cpu(1, 0)]),

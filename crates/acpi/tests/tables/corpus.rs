@@ -1,4 +1,4 @@
-//! Every table of the corpus is judged as its MANIFEST says.
+//! Every table of the corpus is judged as its MANIFEST states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use numalab_acpi::{AnyTable, Finding, Severity, slit};
 
 use crate::support::{Sample, findings, named, rewrite, samples, scratch};
 
-/// What the readers make of a table.
+/// The judgement of the readers about a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// The tolerant reader refuses it.
     Refused,
-    /// The tolerant reader takes it, with the gravest finding.
+    /// The tolerant reader accepts it, with its most severe finding.
     Read(Option<Severity>),
 }
 
@@ -65,7 +65,7 @@ fn every_table_of_the_corpus_is_judged_as_its_manifest_says() {
 }
 
 #[test]
-fn the_strict_reader_takes_the_valid_and_refuses_the_odd_with_offset_and_reason() {
+fn the_strict_reader_accepts_valid_tables_and_refuses_odd_ones_with_offset_and_reason() {
     for sample in samples() {
         let slots =
             AnyTable::read(&sample.bytes).map_or(Vec::new(), |table| scratch(&table.into()));
@@ -80,7 +80,7 @@ fn the_strict_reader_takes_the_valid_and_refuses_the_odd_with_offset_and_reason(
 }
 
 #[test]
-fn nodes_and_cpus_are_as_many_as_the_manifest_says() {
+fn numbers_of_nodes_and_cpus_match_the_manifest() {
     for sample in samples().iter().filter(|sample| sample.valid == "valid") {
         let file = &sample.file;
         match AnyTable::read(&sample.bytes).expect("a valid table") {
@@ -101,7 +101,7 @@ fn nodes_and_cpus_are_as_many_as_the_manifest_says() {
 }
 
 #[test]
-fn entries_of_every_valid_table_give_back_its_bytes() {
+fn entries_of_every_valid_table_encode_to_the_same_bytes() {
     let mut tables = 0;
     for sample in samples() {
         if !["valid", "expect:accept"].contains(&sample.valid.as_str()) {
@@ -133,7 +133,7 @@ fn every_finding_of_fwts_on_its_odd_table_is_found() {
     };
     let table = AnyTable::read(&sample.bytes).expect("readable");
     let found: Vec<String> = findings(&table.into()).iter().map(ToString::to_string).collect();
-    // The eight FAILED of expected/fwts-srat-0002.log, in its order, at the fields they are of.
+    // The eight FAILED lines of expected/fwts-srat-0002.log, in order, each at its field.
     for expected in [
         "0x0024: reserved table revision 7",
         "0x0034: Flags has undefined bits 0x8 ",

@@ -1,4 +1,4 @@
-//! No truncation and no changed byte makes a reader panic or run on.
+//! No truncation and no changed byte makes a reader panic or fail to end.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use crate::support::{Sample, codes, long, read_all, samples, sum_again};
 
-/// Bytes of a table whose every change is tried; of those beyond, every n-th.
+/// The number of leading bytes of a table for which every change is tried; of the rest, every n-th
+/// is.
 const WHOLE_BYTES: usize = 100;
 
-/// Values that a byte is changed to, of those that bounds, flags and lengths turn on.
+/// The values that a byte is changed to, chosen because bounds, flags and lengths depend on them.
 fn telling_values(original: u8) -> impl Iterator<Item = u8> {
     let values = [0, 1, 2, 0x7f, 0x80, 0xff, original.wrapping_add(1), original ^ 0x10];
     values.into_iter().filter(move |value| *value != original)
@@ -29,7 +30,7 @@ fn every_truncation_of_every_table_is_survived() {
             if numalab_acpi::AnyTable::read(cut).is_err() {
                 refused += 1;
             }
-            // And cut where the header agrees, so that the entries are met.
+            // The table is also cut with a matching header length, so that its entries are read.
             if length >= 36 && length.is_multiple_of(stride(&sample)) {
                 let mut cut = cut.to_vec();
                 let header = u32::try_from(length).expect("small");
@@ -39,7 +40,7 @@ fn every_truncation_of_every_table_is_survived() {
             }
             reads += 2;
         }
-        // Only a header that gives less than there is may be taken from fewer bytes.
+        // A shortened table may only be accepted if its header gives no more than that length.
         let given = u32::from_le_bytes(sample.bytes[4..8].try_into().expect("four bytes"));
         let given = usize::try_from(given).expect("small");
         assert!(refused >= given.min(sample.bytes.len()), "{}: {refused}", sample.file);
@@ -57,7 +58,7 @@ fn every_changed_byte_of_every_other_table_is_survived() {
     change_each_byte_of_all(|sample| sample.signature != "SRAT");
 }
 
-/// Shares the tables out to all processors.
+/// Divides the tables among all processors.
 fn change_each_byte_of_all(wanted: fn(&Sample) -> bool) {
     let (reads, next) = (AtomicU64::new(0), AtomicUsize::new(0));
     let samples: Vec<Sample> = samples().into_iter().filter(wanted).collect();
@@ -74,7 +75,7 @@ fn change_each_byte_of_all(wanted: fn(&Sample) -> bool) {
     println!("{reads:?} changed tables read in {:?}", started.elapsed());
 }
 
-/// Reads a table with each byte changed; gives the number of reads.
+/// Reads a table with each byte changed in turn; returns the number of reads.
 fn change_each_byte(sample: &Sample) -> u64 {
     let (long, mut reads) = (long(), 0);
     let mut bytes = sample.bytes.clone();
@@ -85,7 +86,7 @@ fn change_each_byte(sample: &Sample) -> u64 {
             read_all(&bytes);
             reads += 1;
         }
-        // The others are not printed: that would take most of the time.
+        // The other values are not printed, because that would take most of the time.
         for value in (0..=u8::MAX).filter(|_| long) {
             bytes[at] = value;
             codes(&bytes);

@@ -12,7 +12,7 @@ use crate::support::{Sample, samples};
 /// One structure of a disassembled table: the fields after its "Type" line, and their values.
 type Structure = Vec<(String, String)>;
 
-/// The table, disassembled, cut into structures; the first holds header and fixed fields.
+/// Disassembles a table and cuts it into structures; the first contains header and fixed fields.
 fn disassembled(directory: &Path, sample: &Sample) -> Vec<Structure> {
     let binary = directory.join("table.bin");
     std::fs::write(&binary, &sample.bytes).expect("a writable directory");
@@ -45,7 +45,7 @@ fn structures(text: &str) -> Vec<Structure> {
             all.push(Structure::new());
         }
         let value = value.split('[').next().unwrap_or_default().trim().to_owned();
-        all.last_mut().expect("one at least").push((name, value));
+        all.last_mut().expect("at least one").push((name, value));
     }
     all
 }
@@ -72,7 +72,7 @@ fn iasl_is_there() -> bool {
     there
 }
 
-/// What SRAT entries say, as iasl prints it: type, domain, id or base, length, enabled.
+/// Returns the SRAT entries as iasl prints them: type, domain, id or base, length, enabled.
 fn srat_of_iasl(structures: &[Structure]) -> Vec<(u64, u64, u64, u64, bool)> {
     let entry = |s: &Structure| match kind(s) {
         0 => {
@@ -140,7 +140,7 @@ fn compare_madt(table: &Madt<'_>, structures: &[Structure], file: &str) {
 fn compare_slit(table: &Slit<'_>, structures: &[Structure], file: &str) {
     let fields = &structures[0];
     assert_eq!(hex(fields, "Localities"), u64::try_from(table.localities()).expect("small"));
-    // Long rows go on in lines without a name.
+    // Long rows continue in lines without a name.
     let starts = fields.iter().filter(|(name, _)| name.starts_with("Locality "));
     for (row, (_, cells)) in table.rows().zip(starts) {
         let cells: Vec<u8> =

@@ -1,4 +1,4 @@
-//! What a topology is built from: processors, memory, domains, latencies, bandwidths.
+//! The inputs of a topology: processors, memory, domains, latencies, bandwidths.
 
 use numalab_acpi::hmat::{Access, DataType, Reading};
 use numalab_acpi::srat::{Entry, LocalApicAffinity, MemoryAffinity, MemoryFlags, ProcessorId};
@@ -42,7 +42,7 @@ fn revision_2_values_times_the_base_unit_are_picoseconds_and_megabytes() {
 }
 
 #[test]
-fn a_cell_of_0_gives_way_to_the_matrix_that_knows_it() {
+fn a_cell_of_0_is_replaced_by_that_of_a_matrix_with_a_value() {
     let bytes = hmat(
         2,
         &[
@@ -84,7 +84,7 @@ fn a_value_beyond_64_bits_has_no_meaning() {
 }
 
 #[test]
-fn cells_name_both_domains() {
+fn cells_give_both_domains() {
     let values = [1, 2, 3, 4, 5, 6];
     let bytes = hmat(2, &[locality(DataType::AccessLatency, 1, &values)]);
     let table = Hmat::read(&bytes).expect("a HMAT");

@@ -1,4 +1,4 @@
-//! Any entries survive writing and reading; any bytes are survived.
+//! Any entries survive writing and reading, and any bytes are read without a panic.
 
 use numalab_acpi::acpidump::Dump;
 use numalab_acpi::cedt::{FixedMemoryWindow, HostBridge, WindowRestrictions};
@@ -16,13 +16,13 @@ use proptest::prelude::*;
 
 use crate::support::{built, read_all, rewrite, sum_again};
 
-/// Builds, reads, compares, and writes again; a macro, since entries of two lifetimes of any one
-/// layout cannot be compared in a generic function.
+/// Builds, reads, compares, and writes again. It is a macro, because entries with two lifetimes of
+/// one layout cannot be compared in a generic function.
 macro_rules! survives {
     ($layout:ty, $revision:expr, $fixed:expr, $entries:expr) => {
         let header = Header::new(<$layout>::SIGNATURE, $revision);
         let bytes = built::<$layout>(header, $fixed, &$entries);
-        let table = Table::<$layout>::read(&bytes).expect("what was built");
+        let table = Table::<$layout>::read(&bytes).expect("a table that was built");
         prop_assert!(table.entries().map(|at| at.entry).eq($entries.iter().copied()));
         prop_assert_eq!(rewrite(&table), Ok(bytes.clone()));
         read_all(&bytes);
@@ -197,7 +197,7 @@ proptest! {
         let mut buffer = vec![0; slit::size_bytes(rows).expect("small")];
         let header = Header::new(Signature::SLIT, 1);
         let bytes = slit::build(&mut buffer, header, rows, &cells).expect("fits");
-        let table = numalab_acpi::Slit::read(bytes).expect("what was built");
+        let table = numalab_acpi::Slit::read(bytes).expect("a table that was built");
         prop_assert!(table.rows().flatten().eq(&cells));
         read_all(bytes);
     }

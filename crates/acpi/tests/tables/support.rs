@@ -1,4 +1,4 @@
-//! The corpus of real and odd tables, read where it lies; and what tests do with any table.
+//! The corpus of real and odd tables, read in place, and operations of tests on any table.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The part of the file name that tables of one machine share.
+    /// Returns the part of the file name that tables of one machine share.
     pub fn machine(&self) -> &str {
         self.file.trim_end_matches(".bin").rsplit_once('.').expect("NAME.SIGNATURE.bin").0
     }
@@ -27,7 +27,7 @@ fn directory() -> PathBuf {
     Path::new(&corpus).join("tables")
 }
 
-/// All tables of the corpus, or none, loudly, where it is absent.
+/// Returns all tables of the corpus, or none, with a message on stderr, if it is absent.
 pub fn samples() -> Vec<Sample> {
     let directory = directory();
     let Ok(manifest) = std::fs::read_to_string(directory.join("MANIFEST.tsv")) else {
@@ -37,7 +37,7 @@ pub fn samples() -> Vec<Sample> {
     manifest.lines().skip(1).map(|line| sample(&directory, line)).collect()
 }
 
-/// One table of the corpus.
+/// Returns one table of the corpus.
 pub fn named(file: &str) -> Option<Sample> {
     samples().into_iter().find(|sample| sample.file == file)
 }
@@ -54,7 +54,7 @@ fn sample(directory: &Path, line: &str) -> Sample {
     }
 }
 
-/// Whether tests are to take their time.
+/// Returns true if tests should run in their long form.
 pub fn long() -> bool {
     std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1")
 }
@@ -72,7 +72,7 @@ pub fn findings(tables: &Tables<'_>) -> Vec<Finding> {
     found
 }
 
-/// The stable names of what is found in a table by itself.
+/// Returns the stable names of the findings in a single table.
 pub fn codes(bytes: &[u8]) -> Vec<&'static str> {
     match AnyTable::read(bytes) {
         Ok(table) => findings(&table.into()).iter().map(Finding::code).collect(),
@@ -80,7 +80,7 @@ pub fn codes(bytes: &[u8]) -> Vec<&'static str> {
     }
 }
 
-/// Reads, checks and prints a table; gives the number of findings.
+/// Reads, checks and prints a table; returns the number of findings.
 pub fn read_all(bytes: &[u8]) -> usize {
     let Ok(table) = AnyTable::read(bytes) else {
         return 0;
@@ -89,7 +89,7 @@ pub fn read_all(bytes: &[u8]) -> usize {
     table.to_string().len() + found.iter().map(|finding| finding.to_string().len()).sum::<usize>()
 }
 
-/// A table's entries, written again.
+/// Returns a table with its entries written again.
 pub fn rewrite<F: Format>(table: &Table<'_, F>) -> Result<Vec<u8>, BuildError> {
     let mut buffer = vec![0; table.bytes().len()];
     let mut builder = Builder::<F>::new(&mut buffer, *table.header(), *table.fixed());
@@ -99,7 +99,7 @@ pub fn rewrite<F: Format>(table: &Table<'_, F>) -> Result<Vec<u8>, BuildError> {
     builder.finish().map(<[u8]>::to_vec)
 }
 
-/// Entries as a table.
+/// Returns a table built from entries.
 pub fn built<F: Format>(
     header: numalab_acpi::Header,
     fixed: F::Fixed,
@@ -117,7 +117,7 @@ pub fn built<F: Format>(
     builder.finish().expect("entries that fit").to_vec()
 }
 
-/// Makes a table sum to zero after a test has changed it.
+/// Corrects the checksum of a table after a test has changed it.
 pub fn sum_again(bytes: &mut [u8]) {
     bytes[9] = 0;
     bytes[9] = numalab_acpi::checksum(bytes);

@@ -1,4 +1,4 @@
-//! Any text is an architecture file or an error, and its machine can be drawn.
+//! Any text gives an architecture file or an error, and its machine can be drawn.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

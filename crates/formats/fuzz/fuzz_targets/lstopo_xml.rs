@@ -1,4 +1,5 @@
-//! Any text is lstopo XML or an error; what was read can be written, or is refused.
+//! Any text gives a machine from lstopo XML or an error; the machine can be written again or is
+//! refused.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any text is a machine or an error; a machine survives being written, and every writer.
+//! Any text gives a machine or an error; a machine survives being written, and can be passed to
+//! every writer.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +10,7 @@ fuzz_target!(|text: &str| {
     let Ok(machine) = machine_toml::read(text) else {
         return;
     };
-    let written = machine_toml::write(&machine).expect("numbers that TOML held");
+    let written = machine_toml::write(&machine).expect("numbers from TOML can be written to TOML");
     assert_eq!(machine_toml::read(&written).expect("our own TOML"), machine);
     let _ = (machine.validate(), dot::write(&machine), slurm::node_line(&machine, "n"));
     if machine.nodes.len() < 100 {

@@ -1,4 +1,4 @@
-//! Any text is curves or an error; what was read is written so that it reads the same.
+//! Any text gives curves or an error; curves that are written again read the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text is numactl output or an error; what was read is written so that it reads the same.
+//! Any text gives numactl output or an error; a machine that is written again reads the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

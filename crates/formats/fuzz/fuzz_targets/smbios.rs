@@ -1,4 +1,4 @@
-//! SMBIOS structures of any bytes.
+//! Reads SMBIOS structures from any bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

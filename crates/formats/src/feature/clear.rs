@@ -1,4 +1,4 @@
-//! What is left of a machine without a feature.
+//! Removal of features from a machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::size::rounded;
 const MIB: u64 = 1 << 20;
 
 impl Feature {
-    /// Takes it out of a machine.
+    /// Removes the feature from a machine.
     pub fn clear(self, machine: &mut Machine) {
         match self {
             Self::PackagesInNodes => packages_in_nodes(machine),
@@ -64,7 +64,7 @@ impl Feature {
         }
     }
 
-    /// Takes what every node has by itself out of one.
+    /// Removes the feature from a node.
     fn clear_node(self, node: &mut Node) {
         match self {
             Self::NodeState => node.online = true,
@@ -88,7 +88,7 @@ impl Feature {
         }
     }
 
-    /// Takes what every cpu has by itself out of one.
+    /// Removes the feature from a cpu.
     fn clear_cpu(self, cpu: &mut Cpu) {
         match self {
             Self::Packages => cpu.package = None,
@@ -101,7 +101,7 @@ impl Feature {
     }
 }
 
-/// Cpus of nodes that lie in several packages are in none.
+/// Cpus of nodes that are in several packages lose their package.
 fn packages_in_nodes(machine: &mut Machine) {
     let mut of_node: BTreeMap<NodeId, BTreeSet<Option<u32>>> = BTreeMap::new();
     for cpu in &machine.cpus {
@@ -114,7 +114,7 @@ fn packages_in_nodes(machine: &mut Machine) {
     machine.cpus.iter_mut().filter(|cpu| several(cpu)).for_each(|cpu| cpu.package = None);
 }
 
-/// Distances are there if those between all online nodes are known.
+/// Distances remain only if those between all online nodes are known.
 fn partial_distances(machine: &mut Machine) {
     let online = || machine.nodes.iter().filter(|node| node.online).map(|node| node.id);
     if online().any(|from| online().any(|to| machine.distance(from, to).is_none())) {
@@ -128,7 +128,8 @@ fn lone_distance(machine: &mut Machine) {
     }
 }
 
-/// Of every row the smallest distance to another node is left, and the way back with it.
+/// In every row only the smallest distance to another node remains, and the one in the opposite
+/// direction.
 fn far_distances(machine: &mut Machine) {
     let count = machine.distances.len();
     let nearest = |from: usize| {
@@ -164,7 +165,7 @@ fn offline_places(machine: &mut Machine) {
     for cpu in machine.cpus.iter_mut().filter(|cpu| !cpu.online) {
         *cpu = Cpu { id: cpu.id, ..Cpu::default() };
     }
-    // Siblings count from the first that is left.
+    // Siblings are numbered from the first remaining one.
     let mut next: BTreeMap<u32, u32> = BTreeMap::new();
     for cpu in &mut machine.cpus {
         if let Some(core) = cpu.core {
@@ -175,7 +176,7 @@ fn offline_places(machine: &mut Machine) {
     }
 }
 
-/// Keeps the online nodes, and of everything else what is about them.
+/// Keeps only the online nodes and everything that refers to them.
 fn offline_nodes(machine: &mut Machine) {
     let online: NodeSet =
         machine.nodes.iter().filter(|node| node.online).map(|node| node.id).collect();
@@ -204,7 +205,7 @@ fn offline_nodes(machine: &mut Machine) {
     machine.tiers.retain(|tier| !tier.nodes.is_empty());
 }
 
-/// Everything is on one node, of which nothing more is known.
+/// Puts everything on one node without further properties.
 fn one_node(machine: &mut Machine) {
     if machine.nodes.len() < 2 {
         return;
@@ -223,7 +224,7 @@ fn one_node(machine: &mut Machine) {
     }
 }
 
-/// A node that has ranges has their memory, without those that can be plugged in later.
+/// A node with ranges has the size of its ranges, without those that can be hot-plugged.
 fn sizes_of_ranges(machine: &mut Machine) {
     for node in &mut machine.nodes {
         let own = || machine.ranges.iter().filter(|range| range.node == node.id);
@@ -235,7 +236,7 @@ fn sizes_of_ranges(machine: &mut Machine) {
     }
 }
 
-/// One set of figures for each pair, in order: those of cpus where they differ.
+/// Keeps one set of values for each pair, in order: those for cpus if they differ.
 fn access_classes(machine: &mut Machine) {
     let mut pairs: BTreeMap<(NodeId, NodeId), AccessAttributes> = BTreeMap::new();
     for access in &machine.access {

@@ -1,10 +1,10 @@
-//! Sets as hwloc writes them: `0x000000ff,,0x00000003`, 32 bits each, highest first,
-//! where an empty word is zero.
+//! Sets in hwloc's notation: `0x000000ff,,0x00000003`, 32 bits each, highest first, with an empty
+//! word for zero.
 
 use numalab_topology::{Id, IdSet, MAX_ID};
 
-/// Reads a set; `None` if the text is none, is infinite (`0xf...f`) or has ids
-/// beyond [`MAX_ID`].
+/// Parses a set; `None` if the text is not a set, is infinite (`0xf...f`) or has ids above
+/// [`MAX_ID`].
 pub(super) fn read<I: Id>(text: &str) -> Option<IdSet<I>> {
     let mut set = IdSet::new();
     for (word, digits) in (0u32..).zip(text.trim().rsplit(',')) {

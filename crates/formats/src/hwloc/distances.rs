@@ -6,7 +6,7 @@ use roxmltree::Node as Element;
 use super::element::{malformed, os_index};
 use crate::error::ReadError;
 
-/// The bit of `kind` that says the values are latencies (`HWLOC_DISTANCES_KIND_MEANS_LATENCY`).
+/// The bit of `kind` for values that are latencies (`HWLOC_DISTANCES_KIND_MEANS_LATENCY`).
 const MEANS_LATENCY: u64 = 4;
 
 /// Reads the distances of either version into the machine.
@@ -37,7 +37,7 @@ fn is_node_latency(element: Element<'_, '_>) -> bool {
     element.attribute("type") == Some("NUMANode") && kind & MEANS_LATENCY != 0 && named
 }
 
-/// hwloc 2 and 3: a list of node numbers, then rows of distances.
+/// Reads the form of hwloc 2 and 3: a list of node numbers, then rows of distances.
 fn read_v2(
     element: Element<'_, '_>,
     machine: &mut Machine,
@@ -46,7 +46,7 @@ fn read_v2(
     let ids: Vec<u32> = numbers(element, "indexes")?;
     let values: Vec<u64> = numbers(element, "u64values")?;
     if element.attribute("indexing").is_some_and(|indexing| indexing != "os") {
-        let message = "distances are not by os_index, and ignored".to_owned();
+        let message = "distances are not by os_index, so they are ignored".to_owned();
         findings.warning("distances-ignored", "distances2".to_owned(), message);
         return Ok(());
     }
@@ -55,7 +55,7 @@ fn read_v2(
     Ok(())
 }
 
-/// hwloc 1: ratios to a base, for all nodes in order of the document.
+/// Reads the form of hwloc 1: ratios to a base, for all nodes in order of the document.
 fn read_v1(
     element: Element<'_, '_>,
     nodes: &[Element<'_, '_>],
@@ -72,7 +72,7 @@ fn read_v1(
     let mut values = Vec::new();
     for latency in element.children().filter(|child| child.has_tag_name("latency")) {
         let value = (decimal(latency, "value")? * base).round();
-        // A value beyond a byte only has to stay beyond it.
+        // A value above a byte only has to stay above it.
         let byte = (0u8..=u8::MAX).find(|&byte| f64::from(byte) >= value);
         values.push(byte.map_or(u64::MAX, u64::from));
     }
@@ -85,7 +85,7 @@ fn read_v1(
 fn fill(ids: &[NodeId], values: &[u64], machine: &mut Machine, findings: &mut Findings) {
     let count = ids.len();
     if count == 0 || values.len() != count.saturating_mul(count) {
-        let message = format!("{} values for {count} nodes, and ignored", values.len());
+        let message = format!("{} values for {count} nodes, so they are ignored", values.len());
         findings.warning("distances-ignored", "distances".to_owned(), message);
         return;
     }
@@ -98,7 +98,7 @@ fn fill(ids: &[NodeId], values: &[u64], machine: &mut Machine, findings: &mut Fi
             match u8::try_from(value) {
                 Ok(value) => machine.distances.set(from, to, value),
                 Err(_) => {
-                    let message = format!("the distance {value} is beyond 255, and ignored");
+                    let message = format!("the distance {value} is above 255, so it is ignored");
                     findings.warning("distance-too-large", format!("node {from} to {to}"), message);
                 }
             }
@@ -106,7 +106,7 @@ fn fill(ids: &[NodeId], values: &[u64], machine: &mut Machine, findings: &mut Fi
     }
 }
 
-/// The numbers of all child elements of this name.
+/// Returns the numbers of all child elements with this name.
 fn numbers<T: std::str::FromStr>(
     element: Element<'_, '_>,
     name: &str,

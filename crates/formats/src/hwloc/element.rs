@@ -1,4 +1,4 @@
-//! What an element of the XML says: its numbers and sets.
+//! Access to the numbers and sets of an XML element.
 
 use numalab_topology::{Id, IdSet, MAX_ID};
 use roxmltree::Node as Element;
@@ -6,7 +6,7 @@ use roxmltree::Node as Element;
 use super::{FORMAT, bitmap};
 use crate::error::ReadError;
 
-/// The line of an element, for messages.
+/// Returns the line of an element, for messages.
 pub(super) fn line(element: Element<'_, '_>) -> usize {
     let position = element.document().text_pos_at(element.range().start);
     usize::try_from(position.row).unwrap_or(usize::MAX)
@@ -35,7 +35,7 @@ pub(super) fn number(element: Element<'_, '_>, name: &str, text: &str) -> Result
     text.trim().parse().map_err(|_| malformed(element, text, &format!("a number for {name}")))
 }
 
-/// A number that hwloc gives as 0 or -1 where it has none.
+/// Reads a number for which hwloc writes 0 or -1 if it is unknown.
 pub(super) fn positive<T: TryFrom<i64>>(
     element: Element<'_, '_>,
     name: &str,

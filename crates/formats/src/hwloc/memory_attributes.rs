@@ -11,27 +11,28 @@ use super::{FORMAT, bitmap};
 use crate::error::ReadError;
 use crate::xml_text::XmlText;
 
-/// Figures of initiators and targets that are taken in: 64 nodes have 25,000.
+/// The largest number of values for initiators and targets that are read: 64 nodes have 25,000.
 const MOST_FIGURES: usize = 1 << 20;
-/// Of the flags of an attribute: a larger value is better, a smaller one, and it is from somewhere.
+/// Flags of an attribute: larger values are better, smaller values are better, and it has
+/// initiators.
 const HIGHER_FIRST: u8 = 1;
 const LOWER_FIRST: u8 = 2;
 const NEED_INITIATOR: u8 = 4;
 
-/// An attribute that hwloc has by this name.
+/// An attribute known to hwloc by this name.
 struct Attribute {
     name: &'static str,
     flags: u8,
     of: fn(&AccessAttributes) -> Option<u64>,
-    /// The fields of a pair that it is about.
+    /// The fields of a pair that it describes.
     fields: fn(&mut AccessAttributes) -> Vec<&mut Option<u64>>,
-    /// Units of a field in one of the attribute's.
+    /// Number of units of the field in one unit of the attribute.
     scale: u64,
 }
 
 const BANDWIDTH: u8 = HIGHER_FIRST | NEED_INITIATOR;
 const LATENCY: u8 = LOWER_FIRST | NEED_INITIATOR;
-/// Those of reads and writes before those of both, which are their mean.
+/// The attributes of reads and writes come before those of both, which are their mean.
 const ATTRIBUTES: [Attribute; 6] = [
     Attribute {
         name: "ReadBandwidth",
@@ -78,10 +79,10 @@ const ATTRIBUTES: [Attribute; 6] = [
         scale: 1000,
     },
 ];
-/// Attributes that say again what the objects do.
+/// Attributes that repeat properties of the objects.
 const OF_OBJECTS: [&str; 2] = ["Capacity", "Locality"];
 
-/// What hwloc makes of a figure for reads and one for writes.
+/// Returns the value that hwloc derives from those of reads and writes.
 fn mean(read: Option<u64>, write: Option<u64>) -> Option<u64> {
     match (read, write) {
         (Some(read), Some(write)) => Some(read.midpoint(write)),
@@ -89,8 +90,8 @@ fn mean(read: Option<u64>, write: Option<u64>) -> Option<u64> {
     }
 }
 
-/// Writes what is known of accesses by nodes with online cpus; `objects` has the number of each
-/// node's object.
+/// Writes the known attributes of accesses by nodes with online cpus; `objects` has the number of
+/// each node's object.
 pub(super) fn write(machine: &Machine, objects: &BTreeMap<NodeId, u64>, xml: &mut XmlText) {
     let online = machine.online_cpus();
     let initiator = |id| {
@@ -127,8 +128,8 @@ pub(super) fn write(machine: &Machine, objects: &BTreeMap<NodeId, u64>, xml: &mu
     }
 }
 
-/// Reads what accesses cost. A set of cpus stands for the nodes of which it has all cpus, or for
-/// the one that has all of it.
+/// Reads access attributes. A set of cpus represents the nodes whose cpus are all in it, or the
+/// node that contains all of it.
 pub(super) fn read(
     root: Element<'_, '_>,
     machine: &mut Machine,
@@ -139,7 +140,7 @@ pub(super) fn read(
     for element in of_root() {
         let name = name(element);
         if !ATTRIBUTES.iter().any(|known| known.name == name) && !OF_OBJECTS.contains(&&*name) {
-            let message = "is an attribute of somebody's own, and not read";
+            let message = "is a custom attribute, which is not read";
             findings.note("memattr-unread", format!("memattr `{name}`"), message);
         }
     }
@@ -148,7 +149,8 @@ pub(super) fn read(
         reader.number_objects(root);
     }
     for attribute in &ATTRIBUTES {
-        // Figures of this attribute do not hide each other, those of earlier ones do.
+        // Values of the same attribute do not override each other, but those of earlier attributes
+        // take precedence.
         let before = reader.known.clone();
         for element in of_root().filter(|element| name(*element) == attribute.name) {
             let values = element.children().filter(|child| child.has_tag_name("memattr_value"));
@@ -163,7 +165,7 @@ pub(super) fn read(
 
 struct Reader<'m, 'a> {
     machine: &'m Machine,
-    /// The objects by their numbers.
+    /// The objects by number.
     objects: BTreeMap<&'a str, Element<'a, 'a>>,
     known: BTreeMap<(NodeId, NodeId), AccessAttributes>,
     taken: usize,
@@ -196,7 +198,7 @@ impl<'a> Reader<'_, 'a> {
         };
         let initiators = from.map(|cpus| self.initiators(&cpus)).unwrap_or_default();
         let Some(target) = target.filter(|_| !initiators.is_empty() && value > 0) else {
-            let message = "its initiator or its target is no node, and it is not read";
+            let message = "its initiator or its target is not a node, so it is not read";
             let place = format!("memattr `{}`", attribute.name);
             findings.note("memattr-value-unread", place, message);
             return Ok(());
@@ -224,7 +226,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    /// The nodes that a set of cpus stands for.
+    /// Returns the nodes that a set of cpus represents.
     fn initiators(&self, cpus: &CpuSet) -> Vec<NodeId> {
         let mut held: BTreeMap<NodeId, usize> = BTreeMap::new();
         let node_of = |cpu: CpuId| self.machine.cpu(cpu).and_then(|cpu| cpu.node);

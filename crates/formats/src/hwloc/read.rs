@@ -1,4 +1,4 @@
-//! Reading `lstopo` XML.
+//! Reader of `lstopo` XML.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +14,14 @@ use crate::assembly::Assembly;
 use crate::error::ReadError;
 use crate::reading::Reading;
 
-/// More elements than any machine has: a bound on what a text may cost.
+/// A limit above the number of elements of any machine, which bounds the cost of a text.
 const MAX_ELEMENTS: u32 = 2_000_000;
 
-/// Reads what `lstopo --of xml` writes, in the format of hwloc 1, 2 or 3.
+/// Reads the output of `lstopo --of xml`, in the format of hwloc 1, 2 or 3.
 ///
 /// # Errors
-/// [`ReadError::Markup`] if the text is no XML, [`ReadError::Syntax`] for an attribute
-/// of another form, [`ReadError::Absent`] if it holds no topology or no cpu.
+/// [`ReadError::Markup`] if the text is not XML, [`ReadError::Syntax`] for an attribute of another
+/// form, [`ReadError::Absent`] if it contains no topology or no cpu.
 pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
     let options =
         ParsingOptions { allow_dtd: true, nodes_limit: MAX_ELEMENTS, ..ParsingOptions::default() };
@@ -38,7 +38,7 @@ pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
     reader.read(root)
 }
 
-/// The objects of the tree by what they are, in order of the document.
+/// The objects of the tree by type, in order of the document.
 #[derive(Default)]
 struct Objects<'a> {
     machine: Option<Element<'a, 'a>>,
@@ -115,8 +115,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Places every cpu on the node with the smallest set that holds it, of
-    /// equal ones on that with the smallest number: the others are memory beside it.
+    /// Places every cpu on the node with the smallest set that contains it, or of equal sets on the
+    /// node with the smallest number: the others are additional memory at the same place.
     fn nodes(&mut self) -> Result<(), ReadError> {
         let mut sets: Vec<(usize, NodeId, CpuSet)> = Vec::new();
         for element in self.objects.nodes.clone() {
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Packages keep their numbers if these are there and differ.
+    /// Keeps the numbers of packages if they are present and distinct.
     fn number_packages(&mut self) -> Result<(), ReadError> {
         let mut numbers = BTreeMap::new();
         for element in &self.objects.packages {
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The sets of these objects that hold a known cpu, by smallest cpu.
+    /// Returns the sets of these objects that contain a known cpu, by smallest cpu.
     fn sets(&self, elements: &[Element<'a, 'a>]) -> Result<Vec<CpuSet>, ReadError> {
         let mut sets = Vec::new();
         for element in elements {
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
                 ways: positive(element, "cache_associativity")?,
                 cpus,
             };
-            // A level 3 of which nothing is known is an L3 group, as we write it.
+            // A level 3 cache without any properties is an L3 group, as the writer writes it.
             let known = (cache.size_bytes, cache.line_bytes, cache.ways) != (None, None, None);
             if known || (level, kind) != (3, CacheKind::Unified) {
                 caches.push(cache);
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         Ok(caches)
     }
 
-    /// What the process may use, if that is less than everything shown.
+    /// Returns the restrictions of the process, if it may use less than everything shown.
     fn allowed(&self) -> Result<Option<Allowed>, ReadError> {
         let Some(machine) = self.objects.machine else {
             return Ok(None);
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         Ok((!everything).then_some(Allowed { cpus, memory_nodes }))
     }
 
-    /// Adds the cpus that the machine has, but the tree does not show.
+    /// Adds the cpus that the machine has but the tree does not show.
     fn hide_cpus(&mut self, machine: &mut Machine) -> Result<(), ReadError> {
         let Some(element) = self.objects.machine else {
             return Ok(());
@@ -272,14 +272,14 @@ fn is_memory_side(element: Element<'_, '_>) -> bool {
     kind == Some("MemCache") || element.attribute("subtype") == Some("MemorySideCache")
 }
 
-/// Level and kind of a cache in front of cpus; `None` for anything else.
+/// Returns level and kind of a cache in front of cpus; `None` for anything else.
 fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
     let kind = element.attribute("type")?;
     let level = match kind {
         "Cache" => element.attribute("depth")?,
         _ => kind.strip_prefix('L')?.strip_suffix("Cache")?.trim_end_matches('i'),
     };
-    // As hwloc 1 and its descendants show the memory used as a cache: around its node.
+    // In hwloc 1 and its descendants, memory used as a cache is an object around its node.
     if is_memory_side(element) {
         return None;
     }
@@ -291,14 +291,15 @@ fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
     Some((level.parse().ok()?, kind))
 }
 
-/// Whether the writer said that a node has no cpus, although it hangs at an object that has.
+/// Returns true if the writer marked a node as having no cpus, although it is attached to an object
+/// that has some.
 fn is_cpu_less(node: Element<'_, '_>) -> bool {
     let infos = || node.children().filter(|child| child.has_tag_name("info"));
     infos().any(|info| info.attribute("name") == Some(CPU_LESS))
 }
 
-/// The pools of huge pages of a node: all sizes of pages but the smallest, if that can be the one
-/// of ordinary memory. Which are free is not told.
+/// Returns the pools of huge pages of a node: all page sizes except the smallest, if that can be
+/// the size of ordinary memory. The number of free pages is not given.
 fn huge_pages(node: Element<'_, '_>) -> Result<Vec<HugePagePool>, ReadError> {
     let mut pools = Vec::new();
     for element in node.children().filter(|child| child.has_tag_name("page_type")) {
@@ -316,8 +317,9 @@ fn huge_pages(node: Element<'_, '_>) -> Result<Vec<HugePagePool>, ReadError> {
     Ok(pools)
 }
 
-/// The memory-side caches around a node, nearest to the cpus first. On a Knights Landing high
-/// bandwidth memory beside the node is none: it is what the cache is made of.
+/// Returns the memory-side caches around a node, nearest to the cpus first. On a Knights Landing,
+/// high-bandwidth memory that is a separate node is not a cache of the node, but the memory that
+/// the cache consists of.
 fn memory_side_caches(node: Element<'_, '_>) -> Result<Vec<MemorySideCache>, ReadError> {
     if matches!(node.attribute("subtype"), Some("HBM" | "MCDRAM")) {
         return Ok(Vec::new());

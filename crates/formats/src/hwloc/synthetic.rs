@@ -9,13 +9,13 @@ use crate::reading::Written;
 
 const FORMAT: &str = "a synthetic hwloc description";
 
-/// Writes a regular machine the way `lstopo --input` and `HWLOC_SYNTHETIC` take it.
-/// Caches other than L3, distances and names of anything but cpus and nodes are lost
-/// without further word; memory that differs by less than a tenth is a loss that is reported.
+/// Writes a regular machine in the form accepted by `lstopo --input` and `HWLOC_SYNTHETIC`. Caches
+/// other than L3, distances, and ids of anything but cpus and nodes are lost silently; memory that
+/// differs by less than a tenth is a reported loss.
 ///
 /// # Errors
-/// [`WriteError::Inexpressible`] if packages, nodes, L3 groups or cores differ in
-/// size or do not nest, if a node has no cpus, or if one has a tenth less memory than another.
+/// [`WriteError::Inexpressible`] if packages, nodes, L3 groups or cores differ in size or do not
+/// nest, if a node has no cpus, or if one has a tenth less memory than another.
 pub fn write_synthetic(machine: &Machine) -> Result<Written, WriteError> {
     let levels = Levels::of(machine)?;
     let order = levels.order();
@@ -44,7 +44,7 @@ pub fn write_synthetic(machine: &Machine) -> Result<Written, WriteError> {
 struct Level {
     name: &'static str,
     sets: Vec<CpuSet>,
-    /// Whether nodes are attached to the objects of this level.
+    /// True if nodes are attached to the objects of this level.
     has_nodes: bool,
 }
 
@@ -72,7 +72,7 @@ impl Levels {
         for (name, sets) in &wanted {
             check_equal(name, sets, &online)?;
         }
-        // Larger sets contain smaller ones; of equal ones the usual order holds.
+        // Larger sets contain smaller ones; equal sets keep the usual order.
         wanted.sort_by_key(|(_, sets)| sets.len());
         let same =
             |a: &[CpuSet], b: &[CpuSet]| a.iter().all(|set| b.contains(set)) && a.len() == b.len();
@@ -96,14 +96,14 @@ impl Levels {
         Ok(Self { levels })
     }
 
-    /// The cpus in the order of the tree.
+    /// Returns the cpus in the order of the tree.
     fn order(&self) -> Vec<CpuId> {
         let innermost = self.levels.last().map(|level| level.sets.iter());
         innermost.into_iter().flatten().flat_map(CpuSet::iter).collect()
     }
 }
 
-/// All sets are of one size and cover the machine.
+/// Checks that all sets have one size and cover the machine.
 fn check_equal(name: &str, sets: &[CpuSet], online: &CpuSet) -> Result<(), WriteError> {
     let size = sets.first().map_or(0, CpuSet::len);
     let covered: CpuSet = sets.iter().flat_map(CpuSet::iter).collect();
@@ -123,7 +123,7 @@ fn check_equal(name: &str, sets: &[CpuSet], online: &CpuSet) -> Result<(), Write
     })
 }
 
-/// Orders sets by the set above that holds them.
+/// Orders sets by the sets above that contain them.
 fn sort_below(name: &str, sets: &mut [CpuSet], above: &[CpuSet]) -> Result<(), WriteError> {
     let parent = |set: &CpuSet| above.iter().position(|outer| set.is_subset(outer));
     if let Some(lost) = sets.iter().find(|set| parent(set).is_none()) {
@@ -164,7 +164,7 @@ fn l3_size(machine: &Machine) -> String {
     }
 }
 
-/// The numbers of the nodes in the order of the level, if that is not 0, 1, 2...
+/// Returns the node numbers in the order of the level, if that is not 0, 1, 2...
 fn node_indexes(machine: &Machine, level: &Level) -> String {
     let node_of = |set: &CpuSet| machine.cpu(set.first()?).and_then(|cpu| cpu.node);
     let ids: Vec<_> = level.sets.iter().filter_map(node_of).collect();

@@ -1,4 +1,4 @@
-//! The tree of objects that hwloc wants, by inclusion of cpu sets.
+//! The tree of objects that hwloc needs, by inclusion of cpu sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, Machine, NodeId, NodeSet
 use super::FORMAT;
 use crate::error::WriteError;
 
-/// Deeper than any machine nests, and little enough to recurse into.
+/// A depth above that of any machine, and small enough for recursion.
 const MAX_DEPTH: usize = 128;
 
-/// What an object is; of objects with equal sets the smaller one contains the larger.
+/// The type of an object; of objects with equal sets the smaller type contains the larger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// Everything.
+    /// The whole machine.
     Machine,
     /// A socket.
     Package(u32),
-    /// The cpus of a node that nothing else has together; a node in version 1.
+    /// The cpus of a node that no other object has as a set; a node in version 1.
     Group,
-    /// A cache: falling level, then unified, data, instruction.
+    /// A cache: by falling level, then unified, data, instruction.
     Cache(CacheOrder),
     /// A core.
     Core(u32),
@@ -28,7 +28,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether a node is attached to such an object, rather than to one made for it.
+    /// Returns true if a node is attached to such an object directly, without an object made for
+    /// it.
     fn holds_nodes(&self) -> bool {
         !matches!(self, Self::Core(_) | Self::Pu(_))
     }
@@ -39,8 +40,7 @@ impl Kind {
 pub(super) struct CacheOrder {
     nearness: u8,
     kind_rank: u8,
-    /// The cache's place in [`Machine::caches`]; `None` for an L3 group of which no
-    /// cache is known.
+    /// The index of the cache in [`Machine::caches`]; `None` for an L3 group without a known cache.
     pub(super) index: Option<usize>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Object {
     pub(super) children: Vec<usize>,
     pub(super) nodes: Vec<NodeId>,
     parent: usize,
-    /// Objects above it.
+    /// Number of objects above it.
     pub(super) depth: usize,
 }
 
@@ -63,8 +63,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Builds the tree of the online cpus and nodes. With `nodes_are_levels` every node
-    /// with cpus has an object of its own, as version 1 wants it.
+    /// Builds the tree of the online cpus and nodes. With `nodes_are_levels` every node with cpus
+    /// has a separate object, as version 1 requires.
     pub(super) fn build(machine: &Machine, nodes_are_levels: bool) -> Result<Self, WriteError> {
         let online = machine.online_cpus();
         let mut items = items(machine, &online);
@@ -96,7 +96,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The nodes attached to an object, to those above and to those below it.
+    /// Returns the nodes attached to an object, to those above it and to those below it.
     pub(super) fn nodes_around(&self, index: usize) -> NodeSet {
         let mut nodes = NodeSet::new();
         let mut above = index;
@@ -115,7 +115,7 @@ impl Tree {
         nodes
     }
 
-    /// Inserts sets, larger ones first, each below the smallest that holds it.
+    /// Inserts sets, larger ones first, each below the smallest one that contains it.
     fn insert(online: CpuSet, items: Vec<(Kind, CpuSet)>) -> Result<Self, WriteError> {
         let mut owner: BTreeMap<CpuId, usize> = online.iter().map(|cpu| (cpu, 0)).collect();
         let mut objects = vec![Object {
@@ -132,7 +132,7 @@ impl Tree {
             let parent = parents.first().copied().unwrap_or_default();
             if let Some(&other) = parents.iter().nth(1) {
                 let what = format!(
-                    "that cpus {cpus} belong together but lie partly in {} and partly in {}",
+                    "that cpus {cpus} belong together but are partly in {} and partly in {}",
                     objects[parent].cpus, objects[other].cpus
                 );
                 return Err(WriteError::Inexpressible { format: FORMAT, what });
@@ -159,7 +159,7 @@ impl Tree {
         Ok(Self { objects })
     }
 
-    /// The object a node of these cpus is attached to.
+    /// Returns the object to which a node with these cpus is attached.
     fn home(&self, set: &CpuSet, nodes_are_levels: bool) -> usize {
         let fits = |object: &Object| {
             let level = !nodes_are_levels || object.kind == Kind::Group;
@@ -178,7 +178,7 @@ impl Tree {
     }
 }
 
-/// The sets of packages, caches, cores and cpus.
+/// Returns the sets of packages, caches, cores and cpus.
 fn items(machine: &Machine, online: &CpuSet) -> Vec<(Kind, CpuSet)> {
     let mut items = Vec::new();
     let mut add = |kind: Kind, cpus: &CpuSet| {
@@ -224,6 +224,6 @@ impl CacheOrder {
         Self { nearness: u8::MAX - cache.level, kind_rank, index: Some(index) }
     }
 
-    /// An L3 group of which no cache is known.
+    /// An L3 group without a known cache.
     const UNKNOWN_L3: Self = Self { nearness: u8::MAX - 3, kind_rank: 0, index: None };
 }

@@ -1,4 +1,4 @@
-//! Writing `lstopo` XML.
+//! Writer of `lstopo` XML.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -12,24 +12,24 @@ use super::{CPU_LESS, LARGEST_BASE_PAGE, bitmap, memory_attributes};
 use crate::error::WriteError;
 use crate::xml_text::XmlText;
 
-/// The smallest ordinary pages there are.
+/// The smallest ordinary page size.
 const SMALLEST_PAGE: u64 = 4 << 10;
 
-/// Whose format is written.
+/// The version of the format to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XmlVersion {
     /// hwloc 1.x: nodes are levels of the tree.
     V1,
-    /// hwloc 2.x, which hwloc 3 reads too: nodes are attached to the tree.
+    /// hwloc 2.x, which hwloc 3 also reads: nodes are attached to the tree.
     #[default]
     V2,
 }
 
-/// Writes a machine so that `lstopo --input FILE.xml` shows it.
+/// Writes a machine for `lstopo --input FILE.xml`.
 ///
 /// # Errors
-/// [`WriteError::Inexpressible`] if packages, caches, nodes and cores do not nest: hwloc
-/// only knows trees.
+/// [`WriteError::Inexpressible`] if packages, caches, nodes and cores do not nest: hwloc only
+/// supports trees.
 pub fn write_xml(machine: &Machine, version: XmlVersion) -> Result<String, WriteError> {
     let tree = Tree::build(machine, version == XmlVersion::V1)?;
     let mut writer = Writer {
@@ -51,7 +51,7 @@ struct Writer<'m> {
     version: XmlVersion,
     tree: &'m Tree,
     xml: XmlText,
-    /// Objects written, which numbers them (`gp_index`).
+    /// Number of objects written, from which their numbers (`gp_index`) come.
     objects_written: u64,
     /// The numbers of the nodes' objects.
     node_objects: BTreeMap<NodeId, u64>,
@@ -108,7 +108,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The type of an object and the number the system gives it.
+    /// Returns the type of an object and its number in the system.
     fn name(&self, object: &Object) -> (String, Option<u32>) {
         let (name, number) = match &object.kind {
             Kind::Machine => ("Machine", Some(0)),
@@ -132,7 +132,7 @@ impl Writer<'_> {
         order.index.and_then(|index| self.machine.caches.get(index))
     }
 
-    /// What only objects of this kind have.
+    /// Returns the attributes that only objects of this kind have.
     fn details(&self, object: &Object) -> Vec<Attribute> {
         let order = match &object.kind {
             Kind::Group => return vec![("kind", "0".to_owned()), ("subkind", "0".to_owned())],
@@ -155,7 +155,8 @@ impl Writer<'_> {
         ]
     }
 
-    /// The sets every object has; the machine's say what exists and is allowed too.
+    /// Returns the sets that every object has; those of the machine also describe what exists and
+    /// is allowed.
     fn sets(&mut self, cpus: &CpuSet, nodes: &NodeSet, is_machine: bool) -> Vec<Attribute> {
         let complete = if is_machine { self.all_cpus() } else { cpus.clone() };
         let mut sets =
@@ -182,7 +183,7 @@ impl Writer<'_> {
         self.machine.cpus.iter().map(|cpu| cpu.id).collect()
     }
 
-    /// Version 1: a node that is a level of the tree.
+    /// Writes a node that is a level of the tree (version 1).
     fn node_level(&mut self, object: &Object) {
         match object.nodes.split_first() {
             None => self.children(object),
@@ -190,7 +191,8 @@ impl Writer<'_> {
                 self.open_node(first, &object.cpus);
                 self.children(object);
                 self.xml.close();
-                // Memory beside the first node's: version 1 only knows it without cpus.
+                // Further memory at the place of the first node: version 1 only supports it without
+                // cpus.
                 for &id in others {
                     self.open_node(id, &CpuSet::new());
                     self.xml.close();
@@ -216,7 +218,7 @@ impl Writer<'_> {
             self.pages(node);
             let online = self.machine.online_cpus();
             if node.cpus.intersection(&online).is_empty() {
-                // It hangs where others have cpus, or where some are of no node.
+                // It is attached to an object with cpus of others, or with cpus without a node.
                 self.xml.empty("info", &[("name", &CPU_LESS), ("value", &1)]);
             }
         }
@@ -224,8 +226,9 @@ impl Writer<'_> {
         caches.iter().for_each(|_| self.xml.close());
     }
 
-    /// The pools of huge pages, behind the ordinary pages where their size is certain: only beside
-    /// 4 KiB are there huge pages as small as some architectures' ordinary ones.
+    /// Writes the pools of huge pages after the ordinary pages, if the size of those is certain:
+    /// only with ordinary pages of 4 KiB are there huge pages as small as the ordinary ones of some
+    /// architectures.
     fn pages(&mut self, node: &Node) {
         let of_pools = |pool: &HugePagePool| pool.page_bytes.saturating_mul(pool.total);
         if node.huge_pages.iter().any(|pool| pool.page_bytes <= LARGEST_BASE_PAGE) {
@@ -270,7 +273,7 @@ impl Writer<'_> {
         let online = self.machine.nodes.iter().filter(|node| node.online);
         let ids: Vec<NodeId> = online.map(|node| node.id).collect();
         let Some(rows) = self.complete_distances(&ids).filter(|rows| rows.len() > 1) else {
-            // hwloc refuses those of a single node.
+            // hwloc refuses the distances of a single node.
             return;
         };
         self.xml.open(
@@ -292,7 +295,7 @@ impl Writer<'_> {
         self.xml.close();
     }
 
-    /// Numbers the way hwloc reads them: with the length of their text.
+    /// Writes numbers in hwloc's form: with the length of their text.
     fn numbers(&mut self, name: &'static str, numbers: &[String]) {
         let text: String = numbers.iter().map(|number| format!("{number} ")).collect();
         self.xml.text(name, &[("length", &text.len())], &text);
@@ -320,7 +323,7 @@ impl Writer<'_> {
         self.xml.close();
     }
 
-    /// The nodes in the order they are written, which version 1 numbers them by.
+    /// Returns the nodes in the order of writing, which is their numbering in version 1.
     fn nodes_in_order(&self) -> Vec<NodeId> {
         let mut order = Vec::new();
         let mut left = vec![0];
@@ -332,7 +335,7 @@ impl Writer<'_> {
         order
     }
 
-    /// The distances between these nodes, if all are known.
+    /// Returns the distances between these nodes, if all are known.
     fn complete_distances(&self, ids: &[NodeId]) -> Option<Vec<Vec<u8>>> {
         let row = |&from: &NodeId| ids.iter().map(|&to| self.machine.distance(from, to)).collect();
         let rows: Vec<Vec<u8>> = ids.iter().map(row).collect::<Option<_>>()?;

@@ -1,4 +1,4 @@
-//! The lines of `lscpu` that say something about the topology.
+//! The lines of `lscpu` that describe the topology.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::pasted;
 use crate::size::parse_reported;
 
 pub(super) const FORMAT: &str = "lscpu output";
-/// No machine has caches of a higher level.
+/// The highest level of caches in any machine.
 const MOST_LEVELS: u8 = 9;
 
-/// What the lines say; of a key given twice the first counts.
+/// The parsed lines; of a key given twice the first one counts.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) online: CpuSet,
@@ -28,11 +28,11 @@ pub(super) struct Lines {
 /// A line such as `L3 cache: 512 MiB (16 instances)`.
 #[derive(Debug)]
 pub(super) struct CacheLine {
-    /// `L1d`, `L2`.
+    /// The name, such as `L1d` or `L2`.
     pub(super) name: String,
     pub(super) level: u8,
     pub(super) kind: CacheKind,
-    /// Of all instances if their number is given, else of one.
+    /// Size of all instances if their number is given, otherwise of one.
     pub(super) size_bytes: u64,
     pub(super) instances: Option<usize>,
 }
@@ -81,7 +81,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Fails if fewer cpus or nodes are listed than counted: a part of the text is missing.
+    /// Fails if fewer cpus or nodes are listed than counted, because a part of the text is missing.
     fn check_whole(&self) -> Result<(), ReadError> {
         let mut cpus = self.online.clone();
         cpus.extend_from(&self.offline);
@@ -89,7 +89,7 @@ impl Lines {
         let counts =
             [("cpus", self.cpu_count, cpus.len()), ("nodes", self.node_count, self.nodes.len())];
         for (what, announced, described) in counts {
-            // Without any node the text is of a part that has none, and a finding says so.
+            // A text without any node has lost them, which a finding reports.
             if let Some(announced) = announced.filter(|&all| all > described && described > 0) {
                 let (announced, described) = (announced.to_string(), described.to_string());
                 return Err(ReadError::Cut { format: FORMAT, what, announced, described });
@@ -99,7 +99,7 @@ impl Lines {
     }
 }
 
-/// The lines of the text, lists that were wrapped put together.
+/// Returns the lines of the text, with wrapped lists joined.
 fn whole_lines(text: &str, findings: &mut Findings) -> Vec<(usize, String)> {
     let mut whole: Vec<(usize, String)> = Vec::new();
     for (number, line) in pasted::lines(text, findings) {
@@ -134,7 +134,7 @@ impl CacheLine {
     }
 }
 
-/// The node of a key such as `NUMA node0 CPU(s)`.
+/// Returns the node of a key such as `NUMA node0 CPU(s)`.
 fn node_of(key: &str) -> Option<NodeId> {
     let number = key.strip_prefix("NUMA node")?.strip_suffix(" CPU(s)")?;
     let number = number.parse().ok().filter(|&number| number <= MAX_ID);

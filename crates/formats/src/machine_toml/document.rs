@@ -47,7 +47,7 @@ pub(super) struct Document {
     pub(super) memory: MemoryFigures,
 }
 
-/// A table whose keys are numbers.
+/// A table with numbers as keys.
 pub(super) struct ByNumber<T>(pub(super) BTreeMap<u32, T>);
 
 impl<T> Default for ByNumber<T> {
@@ -64,7 +64,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ByNumber<T> {
             let number = u32::from_str(&key)
                 .map_err(|_| D::Error::custom(format!("key `{key}`: expected a number")))?;
             if numbers.insert(number, value).is_some() {
-                return Err(D::Error::custom(format!("number {number} is there twice")));
+                return Err(D::Error::custom(format!("number {number} is given twice")));
             }
         }
         Ok(Self(numbers))
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Address {
         let digits = text.strip_prefix("0x");
         let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let expected =
-            || format!("`{text}` is no address: expected a form such as \"0x100000000\"");
+            || format!("`{text}` is not an address: expected a form such as \"0x100000000\"");
         address.map(Self).ok_or_else(|| D::Error::custom(expected()))
     }
 }
@@ -200,7 +200,7 @@ impl SideCacheTable {
     }
 }
 
-/// Caches that differ only in who shares them.
+/// Caches that differ only in the cpus that share them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CacheTable {
@@ -213,7 +213,7 @@ pub(super) struct CacheTable {
 }
 
 impl CacheTable {
-    /// Cpus that its caches name.
+    /// Returns the number of cpus in its caches.
     pub(super) fn cpu_count(&self) -> usize {
         self.cpus.iter().map(CpuSet::len).sum()
     }

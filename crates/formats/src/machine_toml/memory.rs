@@ -1,43 +1,43 @@
-//! What a machine's memory takes, beside what its topology says: the `[memory]` table.
+//! The performance of a machine's memory, in addition to its topology: the `[memory]` table.
 
 use numalab_memory_model::curve::Curve;
 use numalab_memory_model::machine::{Core, Tlb, Transfers};
 use numalab_topology::NodeSet;
 use serde::{Deserialize, Serialize};
 
-/// Figures that the memory emulator needs and a topology has no place for. Rows and columns of
+/// Figures that the memory emulator needs and that are not part of a topology. Rows and columns of
 /// matrices are the online nodes in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryFigures {
-    /// What a hit in each level of the data caches takes in ns, nearest first, from load to use.
+    /// Load-to-use latency of a hit in each level of the data caches in ns, nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache_latency_ns: Vec<f64>,
-    /// What a core has under way.
+    /// The number of accesses that a core has in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Core>,
-    /// What a line takes from one core's caches to another's.
+    /// Latency of a line from one core's caches to another's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
-    /// How addresses are translated.
+    /// Address translation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tlb: Option<Tlb>,
-    /// What memory and links take under load; what is not named has no limit.
+    /// Memory and links under load; those not listed have no limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub load: Vec<LoadFigures>,
 }
 
-/// Load on the memory of some nodes, or on the links to it from others, all alike.
+/// Load on the memory of some nodes, or on the links to it from others, the same for all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadFigures {
-    /// Whose memory.
+    /// Nodes of the memory.
     pub nodes: NodeSet,
-    /// From whose cpus, for the links; without it the memory, whoever asks for it.
+    /// Nodes of the cpus, for the links; `None` for the memory itself, for accesses from anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<NodeSet>,
-    /// The bandwidth at which it saturates in 10^6 bytes a second, where no curve is known:
-    /// latency rises towards it as it does on a Graviton3.
+    /// The bandwidth at which it saturates in 10^6 bytes a second, if no curve is known: latency
+    /// rises towards it as on a Graviton3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_mb_s: Option<f64>,
     /// Latency over bandwidth, by rising share of writes.

@@ -1,16 +1,16 @@
-//! A machine with fewer cpus and less memory, its nodes as they are.
+//! Scaling of a machine to fewer cpus and less memory, with the same nodes.
 
 use std::collections::BTreeMap;
 
 use numalab_topology::{Cpu, CpuId, CpuSet, Machine, Node};
 
 const MIB: u64 = 1 << 20;
-/// The least memory of a node that has any.
+/// The least memory in bytes of a node that has any.
 const LEAST_BYTES: u64 = 128 * MIB;
 
-/// The machine with at most so many cpus on each node, spread over its L3 groups and cores, and
-/// with the nodes' memory in proportion, `memory_bytes` in all. Cpus are numbered by node anew;
-/// ranges, free memory, huge pages and devices are left out.
+/// Returns the machine with at most `cpus_per_node` cpus on each node, spread over its L3 groups
+/// and cores, and with the nodes' memory in proportion, `memory_bytes` in total. Cpus are
+/// renumbered by node; ranges, free memory, huge pages and devices are left out.
 #[must_use]
 pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Machine {
     let nodes: Vec<&Node> = machine.nodes.iter().filter(|node| node.online).collect();
@@ -55,8 +55,8 @@ pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Mac
     }
 }
 
-/// The cpus to keep of a node, in the order of their numbers: of each L3 group in turn, first
-/// threads before their siblings.
+/// Returns the cpus to keep of a node, in the order of their new numbers: from each L3 group in
+/// turn, first threads before their siblings.
 fn spread(machine: &Machine, node: &Node, most: usize) -> Vec<CpuId> {
     let online = node.cpus.iter().filter_map(|id| machine.cpu(id)).filter(|cpu| cpu.online);
     let mut seen = BTreeMap::new();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_taken_than_there_is() {
+    fn a_machine_is_never_scaled_up() {
         let machine = read(gallery::machine("epyc-7763-nps4").unwrap()).unwrap();
         let all = scaled(&machine, usize::MAX, u64::MAX);
         assert_eq!(all.nodes, machine.nodes);

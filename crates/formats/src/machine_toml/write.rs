@@ -1,4 +1,4 @@
-//! Writing a machine as TOML.
+//! Writer of a machine as TOML.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -13,7 +13,7 @@ use super::{FORMAT, MachineFile, MemoryFigures};
 use crate::error::WriteError;
 use crate::size::format_bytes;
 
-/// Writes a machine, and what its memory takes.
+/// Writes a machine with the performance of its memory.
 ///
 /// # Errors
 /// As [`write()`].
@@ -35,8 +35,8 @@ pub fn write_file(file: &MachineFile) -> Result<String, WriteError> {
 /// Writes a machine.
 ///
 /// # Errors
-/// [`WriteError::Inexpressible`] for a number that TOML has no room for (above 2^63 - 1), and
-/// for nodes and cpus that name each other differently.
+/// [`WriteError::Inexpressible`] for a number that is too large for TOML (above 2^63 - 1), and for
+/// nodes and cpus that contradict each other.
 pub fn write(machine: &Machine) -> Result<String, WriteError> {
     check_membership(machine)?;
     check_numbers(machine)?;
@@ -64,7 +64,7 @@ pub fn write(machine: &Machine) -> Result<String, WriteError> {
     Ok(text.trim_start().to_owned())
 }
 
-/// Devices; nothing for none.
+/// Writes devices; nothing if there are none.
 fn devices(machine: &Machine) -> Result<String, WriteError> {
     #[derive(Serialize)]
     struct Devices<'a> {
@@ -86,13 +86,15 @@ fn check_membership(machine: &Machine) -> Result<(), WriteError> {
         let on_node = machine.cpus.iter().filter(|cpu| cpu.node == Some(node.id));
         let cpus: CpuSet = on_node.map(|cpu| cpu.id).collect();
         if cpus != node.cpus {
-            let what =
-                format!("that node {} lists cpus `{}`, but `{cpus}` name it", node.id, node.cpus);
+            let what = format!(
+                "that node {} lists cpus `{}`, but cpus `{cpus}` are on it",
+                node.id, node.cpus
+            );
             return Err(inexpressible(what));
         }
     }
     match machine.cpus.iter().find(|cpu| cpu.node.is_some_and(|id| machine.node(id).is_none())) {
-        Some(cpu) => Err(inexpressible(format!("that the node of cpu {} is not there", cpu.id))),
+        Some(cpu) => Err(inexpressible(format!("that the node of cpu {} does not exist", cpu.id))),
         None => Ok(()),
     }
 }
@@ -205,7 +207,7 @@ fn write_node(node: &Node, text: &mut String) {
     }
 }
 
-/// Caches in a row that only differ in who shares them make one table.
+/// Writes one table for consecutive caches that differ only in the cpus that share them.
 fn caches(machine: &Machine, text: &mut String) {
     let key =
         |cache: &Cache| (cache.level, cache.kind, cache.size_bytes, cache.line_bytes, cache.ways);
@@ -265,7 +267,7 @@ fn optional(text: &mut String, key: &str, value: Option<impl Display>) {
     }
 }
 
-/// An array on one line if it is short, else an item a line; nothing if it is empty.
+/// Writes an array on one line if it is short, otherwise one item per line; nothing if it is empty.
 fn array(text: &mut String, key: &str, items: &[String]) {
     let line = items.join(", ");
     if items.is_empty() {

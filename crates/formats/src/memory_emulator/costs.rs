@@ -1,4 +1,4 @@
-//! What accesses cost: models, and the matrices they give for a guest.
+//! Costs of accesses: models, and the matrices that they give for a guest.
 
 use numalab_topology::TierSpec;
 
@@ -6,23 +6,23 @@ use super::{CacheLevel, FORMAT, Stage};
 use crate::error::WriteError;
 use crate::guest::Guest;
 
-/// What the emulator is to charge.
+/// The costs that the emulator charges.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryCosts {
-    /// What one access takes.
+    /// Latency of an access.
     pub latency: LatencyModel,
-    /// How many bytes a second can be had.
+    /// Available bandwidth.
     pub bandwidth: BandwidthModel,
-    /// The caches that an access must miss to reach memory, nearest first; without any,
-    /// every access does.
+    /// The caches that an access must miss to reach memory, nearest first; without any, every
+    /// access reaches it.
     pub caches: Vec<CacheLevel>,
-    /// What else is modelled, with typical figures.
+    /// Further stages to model, with typical figures.
     pub stages: Vec<Stage>,
 }
 
 impl MemoryCosts {
-    /// What emulated tiers cost: the latencies that the guest is told, and the limits of
-    /// bandwidth of those that have one.
+    /// Returns the costs of emulated tiers: the latencies reported to the guest, and the bandwidth
+    /// limits of those that have one.
     #[must_use]
     pub fn of_tiers(tiers: &TierSpec) -> Self {
         let limits = tiers.limits_mb_per_s();
@@ -31,17 +31,17 @@ impl MemoryCosts {
     }
 }
 
-/// Where latencies come from.
+/// The source of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LatencyModel {
-    /// The machine's distances, of which 10 means this many nanoseconds.
+    /// The machine's distances, scaled so that 10 is this number of nanoseconds.
     Distance {
         /// The latency of local memory in nanoseconds.
         local_ns: f64,
     },
-    /// The latencies that the machine's firmware tells (HMAT).
+    /// The latencies from the machine's firmware (HMAT).
     Firmware,
-    /// The same everywhere, whatever the guest is told: the control experiment.
+    /// The same everywhere, whatever is reported to the guest: the control experiment.
     Flat {
         /// The latency of any memory in nanoseconds.
         ns: f64,
@@ -49,29 +49,29 @@ pub enum LatencyModel {
 }
 
 impl Default for LatencyModel {
-    /// 100 ns for local memory.
+    /// Returns 100 ns for local memory.
     fn default() -> Self {
         Self::Distance { local_ns: 100.0 }
     }
 }
 
-/// Where bandwidths come from; in 10^6 bytes a second, 0 for no limit.
+/// The source of bandwidths, in 10^6 bytes a second, 0 for no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BandwidthModel {
-    /// There is no limit.
+    /// No limit.
     #[default]
     Unlimited,
-    /// Each node's memory: one for all, or one for each.
+    /// Bandwidth of each node's memory: one for all, or one for each.
     Nodes(Vec<u64>),
-    /// From each node's cpus (row) to each node's memory (column).
+    /// Bandwidth from each node's cpus (row) to each node's memory (column).
     Links(Vec<Vec<u64>>),
-    /// The read bandwidths that the machine's firmware tells (HMAT), as links.
+    /// The read bandwidths from the machine's firmware (HMAT), as links.
     Firmware,
 }
 
 type Matrix<T> = Vec<Vec<T>>;
 
-/// Load latencies, and store latencies where they differ.
+/// Returns load latencies, and store latencies if they differ.
 pub(super) fn latencies(
     guest: &Guest,
     model: LatencyModel,
@@ -90,7 +90,7 @@ pub(super) fn latencies(
         }
         LatencyModel::Firmware => {
             let read = told(guest, "read latency", |access| access.read_latency_ps)?;
-            // Where only one of the two is told, it stands for both.
+            // If only one of the two is given, it is used for both.
             let write = told(guest, "write latency", |access| {
                 access.write_latency_ps.or(access.read_latency_ps)
             })?;
@@ -100,7 +100,7 @@ pub(super) fn latencies(
     }
 }
 
-/// Bandwidths of nodes and of links.
+/// Returns bandwidths of nodes and of links.
 #[expect(clippy::type_complexity, reason = "two optional tables, taken apart at once")]
 pub(super) fn bandwidths(
     guest: &Guest,
@@ -128,8 +128,8 @@ pub(super) fn bandwidths(
     }
 }
 
-/// What the firmware tells of each pair. Nodes without cpus never access, and nodes without
-/// memory are never accessed: they get the largest value there is.
+/// Returns the firmware's value for each pair. Nodes without cpus never access, and nodes without
+/// memory are never accessed: they get the largest value that occurs.
 fn told(
     guest: &Guest,
     what: &str,

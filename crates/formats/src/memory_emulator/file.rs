@@ -1,4 +1,4 @@
-//! From a machine file to the memory system of a guest.
+//! Conversion of a machine file to the memory system of a guest.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use super::{BandwidthModel, LatencyModel, MemoryCosts, checked, describe};
 use crate::error::WriteError;
 use crate::machine_toml::{LoadFigures, MachineFile};
 
-/// Ways of the first, second, and any further cache, where the file does not say them.
+/// Ways of the first, the second, and any further cache, if the file does not give them.
 const USUAL_WAYS: [u32; 3] = [8, 8, 16];
 const LINE_BYTES: u32 = 64;
 
 impl MachineFile {
-    /// Describes the memory system of a guest which is this machine, or `guest`, which has its
-    /// nodes, or some of them, with fewer cpus and less memory.
+    /// Describes the memory system of a guest that is this machine, or `guest`, which has all or
+    /// some of its nodes with fewer cpus and less memory.
     ///
     /// # Errors
-    /// As [`describe`]; latencies must be there for every pair of nodes.
+    /// As [`describe`]; latencies must be given for every pair of nodes.
     pub fn emulated(&self, guest: &Machine) -> Result<EmulatedMachine, WriteError> {
         let figures = &self.memory;
         let known =
@@ -45,7 +45,7 @@ impl MachineFile {
         checked(described)
     }
 
-    /// Its data caches by level, each level as its first cache is.
+    /// Returns its data caches by level, each level like its first cache.
     #[must_use]
     pub fn caches(&self) -> Vec<CacheLevel> {
         let data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
@@ -65,7 +65,7 @@ impl MachineFile {
         levels.into_iter().enumerate().filter_map(level).collect()
     }
 
-    /// What lines take from core to core, between the nodes that the guest has.
+    /// Returns the latencies of lines from core to core, between the nodes of the guest.
     fn transfers(&self, guest: &Machine) -> Option<Transfers> {
         let mut transfers = self.memory.transfers.clone()?;
         let online = |machine: &Machine| -> Vec<NodeId> {
@@ -91,7 +91,7 @@ impl MachineFile {
         cache.cpus.len() == 1 || (cores.len() == 1 && !cores.contains(&None))
     }
 
-    /// Curves in place of limits.
+    /// Sets curves in place of limits.
     fn load(&self, guest: &Machine, described: &mut EmulatedMachine) {
         let nodes: Vec<NodeId> =
             guest.nodes.iter().filter(|node| node.online).map(|node| node.id).collect();
@@ -123,7 +123,7 @@ impl MachineFile {
     }
 }
 
-/// The node with cpus from which a node's memory is nearest.
+/// Returns the node with cpus that is nearest to a node's memory.
 fn nearest(guest: &Machine, latency_ns: &[Vec<f64>], to: usize) -> usize {
     let online = guest.nodes.iter().filter(|node| node.online);
     let with_cpus = online.enumerate().filter(|(_, node)| !node.cpus.is_empty());

@@ -1,16 +1,16 @@
-//! Costs as people type them: `100`, `hmat`, `flat:90`; `10G`, `10G,5G`; `32K,1M@4,16M/16`.
+//! Costs as typed by users: `100`, `hmat`, `flat:90`; `10G`, `10G,5G`; `32K,1M@4,16M/16`.
 
 use super::{BandwidthModel, CacheLevel, CacheScope, LatencyModel, Stage};
 use crate::size::{format_bytes, parse_bytes};
 
 const LINE_BYTES: u32 = 64;
 const MOST_LEVELS: u8 = 4;
-/// Ways of the first, second, and any further cache, where nothing says otherwise.
+/// Ways of the first, the second, and any further cache, if they are not given.
 const USUAL_WAYS: [u32; 3] = [8, 8, 16];
-/// No access takes longer than a second.
+/// The longest latency of an access, in ns.
 const MOST_NS: f64 = 1e9;
 
-/// Why a text says nothing about costs.
+/// The error of a text that does not describe costs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: expected {expected}")]
 pub struct CostTextError {
@@ -18,8 +18,8 @@ pub struct CostTextError {
     expected: &'static str,
 }
 
-/// Reads where latencies come from: the nanoseconds of local memory (`100`), by which the
-/// distances are scaled; `hmat`; or `flat:90`.
+/// Parses the source of latencies: the nanoseconds of local memory (`100`), by which the distances
+/// are scaled; `hmat`; or `flat:90`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the text.
@@ -35,7 +35,7 @@ pub fn parse_latency(text: &str) -> Result<LatencyModel, CostTextError> {
     }
 }
 
-/// The text that [`parse_latency`] reads as this.
+/// Returns the text that [`parse_latency`] parses to this value.
 #[must_use]
 pub fn format_latency(latency: &LatencyModel) -> String {
     match latency {
@@ -45,7 +45,8 @@ pub fn format_latency(latency: &LatencyModel) -> String {
     }
 }
 
-/// The text that [`parse_bandwidth`] reads as this; none for memory without limits.
+/// Returns the text that [`parse_bandwidth`] parses to this value; `None` for memory without
+/// limits.
 #[must_use]
 pub fn format_bandwidth(bandwidth: &BandwidthModel) -> Option<String> {
     let item = |mb_s: &u64| if *mb_s == 0 { "0".to_owned() } else { format!("{mb_s}M") };
@@ -58,7 +59,7 @@ pub fn format_bandwidth(bandwidth: &BandwidthModel) -> Option<String> {
     }
 }
 
-/// The text that [`parse_caches`] reads as these.
+/// Returns the text that [`parse_caches`] parses to these caches.
 #[must_use]
 pub fn format_caches(caches: &[CacheLevel]) -> String {
     let item =
@@ -69,21 +70,21 @@ pub fn format_caches(caches: &[CacheLevel]) -> String {
     }
 }
 
-/// The text that [`parse_stages`] reads as these.
+/// Returns the text that [`parse_stages`] parses to these stages.
 #[must_use]
 pub fn format_stages(stages: &[Stage]) -> String {
     let name = |stage: &Stage| Stage::ALL.iter().find(|(_, of)| of == stage).map(|(name, _)| *name);
     stages.iter().filter_map(name).collect::<Vec<_>>().join(",")
 }
 
-/// `85.5` or `85.5ns`, from `least` to a second.
+/// Parses `85.5` or `85.5ns`, from `least` to a second.
 fn nanoseconds(number: &str, least: f64) -> Option<f64> {
     let ns: f64 = number.strip_suffix("ns").unwrap_or(number).trim().parse().ok()?;
     (least..=MOST_NS).contains(&ns).then_some(ns)
 }
 
-/// Reads bandwidths in bytes a second (`10G` is 10^10): one for every node's memory, one
-/// for each (`10G,5G`), or a row for each node's cpus (`0,5G;5G,0`); 0 is no limit; `hmat`.
+/// Parses bandwidths in bytes a second (`10G` is 10^10 bytes): one for every node's memory, one for
+/// each (`10G,5G`), or a row for each node's cpus (`0,5G;5G,0`); 0 is no limit; or `hmat`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the item.
@@ -106,16 +107,16 @@ fn megabytes(item: &str) -> Result<u64, CostTextError> {
         None => (item.strip_suffix(['M', 'm']).unwrap_or(item), 1),
     };
     let megabytes: u64 = number.parse().map_err(|_| wrong())?;
-    // A number without a unit would be bytes, which no memory is limited to.
+    // A number without a unit would be bytes, and no memory is limited to single bytes.
     if number == item && megabytes > 0 {
         return Err(wrong());
     }
     megabytes.checked_mul(factor).ok_or_else(wrong)
 }
 
-/// Reads the sizes of the caches, nearest first, each with its ways if not the usual ones, and
-/// with what a hit costs if not nothing: `32K,1M@4,16M/16@12.5`. The third and later are shared
-/// by an L3 group; `none` is none.
+/// Parses the sizes of the caches, nearest first, each optionally with its ways and with the cost
+/// of a hit: `32K,1M@4,16M/16@12.5`. The third and later caches are shared by an L3 group; `none`
+/// means no caches.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the item.
@@ -131,7 +132,7 @@ pub fn parse_caches(text: &str) -> Result<Vec<CacheLevel>, CostTextError> {
 }
 
 fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
-    let expected = "sizes of caches that hold whole sets of 64-byte lines, with /WAYS and @NS of a \
+    let expected = "sizes of caches with whole sets of 64-byte lines, with /WAYS and @NS of a \
                     hit where wanted, such as 32K,1M@4,16M/16@12.5";
     let wrong = || CostTextError { text: item.to_owned(), expected };
     let (place, latency_ns) = match item.split_once('@') {
@@ -151,7 +152,7 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
     Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns })
 }
 
-/// Reads names of stages: `load,core,owners,tlb`.
+/// Parses names of stages: `load,core,owners,tlb`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the name.
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn latencies_are_local_flat_or_the_firmwares() {
+    fn latencies_are_local_flat_or_from_the_firmware() {
         assert_eq!(parse_latency("100"), Ok(LatencyModel::Distance { local_ns: 100.0 }));
         assert_eq!(parse_latency("85.5ns"), Ok(LatencyModel::Distance { local_ns: 85.5 }));
         assert_eq!(parse_latency("flat:90"), Ok(LatencyModel::Flat { ns: 90.0 }));
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn bandwidths_are_for_all_for_each_or_for_links() {
+    fn bandwidths_are_for_all_nodes_for_each_node_or_for_links() {
         assert_eq!(parse_bandwidth("10G"), Ok(BandwidthModel::Nodes(vec![10_000])));
         assert_eq!(parse_bandwidth("800M, 0"), Ok(BandwidthModel::Nodes(vec![800, 0])));
         let links = BandwidthModel::Links(vec![vec![0, 5000], vec![5000, 0]]);
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_are_named() {
+    fn stages_are_parsed_by_name() {
         let all = Stage::ALL.map(|(name, _)| name).join(",");
         assert_eq!(parse_stages(&all), Ok(Stage::ALL.map(|(_, stage)| stage).to_vec()));
         let error = parse_stages("load,fast").unwrap_err().to_string();
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_cost_what_is_given_and_nothing_else_is_a_cost() {
+    fn hits_have_the_given_cost_and_other_texts_are_refused() {
         let caches = parse_caches("32K, 1M@4,16M/16@12.5ns,64M@0").unwrap();
         let costs: Vec<f64> = caches.iter().map(|cache| cache.latency_ns).collect();
         assert_eq!(costs, [0.0, 4.0, 12.5, 0.0]);
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_written_as_it_is_read_again() {
+    fn costs_that_were_parsed_are_written_in_a_form_that_parses_the_same() {
         for text in ["100", "85.5", "flat:90", "hmat"] {
             let latency = parse_latency(text).unwrap();
             assert_eq!(parse_latency(&format_latency(&latency)), Ok(latency));
@@ -244,7 +245,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_them_panic(text in "[0-9a-zGKM:;,/@. ]{0,24}") {
+        fn no_text_makes_the_parsers_panic(text in "[0-9a-zGKM:;,/@. ]{0,24}") {
             let _ = (parse_latency(&text), parse_bandwidth(&text), parse_caches(&text));
         }
     }

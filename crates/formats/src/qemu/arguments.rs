@@ -1,65 +1,65 @@
-//! The arguments by what they mean; their words come last.
+//! The arguments in structured form, and their conversion to words.
 
 use std::fmt;
 
 use super::backend::{MemoryBackend, add};
 use super::cxl;
 
-/// A machine as QEMU is told of it.
+/// A machine as described to QEMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QemuMachine {
     /// Its cpus.
     pub smp: Smp,
     /// Its memory in MiB.
     pub memory_mib: u64,
-    /// Its nodes, in order, but for those of CXL memory.
+    /// Its nodes, in order, except those of CXL memory.
     pub nodes: Vec<QemuNode>,
-    /// The memory of CXL devices, of the nodes that follow.
+    /// The memory of CXL devices, of the nodes after these.
     pub cxl: Vec<MemoryBackend>,
-    /// Which cpu is on which node, distances, latencies and memory-side caches, as words.
+    /// Nodes of cpus, distances, latencies and memory-side caches, as words.
     pub(super) attributes: Vec<String>,
     /// Devices near nodes, as words.
     pub(super) devices: Vec<String>,
 }
 
-/// `-smp`
+/// The option `-smp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Smp {
-    /// Cpus in all.
+    /// Total number of cpus.
     pub cpus: usize,
     /// Packages.
     pub sockets: usize,
-    /// L3 groups of a package.
+    /// L3 groups per package.
     pub dies: usize,
-    /// Cores of an L3 group.
+    /// Cores per L3 group.
     pub cores: usize,
-    /// Threads of a core.
+    /// Threads per core.
     pub threads: usize,
 }
 
-/// `-numa node`
+/// The option `-numa node`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QemuNode {
-    /// What its memory is made of, if it has any.
+    /// The backend of its memory, if it has any.
     pub backend: Option<MemoryBackend>,
-    /// The node with cpus that is nearest to its memory, where the machine has an HMAT.
+    /// The node with cpus that is nearest to its memory, if the machine has an HMAT.
     pub initiator: Option<usize>,
 }
 
 impl QemuMachine {
-    /// The backends of its nodes, in order.
+    /// Returns the backends of its nodes, in order.
     pub fn backends_mut(&mut self) -> impl Iterator<Item = &mut MemoryBackend> {
         self.nodes.iter_mut().filter_map(|node| node.backend.as_mut()).chain(&mut self.cxl)
     }
 
-    /// Cpus and memory alone, for a machine whose nodes are told otherwise.
+    /// Returns only cpus and memory, for a machine with nodes that are described in another way.
     #[must_use]
     pub fn size_words(&self) -> Vec<String> {
         let memory = format!("{}M", self.memory_mib);
         vec!["-smp".to_owned(), self.smp.to_string(), "-m".to_owned(), memory]
     }
 
-    /// All words of the command line.
+    /// Returns all words of the command line.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut words = self.size_words();

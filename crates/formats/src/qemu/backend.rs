@@ -1,10 +1,10 @@
-//! What a node's memory is made of on the host.
+//! The backend of a node's memory on the host.
 
 use std::fmt;
 
 use numalab_topology::NodeSet;
 
-/// `-object memory-backend-...`: a node's memory on the host.
+/// The option `-object memory-backend-...`: a node's memory on the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryBackend {
     /// The guest's node.
@@ -13,13 +13,13 @@ pub struct MemoryBackend {
     pub size_mib: u64,
     /// The pages behind it.
     pub pages: HostPages,
-    /// The host's nodes that it is bound to; none leaves the choice to the host.
+    /// The host's nodes that it is bound to; if it is empty, the host decides.
     pub host_nodes: NodeSet,
-    /// Whether all of it is touched before the guest starts.
+    /// True if all of it is touched before the guest starts.
     pub prealloc: bool,
-    /// Whether the threads that touch it ahead are kept on its host nodes.
+    /// True if the threads that touch it beforehand are kept on its host nodes.
     pub touched_there: bool,
-    /// Whether swap space is not reserved, so that guests larger than the host start.
+    /// True if swap space is not reserved, so that guests larger than the host can start.
     pub unreserved: bool,
 }
 
@@ -29,17 +29,17 @@ pub enum HostPages {
     /// The system's usual pages; transparent huge ones if the system gives them.
     #[default]
     Normal,
-    /// Huge pages of this size out of the system's pool (hugetlb).
+    /// Huge pages of this size from the system's pool (hugetlb).
     Huge {
         /// 2 MiB or 1 GiB.
         page_bytes: u64,
     },
-    /// The system's usual pages in a file that others can be given (memfd).
+    /// The system's usual pages in a file that can be shared with other processes (memfd).
     Shared,
 }
 
 impl MemoryBackend {
-    /// Its objects.
+    /// Appends its objects.
     pub(super) fn add_to(&self, words: &mut Vec<String>) {
         if let Some(context) = self.thread_context() {
             add(words, "-object", context);
@@ -47,7 +47,7 @@ impl MemoryBackend {
         add(words, "-object", self.to_string());
     }
 
-    /// The object that keeps the threads on its host nodes which touch it ahead.
+    /// Returns the object that keeps the threads that touch it beforehand on its host nodes.
     fn thread_context(&self) -> Option<String> {
         let list = host_list("node-affinity", &self.host_nodes);
         self.touched_there.then(|| format!("thread-context,id=touch{}{list}", self.node))
@@ -84,13 +84,13 @@ impl fmt::Display for MemoryBackend {
     }
 }
 
-/// `,host-nodes=0-1,host-nodes=3`
+/// Returns the option for nodes, such as `,host-nodes=0-1,host-nodes=3`.
 fn host_list(option: &str, nodes: &NodeSet) -> String {
     let list = nodes.to_string();
     list.split(',').map(|range| format!(",{option}={range}")).collect()
 }
 
-/// An option and its value.
+/// Appends an option and its value.
 pub(super) fn add(words: &mut Vec<String>, option: &str, value: String) {
     words.extend([option.to_owned(), value]);
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backend_says_where_its_pages_come_from_and_who_touches_them() {
+    fn a_backend_gives_the_source_of_its_pages_and_the_threads_that_touch_them() {
         let plain = MemoryBackend { node: 1, size_mib: 512, ..MemoryBackend::default() };
         assert_eq!(plain.to_string(), "memory-backend-ram,id=ram1,size=512M");
         assert_eq!(plain.thread_context(), None);

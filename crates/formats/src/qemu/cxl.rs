@@ -1,9 +1,8 @@
 //! Memory of CXL devices: for each node a host bridge, a port, a type 3 device and a window of
 //! physical addresses.
 //!
-//! The system finds the devices, makes a region of each and brings it online as a node, which
-//! takes the next number after those that the firmware's tables name: nodes of CXL memory come
-//! last.
+//! The system finds the devices, makes a region of each and brings it online as a node, with the
+//! next number after those in the firmware's tables: nodes of CXL memory come last.
 
 use numalab_memory_model::address::CXL_WINDOW_UNIT;
 use numalab_topology::Findings;
@@ -13,14 +12,14 @@ use super::backend::{MemoryBackend, add};
 use crate::error::WriteError;
 use crate::guest::{Guest, GuestNode};
 
-/// A host bridge's first bus; each has room for its own and for that of its port.
+/// The first bus of a host bridge; each has two buses, its own and that of its port.
 const FIRST_BUS: usize = 252;
 const BUSES_EACH: usize = 4;
-/// So that their buses stay behind those of other devices.
+/// The limit that keeps their buses after those of other devices.
 const MOST_DEVICES: usize = 16;
 const WINDOW_MIB: u64 = CXL_WINDOW_UNIT >> 20;
 
-/// Says what no guest is told of such memory.
+/// Checks the memory, and reports that no guest learns its performance.
 ///
 /// # Errors
 /// [`WriteError::Inexpressible`] for a node with cpus, one before a node of other memory, a size
@@ -50,14 +49,14 @@ pub(super) fn check(guest: &Guest, findings: &mut Findings) -> Result<(), WriteE
     }
     let told = guest.access.keys().any(|&(_, target)| guest.nodes[target].cxl);
     if told {
-        let message = "QEMU's CXL devices tell no latency and no bandwidth: Linux puts their \
+        let message = "QEMU's CXL devices report neither latency nor bandwidth: Linux puts their \
                        memory into its tier for memory of which it knows neither";
         findings.note("cxl-untold", "CXL memory", message);
     }
     Ok(())
 }
 
-/// The words of nodes whose memory these are.
+/// Returns the words for nodes with these memories.
 pub(super) fn words(backends: &[MemoryBackend]) -> Vec<String> {
     let mut words = Vec::new();
     if backends.is_empty() {

@@ -1,5 +1,5 @@
-//! Devices near nodes: a host bridge of PCI (`pxb-pcie`) for each node that has some, and a port
-//! on it for each device.
+//! Devices near nodes: a PCI host bridge (`pxb-pcie`) for each node that has some, and a port on it
+//! for each device.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use numalab_topology::{Device, DeviceKind, Findings, Machine};
 use super::backend::add;
 use crate::guest::Guest;
 
-/// The numbers of buses that the machine's own host bridge keeps.
+/// The number of buses that the machine's own host bridge keeps.
 const OWN_BUSES: usize = 16;
 const BUSES: usize = 256;
-/// The devices of a bus.
+/// The largest number of devices on a bus.
 const MOST_PORTS: usize = 32;
 
-/// The words of all devices for a `q35`. Those of no node are on the machine's own host bridge;
-/// they have no disks and no peers, so that they can be found and no more.
+/// Returns the words of all devices for a `q35`. Those without a node are on the machine's own host
+/// bridge; the devices have no disks and no peers, so they can be found but not used.
 pub(super) fn words(machine: &Machine, guest: &Guest, findings: &mut Findings) -> Vec<String> {
     let mut by_node: BTreeMap<Option<usize>, Vec<&str>> = BTreeMap::new();
     for device in &machine.devices {
@@ -37,7 +37,7 @@ pub(super) fn words(machine: &Machine, guest: &Guest, findings: &mut Findings) -
         };
         let room = MOST_PORTS.min(BUSES.saturating_sub(next_bus + 1));
         if models.len() > room {
-            let message = format!("{} devices, of which QEMU has buses for {room}", models.len());
+            let message = format!("{} devices, but QEMU has buses for {room}", models.len());
             findings.warning("devices-beyond-qemu", format!("node {node}"), message);
         }
         if room > 0 {
@@ -56,7 +56,7 @@ pub(super) fn words(machine: &Machine, guest: &Guest, findings: &mut Findings) -
     words
 }
 
-/// QEMU's device of a kind, without a boot ROM, which would be another package.
+/// Returns QEMU's device model of a kind, without a boot ROM, which would be another package.
 fn model(device: &Device) -> Option<&'static str> {
     match device.kind {
         DeviceKind::Gpu => Some("bochs-display"),

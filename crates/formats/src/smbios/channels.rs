@@ -1,4 +1,4 @@
-//! Which modules share a channel, and what all channels move at most.
+//! The memory channels of a machine, with their modules and peak bandwidth.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use super::MemoryDevice;
 /// A memory channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Channel {
-    /// Its name, from the names of its slots; that of its slot where none is told.
+    /// Its name, from the labels of its slots, or that of its slot if they do not identify
+    /// channels.
     pub name: String,
     /// Its modules.
     pub modules: Vec<MemoryDevice>,
@@ -18,13 +19,14 @@ pub struct Channel {
 pub struct Channels {
     /// The channels by name.
     pub channels: Vec<Channel>,
-    /// Whether the slots' names tell their channels. If not, every slot counts as a channel, and
-    /// the peak is an upper bound.
+    /// True if the labels of the slots identify their channels. If not, every slot counts as a
+    /// channel, and the peak is an upper bound.
     pub are_named: bool,
 }
 
 impl Channel {
-    /// What the channel moves in a second, in 10^6 bytes: its slowest module sets the speed.
+    /// Returns the peak bandwidth of the channel in 10^6 bytes a second: its slowest module sets
+    /// the speed.
     fn peak_mb_s(&self) -> Option<u64> {
         let of = |module: &MemoryDevice| {
             let mt_s = module.configured_mt_s.or(module.rated_mt_s)?;
@@ -35,7 +37,7 @@ impl Channel {
 }
 
 impl Channels {
-    /// The channels of these slots.
+    /// Groups these slots into channels.
     #[must_use]
     pub fn of(slots: &[MemoryDevice]) -> Self {
         let named: Option<Vec<String>> = slots.iter().map(channel_name).collect();
@@ -52,22 +54,24 @@ impl Channels {
         Self { channels: channels.into_iter().map(channel).collect(), are_named }
     }
 
-    /// What all channels with modules move at most in a second, in 10^6 bytes; `None` where the
-    /// firmware does not tell speed and width of each module, as in most guests.
+    /// Returns the peak bandwidth of all channels with modules in 10^6 bytes a second; `None` if
+    /// the firmware does not give speed and width of each module, as in most guests.
     #[must_use]
     pub fn peak_mb_s(&self) -> Option<u64> {
         let sum = self.filled().try_fold(0_u64, |sum, one| sum.checked_add(one.peak_mb_s()?))?;
         (sum > 0).then_some(sum)
     }
 
-    /// Channels without a module, where the machine has named ones: bandwidth that is not there.
+    /// Returns the channels without a module, if the channels are named: they are missing
+    /// bandwidth.
     #[must_use]
     pub fn empty(&self) -> Vec<&str> {
         let empty = self.channels.iter().filter(|channel| channel.modules.is_empty());
         if self.are_named { empty.map(|channel| channel.name.as_str()).collect() } else { vec![] }
     }
 
-    /// Modules that run slower than they or the fastest of all could, with their speed and that.
+    /// Returns modules that run slower than their rated speed or than the fastest module, with
+    /// their speed and the possible speed.
     #[must_use]
     pub fn slow(&self) -> Vec<(&str, u32, u32)> {
         let modules = || self.filled().flat_map(|channel| &channel.modules);
@@ -86,8 +90,8 @@ impl Channels {
     }
 }
 
-/// The channel of a slot: `P0 CHANNEL A` and `P0_Node0_Channel2_Dimm0` name it, and so does the
-/// letter of `CPU1_DIMM_A2` and `P1-DIMMA2`.
+/// Returns the channel of a slot: `P0 CHANNEL A` and `P0_Node0_Channel2_Dimm0` contain it, and so
+/// does the letter of `CPU1_DIMM_A2` and `P1-DIMMA2`.
 fn channel_name(slot: &MemoryDevice) -> Option<String> {
     let texts = [&slot.slot, &slot.bank];
     let channel = texts.into_iter().find_map(|text| {
@@ -105,7 +109,7 @@ fn channel_name(slot: &MemoryDevice) -> Option<String> {
     })
 }
 
-/// Where a word ends in a text, in letters of either case.
+/// Returns the position after a word in a text, ignoring case.
 fn word_end(text: &str, word: &str) -> Option<usize> {
     text.to_ascii_uppercase().find(word).map(|at| at + word.len())
 }
@@ -126,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_name_their_channels_in_the_ways_of_their_makers() {
+    fn labels_of_slots_identify_channels_in_the_forms_of_several_vendors() {
         for (slot, bank, channel) in [
             ("DIMM 0", "P0 CHANNEL A", Some("P0 CHANNEL A")),
             ("P0_Node0_Channel2_Dimm1", "P0_Node0_Channel2_Dimm1", Some("P0_Node0_Channel2")),
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn two_modules_of_a_channel_share_its_speed_and_an_empty_channel_is_named() {
+    fn two_modules_of_a_channel_share_its_speed_and_an_empty_channel_is_reported() {
         let slots = [
             module("DIMM_A1", "", 32, 4800),
             module("DIMM_A2", "", 32, 4800),
@@ -157,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_without_channels_count_each_and_a_guest_without_speeds_has_no_peak() {
+    fn slots_without_channels_count_separately_and_a_guest_without_speeds_has_no_peak() {
         let channels =
             Channels::of(&[module("DIMM 0", "", 8, 3200), module("DIMM 0", "", 8, 3200)]);
         assert!(!channels.are_named);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::xml_text::escape;
 
-/// The look of every class, in light and in dark.
+/// The style of every class, for light and dark pages.
 const STYLE: &str = include_str!("style.css");
 
 /// Width and height in pixels.
@@ -14,24 +14,24 @@ pub(super) struct Size {
     pub(super) height: u32,
 }
 
-/// A count as pixels or columns; no picture has more than 32 bits of either.
+/// Converts a count to pixels or columns; no picture has more than 32 bits of either.
 pub(super) fn units(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// About how wide a text is at this font size, rather too wide.
+/// Estimates the width of a text at this font size, from above.
 pub(super) fn text_width(text: &str, font_size: u32) -> u32 {
     units(text.chars().count()) * font_size * 3 / 5
 }
 
-/// A drawing while it is made.
+/// A drawing under construction.
 #[derive(Default)]
 pub(super) struct Canvas {
     body: String,
 }
 
 impl Canvas {
-    /// A rectangle with rounded corners.
+    /// Draws a rectangle with rounded corners.
     pub(super) fn rectangle(&mut self, class: &str, x: u32, y: u32, size: Size) {
         let radius = if size.height > 40 { 6 } else { 3 };
         let Size { width, height } = size;
@@ -41,7 +41,7 @@ impl Canvas {
         );
     }
 
-    /// A rectangle in a colour of its own, without a border.
+    /// Draws a rectangle with its own colour and without a border.
     pub(super) fn patch(&mut self, colour: &str, x: u32, y: u32, size: Size) {
         let Size { width, height } = size;
         let _ = writeln!(
@@ -50,13 +50,13 @@ impl Canvas {
         );
     }
 
-    /// A path of lines of this colour and width.
+    /// Draws a path of lines with this colour and width.
     pub(super) fn strokes(&mut self, colour: &str, width: u32, path: &str) {
         let _ =
             writeln!(self.body, r#"<path stroke="{colour}" stroke-width="{width}" d="{path}"/>"#);
     }
 
-    /// Text on a baseline; the class says where `x` is in it.
+    /// Draws text on a baseline; the class defines the alignment at `x`.
     pub(super) fn text(&mut self, class: &str, x: u32, y: u32, text: &str) {
         let text = escape(text);
         let _ = writeln!(self.body, r#"<text class="{class}" x="{x}" y="{y}">{text}</text>"#);
@@ -71,7 +71,7 @@ impl Canvas {
         self.body.push_str("</g>\n");
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub(super) fn finish(self, size: Size, title: &str) -> String {
         let Size { width, height } = size;
         format!(

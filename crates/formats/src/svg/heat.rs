@@ -1,4 +1,4 @@
-//! The distances as a table of heat.
+//! The distances as a heat table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,9 +8,9 @@ use numalab_topology::{Distances, LOCAL_DISTANCE, Machine};
 use super::canvas::{Canvas, Size, units};
 
 const HEADER: u32 = 26;
-/// A table of more nodes than this is drawn without numbers.
+/// The largest number of nodes for which numbers are drawn.
 const MOST_LABELLED: usize = 64;
-/// Nearest and farthest, in red, green and blue.
+/// The colours of the nearest and the farthest, in red, green and blue.
 const NEAR: [u8; 3] = [0xe4, 0xf0, 0xfa];
 const FAR: [u8; 3] = [0x0b, 0x3d, 0x78];
 
@@ -95,8 +95,8 @@ impl<'m> HeatTable<'m> {
         }
     }
 
-    /// One path for each distance, of a stroke for each run of equal cells; unknown distances
-    /// are left blank.
+    /// Draws one path for each distance, with a stroke for each run of equal cells; unknown
+    /// distances are left blank.
     fn draw_compact(&self, canvas: &mut Canvas, x: u32, y: u32) {
         let Size { width, height } = self.cell;
         let mut paths: BTreeMap<u8, String> = BTreeMap::new();
@@ -121,8 +121,9 @@ impl<'m> HeatTable<'m> {
     }
 }
 
-/// The heat of each of these ascending values: 0 for the local distance to 100 for the largest,
-/// by rank and by value half each, so that neighbouring values stay apart and far ones look far.
+/// Returns the heat of each of these ascending values: 0 for the local distance to 100 for the
+/// largest, half by rank and half by value, so that neighbouring values are distinguishable and far
+/// ones look far.
 fn heats(values: &[u8]) -> BTreeMap<u8, u32> {
     let largest = u32::from(values.last().copied().unwrap_or_default().max(LOCAL_DISTANCE + 1));
     let heat = |(rank, &value): (u32, &u8)| {
@@ -134,7 +135,7 @@ fn heats(values: &[u8]) -> BTreeMap<u8, u32> {
     (0..).zip(values).map(heat).collect()
 }
 
-/// The colour of a heat from 0 to 100.
+/// Returns the colour of a heat from 0 to 100.
 fn colour(heat: u32) -> String {
     let heat = heat.min(100);
     let mix =

@@ -1,4 +1,4 @@
-//! One node: its memory, and its cores by L3 group.
+//! The box of a node: its memory, and its cores by L3 group.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,20 @@ const GROUP_GAP: u32 = 8;
 const CORE_GAP: u32 = 3;
 const LINE_HEIGHT: u32 = 12;
 const DEVICE_HEIGHT: u32 = 14;
-/// Devices of a node that are drawn one by one.
+/// The largest number of devices of a node that are drawn separately.
 const MOST_DEVICES: usize = 8;
 const CPU_FONT: u32 = 10;
 const SMALL_FONT: u32 = 11;
 const LEAST_WIDTH: u32 = 150;
-/// More cores than this are not drawn one by one.
+/// The largest number of cores that are drawn separately.
 const MOST_CORES: usize = 288;
 const MOST_CORES_IN_GROUP: usize = 64;
-/// Cpus of a core that are written one below the other.
+/// The largest number of cpus of a core that are written one below the other.
 const MOST_THREADS: usize = 4;
-/// Letters in a line of a collapsed list.
+/// Number of letters in a line of a collapsed list.
 const LIST_LETTERS: usize = 24;
 
-/// How much is drawn, for the whole machine alike.
+/// The level of detail, the same for the whole machine.
 #[derive(Clone, Copy)]
 pub(super) struct Detail {
     cores: bool,
@@ -79,13 +79,13 @@ pub(super) struct NodeBox {
 
 /// The cores of one L3 group that are on the node.
 struct Group {
-    /// `None` where L3 groups are not known.
+    /// The label; `None` if L3 groups are not known.
     label: Option<String>,
     body: Body,
 }
 
 enum Body {
-    /// Cores by their lines of cpu numbers.
+    /// Cores with their lines of cpu numbers.
     Cores(Vec<Vec<String>>),
     /// Lines of a list of cpus.
     List(Vec<String>),
@@ -127,7 +127,7 @@ impl NodeBox {
         }
     }
 
-    /// The size of every group of the node.
+    /// Returns the size of every group of the node.
     fn group(&self) -> Size {
         let sizes = || self.groups.iter().map(|group| group.size(self.detail));
         Size {
@@ -174,7 +174,7 @@ impl NodeBox {
         }
         let group = self.group();
         let columns = self.columns();
-        // Groups fill the width that the widest node needs.
+        // Groups fill the width of the widest node.
         let room = size.width - 2 * PADDING + GROUP_GAP;
         let width = room / units(columns) - GROUP_GAP;
         for (index, one) in self.groups.iter().enumerate() {
@@ -192,7 +192,8 @@ impl NodeBox {
         canvas.end_group();
     }
 
-    /// A bar as long as the memory is large, next to the largest of the machine.
+    /// Draws a bar with a length in proportion to the memory, relative to the largest of the
+    /// machine.
     fn draw_memory(&self, canvas: &mut Canvas, x: u32, y: u32, width: u32) {
         if self.detail.largest_memory == 0 {
             return;
@@ -208,7 +209,7 @@ impl NodeBox {
     }
 }
 
-/// `network eth0 · 0000:41:00.0`, and how many there are beyond the most that are drawn.
+/// Returns lines such as `network eth0 · 0000:41:00.0`, and the number of devices above the limit.
 fn device_lines(machine: &Machine, node: &Node) -> Vec<String> {
     let near = machine.devices.iter().filter(|device| device.node == Some(node.id));
     let mut lines: Vec<String> = near.map(label_of).collect();
@@ -310,7 +311,8 @@ impl Group {
     }
 }
 
-/// The cpus of each core, in order of the first; a cpu of no known core is one itself.
+/// Returns the cpus of each core, in order of the first; a cpu without a known core counts as a
+/// core.
 fn cores<'c>(cpus: impl Iterator<Item = &'c Cpu>) -> Vec<Vec<&'c Cpu>> {
     let mut known: BTreeMap<u32, Vec<&Cpu>> = BTreeMap::new();
     let mut cores: Vec<Vec<&Cpu>> = Vec::new();
@@ -325,7 +327,7 @@ fn cores<'c>(cpus: impl Iterator<Item = &'c Cpu>) -> Vec<Vec<&'c Cpu>> {
     cores
 }
 
-/// The numbers of a core's cpus, one a line, or as a list if there are many.
+/// Returns the numbers of a core's cpus, one per line, or as a list if there are many.
 fn core_lines(core: &[&Cpu]) -> Vec<String> {
     if core.len() <= MOST_THREADS {
         return core.iter().map(|cpu| cpu.id.to_string()).collect();
@@ -334,7 +336,7 @@ fn core_lines(core: &[&Cpu]) -> Vec<String> {
     vec![set.to_string()]
 }
 
-/// `L3 5 · 32 MiB`, and whether other nodes have a part of it.
+/// Returns `L3 5 · 32 MiB`, with a mark if other nodes have a part of it.
 fn group_label(machine: &Machine, number: u32, cpus: &[&Cpu]) -> String {
     let first = cpus.first().map(|cpu| cpu.id);
     let l3 = machine.caches.iter().find(|cache| {

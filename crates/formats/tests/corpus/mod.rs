@@ -1,8 +1,8 @@
-//! Where the corpus of real machines lies.
+//! Access to the corpus of real machines.
 
 use std::path::PathBuf;
 
-/// The corpus; where it is absent this says loudly which test did not run.
+/// Returns the corpus; if it is absent, reports on stderr which test did not run.
 pub fn corpus(test: &str) -> Option<PathBuf> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
     let path = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);
@@ -13,7 +13,7 @@ pub fn corpus(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// The files of a folder with this ending, and their text, by name.
+/// Returns the names and texts of the files in a folder with this ending.
 pub fn texts(folder: &PathBuf, ending: &str) -> Vec<(String, String)> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<(String, String)> = entries

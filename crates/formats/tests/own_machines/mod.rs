@@ -1,4 +1,4 @@
-//! Five machines of our own, each odd in another way.
+//! Five machines of our own, each unusual in a different way.
 
 use numalab_formats::emulation;
 use numalab_topology::{
@@ -6,7 +6,7 @@ use numalab_topology::{
     UniformMachine,
 };
 
-/// All of them by name.
+/// Returns all of them by name.
 pub fn all() -> [(&'static str, Machine); 5] {
     [
         ("two_nodes", two_nodes()),
@@ -32,8 +32,8 @@ pub fn two_nodes() -> Machine {
     emulate(&uniform(8, 1, 2, 2, 8), "2", None)
 }
 
-/// Two packages of two nodes of two L3 groups of two cores; siblings are numbered behind
-/// all first threads, as Linux does on x86.
+/// Two packages of two nodes of two L3 groups of two cores; siblings are numbered after all first
+/// threads, as Linux does on x86.
 pub fn small_epyc() -> Machine {
     let distances = "10,12,32,32;12,10,32,32;32,32,10,12;32,32,12,10";
     let mut machine = emulate(&uniform(32, 2, 2, 8, 32), "4", Some(distances));
@@ -65,7 +65,7 @@ pub fn small_epyc() -> Machine {
     machine
 }
 
-/// Two nodes with cpus, two without, with what HMAT says of them.
+/// Two nodes with cpus and two without, with HMAT data.
 pub fn memory_only() -> Machine {
     let distances = "10,21,14,24;21,10,24,14;14,24,10,26;24,14,26,10";
     let mut machine = emulate(&uniform(4, 1, 2, 2, 8), "1G:2,1G:2,2G:0,4G:0", Some(distances));
@@ -98,7 +98,7 @@ pub fn memory_only() -> Machine {
     machine
 }
 
-/// Node numbers with gaps, an offline cpu, one node with nothing.
+/// Node numbers with gaps, an offline cpu, and one empty node.
 pub fn sparse() -> Machine {
     let mut machine =
         emulate(&uniform(4, 1, 2, 2, 4), "2G:2,2G:2,0:0", Some("10,40,80;40,10,80;80,80,10"));

@@ -1,4 +1,5 @@
-//! A machine of 64 nodes, 4,096 cpus and 64 TiB, as far as the allocator can tell.
+//! A simulated machine of 64 nodes, 4,096 cpus and 64 TiB, of which only the allocator's metadata
+//! exists.
 
 use std::time::Instant;
 
@@ -11,14 +12,14 @@ const CPUS: u16 = 4096;
 /// Frames of a node: 1 TiB.
 const PER_NODE: u64 = 1 << 28;
 
-/// Sets it up and lets every cpu work; prints figures.
+/// Sets it up, lets every cpu work, and prints figures.
 pub fn run() {
     let cpus = (0..CPUS).map(|cpu| NodeIndex(cpu / (CPUS / NODES))).collect();
     let machine = machine(NODES, PER_NODE, cpus);
-    let words = machine.metadata_words().expect("the machine is sound");
+    let words = machine.metadata_words().expect("the machine is valid");
     let metadata: Vec<Word> = std::iter::repeat_with(|| Word::new(0)).take(words).collect();
     let start = Instant::now();
-    let frames = Frames::new(machine, metadata.leak(), CpuFences).expect("it suffices");
+    let frames = Frames::new(machine, metadata.leak(), CpuFences).expect("the metadata suffices");
     let init = start.elapsed();
     let gib = f64::from(NODES) * 1024.0;
     println!("## 64 nodes, 4,096 cpus, 64 TiB (simulated map, full fences)\n");
@@ -36,7 +37,7 @@ pub fn run() {
             for _ in 0..64 {
                 let frame = frames.alloc_frame(cpu).expect("memory is free");
                 assert_eq!(frames.node_of(frame), Some(NodeIndex(cpu.0 / (CPUS / NODES))));
-                frames.free_frame(cpu, frame).expect("it was handed out");
+                frames.free_frame(cpu, frame).expect("the frame was allocated");
             }
         }
     });
@@ -55,7 +56,7 @@ pub fn run() {
     let giants = giants.count();
     let took = start.elapsed();
     println!(
-        "- every 1 GiB block that is left, from cpu 0 over all nodes: {giants} in {:.2} s, the \
+        "- every remaining 1 GiB block, from cpu 0 over all nodes: {giants} in {:.2} s, the \
          last resort over 4,096 caches included",
         took.as_secs_f64()
     );

@@ -1,4 +1,4 @@
-//! Timing: repeated windows, the subjects in turn within each repetition, medians.
+//! Timing: repeated windows, with the subjects taking turns within each repetition, and medians.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ impl Samples {
         sorted.get(at).copied().unwrap_or(f64::NAN)
     }
 
-    /// The median, with the quartiles.
+    /// Returns the median, with the quartiles.
     pub fn cell(&self) -> String {
         if self.0.is_empty() {
             return "-".into();
@@ -30,14 +30,14 @@ impl Samples {
     }
 }
 
-/// Nanoseconds per operation of one window.
+/// Times one window and returns nanoseconds per operation.
 pub fn per_op_ns(operations: u64, window: impl FnOnce()) -> f64 {
     let start = Instant::now();
     window();
     start.elapsed().as_secs_f64() * 1e9 / operations as f64
 }
 
-/// xorshift64*: the same order in every run.
+/// The xorshift64* generator: the same order in every run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -57,7 +57,7 @@ impl Random {
     }
 }
 
-/// A Markdown table.
+/// Prints a Markdown table.
 pub fn print_table(head: &[&str], rows: &[Vec<String>]) {
     println!("| {} |", head.join(" | "));
     println!("|{}", "---|".repeat(head.len()));

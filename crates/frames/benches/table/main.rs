@@ -1,5 +1,5 @@
-//! The table of the README: ours and the peers in one run.
-//! `cargo bench -p numalab-frames`, with `-- --quick` for a shorter one.
+//! The table of the README: this allocator and its peers in one run. `cargo bench -p
+//! numalab-frames`, with `-- --quick` for a shorter one.
 
 mod giant;
 mod harness;
@@ -20,24 +20,24 @@ fn heavy() {
     membarrier(MembarrierCommand::PrivateExpedited).expect("registered at the start");
 }
 
-/// Fences by Linux's `membarrier`.
+/// Returns fences by Linux's `membarrier`.
 fn remote() -> RemoteFences {
     // SAFETY: 1. `membarrier` returns once every thread has run a full barrier. 2. Each cpu of a
-    // subject is one thread's at a time.
+    // subject is used by one thread at a time.
     unsafe { RemoteFences::new(heavy) }
 }
 
 fn main() {
     let quick = std::env::args().any(|arg| arg == "--quick");
     membarrier(MembarrierCommand::RegisterPrivateExpedited).expect("Linux 4.14 or later");
-    println!("# numalab-frames: frame allocators side by side\n");
+    println!("# numalab-frames: frame allocators compared\n");
     println!(
         "- {}; quartiles in parentheses{}",
         machine_line(),
         if quick { "; quick" } else { "" }
     );
     println!(
-        "- two threads: with NUMA on each has a node of its own, with NUMA off both are on one node\n\
+        "- two threads: with NUMA on each has a separate node, with NUMA off both are on one node\n\
          - a frame's number goes from `alloc` to `free` in a register, as a caller passes it\n\
          - by request: as the adapters for OSTD and the x86_64 crate call it, NUMA on"
     );
@@ -106,7 +106,7 @@ fn side_by_side(repetitions: usize) {
 fn initialisation() {
     let gib = 4;
     let machine = subjects::machine(2, gib << 17, vec![numalab_frames::NodeIndex(0)]);
-    let words = machine.metadata_words().expect("the machine is sound");
+    let words = machine.metadata_words().expect("the machine is valid");
     let mut figures = Samples::default();
     let mut metadata: Vec<_> = (0..words).map(|_| numalab_frames::Word::new(0)).collect();
     for _ in 0..21 {
@@ -140,7 +140,7 @@ fn fragmentation(replacements: u64) {
     let head = [
         "4 GiB, 2,048 blocks of 2 MiB",
         "wholly free",
-        "of these allocatable",
+        "allocatable ones among them",
         "ideal",
         "ns per replacement",
     ];

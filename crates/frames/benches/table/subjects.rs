@@ -1,4 +1,4 @@
-//! The allocators side by side, each behind the same two calls.
+//! The allocators under comparison, all behind the same two calls.
 
 use std::alloc::Layout;
 use std::num::NonZeroUsize;
@@ -15,7 +15,7 @@ use numalab_frames::{
     RemoteFences, Request, Word,
 };
 
-/// Frames that every allocator here manages: 2 GiB.
+/// Number of frames that every allocator here manages: 2 GiB.
 pub const FRAMES: u64 = 1 << 19;
 
 /// An allocator under test.
@@ -24,16 +24,17 @@ pub trait Subject: Sync {
     fn free(&self, cpu: u16, frame: u64, order: u8);
 }
 
-/// Ours: `nodes` nodes with equal shares of `frames`, two cpus, the tables leaked.
+/// Creates this crate's allocator: `nodes` nodes with equal shares of `frames`, two cpus, leaked
+/// tables.
 pub fn ours<F: Fences>(nodes: u16, frames: u64, fences: F) -> Frames<'static, F> {
     let cpus = (0..2).map(|cpu| NodeIndex(cpu % nodes)).collect();
     let machine = machine(nodes, frames / u64::from(nodes), cpus);
-    let words = machine.metadata_words().expect("the machine is sound");
+    let words = machine.metadata_words().expect("the machine is valid");
     let metadata: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
     Frames::new(machine, metadata.leak(), fences).expect("the metadata suffices")
 }
 
-/// Nodes in a ring, each with so many frames.
+/// Nodes in a ring with this number of frames each.
 pub fn machine(nodes: u16, per_node: u64, cpus: Vec<NodeIndex>) -> Machine<'static> {
     let ranges: Vec<MemoryRange> = (0..nodes)
         .map(|node| MemoryRange {
@@ -73,11 +74,12 @@ impl<F: Fences + Sync> Subject for Frames<'static, F> {
             Some(order) if order > Order::FRAME => Frames::free(self, cpu, frame, order),
             _ => self.free_frame(cpu, frame),
         };
-        freed.expect("the frame was handed out");
+        freed.expect("the frame was allocated");
     }
 }
 
-/// Ours by the calls that serve every order, as kernels' own interfaces use them.
+/// This crate's allocator through the calls that serve every order, as kernels' own interfaces use
+/// them.
 pub struct ByRequest(pub Frames<'static, RemoteFences>);
 
 impl Subject for ByRequest {
@@ -89,11 +91,13 @@ impl Subject for ByRequest {
 
     #[inline(always)]
     fn free(&self, cpu: u16, frame: u64, order: u8) {
-        self.0.free_run(CpuIndex(cpu), Frame::new(frame), 1 << order).expect("it was handed out");
+        self.0
+            .free_run(CpuIndex(cpu), Frame::new(frame), 1 << order)
+            .expect("the run was allocated");
     }
 }
 
-/// The floor: a stack of frame numbers for each cpu, order 0 only.
+/// The lower bound: a stack of frame numbers for each cpu, order 0 only.
 pub struct ArrayStack(Vec<Mutex<Vec<u64>>>);
 
 impl ArrayStack {
@@ -103,7 +107,7 @@ impl ArrayStack {
         Self((0..2).map(stack).collect())
     }
 
-    /// The floor itself: one cpu's stack without a lock.
+    /// Times the lower bound: one cpu's stack without a lock.
     pub fn pair_ns(&self, operations: u64) -> f64 {
         let mut stack = self.0[0].lock().expect("no panic");
         super::harness::per_op_ns(operations, || {
@@ -115,7 +119,7 @@ impl ArrayStack {
     }
 }
 
-/// `buddy_system_allocator`'s frame allocator behind a mutex, as it is meant to be used.
+/// `buddy_system_allocator`'s frame allocator behind a mutex, which is its intended use.
 pub struct Buddy(Mutex<buddy_system_allocator::FrameAllocator>);
 
 impl Buddy {
@@ -178,8 +182,8 @@ const BASE: PageSize = PageSize::from_log2(12);
 /// The pool is memory of this process.
 pub struct Exposed;
 
-// SAFETY: addresses given to `create` lie in the pool that `Depot::new` allocated and exposed,
-// and the pool is never freed.
+// SAFETY: addresses given to `create` are in the pool that `Depot::new` allocated and exposed, and
+// the pool is never freed.
 unsafe impl Provenance for Exposed {
     unsafe fn create(phys: usize) -> NonNull<u8> {
         NonNull::new(std::ptr::with_exposed_provenance_mut(phys)).expect("the pool is not at 0")
@@ -194,7 +198,7 @@ std::thread_local! {
     static CPU: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The cpu that the workload said it is.
+/// The cpu that the workload has set.
 pub struct SaidCpu;
 
 impl CpuId for SaidCpu {
@@ -214,13 +218,13 @@ pub struct Depot {
 impl Depot {
     pub fn new() -> Self {
         let bytes = usize::try_from(FRAMES * 4096).expect("64 bits");
-        let layout = Layout::from_size_align(bytes, 1 << 30).expect("a sound layout");
+        let layout = Layout::from_size_align(bytes, 1 << 30).expect("a valid layout");
         // SAFETY: the layout's size is not zero.
         let base = unsafe { std::alloc::alloc(layout) }.expose_provenance();
         assert_ne!(base, 0, "no memory for the pool");
         let depot = Box::new(DepotOf::new(BASE, SummaryBuddyAllocator::new(BASE)));
-        // SAFETY: the pool is ours alone, aligned to the largest block, and lives for ever; this
-        // is the only call, before any other.
+        // SAFETY: the pool is used by nothing else, is aligned to the largest block, and is never
+        // freed; this is the only call, before any other.
         unsafe { depot.init_region(base, bytes) };
         Self { depot, base }
     }
@@ -240,7 +244,7 @@ impl Subject for Depot {
         CPU.set(cpu.into());
         let count = NonZeroUsize::new(1 << order).expect("a power of two");
         let address = self.base + usize::try_from(frame * 4096).expect("64 bits");
-        // SAFETY: the workloads free what `alloc` gave them, once, with the same order.
+        // SAFETY: the workloads free each run that `alloc` returned once, with the same order.
         unsafe { self.depot.deallocate_physical(BASE, count, address) };
     }
 }

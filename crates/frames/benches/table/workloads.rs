@@ -1,4 +1,4 @@
-//! What is timed.
+//! The timed workloads.
 
 use std::arch::asm;
 use std::sync::Barrier;
@@ -7,7 +7,7 @@ use super::harness::{Random, Samples, per_op_ns};
 use super::subjects::Subject;
 use numalab_frames::{CpuIndex, Fences, Frame, Frames, NodeIndex, Order, Request};
 
-/// Frames of the bulk workloads: 1 GiB.
+/// Number of frames of the bulk workloads: 1 GiB.
 const BULK: usize = 1 << 18;
 
 /// Rows of the table, in order.
@@ -23,15 +23,15 @@ pub const ROWS: [&str; 9] = [
     "two threads: free in random order, ns/frame",
 ];
 
-/// The number of a frame, of which the compiler knows nothing. As a caller would, it passes it in a
-/// register: `black_box` goes through memory, which adds a store's round trip to every pair.
+/// Hides the number of a frame from the optimiser. It is passed in a register, as a caller would;
+/// `black_box` goes through memory, which adds a store's round trip to every pair.
 fn opaque(mut frame: u64) -> u64 {
-    // SAFETY: it does nothing, and claims to change only the register.
+    // SAFETY: the instruction is empty, and only claims to change the register.
     unsafe { asm!("/* {0} */", inout(reg) frame, options(nomem, nostack, preserves_flags)) };
     frame
 }
 
-/// A function of its own for every subject, so that all have the registers to themselves.
+/// Times pairs in a separate function for every subject, so that each has all registers available.
 #[inline(never)]
 fn pairs(subject: &impl Subject, cpu: u16, order: u8, operations: u64) {
     for _ in 0..operations {
@@ -40,7 +40,7 @@ fn pairs(subject: &impl Subject, cpu: u16, order: u8, operations: u64) {
     }
 }
 
-/// One repetition of every workload; `scale` shortens it for slow subjects.
+/// Runs one repetition of every workload; `scale` shortens it for slow subjects.
 pub fn repeat(subject: &impl Subject, scale: u64, figures: &mut [Samples; ROWS.len()]) {
     let operations = 2_000_000 / scale;
     figures[0].add(per_op_ns(operations, || pairs(subject, 0, 0, operations)));
@@ -84,7 +84,8 @@ pub fn repeat(subject: &impl Subject, scale: u64, figures: &mut [Samples; ROWS.l
     figures[8].add(free_ns);
 }
 
-/// Half of the bulk by one of two threads: what allocating a frame takes, and freeing it.
+/// Runs half of the bulk workload in one of two threads; returns the time to allocate a frame and
+/// to free it.
 fn half_in_bulk(subject: &impl Subject, cpu: u16, ready: &Barrier) -> [f64; 2] {
     let mut frames = vec![0; BULK / 2];
     let each = frames.len() as u64;
@@ -104,7 +105,7 @@ fn half_in_bulk(subject: &impl Subject, cpu: u16, ready: &Barrier) -> [f64; 2] {
     [alloc_ns, free_ns]
 }
 
-/// Means of what two threads measure at the same time, one as each cpu.
+/// Returns the means of the measurements of two threads at the same time, one as each cpu.
 fn together<const N: usize>(measure: impl Fn(u16, &Barrier) -> [f64; N] + Sync) -> [f64; N] {
     let ready = Barrier::new(2);
     let both = std::thread::scope(|scope| {
@@ -117,7 +118,7 @@ fn together<const N: usize>(measure: impl Fn(u16, &Barrier) -> [f64; N] + Sync) 
     std::array::from_fn(|at| both.iter().map(|figures| figures[at]).sum::<f64>() / 2.0)
 }
 
-/// Wholly free blocks of 2 MiB, and how many of them can be allocated.
+/// Counts of wholly free blocks of 2 MiB, and of those that can be allocated.
 pub struct Packing {
     pub free_blocks: u64,
     pub allocatable: u64,
@@ -132,22 +133,24 @@ fn packing<F: Fences>(frames: &Frames<'static, F>, refill_ns: f64) -> Packing {
     Packing { free_blocks: free_blocks as u64, allocatable: allocatable as u64, refill_ns }
 }
 
-/// F1 of NOTES.md: everything in 4 KiB, a random half freed, then 47 rounds in which a random
-/// tenth is freed and allocated again.
+/// Workload F1 of NOTES.md: everything in 4 KiB, a random half freed, then 47 rounds in which a
+/// random tenth is freed and allocated again.
 pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
     let cpu = CpuIndex(0);
     let mut held: Vec<Frame> = std::iter::from_fn(|| frames.alloc_frame(cpu).ok()).collect();
     let mut random = Random(0xf1);
     random.shuffle(&mut held);
     let half = held.split_off(held.len() / 2);
-    half.iter().for_each(|&frame| frames.free_frame(cpu, frame).expect("it was handed out"));
+    half.iter().for_each(|&frame| frames.free_frame(cpu, frame).expect("the frame was allocated"));
     let tenth = held.len() / 10;
     let ns = per_op_ns(47 * tenth as u64, || {
         for _ in 0..47 {
             for _ in 0..tenth {
                 let last = held.len() - 1;
                 held.swap(random.below(last + 1), last);
-                frames.free_frame(cpu, held.pop().expect("not empty")).expect("handed out");
+                frames
+                    .free_frame(cpu, held.pop().expect("not empty"))
+                    .expect("the frame was allocated");
             }
             held.extend((0..tenth).map_while(|_| frames.alloc_frame(cpu).ok()));
         }
@@ -155,7 +158,7 @@ pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
     packing(frames, ns)
 }
 
-/// F2 of NOTES.md: grow to half of memory, then so many random replacements.
+/// Workload F2 of NOTES.md: memory grows to half, followed by random replacements.
 pub fn replace_half<F: Fences>(frames: &Frames<'static, F>, replacements: u64) -> Packing {
     let cpu = CpuIndex(0);
     let half = frames.node_info(NodeIndex(0)).managed / 2;
@@ -164,7 +167,7 @@ pub fn replace_half<F: Fences>(frames: &Frames<'static, F>, replacements: u64) -
     let ns = per_op_ns(replacements, || {
         for _ in 0..replacements {
             let at = random.below(held.len());
-            frames.free_frame(cpu, held[at]).expect("it was handed out");
+            frames.free_frame(cpu, held[at]).expect("the frame was allocated");
             held[at] = frames.alloc_frame(cpu).expect("half is free");
         }
     });

@@ -1,5 +1,5 @@
-//! Any sequence of calls: nothing panics, nothing is handed out twice, wrong frees change
-//! nothing, and at the end everything is there again.
+//! Runs any sequence of calls. Nothing panics, no frame is allocated twice, wrong frees change
+//! nothing, and at the end all memory is free again.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let mask: NodeMask = NODES.into_iter().filter(|n| op >> (3 + n.0) & 1 == 1).collect();
                 let asked = request(&mut input, &mask);
                 if let Ok(frame) = frames.alloc(cpu, &asked) {
-                    // The length is told by the tags: find it by freeing too much.
+                    // The tags give the length, which is found by freeing too much.
                     let error = frames.free_owned(cpu, frame, 1 << 18, Owner(1)).unwrap_err();
                     let numalab_frames::FreeError::WrongSize { left, .. } = error else {
                         panic!("{error}");

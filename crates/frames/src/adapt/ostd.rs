@@ -1,5 +1,5 @@
-//! OSTD's `GlobalFrameAllocator`: sizes need not be powers of two, pieces of what was handed out
-//! come back in any order, and memory may be added.
+//! OSTD's `GlobalFrameAllocator`: sizes need not be powers of two, pieces of a run are freed in any
+//! order, and memory may be added.
 //! <https://asterinas.github.io/api-docs-nightly/ostd/mm/frame/allocator/trait.GlobalFrameAllocator.html>
 
 use core::alloc::Layout;
@@ -10,11 +10,11 @@ use crate::frames::Frames;
 use crate::ids::{CpuIndex, FRAME_BYTES, Frame, Order};
 use crate::policy::{Policy, Request};
 
-/// The allocator with the methods of `GlobalFrameAllocator`; a kernel's trait implementation
-/// forwards to them, and decides what to do with the errors that the trait has no room for.
+/// The allocator with the methods of `GlobalFrameAllocator`. A kernel's trait implementation
+/// forwards to them, and decides how to handle the errors that the trait cannot return.
 ///
-/// It gives and takes plain addresses, so that it is safe as [`Frames`] is; the kernel's
-/// implementation is what promises OSTD that a frame is freed by its owner, once it is unused.
+/// It uses plain addresses, so it is safe as [`Frames`] is; the kernel's implementation promises
+/// OSTD that a frame is freed by its owner, once it is unused.
 pub struct OstdFrames<'f, 'm, F> {
     frames: &'f Frames<'m, F>,
     cpu: fn() -> CpuIndex,
@@ -22,19 +22,20 @@ pub struct OstdFrames<'f, 'm, F> {
 }
 
 impl<'f, 'm, F: Fences> OstdFrames<'f, 'm, F> {
-    /// The allocator for callers on the cpu that `cpu` tells.
+    /// Creates the adapter for callers on the cpu that `cpu` returns.
     pub const fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
         Self { frames, cpu, policy: Policy::Local }
     }
 
-    /// Which nodes may serve; OSTD's trait has no argument for it.
+    /// Sets the nodes that may serve; OSTD's trait has no argument for it.
     #[must_use]
     pub const fn policy(mut self, policy: Policy<'f>) -> Self {
         self.policy = policy;
         self
     }
 
-    /// The physical address of a run for a layout in bytes; sizes are rounded up to whole frames.
+    /// Returns the physical address of a run for a layout in bytes; sizes are rounded up to whole
+    /// frames.
     pub fn alloc(&self, layout: Layout) -> Option<usize> {
         let bytes = layout.size() as u64;
         let align = (layout.align() as u64).div_ceil(FRAME_BYTES);
@@ -44,7 +45,7 @@ impl<'f, 'm, F: Fences> OstdFrames<'f, 'm, F> {
         frame.addr().try_into().ok()
     }
 
-    /// Takes back a run, or any piece of one.
+    /// Frees a run, or any piece of one.
     ///
     /// # Errors
     /// As [`Frames::free_run`]; an address or a size that is not a multiple of a frame's is

@@ -11,35 +11,35 @@ use crate::sync::low_u16;
 /// The allocator with the methods of `rmm::FrameAllocator`, with plain numbers for its
 /// `PhysicalAddress` and `FrameCount`.
 ///
-/// It is safe as [`Frames`] is; rmm's trait is unsafe to implement, and who implements it with
-/// these promises that a frame is freed by its owner, once it is unused.
+/// It is safe as [`Frames`] is; rmm's trait is unsafe to implement, and an implementation by these
+/// methods promises that a frame is freed by its owner, once it is unused.
 pub struct RmmFrames<'f, 'm, F> {
     frames: &'f Frames<'m, F>,
     cpu: fn() -> CpuIndex,
 }
 
-/// `rmm::FrameUsage`: frames in use, and of all.
+/// The equivalent of `rmm::FrameUsage`: frames in use, and frames in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RmmUsage {
-    /// Frames handed out.
+    /// Allocated frames.
     pub used: u64,
     /// Online frames.
     pub total: u64,
 }
 
 impl<'f, 'm, F: Fences> RmmFrames<'f, 'm, F> {
-    /// The allocator for callers on the cpu that `cpu` tells.
+    /// Creates the adapter for callers on the cpu that `cpu` returns.
     pub const fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
         Self { frames, cpu }
     }
 
-    /// The physical address of `count` frames.
+    /// Allocates `count` frames and returns their physical address.
     pub fn allocate(&mut self, count: usize) -> Option<usize> {
         let frame = self.frames.alloc((self.cpu)(), &Request::run(count as u64)).ok()?;
         frame.addr().try_into().ok()
     }
 
-    /// Takes `count` frames back.
+    /// Frees `count` frames.
     ///
     /// # Errors
     /// As [`Frames::free_run`]; [`FreeError::Misaligned`] for an address within a frame.
@@ -51,7 +51,7 @@ impl<'f, 'm, F: Fences> RmmFrames<'f, 'm, F> {
         self.frames.free_run((self.cpu)(), frame, count as u64)
     }
 
-    /// How much is in use.
+    /// Returns the number of frames in use and in total.
     pub fn usage(&self) -> RmmUsage {
         let nodes = 0..self.frames.machine().nodes();
         let infos = nodes.map(|node| self.frames.node_info(NodeIndex(low_u16(node))));

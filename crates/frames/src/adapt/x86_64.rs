@@ -9,7 +9,7 @@ use crate::frames::Frames;
 use crate::ids::{CpuIndex, FRAME_BYTES, Frame, Order};
 use crate::policy::Request;
 
-/// The allocator as the x86_64 crate's mappers want it.
+/// The allocator as the x86_64 crate's mappers need it.
 pub struct X86Frames<'f, 'm, F> {
     frames: &'f Frames<'m, F>,
     cpu: fn() -> CpuIndex,
@@ -17,31 +17,31 @@ pub struct X86Frames<'f, 'm, F> {
 }
 
 impl<'f, 'm, F: Fences> X86Frames<'f, 'm, F> {
-    /// The allocator for callers on the cpu that `cpu` tells.
+    /// Creates the adapter for callers on the cpu that `cpu` returns.
     ///
     /// # Safety
-    /// Mappers write to what they are given. 1. The frames of the allocator's machine are memory
-    /// that nobody uses who was not handed them. 2. A frame that was handed out is freed, here or
-    /// by any other way ([`Frames::free`] is safe, and takes a number), by its owner alone and
-    /// once nobody uses it any more.
+    /// Mappers write to the frames they get. 1. The frames of the allocator's machine are memory
+    /// that is used only by those who allocated them. 2. An allocated frame is freed, here or in
+    /// any other way ([`Frames::free`] is safe, and takes a number), only by its owner and only
+    /// once it is no longer used.
     pub const unsafe fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
         Self { frames, cpu, refused: None }
     }
 
-    /// The last free that was refused: the trait has no room to say so.
+    /// Returns the last refused free, which the trait cannot report.
     pub const fn refused(&self) -> Option<FreeError> {
         self.refused
     }
 }
 
-/// The order of a page size: 0, 9 or 18.
+/// Returns the order of a page size: 0, 9 or 18.
 fn order_of<S: PageSize>() -> Option<Order> {
     Order::new((S::SIZE / FRAME_BYTES).ilog2().try_into().ok()?)
 }
 
-// SAFETY: `alloc` hands a frame out to one caller only, whatever cpu it names (with fences that
-// keep their word), until it is freed; by the promise of `new` its owner frees it, and it is memory
-// that nobody else uses.
+// SAFETY: `alloc` returns a frame to one caller only, whatever cpu it names (with fences that keep
+// their promise), until it is freed. By the promise of `new` its owner frees it, and it is memory
+// that is not used otherwise.
 unsafe impl<S: PageSize, F: Fences> FrameAllocator<S> for X86Frames<'_, '_, F> {
     fn allocate_frame(&mut self) -> Option<PhysFrame<S>> {
         let frame = self.frames.alloc((self.cpu)(), &Request::order(order_of::<S>()?)).ok()?;

@@ -1,11 +1,11 @@
-//! Reading a dump, which may come from anywhere: every length is checked before it is used.
+//! Parser of a dump, which is untrusted: every length is checked before it is used.
 
 use super::{
     CACHE_BYTES, CACHED, COUNT, HEADER_BYTES, MAGIC, OFFLINE, REGION_BYTES, RESERVED, ROWS,
 };
 use crate::ids::{BLOCK_FRAMES, Frame, NodeIndex, ZoneIndex};
 
-/// Why bytes are no dump.
+/// Reasons why bytes are not a valid dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
     /// The first bytes are not `NLHEAP`, 0, 1.
@@ -14,30 +14,30 @@ pub enum DumpError {
     /// The bytes end within a record.
     #[error("truncated: a record at byte {offset} goes beyond the end")]
     Truncated {
-        /// Where the record starts.
+        /// Offset of the record.
         offset: usize,
     },
-    /// A region that is empty, too far up, or of an unknown node or zone.
+    /// A region is empty, above the largest address, or of an unknown node or zone.
     #[error("region {index} is not possible: expected start < end, and a known node and zone")]
     Region {
-        /// The region.
+        /// Index of the region.
         index: usize,
     },
-    /// A block whose count is not that of its rows, or above 512.
+    /// The count of a block differs from the bits of its rows, or is above 512.
     #[error("block at byte {offset}: its count of free frames does not agree with its rows")]
     Block {
-        /// Where the block's record starts.
+        /// Offset of the block's record.
         offset: usize,
     },
-    /// Bytes after the last record.
+    /// There are bytes after the last record.
     #[error("{bytes} bytes after the end")]
     Trailing {
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
     },
 }
 
-/// A dump that was checked as a whole.
+/// A dump that has been validated as a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Dump<'b> {
     nodes: usize,
@@ -48,12 +48,12 @@ pub struct Dump<'b> {
     caches: &'b [[u8; CACHE_BYTES]],
 }
 
-/// Consecutive frames of a node's zone.
+/// Consecutive frames of a node in one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpPool {
     /// The first frame.
     pub start: Frame,
-    /// The frame after the last.
+    /// The frame after the last one.
     pub end: Frame,
     /// The node.
     pub node: NodeIndex,
@@ -61,7 +61,7 @@ pub struct DumpPool {
     pub zone: ZoneIndex,
 }
 
-/// Where a block stood.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockState {
     /// In the shared maps.
@@ -77,26 +77,26 @@ pub enum BlockState {
 /// A block of 2 MiB, or the part of one that a region has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpBlock {
-    /// The region it belongs to, counted from 0.
+    /// Index of the region it belongs to, from 0.
     pub region: usize,
     /// The number of its first frame, a multiple of 512.
     pub first: Frame,
-    /// Its managed frames.
+    /// Number of managed frames.
     pub managed: u64,
-    /// Its frames free in the shared maps: a bit each, lowest first.
+    /// Frames free in the shared maps: a bit for each, lowest first.
     pub free: [u64; 8],
-    /// Where it stood.
+    /// State of the block.
     pub state: BlockState,
 }
 
 impl DumpBlock {
-    /// Frames free in the shared maps.
+    /// Returns the number of frames free in the shared maps.
     pub fn free_frames(&self) -> u64 {
         self.free.iter().map(|row| u64::from(row.count_ones())).sum()
     }
 }
 
-/// What is left of the bytes.
+/// The remaining bytes.
 struct Reader<'b> {
     bytes: &'b [u8],
     offset: usize,
@@ -124,7 +124,7 @@ impl<'b> Reader<'b> {
         Ok(u32::from_le_bytes(self.array()?) as usize)
     }
 
-    /// A block's head and rows.
+    /// Reads a block's head and rows.
     fn block(&mut self) -> Result<(u16, [u64; 8]), DumpError> {
         let offset = self.offset;
         let head = u16::from_le_bytes(self.array()?);
@@ -148,10 +148,10 @@ impl<'b> Reader<'b> {
 }
 
 impl<'b> Dump<'b> {
-    /// Checks a whole dump.
+    /// Validates a whole dump.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The problem and its position.
     pub fn parse(bytes: &'b [u8]) -> Result<Self, DumpError> {
         let mut reader = Reader { bytes, offset: 0 };
         if reader.array::<8>() != Ok(MAGIC) {
@@ -186,22 +186,22 @@ impl<'b> Dump<'b> {
         }
     }
 
-    /// How many nodes there were.
+    /// Returns the number of nodes.
     pub const fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// The exclusive upper address of each zone, in bytes.
+    /// Returns the exclusive upper address of each zone, in bytes.
     pub fn zone_limits(&self) -> impl Iterator<Item = u64> + use<'b> {
         self.zone_limits.iter().map(|limit| u64::from_le_bytes(*limit))
     }
 
-    /// The node of each cpu.
+    /// Returns the node of each cpu.
     pub fn cpus(&self) -> impl Iterator<Item = NodeIndex> + use<'b> {
         self.cpus.iter().map(|node| NodeIndex(u16::from_le_bytes(*node)))
     }
 
-    /// The regions, by address.
+    /// Returns the regions, by address.
     pub fn pools(&self) -> impl Iterator<Item = DumpPool> + use<'b> {
         self.regions.iter().map(|record| {
             let (words, rest) = record.as_chunks::<8>();
@@ -216,7 +216,7 @@ impl<'b> Dump<'b> {
         })
     }
 
-    /// The blocks, region by region.
+    /// Returns the blocks, region by region.
     pub fn blocks(&self) -> impl Iterator<Item = DumpBlock> + use<'b> {
         let mut reader = Reader { bytes: self.blocks, offset: 0 };
         let places = self.pools().enumerate().flat_map(|(region, pool)| {
@@ -231,7 +231,7 @@ impl<'b> Dump<'b> {
         })
     }
 
-    /// Each cpu's magazine: its row's first frame, and a bit for each free frame.
+    /// Returns each cpu's magazine: its row's first frame, and a bit for each free frame.
     pub fn magazines(&self) -> impl Iterator<Item = (Frame, u64)> + use<'b> {
         self.caches.iter().map(|record| {
             let words = record.as_chunks::<8>().0;
@@ -239,7 +239,7 @@ impl<'b> Dump<'b> {
         })
     }
 
-    /// Each cpu's cached whole block.
+    /// Returns each cpu's cached whole block.
     pub fn whole_blocks(&self) -> impl Iterator<Item = Option<Frame>> + use<'b> {
         self.caches.iter().map(|record| {
             let whole = u64::from_le_bytes(record.as_chunks::<8>().0[2]);

@@ -1,11 +1,11 @@
-//! A dump as text: a character for each block of 2 MiB, 64 to a line.
+//! Display of a dump as text: a character for each block of 2 MiB, 64 to a line.
 
 use core::fmt::{self, Display, Formatter, Write};
 
 use super::read::{BlockState, Dump, DumpBlock, DumpPool};
 use crate::ids::{FRAME_BYTES, Frame};
 
-/// Blocks on a line.
+/// Number of blocks on a line.
 const LINE: usize = 64;
 
 impl Display for Dump<'_> {
@@ -79,7 +79,7 @@ fn write_heading(
     )
 }
 
-/// A frame's address, in hexadecimal.
+/// A frame's address, printed in hexadecimal.
 struct Address(Frame);
 
 impl Display for Address {

@@ -1,4 +1,4 @@
-//! Writing a dump.
+//! Writer of a dump.
 
 use super::{CACHED, MAGIC, OFFLINE, RESERVED, ROWS};
 use crate::fences::Fences;
@@ -8,7 +8,7 @@ use crate::sync::low_u16;
 use crate::walk::BlockView;
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// Gives a dump of the heap to `sink`, piece by piece.
+    /// Passes a dump of the heap to `sink`, piece by piece.
     ///
     /// # Errors
     /// The sink's first error.

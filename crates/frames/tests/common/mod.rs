@@ -5,7 +5,7 @@ use numalab_frames::{
     CpuFences, Fences, Frame, Frames, Machine, MemoryRange, NodeIndex, RangeState, Word,
 };
 
-/// A machine that owns its tables.
+/// A machine with owned tables.
 pub struct Tables {
     pub ranges: Vec<MemoryRange>,
     pub zone_limits: Vec<u64>,
@@ -13,7 +13,7 @@ pub struct Tables {
     pub fallback: Vec<Vec<NodeIndex>>,
 }
 
-/// Tables, leaked as the metadata of each allocator is, so that threads may share them.
+/// Tables that are leaked, like the metadata of each allocator, so that threads may share them.
 pub struct Bench {
     pub machine: Machine<'static>,
 }
@@ -55,12 +55,12 @@ pub fn range(start: u64, frames: u64, node: u16) -> MemoryRange {
     }
 }
 
-/// Nodes in a ring: from each, the next ones by number.
+/// Nodes in a ring: after each, the next ones by number.
 pub fn ring(nodes: u16) -> Vec<Vec<NodeIndex>> {
     (0..nodes).map(|n| (0..nodes).map(|k| NodeIndex((n + k) % nodes)).collect()).collect()
 }
 
-/// Two nodes with so many frames each, from frame 0 on, and a cpu each.
+/// Two nodes with this number of frames each, from frame 0 on, and one cpu each.
 pub fn two_nodes(frames: u64) -> Tables {
     Tables {
         ranges: vec![range(0, frames, 0), range(frames, frames, 1)],

@@ -1,4 +1,4 @@
-//! A small cache simulator: what a walk over a buffer costs on a machine whose caches are known.
+//! A small cache simulator: the cost of a walk over a buffer on a machine with known caches.
 
 use std::num::NonZeroU64;
 
@@ -6,13 +6,13 @@ use numalab_stats::{Rng, SizePoint};
 
 const LINE: u64 = 64;
 
-/// How a cache chooses what goes.
+/// The replacement policy of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
     Lru,
-    /// A tree of bits that point away from what was used.
+    /// A tree of bits that point away from the line used last.
     TreePlru,
-    /// Two bits of predicted distance (Jaleel et al., ISCA 2010).
+    /// Two bits of predicted re-reference distance (Jaleel et al., ISCA 2010).
     Srrip,
     Random,
 }
@@ -21,7 +21,7 @@ impl Replacement {
     pub const ALL: [Self; 4] = [Self::Lru, Self::TreePlru, Self::Srrip, Self::Random];
 }
 
-/// A level: bytes, ways (a power of two for the tree), and what a hit costs.
+/// A level: bytes, ways (a power of two for the tree), and the cost of a hit.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
     pub bytes: u64,
@@ -29,15 +29,16 @@ pub struct Level {
     pub ns: f64,
 }
 
-/// What a curve is taken on.
+/// The machine on which a curve is simulated.
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub levels: Vec<Level>,
     pub memory_ns: f64,
     pub replacement: Replacement,
-    /// Pages lie anywhere in physical memory.
+    /// Page size; pages are placed anywhere in physical memory.
     pub page_bytes: u64,
-    /// A sibling thread walks at random over a sixteenth of each cache, a load for each of ours.
+    /// True if a sibling thread walks at random over a sixteenth of each cache, with one load for
+    /// each of ours.
     pub neighbour: bool,
 }
 
@@ -45,9 +46,9 @@ struct Cache {
     sets: u64,
     ways: usize,
     replacement: Replacement,
-    /// Tags by set, 0 is empty.
+    /// Tags by set; 0 is empty.
     tags: Vec<u64>,
-    /// Ages, predictions, or in the first of a set the tree.
+    /// Ages or predictions; for a tree, the first entry of a set is the tree.
     state: Vec<u32>,
     clock: u32,
 }
@@ -60,7 +61,7 @@ impl Cache {
         Self { sets, ways: level.ways, replacement, tags, state, clock: 0 }
     }
 
-    /// Looks a line up and keeps it; whether it was there.
+    /// Looks a line up and inserts it; returns true if it was there.
     fn access(&mut self, line: u64, rng: &mut Rng) -> bool {
         let from = usize::try_from(line % self.sets).unwrap() * self.ways;
         self.clock += 1;
@@ -120,7 +121,7 @@ impl Cache {
     }
 }
 
-/// Numbers 0 to n - 1 in random order.
+/// Returns numbers 0 to n - 1 in random order.
 fn shuffled(n: u64, rng: &mut Rng) -> Vec<u64> {
     let mut order: Vec<u64> = (0..n).collect();
     rng.shuffle(&mut order);
@@ -128,7 +129,7 @@ fn shuffled(n: u64, rng: &mut Rng) -> Vec<u64> {
 }
 
 impl Machine {
-    /// The curve from 4 KiB to `to_bytes`, four points an octave, with this noise.
+    /// Returns the curve from 4 KiB to `to_bytes`, four points an octave, with this noise.
     pub fn curve(&self, to_bytes: u64, noise: f64, seed: u64) -> Vec<SizePoint> {
         let mut rng = Rng::new(seed);
         let octaves = (to_bytes / 4096).ilog2();
@@ -141,7 +142,8 @@ impl Machine {
         sizes.map(point).collect()
     }
 
-    /// The mean cost of a load on the way round a buffer, after it was walked once.
+    /// Returns returns the mean cost of a load on a walk round a buffer that was walked once
+    /// before.
     fn walk(&self, size_bytes: u64, rng: &mut Rng) -> f64 {
         let mut caches: Vec<Cache> =
             self.levels.iter().map(|level| Cache::new(level, self.replacement)).collect();

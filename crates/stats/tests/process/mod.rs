@@ -1,24 +1,24 @@
-//! Random processes whose truth is known.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test takes what it needs")]
+//! Random processes with known truth.
+#![allow(dead_code, clippy::allow_attributes, reason = "each test uses a part of this")]
 
 use numalab_stats::Rng;
 
-/// A standard normal number (Box & Muller, Ann. Math. Stat. 29, 1958).
+/// Returns a standard normal number (Box & Muller, Ann. Math. Stat. 29, 1958).
 pub fn normal(rng: &mut Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.uniform()).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.uniform()).cos()
 }
 
-/// How samples scatter, as log ratios of a standard deviation near 1.
+/// The distribution of samples, as log ratios with a standard deviation near 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
-    /// As a bell.
+    /// Normal.
     Normal,
-    /// Student's t of three degrees of freedom.
+    /// Student's t with three degrees of freedom.
     HeavyTailed,
-    /// Nine in ten are fast, the others slow, as boots are.
+    /// Nine in ten are fast and the others slow, as with boots.
     TwoKindsOfBoot,
-    /// Now and then far too slow, never too fast.
+    /// Occasionally far too slow, never too fast.
     Skewed,
 }
 
@@ -42,7 +42,8 @@ impl Noise {
     }
 }
 
-/// `n` values of a Gaussian AR(1) process with mean 0, variance 1 and lag-1 correlation `phi`.
+/// Returns `n` values of a Gaussian AR(1) process with mean 0, variance 1 and lag-1 correlation
+/// `phi`.
 pub fn autoregressive(n: usize, phi: f64, rng: &mut Rng) -> Vec<f64> {
     let innovation = (1.0 - phi * phi).sqrt();
     let mut value = normal(rng);
@@ -55,7 +56,7 @@ pub fn autoregressive(n: usize, phi: f64, rng: &mut Rng) -> Vec<f64> {
     .collect()
 }
 
-/// How often to repeat a simulation: ten times more with `NUMALAB_LONG=1`.
+/// Returns the number of repeats of a simulation: ten times more with `NUMALAB_LONG=1`.
 pub fn repeats(short: u32) -> u32 {
     if std::env::var_os("NUMALAB_LONG").is_some_and(|long| long == "1") {
         10 * short
@@ -64,13 +65,13 @@ pub fn repeats(short: u32) -> u32 {
     }
 }
 
-/// The share of `repeats` in which `happens`, each with a generator of its own.
+/// Returns the share of `repeats` in which `happens` is true, each with a separate generator.
 pub fn share(repeats: u32, mut happens: impl FnMut(&mut Rng) -> bool) -> f64 {
     let hits = (0..repeats).filter(|seed| happens(&mut Rng::new(u64::from(*seed) + 1))).count();
     hits as f64 / f64::from(repeats)
 }
 
-/// Four standard errors of a share of about 95 % (or 5 %) in so many repeats.
+/// Returns four standard errors of a share of about 95 % (or 5 %) in this number of repeats.
 pub fn slack(repeats: u32) -> f64 {
     4.0 * (0.95 * 0.05 / f64::from(repeats)).sqrt()
 }

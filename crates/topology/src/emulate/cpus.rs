@@ -1,4 +1,4 @@
-//! Which emulated node gets which cpus.
+//! Assignment of cpus to emulated nodes.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use crate::id::{CpuId, NodeId};
 use crate::machine::Machine;
 use crate::order;
 
-/// An online cpu and what it must stay near to.
+/// An online cpu with the groups that it should stay in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     pub(super) id: CpuId,
@@ -16,8 +16,8 @@ pub(super) struct Placed {
     core: Option<u32>,
 }
 
-/// The online cpus in order of node, package, L3 group and core, siblings
-/// together; cpus in no node come last.
+/// Returns the online cpus in order of node, package, L3 group and core, with siblings together;
+/// cpus in no node come last.
 pub(super) fn ordered(machine: &Machine) -> Vec<Placed> {
     let mut cpus: Vec<_> = machine.cpus.iter().filter(|cpu| cpu.online).collect();
     order::by_key(&mut cpus, |cpu| {
@@ -41,8 +41,8 @@ pub(super) fn spread(cpus: &[Placed], nodes: usize) -> Vec<Vec<CpuId>> {
     parts
 }
 
-/// Deals cpus in order: to each node the number it asks for, to those which ask
-/// for none an even part of the rest.
+/// Assigns cpus in order: each node gets the number it requests, and those without a number get an
+/// even part of the rest.
 pub(super) fn deal(
     cpus: &[Placed],
     wanted: &[Option<usize>],
@@ -68,7 +68,7 @@ pub(super) fn deal(
     Ok(parts.collect())
 }
 
-/// The cpus by core, in order; a cpu of no known core is a core of its own.
+/// Returns the cpus by core, in order; a cpu without a known core counts as a core.
 fn cores(cpus: &[Placed]) -> Vec<Vec<CpuId>> {
     let siblings = |a: &Placed, b: &Placed| a.core.is_some() && a.core == b.core;
     cpus.chunk_by(siblings).map(|core| core.iter().map(|cpu| cpu.id).collect()).collect()

@@ -1,4 +1,4 @@
-//! Which emulated node gets which memory.
+//! Assignment of memory to emulated nodes.
 
 use alloc::vec::Vec;
 
@@ -9,9 +9,9 @@ use crate::memory::MemoryRange;
 use crate::node::Node;
 use crate::order;
 
-/// Cuts fall on huge page boundaries.
+/// Cuts are on huge page boundaries.
 const GRANULE_BYTES: u64 = 2 << 20;
-/// Cuts of small memories fall on page boundaries.
+/// Cuts of small memories are on page boundaries.
 const PAGE_BYTES: u64 = 4096;
 
 /// A stretch of usable memory on one physical node.
@@ -23,7 +23,7 @@ struct Piece {
     range: Option<MemoryRange>,
 }
 
-/// Usable memory in order, holes left out.
+/// Usable memory in order, without holes.
 pub(super) struct Pool {
     pieces: Vec<Piece>,
 }
@@ -32,23 +32,23 @@ pub(super) struct Pool {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Share {
     pieces: Vec<Piece>,
-    /// Bytes that were asked of a machine whose memory is unknown.
+    /// Bytes requested from a machine with unknown memory.
     unplaced_bytes: u64,
 }
 
 impl Share {
-    /// Its size.
+    /// Returns its size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let sum = |sum: u64, piece: &Piece| sum.saturating_add(piece.bytes);
         self.pieces.iter().fold(self.unplaced_bytes, sum)
     }
 
-    /// The physical node of its first byte.
+    /// Returns the physical node of its first byte.
     pub(super) fn home(&self) -> Option<NodeId> {
         self.pieces.first().map(|piece| piece.node)
     }
 
-    /// Its ranges, as those of node `id`.
+    /// Returns its ranges, as ranges of node `id`.
     pub(super) fn ranges(&self, id: NodeId) -> impl Iterator<Item = MemoryRange> + '_ {
         let known = self.pieces.iter().filter_map(|piece| piece.range.clone());
         known.map(move |range| MemoryRange { node: id, ..range })
@@ -56,7 +56,7 @@ impl Share {
 }
 
 impl Pool {
-    /// The memory of all nodes.
+    /// Creates the pool of the memory of all nodes.
     pub(super) fn of_machine(machine: &Machine) -> Self {
         let mut pieces = Vec::new();
         for node in &machine.nodes {
@@ -65,7 +65,7 @@ impl Pool {
         Self { pieces }
     }
 
-    /// The memory of one node: its ranges, or its size if none is known.
+    /// Creates the pool of one node's memory: its ranges, or its size if no range is known.
     pub(super) fn of_node(machine: &Machine, node: &Node) -> Self {
         let own = |range: &&MemoryRange| range.node == node.id && range.length_bytes > 0;
         let mut pieces: Vec<Piece> = machine
@@ -108,7 +108,7 @@ impl Pool {
         self.deal(&sizes)
     }
 
-    /// Takes these sizes off the memory in order.
+    /// Takes these sizes off the memory, in order.
     pub(super) fn take(self, sizes: &[u64]) -> Result<Vec<Share>, EmulationError> {
         let asked = sizes.iter().try_fold(0u64, |sum, &size| sum.checked_add(size));
         let present_bytes = self.bytes();
@@ -146,7 +146,7 @@ fn unplaced(sizes: &[u64]) -> Vec<Share> {
     sizes.iter().map(share).collect()
 }
 
-/// Cuts a piece behind `bytes`: the front, and what is left if anything is.
+/// Cuts a piece after `bytes`: returns the front, and the rest if there is one.
 fn cut(piece: Piece, bytes: u64) -> (Piece, Option<Piece>) {
     if bytes >= piece.bytes {
         return (piece, None);

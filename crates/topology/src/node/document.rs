@@ -1,4 +1,4 @@
-//! A node as documents have it: memory that is unknown is null there, not 0.
+//! The representation of a node in documents, in which unknown memory is null instead of 0.
 
 use alloc::vec::Vec;
 
@@ -12,21 +12,21 @@ use crate::id_set::CpuSet;
 pub(super) struct Node {
     /// The operating system's number.
     id: NodeId,
-    /// The firmware's proximity domain, where tables gave it.
+    /// The firmware's proximity domain, if tables gave it.
     proximity_domain: Option<ProximityDomain>,
-    /// Whether the node is in use now.
+    /// True if the node is currently in use.
     online: bool,
     /// Its cpus, offline ones included.
     cpus: CpuSet,
-    /// Memory in bytes; 0 for a node without memory, null where it is unknown.
+    /// Memory in bytes; 0 for a node without memory, null if it is unknown.
     memory_bytes: Option<u64>,
-    /// Free memory in bytes, where the system told it.
+    /// Free memory in bytes, if the system reports it.
     free_bytes: Option<u64>,
     /// Huge page pools by page size.
     huge_pages: Vec<HugePagePool>,
     /// Caches in front of its memory, nearest to the cpus first.
     memory_side_caches: Vec<MemorySideCache>,
-    /// Whether its memory is that of CXL devices, which the system brought online.
+    /// True if its memory belongs to CXL devices and was brought online by the system.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     cxl: bool,
 }

@@ -1,4 +1,4 @@
-//! Tables that were made, and why they cannot be.
+//! The tables of a machine as bytes, and the errors of writing them.
 
 use alloc::vec::Vec;
 
@@ -6,7 +6,7 @@ use numalab_acpi::BuildError;
 
 use crate::finding::Finding;
 
-/// More domains than this would make a SLIT larger than firmware is.
+/// The largest number of domains, beyond which a SLIT is larger than any firmware's.
 pub(super) const MOST_DOMAINS: u32 = 4096;
 
 /// The tables of one machine, complete with header and checksum.
@@ -20,32 +20,32 @@ pub struct TableBytes {
     pub hmat: Option<Vec<u8>>,
     /// Processors.
     pub madt: Vec<u8>,
-    /// What was made up, what tables do not carry, and what is odd about them.
+    /// Notes on values that were invented, values that tables cannot represent, and odd values.
     pub findings: Vec<Finding>,
 }
 
-/// Why a machine has no tables.
+/// Reasons why the tables of a machine cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A proximity domain is too large for a distance table.
-    #[error("proximity domain {domain}: a SLIT of more than {MOST_DOMAINS} rows is not written")]
+    #[error("proximity domain {domain}: expected below {MOST_DOMAINS}, the most rows of a SLIT")]
     DomainTooLarge {
         /// The domain.
         domain: u32,
     },
-    /// No node has memory, without which a SRAT is not used.
-    #[error("no memory is known of any node, and an SRAT without memory is not used")]
+    /// No node has memory, and a SRAT without memory is not used by any system.
+    #[error("no node has known memory, and no system uses an SRAT without memory")]
     NoMemory,
     /// The memory does not fit into 64 bits of addresses.
     #[error("{bytes} bytes of memory: expected a sum with addresses below 2^64")]
     MemoryTooLarge {
-        /// Memory of all nodes.
+        /// Memory of all nodes in bytes.
         bytes: u64,
     },
-    /// The tables were read back, and are not of this machine.
+    /// The tables, when read back, do not describe the machine.
     #[error("the tables would not describe the machine: {0}")]
     Refused(Finding),
-    /// A table could not be put together.
+    /// A table could not be encoded.
     #[error(transparent)]
     Build(#[from] BuildError),
 }

@@ -1,4 +1,4 @@
-//! Which node a proximity domain becomes.
+//! Mapping from proximity domains to nodes.
 
 use alloc::vec::Vec;
 
@@ -8,17 +8,17 @@ use numalab_acpi::{Located, MAX_DOMAINS, Srat};
 use crate::id::{Id, NodeId, ProximityDomain};
 use crate::node::Node;
 
-/// Nodes numbered from 0 in the order in which Linux meets their domains
-/// (`acpi_numa_init` in `drivers/acpi/numa/srat.c`).
+/// Nodes numbered from 0 in the order in which Linux encounters their domains (`acpi_numa_init` in
+/// `drivers/acpi/numa/srat.c`).
 #[derive(Debug, Default)]
 pub(super) struct Domains {
-    /// By domain.
+    /// Nodes sorted by domain.
     nodes: Vec<(u32, NodeId)>,
 }
 
 impl Domains {
-    /// The domains of enabled entries: those of processors and generic initiators in
-    /// order of the table, then those of memory.
+    /// Collects the domains of enabled entries: those of processors and generic initiators in order
+    /// of the table, then those of memory.
     pub(super) fn of(srat: &Srat<'_>) -> Self {
         let mut domains = Self::default();
         let is_memory = |entry: &Entry<'_>| matches!(entry, Entry::Memory(_));
@@ -34,8 +34,8 @@ impl Domains {
         domains
     }
 
-    /// The node of a domain, a new one if it was not met before; `None` for a domain that Linux
-    /// does not take.
+    /// Returns the node of a domain, a new one if it was not encountered before; `None` for a
+    /// domain that Linux does not accept.
     pub(super) fn add(&mut self, domain: u32) -> Option<NodeId> {
         let next = NodeId::from_number(u32::try_from(self.nodes.len()).ok()?);
         match self.place(domain) {
@@ -56,7 +56,7 @@ impl Domains {
         self.nodes.binary_search_by_key(&domain, |&(domain, _)| domain)
     }
 
-    /// A domain beyond all that were met.
+    /// Returns a domain larger than all encountered ones.
     pub(super) fn unused(&self) -> Option<u32> {
         self.nodes.last().map_or(Some(0), |(domain, _)| domain.checked_add(1))
     }
@@ -66,7 +66,7 @@ impl Domains {
     }
 }
 
-/// The domain of a node: its own, or its id.
+/// Returns the domain of a node: its proximity domain, or its id if it has none.
 pub(super) fn domain_of(node: &Node) -> u32 {
     node.proximity_domain.map_or(node.id.0, |domain| domain.0)
 }

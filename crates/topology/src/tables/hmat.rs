@@ -1,4 +1,4 @@
-//! Access attributes and memory-side caches, from a HMAT and to one.
+//! Conversion of access attributes and memory-side caches from and to a HMAT.
 
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
@@ -23,10 +23,10 @@ use crate::node::{MemorySideCache, Node};
 /// One figure of an access.
 type Figure = fn(&AccessAttributes) -> Option<u64>;
 
-/// The largest value that a cell holds; the next one means unreachable.
+/// The largest value of a cell; the next one means unreachable.
 const MOST: u64 = 0xfffe;
 
-/// Takes over what the table says of nodes that are there.
+/// Copies the table's values for nodes that exist.
 pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
     let mut pairs: BTreeMap<(NodeId, NodeId), Figures> = BTreeMap::new();
     for Located { entry: matrix, .. } in table.localities() {
@@ -49,20 +49,20 @@ pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
     }
 }
 
-/// What matrices say of one pair: read and write latency, read and write bandwidth.
+/// The values from matrices for one pair: read and write latency, read and write bandwidth.
 #[derive(Default)]
 struct Figures([Option<Known>; 4]);
 
-/// A figure that a matrix gives, or its word that there is none.
+/// A value from a matrix, or the statement that there is none.
 struct Known {
-    /// By a matrix of reads or of writes, not of both.
+    /// True if it is from a matrix of reads or of writes, not of both.
     specific: bool,
     value: Option<u64>,
 }
 
 impl Figures {
-    /// Takes a cell in: one of reads or of writes counts more than one of both, an earlier
-    /// matrix more than a later one, and an unknown value not at all.
+    /// Takes a cell into account. A matrix of reads or of writes has precedence over one of both,
+    /// an earlier matrix over a later one, and an unknown value is ignored.
     fn learn(&mut self, data_type: DataType, reading: Reading) {
         let value = match reading {
             Reading::Value(value) => Some(value),
@@ -109,19 +109,19 @@ fn side_cache(cache: &Cache<'_>) -> MemorySideCache {
     }
 }
 
-/// The entries of one table, with what they borrow.
+/// The entries of one table, with the data that they borrow.
 pub(super) struct Parts {
     initiators: Vec<u32>,
     targets: Vec<u32>,
-    /// Data type, base unit, cells row by row.
+    /// Data type, base unit, and cells row by row.
     matrices: Vec<(DataType, u64, Vec<u16>)>,
     others: Vec<Entry<'static>>,
-    /// Which figures do not fit into 16 bits as they are.
+    /// Findings about values that do not fit into 16 bits unchanged.
     pub(super) findings: Vec<Finding>,
 }
 
 impl Parts {
-    /// `None` if the machine says nothing that a HMAT carries.
+    /// Returns `None` if the machine has no data that a HMAT can represent.
     pub(super) fn of(machine: &Machine) -> Option<Self> {
         let caches = machine.nodes.iter().any(|node| !node.memory_side_caches.is_empty());
         if machine.access.is_empty() && !caches {
@@ -194,7 +194,7 @@ fn rounded(kind: DataType, unit: u64) -> Finding {
     }
 }
 
-/// The largest unit that keeps all values exact, or the smallest in which they fit.
+/// Returns the largest unit that keeps all values exact, or the smallest one in which they fit.
 fn base_unit(values: &[u64]) -> u64 {
     let common = values.iter().fold(0, |a, &b| greatest_common_divisor(a, b)).max(1);
     let largest = values.iter().copied().max().unwrap_or_default();
@@ -208,7 +208,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// A value in units, rounded; a known one never becomes 0, which means unknown.
+/// Converts a value to units, rounded; a known value never becomes 0, which means unknown.
 fn cell(value: u64, unit: u64) -> u16 {
     if value == 0 {
         return 0;
@@ -217,7 +217,7 @@ fn cell(value: u64, unit: u64) -> u16 {
     u16::try_from(rounded.clamp(1, MOST)).unwrap_or(u16::MAX - 1)
 }
 
-/// The link of a node's memory to its own cpus, if it has both.
+/// Returns the link of a node's memory to its own cpus, if it has both.
 fn attached(node: &Node) -> Option<Entry<'static>> {
     let domain = domain_of(node);
     let own = !node.cpus.is_empty();

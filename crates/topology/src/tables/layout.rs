@@ -1,4 +1,4 @@
-//! Addresses for memory of which only the size is known.
+//! Assignment of addresses to memory of which only the size is known.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -10,21 +10,22 @@ use crate::machine::Machine;
 use crate::memory::{MemoryKind, MemoryRange};
 use crate::node::Node;
 
-/// From this total on, QEMU's q35 puts only [`BELOW_DEVICES`] of it below the devices' addresses
-/// (`hw/i386/pc_q35.c`, `pc_q35_init`).
+/// From this total on, QEMU's q35 puts only [`BELOW_DEVICES`] of the memory below the devices'
+/// addresses (`hw/i386/pc_q35.c`, `pc_q35_init`).
 const SPLIT_FROM: u64 = 0xb000_0000;
 const BELOW_DEVICES: u64 = 2 << 30;
 const ABOVE_DEVICES: u64 = 4 << 30;
-/// Memory behind ranges that are known begins on a boundary of this size.
+/// Memory after the known ranges begins on a boundary of this size.
 const ALIGNMENT: u64 = 1 << 30;
-/// Nodes begin on a page.
+/// Nodes begin on a page boundary.
 const PAGE_BYTES: u64 = 4096;
 
-/// The ranges of a machine, and what was made up. `None` beyond 64 bits of addresses.
+/// Returns the ranges of a machine, with a finding if some were invented. `None` if they exceed 64
+/// bits of addresses.
 ///
-/// A node that has memory but no range which is there from the start gets one: where no node has
-/// any, as QEMU's q35 lays nodes out, in order from address 0 with a hole below 4 GiB; else behind
-/// all ranges that are known.
+/// A node that has memory but no range present from the start gets one. If no node has any, nodes
+/// are laid out as in QEMU's q35, in order from address 0 with a hole below 4 GiB; otherwise after
+/// all known ranges.
 pub(super) fn ranges(machine: &Machine) -> Option<(Vec<MemoryRange>, Option<Finding>)> {
     let mut ranges = machine.ranges.clone();
     let placed: NodeSet = ranges
@@ -56,7 +57,7 @@ pub(super) fn ranges(machine: &Machine) -> Option<(Vec<MemoryRange>, Option<Find
     Some((ranges, Some(finding(&nodes, hole.is_some()))))
 }
 
-/// The first free address, and where the hole below 4 GiB begins if memory reaches it.
+/// Returns the first free address, and the address of the hole below 4 GiB if memory reaches it.
 fn start(known: &[MemoryRange], nodes: &[&Node]) -> Option<(u64, Option<u64>)> {
     let bytes = |node: &&Node| node.memory_bytes.checked_next_multiple_of(PAGE_BYTES);
     let total = nodes.iter().try_fold(0_u64, |sum, node| sum.checked_add(bytes(node)?))?;
@@ -80,7 +81,7 @@ fn finding(nodes: &[&Node], hole: bool) -> Finding {
         code: "memory-laid-out".to_string(),
         place: format!("nodes {ids}"),
         message: format!(
-            "the source gives sizes and no addresses: memory is laid out in order of the nodes, {how}"
+            "the source gives sizes but no addresses: memory is laid out in order of the nodes, {how}"
         ),
     }
 }

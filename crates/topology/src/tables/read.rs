@@ -1,4 +1,4 @@
-//! A machine from tables.
+//! Conversion of ACPI tables to a machine.
 
 use alloc::vec::Vec;
 
@@ -17,19 +17,17 @@ use crate::node::Node;
 use crate::order;
 
 impl Machine {
-    /// The machine that tables describe, as Linux would number it: nodes from 0 in
-    /// order of appearance of their domains (processors before memory), cpus from 0
-    /// in order of the MADT, enabled ones before those that can come later, which are
-    /// offline. Without a processor in the MADT those of the SRAT are the cpus.
+    /// Returns the machine that tables describe, numbered as Linux would: nodes from 0 in order of
+    /// appearance of their domains (processors before memory), cpus from 0 in order of the MADT,
+    /// enabled ones before those that can come online later, which are offline. If the MADT has no
+    /// processors, the processors of the SRAT are the cpus.
     ///
-    /// A node's memory is that of its ranges which are not hot-pluggable: whether there
-    /// is any in the others, tables do not tell. A CXL window that begins in no range
-    /// of the SRAT is a node of its own, offline, as in Linux. Packages, cores and caches
-    /// are not in tables. Without a SRAT there is no node. Domains beyond
-    /// [`numalab_acpi::MAX_DOMAINS`] and processors beyond [`numalab_acpi::MAX_PROCESSORS`] are
-    /// left out. What is wrong with the
-    /// tables themselves, [`numalab_acpi::check`] finds; what is wrong with the
-    /// machine, [`Machine::validate`].
+    /// A node's memory is that of its ranges that are not hot-pluggable: tables do not say if there
+    /// is any in the others. A CXL window that begins in no range of the SRAT is a separate node,
+    /// offline, as in Linux. Packages, cores and caches are not in tables. Without a SRAT there are
+    /// no nodes. Domains beyond [`numalab_acpi::MAX_DOMAINS`] and processors beyond
+    /// [`numalab_acpi::MAX_PROCESSORS`] are left out. Problems of the tables are found by
+    /// [`numalab_acpi::check`], and problems of the machine by [`Machine::validate`].
     #[must_use]
     pub fn from_tables(tables: &Tables<'_>) -> Self {
         let mut domains = tables.srat.as_ref().map(Domains::of).unwrap_or_default();
@@ -64,7 +62,7 @@ impl Machine {
     }
 }
 
-/// The enabled, non-empty memory ranges.
+/// Returns the enabled, non-empty memory ranges.
 fn ranges(srat: &Srat<'_>, domains: &Domains) -> Vec<MemoryRange> {
     let used = srat.memory().filter(|memory| memory.is_enabled() && memory.length_bytes > 0);
     let range = |memory: Memory| {
@@ -87,7 +85,7 @@ fn ranges(srat: &Srat<'_>, domains: &Domains) -> Vec<MemoryRange> {
     used.filter_map(range).collect()
 }
 
-/// The CXL windows that the SRAT says nothing of, each with a node of its own.
+/// Returns the CXL windows that are not in the SRAT, each with a separate node.
 fn windows(cedt: &Cedt<'_>, known: &[MemoryRange], domains: &mut Domains) -> Vec<MemoryRange> {
     let mut windows = Vec::new();
     let known = Covered::of(known);
@@ -112,7 +110,7 @@ fn windows(cedt: &Cedt<'_>, known: &[MemoryRange], domains: &mut Domains) -> Vec
     windows
 }
 
-/// Addresses in ranges, to look up.
+/// Addresses in ranges, for lookup.
 struct Covered {
     /// First addresses in order, each with the last address of all ranges up to it.
     ends: Vec<(u64, u64)>,
@@ -153,12 +151,12 @@ fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> 
         let usable =
             madt.processors().filter(|cpu| cpu.enabled || cpu.online_capable).take(MAX_PROCESSORS);
         let in_madt: Vec<_> = usable.map(|cpu| (cpu.id, cpu.enabled)).collect();
-        // One without a processor is of an architecture that is not known here.
+        // A MADT without known processors belongs to an unknown architecture.
         if !in_madt.is_empty() {
             listed = in_madt;
         }
     }
-    // Of two entries for one processor the first counts.
+    // Of two entries for one processor the first one counts.
     order::by_key(&mut homes, |&(id, _)| id);
     homes.dedup_by_key(|&mut (id, _)| id);
     let node_of = |id: ProcessorId| {
@@ -178,7 +176,7 @@ fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> 
     (0u32..).zip(listed).map(cpu).collect()
 }
 
-/// Processors in order of the list, each once, enabled ones before the others.
+/// Returns processors in order of the list, each once, enabled ones before the others.
 fn once_each(listed: Vec<(ProcessorId, bool)>) -> Vec<(ProcessorId, bool)> {
     let mut places: Vec<usize> = (0..listed.len()).collect();
     let rank = |place: usize| (!listed[place].1, place);
@@ -192,7 +190,7 @@ fn nodes(domains: &Domains, cpus: &[Cpu], ranges: &[MemoryRange]) -> Vec<Node> {
     let node =
         |(domain, id)| Node { id, proximity_domain: Some(domain), online: true, ..Node::default() };
     let mut nodes: Vec<Node> = domains.iter().map(node).collect();
-    // Ids are without gaps from 0: they are places from here on.
+    // Ids are dense from 0, so they serve as positions from here on.
     order::by_key(&mut nodes, |node| node.id);
     for cpu in cpus {
         if let Some(id) = cpu.node {
@@ -206,7 +204,7 @@ fn nodes(domains: &Domains, cpus: &[Cpu], ranges: &[MemoryRange]) -> Vec<Node> {
     nodes
 }
 
-/// Rows and columns of the SLIT are domains; nodes beyond it have no distance.
+/// Reads distances; rows and columns of the SLIT are domains, and nodes beyond it have no distance.
 fn distances(slit: &Slit<'_>, domains: &Domains) -> Distances {
     let mut distances = Distances::unknown(domains.iter().count());
     for (from_domain, from) in domains.iter() {

@@ -1,4 +1,4 @@
-//! Whether tables that were written say of a machine what they should.
+//! Verification that written tables describe the machine.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -14,8 +14,8 @@ use crate::id::ProximityDomain;
 use crate::machine::Machine;
 use crate::node::Node;
 
-/// Reads the tables as any reader does: what is wrong with them is an error, what is odd a
-/// warning. Nodes are compared by cpus and by whether they have memory.
+/// Reads the tables as any reader does: wrong values are errors, odd ones warnings. Nodes are
+/// compared by their cpus and by having memory or not.
 pub(super) fn verify(machine: &Machine, bytes: &TableBytes) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut tables = Tables::default();
@@ -27,7 +27,7 @@ pub(super) fn verify(machine: &Machine, bytes: &TableBytes) -> Vec<Finding> {
         }
     }
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];
-    // The scratch has as many slots as were asked for.
+    // The scratch has the required number of slots, so the check cannot fail.
     let _ = check(&tables, &mut scratch, &mut |finding| {
         if finding.severity() >= numalab_acpi::Severity::Warning {
             findings.push(of_table(&finding));
@@ -49,7 +49,7 @@ fn of_table(finding: &numalab_acpi::Finding) -> Finding {
     }
 }
 
-/// What the tables lose of a node.
+/// Returns findings about the parts of a node that the tables lose.
 fn compare(machine: &Machine, node: &Node, read: &Machine) -> Vec<Finding> {
     let domain = domain_of(node);
     let of_domain = |other: &&Node| other.proximity_domain == Some(ProximityDomain(domain));
@@ -61,7 +61,7 @@ fn compare(machine: &Machine, node: &Node, read: &Machine) -> Vec<Finding> {
         message,
     };
     if node.memory_bytes == 0 && node.cpus.is_empty() {
-        let message = "has neither cpus nor memory, and tables do not carry it".to_string();
+        let message = "has neither cpus nor memory, so tables cannot represent it".to_string();
         return vec![finding(Severity::Note, "node-lost", message)];
     }
     let sharing = machine.nodes.iter().filter(|other| domain_of(other) == domain).count();
@@ -73,11 +73,11 @@ fn compare(machine: &Machine, node: &Node, read: &Machine) -> Vec<Finding> {
     let (cpus, has_memory) =
         found.map_or((0, false), |found| (found.cpus.len(), found.memory_bytes > 0));
     if cpus != node.cpus.len() {
-        let message = format!("has {} cpus, {cpus} in the tables", node.cpus.len());
+        let message = format!("has {} cpus, but {cpus} in the tables", node.cpus.len());
         findings.push(finding(Severity::Error, "cpus-lost", message));
     }
     if has_memory != (node.memory_bytes > 0) {
-        let message = format!("has {} bytes of memory, none in the tables", node.memory_bytes);
+        let message = format!("has {} bytes of memory, but none in the tables", node.memory_bytes);
         findings.push(finding(Severity::Error, "memory-lost", message));
     }
     findings

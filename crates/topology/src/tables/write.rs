@@ -1,4 +1,4 @@
-//! Tables of a machine.
+//! Conversion of a machine to ACPI tables.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,24 +22,24 @@ use crate::finding::Severity;
 use crate::machine::Machine;
 use crate::memory::{MemoryKind, MemoryRange};
 
-/// Where a PC has its local APICs.
+/// Address of the local APICs on a PC.
 const LOCAL_APIC_ADDRESS: u32 = 0xfee0_0000;
-/// The largest APIC id of the 8-bit entries; above it is the broadcast id.
+/// The largest APIC id of the 8-bit entries; the next one is the broadcast id.
 const LARGEST_APIC_ID: u32 = 254;
 impl Machine {
-    /// The tables that describe the machine to an x86 system: SRAT (revision 3), SLIT,
-    /// MADT and, if it has access attributes or memory-side caches, HMAT (revision 2).
+    /// Returns the tables that describe the machine to an x86 system: SRAT (revision 3), SLIT, MADT
+    /// and, if it has access attributes or memory-side caches, HMAT (revision 2).
     ///
-    /// A node without a proximity domain has its id for one, a cpu without an APIC id its
-    /// own id. Distances that are not known are 10 and 20. Memory of a node without ranges is
-    /// laid out as QEMU's q35 does. [`Machine::from_tables`] gives the same machine again where
-    /// nodes are numbered in order of appearance; packages, cores, caches and tiers are not
-    /// carried. The tables are read back before they are given away.
+    /// A node without a proximity domain uses its id as its domain, a cpu without an APIC id uses
+    /// its id. Unknown distances are written as 10 and 20. Memory of a node without ranges is laid
+    /// out as in QEMU's q35. [`Machine::from_tables`] returns the same machine again if nodes are
+    /// numbered in order of appearance; packages, cores, caches and tiers are not represented. The
+    /// tables are read back before they are returned.
     ///
     /// # Errors
     /// [`TableError::DomainTooLarge`], [`TableError::NoMemory`], [`TableError::MemoryTooLarge`];
-    /// [`TableError::Refused`] if a reader would find an error in the tables, or a node without its cpus or memory;
-    /// [`TableError::Build`] if a table gets too long.
+    /// [`TableError::Refused`] if a reader would find an error in the tables, or a node without its
+    /// cpus or memory; [`TableError::Build`] if a table gets too long.
     pub fn to_tables(&self) -> Result<TableBytes, TableError> {
         if self.memory_bytes() == 0 && self.ranges.is_empty() {
             return Err(TableError::NoMemory);

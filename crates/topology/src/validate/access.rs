@@ -1,4 +1,4 @@
-//! Access attributes, by themselves and against the distances.
+//! Validation of access attributes, separately and against the distances.
 
 use alloc::format;
 use alloc::string::String;
@@ -25,7 +25,7 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     }
 }
 
-/// Attributes of which the distance and the read latency are known.
+/// Attributes with known distance and read latency.
 struct Known<'m> {
     access: &'m AccessAttributes,
     distance: u8,
@@ -42,8 +42,8 @@ impl<'m> Known<'m> {
     }
 }
 
-/// Walks the targets of one initiator outwards: none may be slower than one
-/// that is farther away.
+/// Checks the targets of one initiator in order of distance: none may be slower than one that is
+/// farther away.
 fn check_order(targets: &[Known<'_>], findings: &mut Findings) {
     let mut slowest: Option<&Known<'_>> = None;
     for group in targets.chunk_by(|a, b| a.distance == b.distance) {
@@ -77,7 +77,7 @@ fn check_nodes(
 ) {
     for id in [access.initiator, access.target] {
         if machine.node(id).is_none() {
-            let message = format!("names node {id}, which is not there");
+            let message = format!("refers to node {id}, which does not exist");
             findings.error("access-node-unknown", place(access), message);
         }
     }

@@ -1,4 +1,4 @@
-//! Nodes and cpus: order, membership, groups that cross nodes.
+//! Validation of nodes and cpus: order, membership, groups that span nodes.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -15,7 +15,7 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     check_cpus(machine, findings);
     for group in spanning(machine, machine.l3_groups()) {
         let message = format!(
-            "its cpus {} lie on nodes {}, so its cache is shared across them",
+            "its cpus {} are on nodes {}, so its cache is shared across them",
             group.0.cpus, group.1
         );
         let place = format!("L3 group {}", group.0.number);
@@ -23,7 +23,7 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     }
     for group in spanning(machine, machine.cores()) {
         let message =
-            format!("its cpus {} lie on nodes {}, expected one node", group.0.cpus, group.1);
+            format!("its cpus {} are on nodes {}, expected one node", group.0.cpus, group.1);
         findings.error("core-spans-nodes", format!("core {}", group.0.number), message);
     }
 }
@@ -43,7 +43,7 @@ fn check_order(machine: &Machine, findings: &mut Findings) {
     }
 }
 
-/// One finding for all empty nodes: machines with GPU memory have dozens.
+/// Reports one finding for all empty nodes, because machines with GPU memory have dozens.
 fn check_empty_nodes(machine: &Machine, findings: &mut Findings) {
     let is_empty = |node: &&Node| node.cpus.is_empty() && !node.may_have_memory();
     let empty: NodeSet = machine.nodes.iter().filter(is_empty).map(|node| node.id).collect();
@@ -84,13 +84,13 @@ fn check_cpus(machine: &Machine, findings: &mut Findings) {
         };
         let listed = machine.node(id).is_some_and(|node| node.cpus.contains(cpu.id));
         if !listed {
-            let message = format!("names node {id}, which does not list it");
+            let message = format!("is on node {id}, which does not list it");
             findings.error("cpu-node-disagrees", place, message);
         }
     }
 }
 
-/// The groups whose cpus lie on more than one node.
+/// Returns the groups with cpus on more than one node.
 fn spanning(machine: &Machine, groups: Vec<CpuGroup>) -> impl Iterator<Item = (CpuGroup, NodeSet)> {
     groups.into_iter().filter_map(|group| {
         let node_of = |id| machine.cpu(id).and_then(|cpu| cpu.node);

@@ -1,4 +1,4 @@
-//! The distance matrix (ACPI 6.5, section 5.2.17).
+//! Validation of the distance matrix (ACPI 6.5, section 5.2.17).
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     let (nodes, rows) = (machine.nodes.len(), machine.distances.len());
     if rows == 0 {
         if nodes > 1 {
-            let message = format!("none is known for {nodes} nodes");
+            let message = format!("no distance is known for {nodes} nodes");
             findings.warning("distance-missing", "distances", message);
         }
         return;
@@ -46,7 +46,7 @@ fn check_entry(machine: &Machine, findings: &mut Findings, from: usize, to: usiz
     let back = machine.distances.get(to, from);
     if from < to && back.is_some_and(|back| back != distance) {
         let back = back.unwrap_or_default();
-        let message = format!("is {distance}, but {back} the other way");
+        let message = format!("is {distance}, but {back} in the opposite direction");
         findings.warning("distance-asymmetric", place(), message);
     }
 }

@@ -1,4 +1,4 @@
-//! Ranges of physical memory.
+//! Validation of ranges of physical memory.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,21 +11,20 @@ use crate::memory::{MemoryKind, MemoryRange};
 pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     for range in &machine.ranges {
         if range.length_bytes == 0 {
-            findings.warning("range-empty", place(range), "has no bytes");
+            findings.warning("range-empty", place(range), "has length 0");
         }
         if range.end().is_none() {
             findings.error("range-end", place(range), "ends beyond 64 bits");
         }
         if machine.node(range.node).is_none() {
-            let message = format!("belongs to node {}, which is not there", range.node);
+            let message = format!("belongs to node {}, which does not exist", range.node);
             findings.error("range-node-unknown", place(range), message);
         }
     }
     check_overlap(machine, findings);
 }
 
-/// Finds every range that shares addresses with the one that reaches farthest
-/// among those before it.
+/// Reports every range that shares addresses with the farthest-reaching one of those before it.
 fn check_overlap(machine: &Machine, findings: &mut Findings) {
     let mut sorted: Vec<&MemoryRange> = machine.ranges.iter().collect();
     sorted.retain(|range| range.length_bytes > 0);
@@ -52,7 +51,8 @@ fn check_overlap(machine: &Machine, findings: &mut Findings) {
     }
 }
 
-/// Whether the memory is there when the system starts: a range for hot-plug may hold others.
+/// Returns true if the memory is present when the system starts; a hot-plug range may contain
+/// others.
 fn is_ram(range: &MemoryRange) -> bool {
     !range.hot_pluggable && range.kind != MemoryKind::NonVolatile
 }

@@ -1,12 +1,12 @@
-//! Machines at random.
+//! Random machines.
 
 use numalab_topology::Machine;
 use proptest::prelude::*;
 
 use crate::machines::machine;
 
-/// Machines of 1 to 12 nodes with 0 to 3 cpus each, with and without memory,
-/// at random distances that need not be symmetric.
+/// Machines of 1 to 12 nodes with 0 to 3 cpus each, with and without memory, at random distances
+/// that need not be symmetric.
 pub fn any_machine() -> impl Strategy<Value = Machine> {
     (1usize..=12).prop_flat_map(|nodes| {
         let remote = prop_oneof![Just(20u8), Just(12), Just(32), 10u8..=40];

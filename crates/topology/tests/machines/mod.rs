@@ -1,8 +1,8 @@
-//! Machines made by hand.
+//! Handmade machines.
 
 use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 
-/// Nodes with as many cpus each as told and 1 GiB where told, at these distances.
+/// Nodes with the given numbers of cpus, 1 GiB of memory where requested, and these distances.
 pub fn machine(cpus: &[u32], has_memory: &[bool], distances: &[Vec<u8>]) -> Machine {
     let mut machine =
         Machine { distances: Distances::from_rows(distances).unwrap(), ..Machine::default() };

@@ -1,4 +1,4 @@
-//! A SRAT by itself.
+//! Checks of a single SRAT.
 
 use super::*;
 use numalab_acpi::OverlapProblem;
@@ -34,7 +34,7 @@ fn memory_that_is_absent_at_boot_may_overlap_and_ram_may_not() {
     let nvdimm = srat(&[ram, of(dimm, 0, 5 * GIB, GIB), of(hot, 1, 4 * GIB, 8 * GIB)]);
     assert_eq!(codes(&nvdimm), ["hot-plug-overlap"]);
     assert_eq!(codes(&srat(&[ram, of(hot, 1, 0, 8 * GIB)])), ["memory-overlaps-across-domains"]);
-    // RAM of domain 0 under two ranges for hot-plug, of which the longer is of its own domain.
+    // RAM of domain 0 under two hot-plug ranges, the longer of which is in the same domain.
     let hidden = srat(&[of(hot, 0, 0, 8 * GIB), memory(0, 1, GIB), of(hot, 1, 2, GIB)]);
     let expected = ["memory-overlaps-within-domain", "memory-overlaps-across-domains"];
     assert_eq!(codes(&hidden), expected);
@@ -99,7 +99,7 @@ fn a_processor_given_twice_is_found_across_entry_types() {
 }
 
 #[test]
-fn reserved_fields_are_noted_and_undefined_flags_warned_of() {
+fn reserved_fields_give_notes_and_undefined_flags_give_warnings() {
     let range = MemoryAffinity {
         length_bytes: GIB,
         reserved3: 1,

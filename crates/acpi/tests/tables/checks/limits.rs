@@ -1,4 +1,4 @@
-//! More of something than any system has.
+//! Quantities beyond the limits of any system.
 
 use super::*;
 use numalab_acpi::{LimitProblem, MAX_DOMAINS, MAX_PROCESSORS, MAX_TABLE_BYTES};
@@ -14,7 +14,7 @@ fn a_table_larger_than_any_firmware_has_is_refused() {
 }
 
 #[test]
-fn a_slit_has_as_many_rows_as_linux_takes_domains_and_no_more() {
+fn a_slit_with_more_rows_than_linux_has_domains_is_refused() {
     let most = MAX_DOMAINS as usize;
     let large = slit(most + 1, &vec![0; (most + 1) * (most + 1)]);
     let refusal = AnyTable::read(&large).expect_err("too many rows").problem;

@@ -1,4 +1,4 @@
-//! SLIT and HMAT by themselves.
+//! Checks of a single SLIT and of a single HMAT.
 
 use super::*;
 

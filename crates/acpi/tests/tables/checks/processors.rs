@@ -1,4 +1,4 @@
-//! A MADT by itself.
+//! Checks of a single MADT.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn odd_processors_of_a_madt_are_found() {
 }
 
 #[test]
-fn a_gicc_is_judged_by_the_version_its_length_tells() {
+fn a_gicc_is_judged_by_the_version_that_its_length_implies() {
     let extension = [0; 50];
     let of = |length: usize, flags: u32| {
         let gicc = Gicc {
@@ -55,7 +55,7 @@ fn interrupt_controllers_that_repeat_an_id_are_found() {
 }
 
 #[test]
-fn entries_of_reserved_and_of_makers_types_are_told_apart() {
+fn entries_of_reserved_and_of_oem_types_are_distinguished() {
     let raw = |bytes: &'static [u8]| madt::Entry::Raw(RawEntry { kind: bytes[0].into(), bytes });
     assert_eq!(codes(&madt(5, &[raw(&[0x7f, 2])])), ["entry-reserved"]);
     assert_eq!(codes(&madt(5, &[raw(&[0x80, 2])])), ["entry-unknown"]);
@@ -63,7 +63,7 @@ fn entries_of_reserved_and_of_makers_types_are_told_apart() {
 }
 
 #[test]
-fn the_cores_of_loongarch_are_processors_by_the_ids_that_its_srat_uses() {
+fn loongarch_cores_are_processors_with_the_ids_that_the_srat_uses() {
     let core = |core_id, flags| {
         madt::Entry::CorePic(madt::CorePic { version: 1, processor_uid: 7, core_id, flags })
     };

@@ -1,4 +1,4 @@
-//! A CEDT by itself.
+//! Checks of a single CEDT.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn bridge() -> cedt::Entry<'static> {
     cedt::Entry::HostBridge(HostBridge { uid: 7, version: 1, ..Default::default() })
 }
 
-/// What is found in a table of one host bridge and these windows.
+/// Returns the findings of a table with one host bridge and these windows.
 fn of(windows: &[FixedMemoryWindow<'_>]) -> Vec<&'static str> {
     let windows = windows.iter().map(|window| cedt::Entry::Window(*window));
     codes(&cedt(&std::iter::once(bridge()).chain(windows).collect::<Vec<_>>()))
