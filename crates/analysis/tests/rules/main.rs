@@ -19,3 +19,5 @@ mod samples;
 mod scaling_figures;
 mod scaling_lab;
 mod scaling_rules;
+mod study;
+mod study_lab;
