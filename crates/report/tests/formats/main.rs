@@ -1,0 +1,9 @@
+//! Every format of every kind of result, compared with what it was.
+
+mod advice;
+mod checked;
+mod fleet;
+mod health;
+mod kept;
+mod planned;
+mod whole;
