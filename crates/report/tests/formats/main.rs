@@ -2,8 +2,12 @@
 
 mod advice;
 mod checked;
+mod explored;
 mod fleet;
 mod health;
 mod kept;
 mod planned;
+mod process;
+mod profiled;
+mod sampled;
 mod whole;
