@@ -10,6 +10,8 @@ pub use memory_chart::{
     AccessMap, MapCell, MapRow, MemoryOverTime, Moment, PhaseMark, StripPart, TimeRow,
 };
 
+pub(crate) use redact::is_private_path;
+
 use crate::table::Table;
 
 /// What stands at the foot of every page.

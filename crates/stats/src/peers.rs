@@ -211,6 +211,10 @@ pub fn two_groups(values: &[f64]) -> Option<f64> {
     };
     let places = fewest..(sorted.len() + 1).saturating_sub(fewest);
     let at = places.min_by(|a, b| within(*a).total_cmp(&within(*b)))?;
+    // A smaller group ends beyond the places that were looked at: its neighbours are not of it.
+    if within(at - 1).min(within(at + 1)) < within(at) {
+        return None;
+    }
     let deviation = (within(at) / (sorted.len() - 2) as f64).sqrt();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let apart = mean(&sorted[at..]) - mean(&sorted[..at]);

@@ -6,12 +6,15 @@ mod over_time;
 mod parts;
 mod words;
 
+use std::collections::BTreeSet;
+
 use numalab_analysis::profile::ProfileSummary;
 use numalab_record::profile::{Profile, SourceName, Target};
 use numalab_record::{Kind, Region, RegionAccesses};
 
 use crate::documents::document;
 use crate::from::memory::callgrind::callgrind;
+use crate::from::memory::program::short;
 use crate::number::{count, size};
 use crate::page::{Page, Private, Tile};
 use crate::report::Report;
@@ -82,10 +85,11 @@ fn meta(profile: &Profile) -> String {
     }
 }
 
-/// Arguments may be anybody's business.
+/// Arguments may be anybody's business, and regions are named by the files that they name.
 fn private(words: &[String]) -> Vec<Private> {
-    let arguments = words.iter().skip(1).filter(|word| word.len() > 3);
-    arguments.map(|word| Private { what: "argument", text: word.clone() }).collect()
+    let arguments = words.iter().skip(1).flat_map(|word| [word.clone(), short(word)]);
+    let arguments: BTreeSet<String> = arguments.filter(|word| word.len() > 3).collect();
+    arguments.into_iter().map(|text| Private { what: "argument", text }).collect()
 }
 
 fn tiles(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Tile> {

@@ -32,6 +32,31 @@ pub enum Chart {
     OverTime(MemoryOverTime),
 }
 
+impl Chart {
+    /// What its picture writes of programs and their data.
+    pub(super) fn texts_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Heatmap(_) | Self::LatencyOverSize(_) | Self::LatencyOverBandwidth(..) => {
+                Vec::new()
+            }
+            Self::Bars(groups) => groups.iter_mut().flat_map(BarGroup::texts_mut).collect(),
+            Self::Curves(curves) => curves.series.iter_mut().map(|of| &mut of.name).collect(),
+            Self::Intervals(rows) => {
+                rows.iter_mut().flat_map(|row| [&mut row.name, &mut row.detail]).collect()
+            }
+            Self::Blocks(changes) => vec![&mut changes.described],
+            Self::Order(order) => {
+                let dots = order.dots.iter_mut().map(|dot| &mut dot.detail);
+                dots.chain(&mut order.names).chain([&mut order.described]).collect()
+            }
+            Self::Map(map) => map.texts_mut(),
+            Self::OverTime(over_time) => {
+                over_time.rows.iter_mut().map(|row| &mut row.name).collect()
+            }
+        }
+    }
+}
+
 /// Bars under one heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarGroup {
@@ -39,6 +64,13 @@ pub struct BarGroup {
     pub title: String,
     /// The bars.
     pub bars: Vec<Bar>,
+}
+
+impl BarGroup {
+    fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let bars = self.bars.iter_mut().flat_map(|bar| [&mut bar.label, &mut bar.cell]);
+        bars.chain([&mut self.title])
+    }
 }
 
 /// One bar.

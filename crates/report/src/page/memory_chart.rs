@@ -13,6 +13,13 @@ pub struct AccessMap {
     pub counted: String,
 }
 
+impl AccessMap {
+    pub(super) fn texts_mut(&mut self) -> Vec<&mut String> {
+        let threads = self.threads.iter_mut().flat_map(|(_, names)| names);
+        threads.chain(self.rows.iter_mut().flat_map(MapRow::texts_mut)).collect()
+    }
+}
+
 /// A region of the map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MapRow {
@@ -26,6 +33,15 @@ pub struct MapRow {
     pub memory: Vec<Option<MapCell>>,
     /// Which part of all accesses are each thread's to it.
     pub accesses: Vec<Option<MapCell>>,
+}
+
+impl MapRow {
+    fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let cells = self.memory.iter_mut().chain(&mut self.accesses).flatten();
+        let tips =
+            cells.map(|cell| &mut cell.tip).chain(self.strip.iter_mut().map(|of| &mut of.tip));
+        tips.chain([&mut self.name, &mut self.detail])
+    }
 }
 
 /// A part of a region.

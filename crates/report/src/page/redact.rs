@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 
-use super::{Page, Panel, Part, Private};
+use super::{Chart, Page, Panel, Part, Private, Terminal};
 
 /// Facts that name a host or a person, or say how a machine is set up beyond what figures need.
 const PRIVATE: [&str; 3] = ["command", "hostname", "kernel_command_line"];
@@ -66,9 +66,17 @@ impl Redaction {
         let texts = part.notes.iter_mut().chain(&mut part.command).chain(&mut part.listing);
         texts.for_each(|text| self.clean(text));
         self.clean(&mut part.title);
-        for Panel { table, .. } in &mut part.panels {
-            self.clean(&mut table.caption);
-            table.rows.iter_mut().flatten().for_each(|cell| self.clean(cell));
+        for Panel { chart, table, terminal, .. } in &mut part.panels {
+            let drawn = chart.iter_mut().flat_map(Chart::texts_mut);
+            drawn.for_each(|text| self.clean(text));
+            let narrow = match terminal {
+                Terminal::Instead(tables) => &mut tables[..],
+                _ => &mut [],
+            };
+            for table in narrow.iter_mut().chain([table]) {
+                self.clean(&mut table.caption);
+                table.rows.iter_mut().flatten().for_each(|cell| self.clean(cell));
+            }
         }
     }
 
@@ -115,6 +123,11 @@ fn whole_words(text: &str, wanted: &str) -> Vec<usize> {
             && is_apart(text[at + found.len()..].chars().next())
     };
     text.match_indices(wanted).filter(is_whole).map(|(at, _)| at).collect()
+}
+
+/// Whether a path tells of somebody.
+pub(crate) fn is_private_path(path: &str) -> bool {
+    private_path(path).is_some_and(|of| of.start == 0)
 }
 
 /// The first absolute path that is not the system's: `/home/anna/runs`, `/scratch`.

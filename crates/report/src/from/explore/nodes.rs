@@ -93,13 +93,14 @@ fn moves(view: &NodesView) -> Table {
     let tiers: BTreeSet<u32> = view.nodes.iter().filter_map(|node| node.tier).collect();
     let several = tiers.len() > 1;
     let nodes = view.nodes.iter().filter(|node| several && node.tier.is_some());
+    let with_rates = view.nodes.iter().any(|node| node.moves_rates.is_some());
     let rows = nodes.filter_map(|node| {
-        let moves = node.moves_rates.or(node.moves_since_boot)?;
+        // A node that has just come has no rates, and its counts since boot are none.
+        let moves = if with_rates { node.moves_rates } else { node.moves_since_boot }?;
         let tier = node.tier.map(|tier| tier.to_string()).unwrap_or_default();
         let pages = [moves.promoted, moves.candidates, moves.demoted].map(figure);
         Some([vec![node.node.to_string(), tier], pages.to_vec()].concat())
     });
-    let with_rates = view.nodes.iter().any(|node| node.moves_rates.is_some());
     Table::new(if with_rates { "in a second, now" } else { "since boot" })
         .figures("node")
         .figures("tier")
@@ -187,7 +188,7 @@ fn rounded(count: u64) -> String {
 fn counters(view: &NodesView) -> Table {
     let with_rates = view.nodes.iter().any(|node| node.rates.is_some());
     let rows = view.nodes.iter().filter_map(|node| {
-        let counters = node.rates.or(node.since_boot)?;
+        let counters = if with_rates { node.rates } else { node.since_boot }?;
         let share = counters.foreign_share().map_or_else(|| "-".to_owned(), share_words);
         let values = [
             counters.hit,

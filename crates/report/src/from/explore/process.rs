@@ -9,13 +9,15 @@ use numalab_topology::NodeId;
 
 use super::shares;
 use crate::number::{count, share_words, size_words};
-use crate::page::{Page, Panel, Part, Private};
+use crate::page::{Page, Panel, Part, Private, is_private_path};
 use crate::rows::Rows;
 use crate::table::Table;
 use crate::terminal::bar::share_bar;
 use crate::terminal::layout::cut;
 
 const BAR_WIDTH: usize = 30;
+/// Letters of a mapped file's path.
+const FILE_WIDTH: usize = 24;
 
 /// The process: by node, by thread, and by mapping.
 pub(super) fn page(view: &ProcessView) -> Page {
@@ -31,9 +33,23 @@ pub(super) fn page(view: &ProcessView) -> Page {
         title: format!("process {}: {}", view.process, cut(&view.command, 60)),
         meta: headline(view),
         parts: parts.into_iter().flatten().collect(),
-        private: vec![Private { what: "command", text: cut(&view.command, 60) }],
+        private: private(view),
         ..Page::default()
     }
+}
+
+/// The command, as a remedy quotes it and as the title does, and ends of paths, which no longer
+/// look like paths.
+fn private(view: &ProcessView) -> Vec<Private> {
+    let commands = [view.command.clone(), cut(&view.command, 60)];
+    let commands = commands.map(|text| Private { what: "command", text });
+    let files = view.mappings.iter().filter_map(|mapping| mapping.file.as_deref());
+    let ends = files
+        .filter(|file| is_private_path(file))
+        .map(|file| (file, cut_left(file, FILE_WIDTH)))
+        .filter(|(file, end)| file != end)
+        .map(|(_, text)| Private { what: "paths", text });
+    commands.into_iter().chain(ends).collect()
 }
 
 pub(super) fn rows(view: &ProcessView) -> Rows {
@@ -184,10 +200,10 @@ fn mappings(view: &ProcessView) -> Table {
                 .map_or_else(|| "-".to_owned(), |huge| huge_text(mapping, huge)),
             mapping.policy.clone(),
             shares(&mapping.bytes_by_node, 26),
-            mapping
-                .file
-                .as_deref()
-                .map_or_else(|| kind_name(mapping.kind).to_owned(), |file| cut_left(file, 24)),
+            mapping.file.as_deref().map_or_else(
+                || kind_name(mapping.kind).to_owned(),
+                |file| cut_left(file, FILE_WIDTH),
+            ),
         ]
     });
     Table::new("the largest first")

@@ -164,3 +164,21 @@ fn rows_have_the_source_and_each_pair_of_nodes() {
     let expected = "[anonymous],0x100000,8,1,0,faults,0,0,6000,0,0";
     assert!(csv.lines().any(|line| line == expected), "{csv}");
 }
+
+#[test]
+fn arguments_are_private_in_pictures_and_as_names_of_files_too() {
+    let mut profile = profile();
+    let Target::Command(words) = &mut profile.target else { panic!("a command") };
+    words.push("--in=/scratch/of-anna.dat".to_owned());
+    profile.program.regions[0].name = "/scratch/of-anna.dat".to_owned();
+    profile.program.regions[1].name = "secret-input".to_owned();
+    profile.thread_names.insert(7, "secret-input".to_owned());
+    let html = profile.page().html();
+    assert!(html.contains("of-anna.dat") && html.contains("secret-input"));
+    let private = profile.page().redacted();
+    for text in [private.html(), private.markdown(), private.terminal(Style::Plain)] {
+        for left_in in ["anna", "secret-input"] {
+            assert!(!text.contains(left_in), "{left_in}: {text}");
+        }
+    }
+}

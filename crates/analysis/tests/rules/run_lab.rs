@@ -1,0 +1,146 @@
+//! Runs made up cell by cell, on a machine of two nodes with two cpus each.
+
+use std::collections::BTreeMap;
+
+use numalab_record::{
+    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, CellResult, CoreCell, Document,
+    Experiment, IsaName, LatencyCell, LoadedCell, Metric, Outcome, Pages, Placement, ProofMethod,
+    StreamKernel, Team, WorkerPlan,
+};
+use numalab_topology::{Cpu, CpuId, CpuSet, Distances, Machine, Node, NodeId};
+
+use crate::measured::{finished, run_of};
+
+pub const MIB: u64 = 1 << 20;
+
+/// Two nodes of two cores in a package each.
+pub fn machine() -> Machine {
+    let cpu = |id: u32| Cpu {
+        id: CpuId(id),
+        online: true,
+        node: Some(NodeId(id / 2)),
+        package: Some(id / 2),
+        core: Some(id),
+        l3_group: Some(id / 2),
+        ..Cpu::default()
+    };
+    let node = |id: u32| Node {
+        id: NodeId(id),
+        online: true,
+        cpus: CpuSet::from_iter([CpuId(2 * id), CpuId(2 * id + 1)]),
+        memory_bytes: 1 << 34,
+        ..Node::default()
+    };
+    Machine {
+        nodes: vec![node(0), node(1)],
+        cpus: (0..4).map(cpu).collect(),
+        distances: Distances::uniform(2, 20),
+        ..Machine::default()
+    }
+}
+
+pub fn worker(cpu: u32, node: u32) -> WorkerPlan {
+    WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) }
+}
+
+/// A random chase of 1 GiB by a cpu of a node's memory.
+pub fn chase(cpu: u32, node: u32) -> LatencyCell {
+    LatencyCell {
+        worker: worker(cpu, node),
+        size_bytes: 1 << 30,
+        pattern: AccessPattern::Random,
+        pages: Pages::Base,
+        team: Team::Serial,
+    }
+}
+
+/// Sequential reads of 64 MiB by each of these workers.
+pub fn stream(workers: Vec<WorkerPlan>) -> BandwidthCell {
+    BandwidthCell {
+        workers,
+        kernel: StreamKernel::Read,
+        pattern: AccessPattern::Sequential,
+        size_bytes: 64 * MIB,
+        pages: Pages::Base,
+        isa: IsaName("avx2".to_owned()),
+    }
+}
+
+pub fn loaded(delay: Option<u32>) -> LoadedCell {
+    LoadedCell {
+        chaser: worker(0, 0),
+        load: vec![worker(1, 0)],
+        kernel: StreamKernel::Read,
+        delay,
+        size_bytes: 256 * MIB,
+        pages: Pages::Base,
+    }
+}
+
+/// A precise cell with three windows about this value, its workers proven to be in place.
+pub fn cell(experiment: Experiment, metric: Metric, value: f64) -> CellResult {
+    let placements = experiment.workers().into_iter().map(placement).collect();
+    let near = |index: u32| value * (1.0 + 0.001 * (f64::from(index) - 1.0));
+    CellResult { placements, ..finished(Cell::of(experiment), metric, near) }
+}
+
+pub fn latency(cell_of: LatencyCell, ns: f64) -> CellResult {
+    cell(Experiment::Latency(cell_of), Metric::Latency, ns)
+}
+
+pub fn bandwidth(cell_of: BandwidthCell, gb_per_s: f64) -> CellResult {
+    cell(Experiment::Bandwidth(cell_of), Metric::Bandwidth, gb_per_s)
+}
+
+pub fn c2c(from: u32, to: u32, home: u32, ns: f64) -> CellResult {
+    let pair = C2cCell { from: CpuId(from), to: CpuId(to), home: NodeId(home) };
+    cell(Experiment::C2c(pair), Metric::RoundTrip, ns)
+}
+
+pub fn core(cpu: u32, ghz: f64) -> CellResult {
+    cell(Experiment::Core(CoreCell { cpu: CpuId(cpu) }), Metric::CoreClock, ghz)
+}
+
+/// A loaded cell with its latency and what its load workers moved.
+pub fn under_load(delay: Option<u32>, ns: f64, gb_per_s: Option<f64>) -> CellResult {
+    let experiment = Experiment::Loaded(loaded(delay));
+    let mut result = cell(experiment.clone(), Metric::Latency, ns);
+    if let Some(gb_per_s) = gb_per_s {
+        result.samples.extend(cell(experiment, Metric::Bandwidth, gb_per_s).samples);
+    }
+    result
+}
+
+/// Pinned, with all of 64 MiB in small pages on the node asked for.
+pub fn placement(worker: WorkerPlan) -> Placement {
+    Placement {
+        cpu: worker.cpu,
+        cpu_node: Some(NodeId(worker.cpu.0 / 2)),
+        affinity: CpuSet::from_iter([worker.cpu]),
+        memory_node: worker.node,
+        address: 0x1000,
+        buffer_bytes: 64 * MIB,
+        method: ProofMethod::MovePages,
+        pages_checked: 10,
+        pages_per_node: BTreeMap::from([(worker.node, 10)]),
+        bytes_per_page_size: BTreeMap::from([(4096, 64 * MIB)]),
+    }
+}
+
+pub fn document(cells: Vec<CellResult>) -> Document {
+    Document { run: run_of(machine()), cells }
+}
+
+/// The same with a fact about the system.
+pub fn with_fact(mut document: Document, name: &str, value: &str) -> Document {
+    document.run.environment.facts.insert(name.to_owned(), value.to_owned());
+    document
+}
+
+pub fn failed(result: CellResult, reason: &str) -> CellResult {
+    CellResult { ended: Some(Outcome::Failed { reason: reason.to_owned() }), ..result }
+}
+
+pub fn id(result: &CellResult) -> CellId {
+    result.cell.id.clone()
+}

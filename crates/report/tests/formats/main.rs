@@ -1,0 +1,13 @@
+//! Every format of every kind of result, compared with what it was.
+
+mod advice;
+mod checked;
+mod explored;
+mod fleet;
+mod health;
+mod kept;
+mod planned;
+mod process;
+mod profiled;
+mod sampled;
+mod whole;
