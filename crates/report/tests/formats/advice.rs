@@ -55,7 +55,13 @@ fn advice(place: TrialPlace, options: Vec<AdvisedOption>) -> Advice {
 
 fn trials(end: TrialsEnd) -> Option<Trials> {
     let again_percent = Some((-0.4, 0.6));
-    Some(Trials { blocks: 12, again_percent, end, directory: Some("results/trials".to_owned()) })
+    Some(Trials {
+        blocks: 12,
+        repeats: false,
+        again_percent,
+        end,
+        directory: Some("results/trials".to_owned()),
+    })
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn bisection() -> BisectDocument {
     BisectDocument {
         schema: Kind::Bisect.into(),
         version: "1".to_owned(),
-        command: ["numalab", "bisect", "a b"].map(str::to_owned).to_vec(),
+        command: ["numalab", "study", "bisect", "a b"].map(str::to_owned).to_vec(),
         started_unix_ms: 0,
         study: "tiering".to_owned(),
         backend: "a guest".to_owned(),

@@ -125,8 +125,12 @@ fn contended(stored_bytes: [u64; 2]) -> ContendedLine {
 }
 
 fn program() -> ProgramMemory {
-    let thread =
-        |thread, cpu_node| ProgramThread { thread, cpu_node, busy_ns: 1500 * MS, elsewhere: vec![] };
+    let thread = |thread, cpu_node| ProgramThread {
+        thread,
+        cpu_node,
+        busy_ns: 1500 * MS,
+        elsewhere: vec![],
+    };
     ProgramMemory {
         process: 7,
         became: Some("/usr/bin/gzip".to_owned()),
