@@ -1,0 +1,64 @@
+// What the kernels of scripts/model-bench share: a kernel does a number of operations each time it
+// is called, and prepares what it works on the first time.
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { LINE = 64, KIB = 1 << 10, MIB = 1 << 20 };
+
+// Operations of a call.
+typedef size_t kernel(void);
+struct named {
+  const char *name;
+  kernel *kernel;
+};
+extern const struct named chains[], branches[], arithmetic[], memories[], programs[];
+
+// Keeps a value, so that what computes it stays.
+#define KEEP(value) __asm__ volatile("" : "+r"(value))
+#define KEEP_FP(value) __asm__ volatile("" : "+x"(value))
+
+static inline uint64_t random_word(void) {
+  static uint64_t state = 88172645463325252u;
+  state ^= state << 13;
+  state ^= state >> 7;
+  return state ^= state << 17;
+}
+
+enum pages { SMALL, HUGE };
+
+static inline void *pages(size_t bytes, enum pages kind) {
+  size_t align = 2 * MIB;
+  char *at = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) {
+    perror("mmap");
+    exit(1);
+  }
+  at = (char *)(((uintptr_t)at + align - 1) & ~(uintptr_t)(align - 1));
+  madvise(at, bytes, kind == HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  memset(at, 1, bytes);
+  return at;
+}
+
+// One cycle through all lines of a buffer, in random order.
+static inline char *cycle(size_t bytes, enum pages kind) {
+  size_t lines = bytes / LINE;
+  char *buffer = pages(bytes, kind);
+  uint32_t *order = malloc(lines * sizeof *order);
+  for (size_t i = 0; i < lines; i++) order[i] = i;
+  for (size_t i = lines - 1; i > 0; i--) {
+    size_t j = random_word() % (i + 1);
+    uint32_t kept = order[i];
+    order[i] = order[j];
+    order[j] = kept;
+  }
+  for (size_t i = 0; i < lines; i++)
+    *(char **)(buffer + (size_t)order[i] * LINE) = buffer + (size_t)order[(i + 1) % lines] * LINE;
+  free(order);
+  return buffer;
+}
