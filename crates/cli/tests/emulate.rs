@@ -293,19 +293,48 @@ fn callgrind_annotate_shows_what_is_waited_for_by_the_line_that_made_it() {
     }
 }
 
+/// How long a program of `programs/overlap.c` takes on a core of typical figures, by how it runs.
+fn on_a_core<'a>(lab: &'a Lab, program: &'a str) -> impl Fn(&str) -> u64 + 'a {
+    const MACHINE: [&str; 8] =
+        ["--emulate", "1", "--cpus", "1", "--emulate-cache", "32K", "--emulate-stages", "core"];
+    move |how| {
+        let report = lab.report_with(&MACHINE, &[&lab.program(program), how]);
+        report["program"]["elapsed_ns"].as_u64().expect("a number")
+    }
+}
+
 /// A core that waits for each of 65,536 lines of 100 ns takes 6.55 ms.
 #[test]
 fn loads_overlap_where_no_address_comes_from_another_load_on_both_processors() {
     let Some(lab) = lab() else { return };
-    let machine =
-        ["--emulate", "1", "--cpus", "1", "--emulate-cache", "32K", "--emulate-stages", "core"];
     for program in ["overlap", "overlap-aarch64"] {
-        let elapsed_ns = |how: &str| {
-            let report = lab.report_with(&machine, &[&lab.program(program), how]);
-            report["program"]["elapsed_ns"].as_u64().expect("a number")
-        };
+        let elapsed_ns = on_a_core(lab, program);
         let (chase, stream) = (elapsed_ns("chase"), elapsed_ns("stream"));
         assert!((6_500_000..7_500_000).contains(&chase), "{program}: {chase} ns");
         assert!(stream < chase / 8, "{program}: {stream} ns, a chase {chase}");
+    }
+}
+
+/// Four chases in turn take a load's 100 ns a step, 1.64 ms in all, wherever they keep their places.
+#[test]
+fn values_are_followed_through_memory_on_both_processors() {
+    let Some(lab) = lab() else { return };
+    for program in ["overlap", "overlap-aarch64"] {
+        let elapsed_ns = on_a_core(lab, program);
+        let (registers, array) = (elapsed_ns("registers"), elapsed_ns("array"));
+        assert!((1_638_400..2_600_000).contains(&registers), "{program}: {registers} ns");
+        assert!((registers * 9 / 10..registers * 5 / 4).contains(&array), "{program}: {array} ns");
+    }
+}
+
+/// Of 65,536 branches a half is mispredicted, which takes 8.5 ns each: 0.28 ms.
+#[test]
+fn branches_that_chance_decides_are_mispredicted_and_a_pattern_is_not_on_both_processors() {
+    let Some(lab) = lab() else { return };
+    for program in ["overlap", "overlap-aarch64"] {
+        let elapsed_ns = on_a_core(lab, program);
+        let (chance, pattern) = (elapsed_ns("chance"), elapsed_ns("pattern"));
+        let more_ns = chance.saturating_sub(pattern);
+        assert!((200_000..350_000).contains(&more_ns), "{program}: {chance} ns, {pattern} ns");
     }
 }

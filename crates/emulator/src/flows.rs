@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use crate::program::{Block, Kept};
 use numalab_memory_model::pipeline::flow::{Flow, Operands};
 use numalab_memory_model::pipeline::{aarch64, x86};
 
@@ -11,6 +12,8 @@ use numalab_memory_model::pipeline::{aarch64, x86};
 pub struct Flows {
     decode: fn(&[u8]) -> Operands,
     known: Mutex<HashSet<&'static Flow>>,
+    /// Blocks of a machine.
+    pub blocks: Kept<Block>,
 }
 
 impl Flows {
@@ -22,7 +25,7 @@ impl Flows {
             "aarch64" => aarch64::decode,
             _ => return None,
         };
-        needed.then(|| Self { decode, known: Mutex::default() })
+        needed.then(|| Self { decode, known: Mutex::default(), blocks: Kept::default() })
     }
 
     /// The flow through a block of these instructions.

@@ -16,10 +16,13 @@ use crate::plugin::Plugin;
 use crate::program::{Block, Calling, Instruction, Program, is_call, is_pause, is_return};
 use crate::waiting::{WAITED_NS, is_wait};
 use numalab_memory_model::counters::Kind;
-use numalab_memory_model::engine::{Access, By};
+use numalab_memory_model::engine::{Access, By, Place};
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
 use numalab_memory_model::pipeline::flow::Flow as BlockFlow;
+
+/// No access is of more than a line.
+pub const MOST_SIZE_SHIFT: c_uint = 6;
 
 /// Tells QEMU what we want to be told.
 pub fn register(plugin: &Plugin) {
@@ -59,7 +62,8 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
             let is_looked_at = plugin.flows.is_some() || plugin.program.is_some();
             let code = if is_looked_at { code_of(plugin, block) } else { Vec::new() };
             flow = flow_through(plugin, &code);
-            let (execute, data) = block_begins(plugin, (count, &code), flow);
+            let place = place_of(api, block, count);
+            let (execute, data) = block_begins(plugin, (place, &code), (count, flow));
             (api.register_block)(block, execute, NO_REGISTERS, data);
         }
         for position in 0..count {
@@ -99,33 +103,47 @@ unsafe fn code_of(plugin: &Plugin, block: *mut c_void) -> Vec<Code> {
     }
 }
 
+/// Where a block of so many instructions lies that is being translated.
+///
+/// # Safety
+/// `block` is that block.
+unsafe fn place_of(api: &Api, block: *const c_void, count: usize) -> Place {
+    let Some(last) = count.checked_sub(1) else { return Place::default() };
+    // SAFETY: the caller vouches for the block; both numbers are below its count.
+    unsafe {
+        let (first, last) =
+            ((api.block_instruction)(block, 0), (api.block_instruction)(block, last));
+        let end = (api.instruction_address)(last) + (api.instruction_size)(last) as u64;
+        Place { address: (api.instruction_address)(first), end }
+    }
+}
+
 /// How values flow through a block of this code, where that matters.
 fn flow_through(plugin: &Plugin, code: &[Code]) -> Option<&'static BlockFlow> {
     let flows = plugin.flows.as_ref()?;
     Some(flows.through(code.iter().map(|(bytes, size)| &bytes[..*size])))
 }
 
-/// What is to be called when a block of so many instructions and this code begins, and with what.
+/// What is to be called when a block of this code begins at a place, and with what.
 fn block_begins(
     plugin: &Plugin,
-    (count, code): (usize, &[Code]),
-    flow: Option<&'static BlockFlow>,
+    (place, code): (Place, &[Code]),
+    (count, flow): (usize, Option<&'static BlockFlow>),
 ) -> (Execute, *mut c_void) {
-    match (&plugin.program, flow) {
-        (Some(program), flow) => {
-            let pauses = code.iter().any(|(bytes, size)| is_pause(&bytes[..*size]));
-            let kept = program.blocks.keep(Block { instructions: count as u64, flow, pauses });
-            (follow::block, std::ptr::from_ref(kept).cast_mut().cast())
-        }
-        (None, Some(flow)) => (begin_block_of_flow, std::ptr::from_ref(flow).cast_mut().cast()),
-        (None, None) => (begin_block, number(count)),
-    }
+    let pauses = code.iter().any(|(bytes, size)| is_pause(&bytes[..*size]));
+    let block = Block { instructions: count as u64, flow, place, pauses };
+    let (execute, kept): (Execute, _) = match (&plugin.program, &plugin.flows) {
+        (Some(program), _) => (follow::block, program.blocks.keep(block)),
+        (None, Some(flows)) => (begin_block_of_flow, flows.blocks.keep(block)),
+        (None, None) => return (begin_block, number(count)),
+    };
+    (execute, std::ptr::from_ref(kept).cast_mut().cast())
 }
 
 /// What the model is to know of the instruction at a position of a block of so many.
-fn by(flow: Option<&BlockFlow>, position: usize, count: usize) -> By {
+fn by(flow: Option<&'static BlockFlow>, position: usize, count: usize) -> By {
     By {
-        accessor: flow.and_then(|flow| flow.accessors.get(position).copied()),
+        accessor: flow.and_then(|flow| flow.accessors.get(position)),
         behind: u32::try_from(count - position - 1).unwrap_or(u32::MAX),
     }
 }
@@ -180,13 +198,16 @@ extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
     }
 }
 
-extern "C" fn begin_block_of_flow(vcpu: c_uint, flow: *mut c_void) {
+extern "C" fn begin_block_of_flow(vcpu: c_uint, block: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
-        // SAFETY: `translate` passed a flow that lives for good.
-        let flow: &'static BlockFlow = unsafe { &*flow.cast_const().cast() };
+        // SAFETY: `translate` passed a block that lives for good.
+        let block: &'static Block = unsafe { &*block.cast_const().cast() };
         let vcpu = plugin.vcpu(vcpu);
-        plugin.step(plugin.act(vcpu, |active| active.block(flow.instructions, Some(flow))));
+        plugin.step(plugin.act(vcpu, |active| {
+            active.branches(block.place, block.flow);
+            active.block(block.instructions, block.flow)
+        }));
     }
 }
 
@@ -201,13 +222,14 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
     }
     let api = &plugin.api;
     // SAFETY: the access is being made by this thread, as these functions ask.
-    let (io, address, store) = unsafe {
+    let (io, address, store, bytes) = unsafe {
         let hardware = (api.hwaddr)(info, virtual_address);
         if hardware.is_null() {
             return;
         }
         let io = (api.hwaddr_is_io)(hardware);
-        (io, (api.hwaddr_physical)(hardware), (api.is_store)(info))
+        let bytes = 1 << (api.size_shift)(info).min(MOST_SIZE_SHIFT);
+        (io, (api.hwaddr_physical)(hardware), (api.is_store)(info), bytes)
     };
     // To QEMU the memory of a CXL device is a device, too.
     if io && !plugin.engine.is_memory(address) {
@@ -217,7 +239,7 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
     plugin.watch_ranges(address);
     let kind = if store { Kind::Store } else { Kind::Load };
     let position = u32::try_from(position as usize).unwrap_or(0);
-    let access = Access { address, virtual_address, kind, position, table: None };
+    let access = Access { address, virtual_address, kind, bytes, position, table: None };
     let effect = plugin.act(vcpu, |active| active.access(access).effect);
     plugin.apply(vcpu, effect);
 }

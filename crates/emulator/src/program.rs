@@ -29,7 +29,6 @@ use std::ffi::c_uint;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
@@ -75,7 +74,7 @@ unsafe impl Sync for Program {}
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Block(&'static Block),
-    Access { address: u64, kind: Kind, by: &'static Instruction, bytes: u64 },
+    Access(Made),
 }
 
 thread_local! {
@@ -132,9 +131,8 @@ impl Program {
         for event in DEFERRED.take() {
             match event {
                 Event::Block(block) => self.block(engine, index, block),
-                Event::Access { address, kind, by, bytes } => {
-                    if !self.access(index, address, kind, by, || bytes) {
-                        let made = Made { address, kind, by, bytes: &|| bytes };
+                Event::Access(made) => {
+                    if !self.access(index, &made) {
                         self.access_farther(index, &made);
                     }
                 }
@@ -156,30 +154,22 @@ impl Program {
     /// The thread of QEMU's index accesses so many bytes of memory, if it did so of late and nothing has
     /// happened since to what it accesses; whether that is done with.
     #[inline]
-    pub fn access(
-        &self,
-        index: c_uint,
-        address: u64,
-        kind: Kind,
-        by: &'static Instruction,
-        bytes: impl Fn() -> u64,
-    ) -> bool {
+    pub fn access(&self, index: c_uint, made: &Made) -> bool {
         let Some(thread) = self.here(index) else {
             // It was let go to leave translated code.
-            let event = Event::Access { address, kind, by, bytes: bytes() };
-            DEFERRED.with_borrow_mut(|events| events.push(event));
+            DEFERRED.with_borrow_mut(|events| events.push(Event::Access(*made)));
             return true;
         };
-        if by.calls != Calling::Nothing {
-            thread.follow_calls(address, kind, by);
+        if made.by.calls != Calling::Nothing {
+            thread.follow_calls(made.address, made.kind, made.by);
         }
-        thread.access(address, kind, by)
+        thread.access(made)
     }
 
     /// The same for memory that it did not use of late, or others have: in the order of time with
     /// them, if they contend for it.
     #[inline(never)]
-    pub fn access_farther(&'static self, index: c_uint, made: &Made<'_>) {
+    pub fn access_farther(&'static self, index: c_uint, made: &Made) {
         let Some(seat) = self.seat(index) else { return };
         let Some(world) = self.in_turn(seat) else { return };
         if world.is_contended(seat, made) {

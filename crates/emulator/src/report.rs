@@ -220,6 +220,7 @@ mod tests {
                 address,
                 virtual_address: address,
                 kind,
+                bytes: 8,
                 position: 0,
                 table: None,
             });

@@ -8,10 +8,9 @@
 use alloc::vec::Vec;
 
 use crate::arguments::Beside;
-use crate::counters::Kind;
 use crate::machine::Machine;
-use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
+use crate::pipeline::{Act, Pipeline};
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Placement};
 use crate::tlb::{Tlbs, Translation, is_huge};
 
@@ -29,6 +28,11 @@ impl Shadow {
     /// model of cores.
     pub fn later_ps(&self) -> Vec<i64> {
         self.cores.iter().map(|core| core.later_ps).collect()
+    }
+
+    /// The branch before the next block was mispredicted.
+    pub(crate) fn mispredicts(&mut self) {
+        self.cores.iter_mut().for_each(|core| core.pipeline.mispredicts());
     }
 
     /// A block begins to which the core has come at `now_ps`, and for which it waited so long.
@@ -90,10 +94,9 @@ impl There {
 /// An access as it went, apart from the latency of memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Went {
-    pub kind: Kind,
-    /// Place of its instruction in the block, and its number.
-    pub position: u32,
-    pub instruction: u64,
+    /// By which instruction.
+    pub act: Act,
+    /// Number of its line.
     pub line: u64,
     /// When the instruction came up, and what it waited then.
     pub reached_ps: u64,
@@ -175,19 +178,20 @@ impl Elsewhere {
                 begin_ps += after_ps;
                 takes_ps
             }
-            (_, Some(done_ps)) => (done_ps - begin_ps).max(nearest_ps),
-            (Line::Nearest, None) => nearest_ps,
+            (Line::Nearest, _) | (_, Some(_)) => {
+                went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
+            }
             (Line::Farther { takes_ps }, None) => {
-                issue_ps = pipeline.room_ps(issue_ps, went.instruction);
+                issue_ps = pipeline.room_ps(issue_ps, went.act.instruction);
                 begin_ps = begin_ps.max(issue_ps);
                 let left_ps = pipeline.left_ps(went.line, begin_ps, takes_ps, nearest_ps);
-                pipeline.fill(went.line, begin_ps + left_ps, went.instruction);
+                pipeline.fill(went.line, begin_ps + left_ps, went.act.instruction);
                 left_ps
             }
         };
         let taken = matches!(line, Line::Core { .. });
         let times = (issue_ps, begin_ps + cost_ps);
-        let goes_on_ps = pipeline.goes_on_ps(went.position, went.kind, taken, times);
+        let goes_on_ps = pipeline.goes_on_ps(went.act, taken, times);
         self.takes(goes_on_ps - reached_ps, went.waited_ps);
     }
 
@@ -196,7 +200,7 @@ impl Elsewhere {
         let (reached_ps, mut issue_ps, mut begin_ps) = self.reaches(&went);
         let pipeline = &mut self.pipeline;
         if let Written::Line { takes_ps } = written {
-            issue_ps = pipeline.write_room_ps(issue_ps, went.instruction);
+            issue_ps = pipeline.write_room_ps(issue_ps, went.act.instruction);
             begin_ps = begin_ps.max(issue_ps);
             pipeline.write(begin_ps + takes_ps);
         }
@@ -207,7 +211,7 @@ impl Elsewhere {
     #[inline]
     fn reaches(&mut self, went: &Went) -> (u64, u64, u64) {
         let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
-        let issue_ps = self.pipeline.issue_ps(went.position, reached_ps);
+        let issue_ps = self.pipeline.issue_ps(went.act.position, reached_ps);
         (reached_ps, issue_ps, self.pipeline.walked_ps(issue_ps, went.walk_ps))
     }
 

@@ -36,6 +36,7 @@ mod quick;
 mod translation;
 mod watch;
 
+pub use crate::vcpu::Place;
 pub use active::{Active, Begun, Step};
 pub use quick::{By, Hit};
 
@@ -53,6 +54,8 @@ pub struct Access {
     pub virtual_address: u64,
     /// Load or store.
     pub kind: Kind,
+    /// How many bytes.
+    pub bytes: u8,
     /// Place of its instruction in the block, from 0.
     pub position: u32,
     /// Position of the node that has the page's table, where that is known.

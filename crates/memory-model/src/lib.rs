@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod owners;
 pub mod phase_names;
 pub mod pipeline;
+mod predictor;
 mod regrouped;
 mod sample;
 mod seats;

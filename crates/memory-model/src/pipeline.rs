@@ -7,21 +7,25 @@
 //! - a miss waits for one of the core's fill buffers;
 //! - nothing runs more instructions ahead of a load than the reorder buffer holds.
 //!
-//! Addresses are followed through registers, as the block's instructions say ([`flow`]), not
-//! through memory: an address that was stored and loaded again counts as known when that load
-//! ends. Branches are taken to be predicted. Stores past the caches wait for nothing but a fill
+//! Values are followed through registers, as the block's instructions say ([`flow`]), and through
+//! memory from recent stores to loads of the same bytes ([`stores`]). Nothing comes up behind a
+//! branch that was mispredicted until what decides it is known, and the core has begun anew there. Stores past the caches wait for nothing but a fill
 //! buffer ([`combining`]). Lines of sequential streams can be asked for ahead (`streams`).
 
 pub mod aarch64;
+mod act;
 pub mod combining;
 pub mod flow;
+pub mod stores;
 mod streams;
 pub mod x86;
 
+pub use act::Act;
 use alloc::vec;
 use alloc::vec::Vec;
 use combining::{Combining, Piece};
 use flow::{Accessor, Flow, LOADS, Late, REGISTERS, Sources};
+use stores::Stores;
 use streams::Streams;
 
 use crate::cost::ps;
@@ -57,12 +61,18 @@ pub struct Pipeline {
     fills: Vec<Fill>,
     /// Stores past the caches, which take fill buffers as well.
     combining: Combining,
+    /// Stores that loads get their data from.
+    stores: Stores,
     /// Where lines are fetched ahead.
     streams: Option<Streams>,
     /// When each walker of page tables is free.
     walkers: Vec<u64>,
     /// What an atomic read-modify-write takes longer than a load.
     atomic_ps: Option<u64>,
+    /// What it takes to begin anew where a mispredicted branch goes.
+    branch_ps: u64,
+    /// Whether the branch at the block's end was mispredicted.
+    mispredicted: bool,
     /// Position of one whose load was the last access that had to be waited for.
     atomic_load: Option<u32>,
 }
@@ -81,9 +91,12 @@ impl Pipeline {
             stops_at: u64::MAX,
             fills: Vec::new(),
             combining: Combining::new(core.misses),
+            stores: Stores::new(core.instructions),
             streams: core.prefetch.map(Streams::new),
             walkers: vec![0; walkers as usize],
             atomic_ps: core.atomic_ns.map(ps),
+            branch_ps: ps(core.branch_ns()),
+            mispredicted: false,
             atomic_load: None,
         }
     }
@@ -94,6 +107,7 @@ impl Pipeline {
         if self.begins_at_once(flow, now_ps, instruction) {
             return now_ps;
         }
+        let now_ps = self.restarts_ps(now_ps);
         let drains = flow.is_some_and(|flow| flow.drains || flow.fence);
         if drains {
             self.combining.close();
@@ -118,7 +132,7 @@ impl Pipeline {
         now_ps: u64,
         instruction: u64,
     ) -> bool {
-        if flow.is_none_or(|flow| flow.fence || flow.drains) {
+        if self.mispredicted || flow.is_none_or(|flow| flow.fence || flow.drains) {
             return false;
         }
         if self.latest_ps <= now_ps {
@@ -130,6 +144,25 @@ impl Pipeline {
         }
         self.turns_to(flow);
         true
+    }
+
+    /// The branch at the block's end turns out to have been mispredicted.
+    pub fn mispredicts(&mut self) {
+        self.mispredicted = true;
+    }
+
+    /// Whether it has, and the next block has not begun.
+    pub fn is_mispredicted(&self) -> bool {
+        self.mispredicted
+    }
+
+    /// When a core that has come to the block's end goes on where its branch goes.
+    fn restarts_ps(&mut self, now_ps: u64) -> u64 {
+        if !core::mem::take(&mut self.mispredicted) {
+            return now_ps;
+        }
+        let decided_ps = self.flow.map_or(0, |flow| self.known_ps(flow.decided_by));
+        now_ps.max(decided_ps) + self.branch_ps
     }
 
     /// A block begins with nothing under way.
@@ -282,15 +315,11 @@ impl Pipeline {
     /// When what comes behind an access goes on, which could begin and ended at these times; `taken`
     /// says whether another core had its line, of which what it wrote usually decides what comes next.
     #[inline(always)]
-    pub fn goes_on_ps(
-        &mut self,
-        position: u32,
-        kind: Kind,
-        taken: bool,
-        (issue_ps, done_ps): (u64, u64),
-    ) -> u64 {
-        if kind == Kind::Load {
-            self.loaded(position, issue_ps, done_ps);
+    pub fn goes_on_ps(&mut self, act: Act, taken: bool, (issue_ps, done_ps): (u64, u64)) -> u64 {
+        let Act { position, kind, .. } = act;
+        match kind {
+            Kind::Load => self.loaded(position, issue_ps, done_ps),
+            Kind::Store => self.stored(act, issue_ps),
         }
         match (self.accessor(position), self.atomic_ps) {
             (Some(Accessor { atomic: true, .. }), Some(atomic_ps)) => {

@@ -6,6 +6,8 @@ use crate::counters::{Figure, Kind};
 use crate::leaving::Leaving;
 use crate::machine::{Core, Tlb};
 use crate::pipeline::Pipeline;
+use crate::pipeline::flow::{Ends, Flow};
+use crate::predictor::Predictor;
 use crate::sleep::Debt;
 use crate::tlb::Tlbs;
 use alloc::vec::Vec;
@@ -31,6 +33,15 @@ pub(crate) struct Vcpu {
     pub state: Mutex<VcpuState>,
 }
 
+/// Where a block of instructions lies: its address, and that behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Of its first instruction.
+    pub address: u64,
+    /// Behind its last one.
+    pub end: u64,
+}
+
 /// What the thread that runs a vCPU alone changes.
 #[derive(Debug)]
 pub(crate) struct VcpuState {
@@ -38,6 +49,10 @@ pub(crate) struct VcpuState {
     pub tlbs: Option<Tlbs>,
     /// What it has under way, where misses overlap.
     pub pipeline: Option<Pipeline>,
+    /// How it predicts branches, where they do.
+    pub predictor: Option<Predictor>,
+    /// The block that it began last.
+    before: Option<(Place, Ends)>,
     /// What its misses hide, where they do not.
     pub overlap: Overlap,
     /// Instructions in the blocks that it began.
@@ -60,6 +75,8 @@ impl Vcpu {
         let state = VcpuState {
             tlbs: tlb.map(Tlbs::new),
             pipeline: core.map(|core| Pipeline::new(core, walkers)),
+            predictor: core.map(|_| Predictor::default()),
+            before: None,
             overlap: Overlap::default(),
             instructions: 0,
             block: 0,
@@ -84,6 +101,25 @@ impl VcpuState {
     pub fn begin_block(&mut self, instructions: u64) {
         self.instructions += instructions;
         self.block = instructions;
+    }
+
+    /// It comes to a block; whether the branch before that was mispredicted.
+    #[inline]
+    pub fn comes_to(&mut self, place: Place, flow: Option<&Flow>) -> bool {
+        let before = self.before.replace((place, flow.map_or(Ends::Known, |flow| flow.ends)));
+        let (Some((from, ends)), Some(predictor)) = (before, &mut self.predictor) else {
+            return false;
+        };
+        match ends {
+            Ends::Known => false,
+            Ends::Conditional => predictor.misses(from.end, place.address != from.end),
+            Ends::Indirect => predictor.misses_target(from.end, place.address),
+        }
+    }
+
+    /// Another thread goes on: no branch of its leads to the next block.
+    pub fn forget_block(&mut self) {
+        self.before = None;
     }
 
     /// Number of the instruction at this place of the present block.

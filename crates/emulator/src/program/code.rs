@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::Hash;
 use std::sync::Mutex;
 
-use numalab_memory_model::engine::By;
+use numalab_memory_model::engine::{By, Place};
 use numalab_memory_model::pipeline::flow::Flow;
 use numalab_record::CodePlace;
 
@@ -18,6 +18,8 @@ pub struct Block {
     pub instructions: u64,
     /// How values flow through it, where that is known; by address, since flows live for good.
     pub flow: Option<&'static Flow>,
+    /// Where it lies.
+    pub place: Place,
     /// Whether a thread that waits for another one executes it (`pause`, `yield`).
     pub pauses: bool,
 }

@@ -10,6 +10,7 @@ use super::memory::{Counts, Lines, Pages};
 use super::schedule::Turn;
 use super::stack::Calls;
 use super::turns::Born;
+use super::world::Made;
 
 /// What a block means for the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,7 @@ impl Thread {
     pub fn block(&mut self, block: &'static Block) -> Goes {
         let Some(active) = &mut self.active else { return Goes::Over };
         let spins = block.pauses && active.spins();
+        active.branches(block.place, block.flow);
         if self.is_followed || !active.begin_quickly(block.instructions, block.flow) {
             self.begins(block);
         }
@@ -155,7 +157,8 @@ impl Thread {
     /// It accesses a line that it accessed of late, if nothing has happened to that since; whether it
     /// did.
     #[inline]
-    pub fn access(&mut self, address: u64, kind: Kind, by: &Instruction) -> bool {
+    pub fn access(&mut self, made: &Made) -> bool {
+        let Made { address, bytes, kind, by } = *made;
         let Some(active) = &mut self.active else { return false };
         let Some(recent) = self.lines.of(address, active.knows_owners()) else { return false };
         let in_memory = recent.frame + address % PAGE_BYTES;
@@ -168,7 +171,8 @@ impl Thread {
             }
             (self.last_line, self.last_page) = (recent.line, page);
         }
-        let Some(hit) = active.again(&recent.known, in_memory, kind, &by.by) else { return false };
+        let piece = (in_memory, bytes);
+        let Some(hit) = active.again(&recent.known, piece, kind, &by.by) else { return false };
         if hit.waited_ps > 0 {
             self.account.waits(hit.resumed_ps, hit.waited_ps);
         }

@@ -20,15 +20,16 @@ use super::turns::Born;
 pub const MOST_CALLERS: usize = 12;
 
 /// An access of a thread.
-pub struct Made<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
     /// The first address.
     pub address: u64,
     /// Load or store.
     pub kind: Kind,
     /// By which instruction.
     pub by: &'static Instruction,
-    /// Asks QEMU for how many bytes it is.
-    pub bytes: &'a dyn Fn() -> u64,
+    /// How many bytes.
+    pub bytes: u8,
 }
 
 /// All of it.
@@ -99,7 +100,7 @@ impl World {
 
     /// Whether what an access of the thread of a seat finds depends on what others have done before: a
     /// store that goes with the load of the same instruction comes with that.
-    pub fn is_contended(&mut self, seat: usize, made: &Made<'_>) -> bool {
+    pub fn is_contended(&mut self, seat: usize, made: &Made) -> bool {
         let thread = &mut self.threads[seat];
         let known = thread.pages.of(made.address, self.generation);
         if !known.is_some_and(|known| known.used.is_contended(made.address)) {
@@ -118,7 +119,7 @@ impl World {
     }
 
     /// The thread of a seat accesses memory, by whatever way.
-    pub fn access(&mut self, seat: usize, made: &Made<'_>) {
+    pub fn access(&mut self, seat: usize, made: &Made) {
         let generation = self.generation;
         if self.threads[seat].pages.of(made.address, generation).is_none() {
             let Some(page) = self.look_up(seat, made) else { return };
@@ -141,10 +142,11 @@ impl World {
         let (Some(found), Some(active)) = (pages.of(made.address, generation), active) else {
             return;
         };
-        let Made { address: virtual_address, kind, by, .. } = *made;
+        let Made { address: virtual_address, kind, by, bytes } = *made;
         let address = found.page.frame + virtual_address % PAGE_BYTES;
         let table = Some(found.page.table);
-        let access = Access { address, virtual_address, kind, position: by.position, table };
+        let position = by.position;
+        let access = Access { address, virtual_address, kind, bytes, position, table };
         let shadow = is_followed.then_some((&mut *shadow, found.elsewhere.as_slice()));
         let outcome = active.access_on(found.page.node, access, shadow);
         found.used.count(*home, [Kind::Load, Kind::Store].map(|of| u64::from(of == kind)));
@@ -153,7 +155,7 @@ impl World {
         let now_ps = active.now_ps();
         let line = found.used.pass(seat, virtual_address, kind, now_ps);
         if let Line::Contended(changed) = line {
-            let (address, bytes) = (made.address, (made.bytes)());
+            let (address, bytes) = (made.address, u64::from(bytes));
             let (waited_ps, instruction) = (outcome.waited_ps, by.address);
             let used = Use { seat, address, bytes, kind, changed, waited_ps, instruction };
             self.contention.add(used, found.region, || calls.callers(MOST_CALLERS));
@@ -179,7 +181,7 @@ impl World {
 
     /// The page of an address that the thread of a seat accesses and does not remember.
     #[cold]
-    fn look_up(&mut self, seat: usize, made: &Made<'_>) -> Option<Remembered> {
+    fn look_up(&mut self, seat: usize, made: &Made) -> Option<Remembered> {
         let number = made.address / PAGE_BYTES;
         let store = made.kind == Kind::Store;
         let region = self.regions.of(made.address, |known, path| match path {

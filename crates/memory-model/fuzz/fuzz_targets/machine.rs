@@ -34,7 +34,7 @@ fuzz_target!(|text: &str| {
                 for &address in addresses.iter().chain([&u64::MAX]) {
                     let kind = if round % 2 == 0 { Kind::Load } else { Kind::Store };
                     let address = address.saturating_add(64 * round);
-                    engine.enter(vcpu).access(Access { address, virtual_address: address, kind, position: 0, table: None });
+                    engine.enter(vcpu).access(Access { address, virtual_address: address, kind, bytes: 8, position: 0, table: None });
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::elsewhere::{Shadow, There};
 use crate::outcome::Outcome;
 use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
-use crate::vcpu::VcpuState;
+use crate::vcpu::{Place, VcpuState};
 
 /// What a block of a vCPU means for QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +81,7 @@ impl Engine {
         let last = &self.vcpus[vcpu].thread;
         if last.get() != thread as u64 {
             last.set(thread as u64);
+            active.state.forget_block();
             let latest_ps = active.state.pipeline.as_mut().map_or(0, Pipeline::drain);
             active.comes_to(latest_ps);
         }
@@ -144,6 +145,18 @@ impl Active<'_> {
         step
     }
 
+    /// It comes to a block that lies at a place, by a branch that may have been mispredicted: to be said
+    /// before it begins the block.
+    #[inline]
+    pub fn branches(&mut self, place: Place, flow: Option<&'static Flow>) {
+        let state = &mut *self.state;
+        if state.comes_to(place, flow)
+            && let Some(pipeline) = &mut state.pipeline
+        {
+            pipeline.mispredicts();
+        }
+    }
+
     /// A thread begins a block, which may be followed elsewhere too.
     #[inline]
     pub fn begin(
@@ -158,9 +171,13 @@ impl Active<'_> {
         let mut begun = Begun { waited_ps: 0, resumed_ps: time_ps };
         if let Some(pipeline) = &mut state.pipeline {
             let number = state.instructions + 1;
+            let mispredicted = pipeline.is_mispredicted();
             begun.resumed_ps = pipeline.begin(flow, time_ps, number);
             begun.waited_ps = begun.resumed_ps - time_ps;
             if let Some(shadow) = shadow {
+                if mispredicted {
+                    shadow.mispredicts();
+                }
                 shadow.begin(flow, time_ps, number, begun.waited_ps);
             }
             if begun.waited_ps > 0 {

@@ -6,6 +6,8 @@ use crate::arguments::Mode;
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There, Went};
 use crate::outcome::{Effect, Known, NOT_WRITTEN, Outcome, Source};
+use crate::pipeline::Act;
+use crate::pipeline::stores::Bytes;
 use crate::regrouped::Regrouped;
 use crate::tlb::TlbPlace;
 
@@ -121,15 +123,18 @@ impl Active<'_> {
         let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - begin_ps);
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
         let under_way = pipeline.under_way_ps(line, begin_ps);
+        let bytes = Bytes::new(access.address, access.bytes);
+        let act = Act { position, instruction, kind: access.kind, bytes };
         let mut missed = false;
         let (cost_ps, queue_ps) = match (transfer, under_way, found.level) {
             (Some(transfer), _, _) => {
                 begin_ps = transfer.begin_ps;
                 (transfer.cost_ps, 0)
             }
-            (None, Some(done_ps), _) => ((done_ps - begin_ps).max(nearest_ps), 0),
-            (None, None, Some(0)) => (nearest_ps, 0),
-            (None, None, level) => {
+            (None, line_ps, level) if line_ps.is_some() || level == Some(0) => {
+                (act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, line_ps), 0)
+            }
+            (None, _, level) => {
                 missed = level.is_none();
                 issue_ps = pipeline.room_ps(issue_ps, instruction);
                 begin_ps = begin_ps.max(issue_ps);
@@ -144,11 +149,10 @@ impl Active<'_> {
         let done_ps = begin_ps + cost_ps;
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
         let (taken, times) = (transfer.is_some(), (issue_ps, done_ps));
-        let goes_on_ps = pipeline.goes_on_ps(position, access.kind, taken, times);
+        let goes_on_ps = pipeline.goes_on_ps(act, taken, times);
         let waited_ps = goes_on_ps - reached_ps;
         if let Some((shadow, there)) = shadow {
-            let kind = access.kind;
-            let went = Went { kind, position, instruction, line, reached_ps, waited_ps, walk_ps };
+            let went = Went { act, line, reached_ps, waited_ps, walk_ps };
             self.beside(access, went, (transfer, after_ps, found, queue_ps), (shadow, there));
         }
         self.figures.cost_ps.add(translation_ps + cost_ps);

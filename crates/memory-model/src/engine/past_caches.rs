@@ -5,7 +5,9 @@ use super::{Access, Active};
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There, Went, Written};
 use crate::outcome::{Outcome, Source};
+use crate::pipeline::Act;
 use crate::pipeline::combining::Piece;
+use crate::pipeline::stores::Bytes;
 
 impl Active<'_> {
     /// A store of so many bytes past the caches: nobody waits for it, but for a fill buffer.
@@ -33,7 +35,9 @@ impl Active<'_> {
         let waited_ps = issue_ps - reached_ps;
         if let Some((shadow, there)) = shadow {
             let (kind, line) = (access.kind, piece.line);
-            let went = Went { kind, position, instruction, line, reached_ps, waited_ps, walk_ps };
+            let bytes = Bytes::new(access.address, access.bytes);
+            let act = Act { position, instruction, kind, bytes };
+            let went = Went { act, line, reached_ps, waited_ps, walk_ps };
             let queue_ps = begins_line.then_some(queue_ps);
             self.written_beside(access, went, queue_ps, (shadow, there));
         }

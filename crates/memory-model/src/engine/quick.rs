@@ -7,12 +7,13 @@ use crate::counters::Kind;
 use crate::outcome::{Known, NOT_WRITTEN, Outcome};
 use crate::owners::Owners;
 use crate::pipeline::flow::{Accessor, Flow};
+use crate::pipeline::stores::Bytes;
 
 /// An instruction that accesses memory, as its block was translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct By {
     /// Where its address comes from, where that is known.
-    pub accessor: Option<Accessor>,
+    pub accessor: Option<&'static Accessor>,
     /// So many instructions of its block come behind it.
     pub behind: u32,
 }
@@ -77,8 +78,15 @@ impl Active<'_> {
     /// Accesses an address of a known line if that goes the quick way: it was found or accessed last, and
     /// so was the translation of its page. What is counted by node is for the caller to add ([`Engine::count`]).
     #[inline]
-    pub fn again(&mut self, known: &Known, address: u64, kind: Kind, by: &By) -> Option<Hit> {
-        self.served(known, (address, kind), (by.accessor.as_ref(), u64::from(by.behind)))
+    pub fn again(
+        &mut self,
+        known: &Known,
+        (address, bytes): (u64, u8),
+        kind: Kind,
+        by: &By,
+    ) -> Option<Hit> {
+        let bytes = Bytes::new(address, bytes);
+        self.served(known, (bytes, kind), (by.accessor, u64::from(by.behind)))
     }
 
     /// Makes an access that the nearest cache and TLB serve and of which nothing else comes, if it is
@@ -94,7 +102,7 @@ impl Active<'_> {
         let place = |owners: &Owners| owners.place_number(address >> engine.line_shift);
         let written = engine.owners.as_ref().map_or(NOT_WRITTEN, place);
         let known = Known { written, ..Known::default() };
-        let hit = self.served(&known, (address, kind), by)?;
+        let hit = self.served(&known, (Bytes::new(address, access.bytes), kind), by)?;
         self.figures.nodes[target].accesses[kind as usize].add(engine.sampler.weight());
         self.figures.cost_ps.add(self.nearest_ps);
         Some(Outcome {
@@ -123,14 +131,16 @@ impl Active<'_> {
     fn served(
         &mut self,
         known: &Known,
-        (address, kind): (u64, Kind),
+        (bytes, kind): (Bytes, Kind),
         (accessor, behind): (Option<&Accessor>, u64),
     ) -> Option<Hit> {
         let who = self.who();
         let (engine, state) = (self.engine, &mut *self.state);
         let time_ps = self.time_ps.get();
         let (mut reached_ps, mut issue_ps) = (time_ps, time_ps);
+        let address = bytes.address();
         let line = address >> engine.line_shift;
+        let mut stores = None;
         if let Some(pipeline) = &mut state.pipeline {
             let accessor = accessor.filter(|accessor| accessor.is_quick())?;
             reached_ps = time_ps.saturating_sub(behind * engine.ps_own);
@@ -138,8 +148,13 @@ impl Active<'_> {
             if pipeline.under_way_ps(line, issue_ps).is_some() {
                 return None;
             }
+            let instruction = state.instructions - behind;
             if kind == Kind::Load {
-                pipeline.loads(accessor, issue_ps, issue_ps + self.nearest_ps);
+                let forwarded = pipeline.forwarded(bytes, instruction);
+                let takes_ps = forwarded.takes_ps(issue_ps, self.nearest_ps, None);
+                pipeline.loads(accessor, issue_ps, issue_ps + takes_ps);
+            } else {
+                stores = Some((accessor, instruction));
             }
         }
         if let (Kind::Store, Some(owners)) = (kind, &engine.owners)
@@ -147,6 +162,9 @@ impl Active<'_> {
                 || !owners.store_at(known.written, line, who, issue_ps))
         {
             return None;
+        }
+        if let (Some((accessor, number)), Some(pipeline)) = (stores, &mut state.pipeline) {
+            pipeline.stores(accessor, bytes, (issue_ps, number));
         }
         state.look(address, kind);
         let waited_ps = issue_ps - reached_ps;

@@ -30,7 +30,7 @@ fn engine_of(arguments: &str) -> Engine {
 }
 
 fn access(kind: Kind, address: u64, position: u32) -> Access {
-    Access { address, virtual_address: address, kind, position, table: None }
+    Access { address, virtual_address: address, kind, bytes: 8, position, table: None }
 }
 
 fn load(engine: &Engine, vcpu: usize, address: u64, position: u32) -> Effect {

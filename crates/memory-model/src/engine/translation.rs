@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn load(address: u64, virtual_address: u64) -> Access {
-        Access { address, virtual_address, kind: Kind::Load, position: 0, table: None }
+        Access { address, virtual_address, kind: Kind::Load, bytes: 8, position: 0, table: None }
     }
 
     /// mov (%rax),%rax

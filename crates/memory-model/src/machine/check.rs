@@ -201,6 +201,7 @@ fn check_core(core: &Core) -> Result<(), MachineError> {
     count("lines fetched ahead", core.prefetch.map_or(1, |lines| lines as usize), 1024)?;
     count("lines written at a time", core.writes.map_or(1, |lines| lines as usize), 1024)?;
     core.atomic_ns.map_or(Ok(()), |ns| latency("core atomic_ns", ns))?;
+    core.branch_ns.map_or(Ok(()), |ns| latency("core branch_ns", ns))?;
     let ns = core.ns_per_instruction;
     let (field, most) = ("core ns_per_instruction", 1000.0);
     if ns >= 0.001 {

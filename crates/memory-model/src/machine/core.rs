@@ -24,7 +24,16 @@ pub struct Core {
     /// is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atomic_ns: Option<f64>,
+    /// What it takes to begin anew behind a mispredicted branch once that is decided, in ns;
+    /// without it 17 cycles, of two instructions each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_ns: Option<f64>,
 }
+
+/// Cycles from when a branch turns out to be mispredicted to the first instruction behind it: a core's
+/// pipeline from fetching to executing. 17 of Golden Cove, 18 of Zen 4 and 16 of Skylake (A. Fog,
+/// "The microarchitecture of Intel, AMD, and VIA CPUs", agner.org/optimize, "branch misprediction penalty").
+const BRANCH_CYCLES: f64 = 17.0;
 
 impl Core {
     /// The buffers of Intel's Golden Cove (Intel 64 and IA-32 Architectures Optimization Reference
@@ -36,5 +45,11 @@ impl Core {
         prefetch: None,
         writes: None,
         atomic_ns: None,
+        branch_ns: None,
     };
+
+    /// What a mispredicted branch takes once it is decided, in ns.
+    pub fn branch_ns(&self) -> f64 {
+        self.branch_ns.unwrap_or(2.0 * BRANCH_CYCLES * self.ns_per_instruction)
+    }
 }

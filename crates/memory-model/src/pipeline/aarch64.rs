@@ -7,7 +7,7 @@
 
 mod vectors;
 
-use super::flow::{Operands, Order, Registers};
+use super::flow::{Ends, Operands, Order, Registers};
 
 const FLAGS: Registers = Registers::FLAGS;
 const NONE: Registers = Registers::NONE;
@@ -96,8 +96,15 @@ impl Word {
             },
             // MRS
             0xd5 if self.bit(21) && self.bit(20) => plain(NONE, self.general(0)),
+            0x54 => plain(FLAGS, NONE).ending(Ends::Conditional),
+            // CBZ and CBNZ, TBZ and TBNZ
+            0x34..=0x37 | 0xb4..=0xb7 => plain(self.general(0), NONE).ending(Ends::Conditional),
+            // BR and BLR
+            0xd6 if self.field(21, 3) < 2 => {
+                let writes = if self.field(21, 3) == 1 { link } else { NONE };
+                plain(self.general(5), writes).ending(Ends::Indirect)
+            }
             0x94..=0x97 => plain(NONE, link),
-            0xd6 if self.field(21, 3) == 1 => plain(NONE, link),
             _ => Operands::default(),
         }
     }

@@ -66,6 +66,18 @@ pub enum Order {
     Fence,
 }
 
+/// How an instruction leaves its block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ends {
+    /// It goes on with the next one, or where it says itself, or returns.
+    #[default]
+    Known,
+    /// It branches or does not, by what it reads.
+    Conditional,
+    /// It branches to where what it reads or loads says.
+    Indirect,
+}
+
 /// What an instruction does to registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
@@ -81,6 +93,8 @@ pub struct Operands {
     pub non_temporal_bytes: u8,
     /// Its order.
     pub order: Order,
+    /// How it leaves its block.
+    pub ends: Ends,
 }
 
 impl Operands {
@@ -97,6 +111,11 @@ impl Operands {
     /// As a store of so many bytes past the caches, if it accesses memory.
     pub fn non_temporal(self, bytes: u8) -> Self {
         Self { non_temporal_bytes: if self.memory { bytes } else { 0 }, ..self }
+    }
+
+    /// As one that leaves its block by what it reads or loads.
+    pub fn ending(self, ends: Ends) -> Self {
+        Self { ends, ..self }
     }
 
     /// Writing what comes from no register.
@@ -196,6 +215,8 @@ impl<const COUNT: usize> Late<COUNT> {
 pub struct Accessor {
     /// Where its address comes from.
     pub address: Sources,
+    /// Where what it stores comes from.
+    pub data: Sources,
     /// Its place among the block's loads.
     pub load: u8,
     /// Whether it is an atomic read-modify-write: what comes behind it waits for it.
@@ -230,6 +251,9 @@ pub struct Flow {
     pub drains: bool,
     /// Loads in it that are told apart.
     pub loads: usize,
+    /// How its last instruction leaves it, and where what decides that comes from.
+    pub ends: Ends,
+    pub(super) decided_by: Sources,
 }
 
 impl Flow {
@@ -248,16 +272,20 @@ impl Flow {
             };
             let (address, mut result) = (of(operands.address), of(operands.reads));
             let load = flow.loads.min(LOADS - 1);
+            if operands.memory {
+                result.loads |= 1 << load;
+            }
             flow.accessors.push(Accessor {
                 address,
+                data: result,
                 load: u8::try_from(load).unwrap_or(u8::MAX),
                 atomic: operands.order == Order::Atomic,
                 non_temporal_bytes: operands.non_temporal_bytes,
             });
             if operands.memory {
                 flow.loads = load + 1;
-                result.loads |= 1 << load;
             }
+            (flow.ends, flow.decided_by) = (operands.ends, result);
             operands.writes.numbers().for_each(|number| values[number] = result);
         }
         let changed = values.iter().enumerate().filter(|(at, value)| **value != entry(*at));
@@ -299,6 +327,17 @@ mod tests {
         assert_eq!(stream.accessors[2].address, RAX);
         let rdx = stream.results.iter().find(|(register, _)| *register == 2).unwrap();
         assert_eq!(rdx.1, Sources { registers: 1 << 2, loads: 3 });
+    }
+
+    #[test]
+    fn a_branch_is_decided_by_what_its_flags_come_from() {
+        // cmp %rax,(%rbx); jb
+        let search = flow(&[&[0x48, 0x39, 0x03], &[0x72, 0xf6]]);
+        assert_eq!(search.ends, Ends::Conditional);
+        assert_eq!(search.decided_by, Sources { registers: 1, loads: 1 });
+        // jmp *(%rax,%rcx,8)
+        let table = flow(&[&[0xff, 0x24, 0xc8]]);
+        assert_eq!((table.ends, table.decided_by.loads), (Ends::Indirect, 1));
     }
 
     #[test]

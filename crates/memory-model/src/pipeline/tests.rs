@@ -1,5 +1,6 @@
 //! What of a core is under way.
 
+use super::stores::Bytes;
 use super::*;
 
 const CORE: Core = Core {
@@ -9,6 +10,7 @@ const CORE: Core = Core {
     prefetch: None,
     writes: None,
     atomic_ns: None,
+    branch_ns: Some(0.02),
 };
 
 fn flow(block: &[&[u8]]) -> Option<&'static Flow> {
@@ -66,19 +68,73 @@ fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
 #[test]
 fn what_comes_behind_an_atomic_read_modify_write_waits_for_it() {
     // lock incl (%rax); mov (%rbx),%rsi
+    let act = |position, kind| Act { position, instruction: 1, kind, bytes: Bytes::new(64, 8) };
     let add: &[&[u8]] = &[&[0xf0, 0xff, 0x00], &[0x48, 0x8b, 0x33]];
     let mut plain = Pipeline::new(CORE, 2);
     plain.begin(flow(add), 0, 0);
     for kind in [Kind::Load, Kind::Store] {
-        assert_eq!(plain.goes_on_ps(0, kind, false, (10, 20)), 20, "for each of its accesses");
+        assert_eq!(plain.goes_on_ps(act(0, kind), false, (10, 20)), 20, "for each of its accesses");
     }
     let mut longer = Pipeline::new(Core { atomic_ns: Some(5.0), ..CORE }, 2);
     longer.begin(flow(add), 0, 0);
-    assert_eq!(longer.goes_on_ps(0, Kind::Load, false, (10, 20)), 5020);
-    assert_eq!(longer.goes_on_ps(0, Kind::Store, false, (30, 40)), 30, "its load took it all");
-    assert_eq!(longer.goes_on_ps(0, Kind::Store, false, (50, 60)), 5060, "QEMU said no load");
+    assert_eq!(longer.goes_on_ps(act(0, Kind::Load), false, (10, 20)), 5020);
+    assert_eq!(longer.goes_on_ps(act(0, Kind::Store), false, (30, 40)), 30, "its load took it all");
+    assert_eq!(longer.goes_on_ps(act(0, Kind::Store), false, (50, 60)), 5060, "QEMU said no load");
     for pipeline in [&mut plain, &mut longer] {
-        assert_eq!(pipeline.goes_on_ps(1, Kind::Load, false, (40, 90)), 40, "a load of its own");
-        assert_eq!(pipeline.goes_on_ps(1, Kind::Load, true, (40, 90)), 90, "another core's line");
+        assert_eq!(
+            pipeline.goes_on_ps(act(1, Kind::Load), false, (40, 90)),
+            40,
+            "a load of its own"
+        );
+        assert_eq!(
+            pipeline.goes_on_ps(act(1, Kind::Load), true, (40, 90)),
+            90,
+            "another core's line"
+        );
     }
+}
+
+#[test]
+fn a_load_waits_for_the_data_of_the_store_that_it_loads_from() {
+    // mov (%rax),%rcx; mov %rcx,(%rbx); mov (%rbx),%rdx; mov (%rdx),%rsi
+    let block =
+        flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x89, 0x0b], &[0x48, 0x8b, 0x13], &[0x48, 0x8b, 0x32]]);
+    let mut pipeline = Pipeline::new(CORE, 2);
+    pipeline.begin(block, 0, 0);
+    pipeline.fill(1, 100, 1);
+    let act = |position, kind, address| {
+        let bytes = Bytes::new(address, 8);
+        Act { position, instruction: u64::from(position) + 1, kind, bytes }
+    };
+    pipeline.goes_on_ps(act(0, Kind::Load, 64), false, (0, 100));
+    assert_eq!(
+        pipeline.goes_on_ps(act(1, Kind::Store, 512), false, (1, 6)),
+        1,
+        "it waits for no one"
+    );
+    let load = act(2, Kind::Load, 512);
+    let takes_ps = load.forwarded(&pipeline).takes_ps(2, 5, None);
+    assert_eq!(takes_ps, 103, "a hit behind what was loaded at 100");
+    assert_eq!(act(2, Kind::Load, 520).forwarded(&pipeline).takes_ps(2, 5, None), 5);
+    pipeline.goes_on_ps(load, false, (2, 2 + takes_ps));
+    assert_eq!(pipeline.issue_ps(3, 3), 105);
+}
+
+#[test]
+fn nothing_comes_up_behind_a_mispredicted_branch_before_it_is_decided() {
+    // cmp %rcx,(%rax); jne
+    let block = flow(&[&[0x48, 0x39, 0x08], &[0x75, 0xfb]]);
+    let mut pipeline = Pipeline::new(CORE, 2);
+    for (mispredicted, expected_ps) in [(false, 4), (true, 120)] {
+        pipeline.begin(block, 0, 0);
+        pipeline.fill(1, 100, 1);
+        pipeline.loaded(0, 0, 100);
+        if mispredicted {
+            pipeline.mispredicts();
+        }
+        assert_eq!(pipeline.begin(block, 4, 3), expected_ps);
+    }
+    assert_eq!(pipeline.begin(block, 130, 5), 130, "the next one was predicted");
+    pipeline.mispredicts();
+    assert_eq!(pipeline.begin(block, 140, 7), 160, "with nothing under way");
 }

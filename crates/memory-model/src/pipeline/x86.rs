@@ -8,7 +8,7 @@
 
 mod vectors;
 
-use super::flow::{Operands, Order, Registers};
+use super::flow::{Ends, Operands, Order, Registers};
 use vectors::Kind;
 
 const RAX: Registers = general(0);
@@ -243,6 +243,7 @@ impl Code<'_> {
             0x63 | 0x8a | 0x8b => return self.general(Form::Load),
             0x69 | 0x6b => return self.general(Form::Load).map(|known| known.also(none, FLAGS)),
             0x68 | 0x6a | 0xc2 | 0xc3 | 0xcb | 0xe8 => Self::memory(RSP, none, none),
+            0x70..=0x7f => Self::plain(FLAGS, none).ending(Ends::Conditional),
             0x80..=0x83 => return self.immediate(),
             0x84 | 0x85 => return self.general(Form::Compare),
             0x86 | 0x87 => return self.general(Form::Exchange),
@@ -267,9 +268,15 @@ impl Code<'_> {
             0xd2 | 0xd3 => return self.general(Form::Modify).map(|known| known.also(RCX, none)),
             0x8f | 0xc6 | 0xc7 => return self.general(Form::Set),
             0xc9 => Self::memory(RBP, none, RBP),
+            0xe0..=0xe3 => Self::plain(RCX | FLAGS, none).ending(Ends::Conditional),
             0xf6 | 0xf7 => return self.unary(),
             0xfe | 0xff if self.middle() < 2 => return self.general(Form::Modify),
-            0xff => return self.general(Form::Compare).map(|known| known.without(FLAGS)),
+            0xff => {
+                let read = self.general(Form::Modify)?;
+                let known = Operands { writes: none, ..read };
+                let is_branch = matches!(self.middle(), 2 | 4);
+                known.ending(if is_branch { Ends::Indirect } else { Ends::Known })
+            }
             _ => return None,
         })
     }
@@ -329,6 +336,7 @@ impl Code<'_> {
                 let known = self.general(Form::ToRegister)?.without(FLAGS);
                 known.also(FLAGS, none)
             }
+            0x80..=0x8f => Self::plain(FLAGS, none).ending(Ends::Conditional),
             0x90..=0x9f => self.general(Form::Set)?.also(FLAGS, none),
             0xa3 => return self.general(Form::Compare),
             0xa4 | 0xa5 | 0xab | 0xac | 0xad | 0xb3 | 0xbb => return self.general(Form::ToMemory),

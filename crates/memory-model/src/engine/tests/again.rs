@@ -65,11 +65,11 @@ fn run(machine: &str, steps: &[Step], way: Way) -> (Vec<[u64; 5]>, usize) {
             continue;
         }
         let place = (step.vcpu, step.line);
-        let by = By { accessor: flow.accessors.first().copied(), behind: 2 };
+        let by = By { accessor: flow.accessors.first(), behind: 2 };
         let same = last.replace(place) == Some(place);
         let known_line = known.get(&place).filter(|_| quickly);
         let found = known_line.filter(|of| same || active.translates(of) && active.finds(address));
-        let hit = found.and_then(|of| active.again(of, address, step.kind, &by));
+        let hit = found.and_then(|of| active.again(of, (address, 8), step.kind, &by));
         if hit.is_some() {
             let counts = [Kind::Load, Kind::Store].map(|kind| u64::from(kind == step.kind));
             engine.count(step.vcpu, 0, counts);

@@ -26,6 +26,22 @@ fn plain_of(word: u32) -> (Registers, Registers) {
 }
 
 #[test]
+fn branches_are_known_by_what_decides_them() {
+    let ends = |word: u32| {
+        let known = decode(&word.to_le_bytes());
+        (known.ends, known.reads)
+    };
+    assert_eq!(ends(0x5400_0041), (Ends::Conditional, FLAGS), "b.ne .+8");
+    assert_eq!(ends(0xb400_0043), (Ends::Conditional, x(&[3])), "cbz x3, .+8");
+    assert_eq!(ends(0x3600_0043), (Ends::Conditional, x(&[3])), "tbz w3, #0, .+8");
+    assert_eq!(ends(0xd61f_00a0), (Ends::Indirect, x(&[5])), "br x5");
+    assert_eq!(ends(0xd63f_00a0), (Ends::Indirect, x(&[5])), "blr x5");
+    for known in [0x1400_0002, 0x9400_0000, 0xd65f_03c0] {
+        assert_eq!(ends(known), (Ends::Known, NONE), "b, bl, ret: {known:#x}");
+    }
+}
+
+#[test]
 fn loads_and_stores_tell_address_from_value() {
     assert_eq!(of(0xf869_782a), (x(&[1, 9]), NONE, x(&[10])), "ldr x10, [x1, x9, lsl #3]");
     assert_eq!(of(0xf900_098a), (x(&[12]), x(&[10]), NONE), "str x10, [x12, #16]");
@@ -77,7 +93,7 @@ fn arithmetic_joins_its_operands() {
     assert_eq!(plain_of(0x9ac3_0841), (x(&[2, 3]), x(&[1])), "udiv x1, x2, x3");
     assert_eq!(plain_of(0x9000_0001), (NONE, x(&[1])), "adrp x1, .");
     assert_eq!(plain_of(0x9400_0000), (NONE, x(&[30])), "bl .");
-    assert_eq!(plain_of(0xd63f_00a0), (NONE, x(&[30])), "blr x5");
+    assert_eq!(plain_of(0xd63f_00a0), (x(&[5]), x(&[30])), "blr x5");
     assert_eq!(plain_of(0xd53b_e043), (NONE, x(&[3])), "mrs x3, cntvct_el0");
     assert_eq!(plain_of(0xd503_201f), (NONE, NONE), "nop");
 }

@@ -86,6 +86,18 @@ fn vectors_are_followed_from_memory_to_addresses() {
 }
 
 #[test]
+fn branches_are_known_by_what_decides_them() {
+    let ends = |bytes: &[u8]| (decode(bytes).ends, decode(bytes).reads);
+    assert_eq!(ends(&[0x75, 0xf6]), (Ends::Conditional, FLAGS), "jne");
+    assert_eq!(ends(&[0x0f, 0x84, 0, 1, 0, 0]), (Ends::Conditional, FLAGS), "je");
+    assert_eq!(ends(&[0xff, 0xe0]), (Ends::Indirect, general(&[0])), "jmp *%rax");
+    assert_eq!(ends(&[0x41, 0xff, 0xd3]), (Ends::Indirect, general(&[11])), "call *%r11");
+    for known in [&[0xeb, 0x10][..], &[0xe8, 0, 0, 0, 0], &[0xc3], &[0xff, 0x30]] {
+        assert_eq!(decode(known).ends, Ends::Known, "jmp, call, ret, push (%rax)");
+    }
+}
+
+#[test]
 fn what_orders_memory_is_known() {
     let order = |bytes: &[u8]| decode(bytes).order;
     assert_eq!(order(&[0x0f, 0xae, 0xe8]), Order::Fence, "lfence");

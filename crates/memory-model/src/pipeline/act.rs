@@ -1,0 +1,53 @@
+//! What an instruction does to memory, and what of it goes through recent stores.
+
+use super::Pipeline;
+use super::flow::Accessor;
+use super::stores::{Bytes, Forwarded};
+use crate::counters::Kind;
+
+/// What an instruction does to memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Act {
+    /// Its place in the block, and its number.
+    pub position: u32,
+    /// As above.
+    pub instruction: u64,
+    /// Load or store.
+    pub kind: Kind,
+    /// Where.
+    pub bytes: Bytes,
+}
+
+impl Act {
+    /// What it gets from stores before it, of a pipeline.
+    #[inline]
+    pub fn forwarded(&self, pipeline: &Pipeline) -> Forwarded {
+        match self.kind {
+            Kind::Load => pipeline.forwarded(self.bytes, self.instruction),
+            Kind::Store => Forwarded::default(),
+        }
+    }
+}
+
+impl Pipeline {
+    /// An instruction stores what is known by then or later.
+    #[inline]
+    pub(super) fn stored(&mut self, act: Act, issue_ps: u64) {
+        if let Some(accessor) = self.accessor(act.position) {
+            self.stores(accessor, act.bytes, (issue_ps, act.instruction));
+        }
+    }
+
+    /// The same for the store of an instruction of this number.
+    #[inline]
+    pub fn stores(&mut self, accessor: &Accessor, bytes: Bytes, (issue_ps, number): (u64, u64)) {
+        let ready_ps = if self.latest_ps <= issue_ps { 0 } else { self.known_ps(accessor.data) };
+        self.stores.store(bytes, ready_ps.max(issue_ps), number);
+    }
+
+    /// What a load of these bytes by the instruction of a number gets from stores before it.
+    #[inline]
+    pub fn forwarded(&self, bytes: Bytes, instruction: u64) -> Forwarded {
+        self.stores.forwarded(bytes, instruction)
+    }
+}

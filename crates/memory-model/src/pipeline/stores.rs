@@ -1,0 +1,199 @@
+//! Recent stores of a core: a load of what one of them writes gets it from there, and waits for it.
+//!
+//! As in the store buffers that Intel describes ("Intel 64 and IA-32 Architectures Optimization
+//! Reference Manual", 3.6.4 "Store Forwarding"). Words of 8 bytes share places by their numbers, so that
+//! the table is bounded and a place is all that a load looks at; a store that lost its place to
+//! another one is not waited for.
+
+use alloc::boxed::Box;
+
+/// Places for words: a power of two, and as many as stores that cores of today have under way.
+const PLACES: usize = 128;
+const WORD_BYTES: u64 = 8;
+
+/// Bytes that an access is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    address: u64,
+    count: u64,
+}
+
+impl Bytes {
+    /// So many from an address on, at most a line.
+    #[inline]
+    pub fn new(address: u64, count: u8) -> Self {
+        Self { address, count: u64::from(count).clamp(1, 64) }
+    }
+
+    /// The first one's address.
+    #[inline]
+    pub fn address(self) -> u64 {
+        self.address
+    }
+
+    /// Numbers of the words that they lie in, each with a bit for each byte.
+    #[inline]
+    fn words(self) -> impl Iterator<Item = (u64, u8)> {
+        let end = self.address.saturating_add(self.count);
+        let words = self.address / WORD_BYTES..=(end - 1) / WORD_BYTES;
+        words.map(move |word| {
+            let first = self.address.saturating_sub(word * WORD_BYTES);
+            let last = (end - word * WORD_BYTES).min(WORD_BYTES);
+            (word, (u8::MAX >> (WORD_BYTES - (last - first))) << first)
+        })
+    }
+}
+
+/// A word of which bytes were stored.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stored {
+    word: u64,
+    /// When what was stored last to each half is known.
+    ready_ps: [u64; 2],
+    /// Number of the last instruction that stored to it.
+    instruction: u64,
+    /// A bit for each of its bytes; none at a place that was never used.
+    bytes: u8,
+}
+
+/// What a load gets from stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forwarded {
+    /// When all of it is known that comes from them; 0 if nothing does.
+    pub ready_ps: u64,
+    /// Whether they have all of it.
+    pub whole: bool,
+}
+
+impl Forwarded {
+    /// What a load takes that begins at `now_ps`, if its line is in the nearest cache, where a hit
+    /// takes `nearest_ps`, or on its way there until a time.
+    #[inline]
+    pub fn takes_ps(self, now_ps: u64, nearest_ps: u64, line_ps: Option<u64>) -> u64 {
+        let line_ps = line_ps.filter(|_| !self.whole).map_or(0, |ps| ps.saturating_sub(now_ps));
+        line_ps.max(self.ready_ps.saturating_sub(now_ps) + nearest_ps)
+    }
+}
+
+/// The stores that a core remembers.
+#[derive(Debug)]
+pub struct Stores {
+    /// Instructions behind a store from which on it has left for the cache.
+    window: u64,
+    recent: Box<[Stored; PLACES]>,
+}
+
+impl Stores {
+    /// None yet, of a core that has so many instructions under way.
+    pub fn new(window: u32) -> Self {
+        Self { window: u64::from(window), recent: Box::new([Stored::default(); PLACES]) }
+    }
+
+    /// An instruction stores what is known at a time.
+    #[inline]
+    pub fn store(&mut self, bytes: Bytes, ready_ps: u64, instruction: u64) {
+        for (word, mask) in bytes.words() {
+            let stored = &mut self.recent[place(word)];
+            let is_new = stored.word != word || stored.instruction + self.window < instruction;
+            if is_new {
+                *stored = Stored { word, ..Stored::default() };
+            }
+            stored.instruction = instruction;
+            stored.bytes |= mask;
+            for (half, ready) in halves(mask).zip(&mut stored.ready_ps) {
+                *ready = if half { ready_ps } else { *ready };
+            }
+        }
+    }
+
+    /// What an instruction that loads these bytes gets.
+    #[inline]
+    pub fn forwarded(&self, bytes: Bytes, instruction: u64) -> Forwarded {
+        let mut all = Forwarded { ready_ps: 0, whole: true };
+        for (word, mask) in bytes.words() {
+            let stored = &self.recent[place(word)];
+            let is_there = stored.word == word
+                && stored.bytes & mask != 0
+                && stored.instruction + self.window >= instruction;
+            if !is_there {
+                all.whole = false;
+                continue;
+            }
+            all.whole &= stored.bytes & mask == mask;
+            let ready = halves(mask & stored.bytes).zip(stored.ready_ps);
+            let ready_ps = ready.map(|(half, ps)| if half { ps } else { 0 }).max().unwrap_or(0);
+            all.ready_ps = all.ready_ps.max(ready_ps);
+        }
+        all
+    }
+}
+
+/// Whether bytes are in the lower and in the upper half of a word.
+#[inline]
+fn halves(mask: u8) -> impl Iterator<Item = bool> {
+    [mask & 0x0f != 0, mask & 0xf0 != 0].into_iter()
+}
+
+/// Words of arrays that are a page apart have different places.
+#[inline]
+fn place(word: u64) -> usize {
+    ((word ^ word >> 7 ^ word >> 14) % PLACES as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Forwarded = Forwarded { ready_ps: 0, whole: false };
+
+    fn stored(stores: &[(u64, u8, u64)]) -> Stores {
+        let mut all = Stores::new(100);
+        for (number, &(address, count, ready_ps)) in (1..).zip(stores) {
+            all.store(Bytes::new(address, count), ready_ps, number);
+        }
+        all
+    }
+
+    fn of(stores: &Stores, address: u64, count: u8) -> Forwarded {
+        stores.forwarded(Bytes::new(address, count), 10)
+    }
+
+    #[test]
+    fn a_load_gets_what_was_stored_last_and_nothing_of_its_neighbours() {
+        let stores = stored(&[(64, 8, 500), (72, 4, 700), (76, 4, 300), (64, 8, 600)]);
+        assert_eq!(of(&stores, 64, 8), Forwarded { ready_ps: 600, whole: true });
+        assert_eq!(of(&stores, 72, 4), Forwarded { ready_ps: 700, whole: true });
+        assert_eq!(of(&stores, 76, 4), Forwarded { ready_ps: 300, whole: true });
+        assert_eq!(of(&stores, 72, 8), Forwarded { ready_ps: 700, whole: true });
+        assert_eq!(of(&stores, 80, 8), NOTHING);
+        let bytes = stored(&[(64, 1, 500)]);
+        assert_eq!(of(&bytes, 65, 1), NOTHING);
+        assert_eq!(of(&bytes, 64, 2), Forwarded { ready_ps: 500, whole: false });
+    }
+
+    #[test]
+    fn a_load_takes_a_hit_more_than_its_store_s_data_and_waits_for_no_line_if_that_is_all() {
+        let takes = |ready_ps, whole| Forwarded { ready_ps, whole }.takes_ps(100, 5, Some(300));
+        assert_eq!([takes(150, true), takes(50, true)], [55, 5]);
+        assert_eq!([takes(150, false), takes(400, false)], [200, 305]);
+        assert_eq!(NOTHING.takes_ps(100, 5, None), 5);
+    }
+
+    #[test]
+    fn wide_and_unaligned_accesses_are_about_all_words_that_they_lie_in() {
+        let stores = stored(&[(64, 32, 500), (88, 8, 900)]);
+        assert_eq!(of(&stores, 68, 8), Forwarded { ready_ps: 500, whole: true });
+        assert_eq!(of(&stores, 64, 32), Forwarded { ready_ps: 900, whole: true });
+        assert_eq!(of(&stores, 92, 8), Forwarded { ready_ps: 900, whole: false });
+    }
+
+    #[test]
+    fn a_store_is_forgotten_when_another_one_has_its_place_or_it_has_left() {
+        let mut stores = stored(&[(64, 8, 500)]);
+        assert_eq!(stores.forwarded(Bytes::new(64, 8), 101).ready_ps, 500);
+        assert_eq!(stores.forwarded(Bytes::new(64, 8), 102), NOTHING);
+        let other = (1..).find(|word| *word != 8 && place(*word) == place(8)).unwrap();
+        stores.store(Bytes::new(other * 8, 8), 700, 2);
+        assert_eq!(of(&stores, 64, 8), NOTHING);
+    }
+}

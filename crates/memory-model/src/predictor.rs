@@ -1,0 +1,266 @@
+//! Where a core goes on behind a branch before it knows.
+//!
+//! Directions are predicted as by a small TAGE (A. Seznec and P. Michaud, "A case for (partially) TAgged
+//! GEometric history length branch prediction", Journal of Instruction-Level Parallelism 8, 2006): by a
+//! table of counters by address, and by tables by address and a longer and longer history, whose
+//! entries have tags; the one with the longest history that knows the branch decides. Targets of
+//! indirect branches are those of last time, after the same history if that is known. Returns are
+//! taken to be predicted right, as a stack of them does.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// Branches of history by table, in a geometric series.
+const HISTORIES: [u32; TABLES] = [4, 9, 18, 36, 72, 126];
+const TABLES: usize = 6;
+const TABLE_BITS: u32 = 11;
+const TAG_BITS: u32 = 10;
+const BASE_BITS: u32 = 13;
+/// Tables whose history tells indirect branches apart.
+const TARGET_TABLES: [usize; 2] = [1, 4];
+/// Mispredictions from one ageing of entries to the next.
+const AGES: u32 = 1 << 10;
+
+/// What a core has learnt of a branch after a history.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    tag: u16,
+    /// Taken if it is 0 or more; -4 to 3.
+    counter: i8,
+    /// How often it was right where the next best was wrong; 0 to 3.
+    useful: u8,
+}
+
+/// The latest branches, folded to the width of an index or a tag.
+#[derive(Clone, Copy, Debug, Default)]
+struct Folded(u32);
+
+impl Folded {
+    #[inline]
+    fn push(&mut self, taken: u32, leaves: u32, length: u32, width: u32) {
+        let folded = (self.0 << 1 | taken) ^ (leaves << (length % width));
+        self.0 = (folded ^ folded >> width) & ((1 << width) - 1);
+    }
+}
+
+/// A table of entries after histories of one length.
+#[derive(Clone, Debug)]
+struct Table {
+    length: u32,
+    entries: Box<[Entry]>,
+    index: Folded,
+    tags: [Folded; 2],
+}
+
+impl Table {
+    fn new(length: u32) -> Self {
+        let entries = vec![Entry::default(); 1 << TABLE_BITS].into_boxed_slice();
+        Self { length, entries, index: Folded::default(), tags: [Folded::default(); 2] }
+    }
+
+    #[inline]
+    fn place(&self, address: u32) -> usize {
+        ((address ^ address >> (TABLE_BITS - 2) ^ self.index.0) & ((1 << TABLE_BITS) - 1)) as usize
+    }
+
+    #[inline]
+    fn tag(&self, address: u32) -> u16 {
+        let [one, other] = self.tags.map(|folded| folded.0);
+        let tag = (address ^ one ^ other << 1) & ((1 << TAG_BITS) - 1);
+        // A table that was never used knows no branch.
+        u16::try_from(tag).unwrap_or(0) | 1 << TAG_BITS
+    }
+
+    #[inline]
+    fn push(&mut self, history: u128, taken: bool) {
+        let leaves = u32::from(history >> (self.length - 1) & 1 == 1);
+        let taken = u32::from(taken);
+        self.index.push(taken, leaves, self.length, TABLE_BITS);
+        self.tags[0].push(taken, leaves, self.length, TAG_BITS);
+        self.tags[1].push(taken, leaves, self.length, TAG_BITS - 1);
+    }
+}
+
+/// A core's predictor of branches.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    /// -2 to 1; taken if it is 0 or more.
+    base: Box<[i8]>,
+    tables: [Table; TABLES],
+    history: u128,
+    mispredictions: u32,
+    /// By address, and by address and history: tag and target.
+    targets: [Box<[(u64, u64)]>; 1 + TARGET_TABLES.len()],
+}
+
+impl Default for Predictor {
+    fn default() -> Self {
+        let targets = || vec![(u64::MAX, 0); 1 << TABLE_BITS].into_boxed_slice();
+        Self {
+            base: vec![0; 1 << BASE_BITS].into_boxed_slice(),
+            tables: HISTORIES.map(Table::new),
+            history: 0,
+            mispredictions: 0,
+            targets: [targets(), targets(), targets()],
+        }
+    }
+}
+
+/// An address in fewer bits.
+#[inline]
+fn short(address: u64) -> u32 {
+    ((address ^ address >> 17) & u64::from(u32::MAX)) as u32
+}
+
+#[inline]
+fn towards(counter: &mut i8, taken: bool, least: i8, most: i8) {
+    *counter = if taken { (*counter + 1).min(most) } else { (*counter - 1).max(least) };
+}
+
+impl Predictor {
+    /// Whether the conditional branch at an address was predicted wrong, which was taken or not.
+    #[inline]
+    pub fn misses(&mut self, address: u64, taken: bool) -> bool {
+        let address = short(address);
+        let mut places = [0; TABLES];
+        let (mut provider, mut next) = (None, None);
+        for (at, table) in self.tables.iter().enumerate() {
+            places[at] = table.place(address);
+            if table.entries[places[at]].tag == table.tag(address) {
+                (next, provider) = (provider, Some(at));
+            }
+        }
+        let base = address as usize & ((1 << BASE_BITS) - 1);
+        let of = |table: Option<usize>| match table {
+            Some(at) => self.tables[at].entries[places[at]].counter >= 0,
+            None => self.base[base] >= 0,
+        };
+        let (first, second) = (of(provider), of(next));
+        // An entry that has decided nothing yet is less sure than those of shorter histories.
+        let is_new = provider.is_some_and(|at| {
+            let entry = &self.tables[at].entries[places[at]];
+            entry.useful == 0 && matches!(entry.counter, -1 | 0)
+        });
+        let wrong = taken != if is_new { second } else { first };
+        match provider {
+            Some(at) => {
+                let entry = &mut self.tables[at].entries[places[at]];
+                if first != second {
+                    let useful = entry.useful + u8::from(first == taken) * 2;
+                    entry.useful = useful.saturating_sub(1).min(3);
+                }
+                towards(&mut entry.counter, taken, -4, 3);
+            }
+            None => towards(&mut self.base[base], taken, -2, 1),
+        }
+        if wrong {
+            self.allocate(provider.map_or(0, |at| at + 1), address, &places, taken);
+        }
+        self.push(taken);
+        wrong
+    }
+
+    /// A branch was mispredicted: a longer history may tell its cases apart.
+    fn allocate(&mut self, from: usize, address: u32, places: &[usize; TABLES], taken: bool) {
+        self.mispredictions += 1;
+        if self.mispredictions.is_multiple_of(AGES) {
+            let entries = self.tables.iter_mut().flat_map(|table| &mut table.entries);
+            entries.for_each(|entry| entry.useful >>= 1);
+        }
+        let is_free = |at: &usize| self.tables[*at].entries[places[*at]].useful == 0;
+        // As long histories as can be would be learnt most slowly: every other time the next longer one.
+        let skip = usize::from(self.mispredictions % 4 == 3);
+        let free = (from..TABLES).filter(is_free).nth(skip);
+        if let Some(at) = free.or_else(|| (from..TABLES).find(is_free)) {
+            let table = &mut self.tables[at];
+            let entry =
+                Entry { tag: table.tag(address), counter: if taken { 0 } else { -1 }, useful: 0 };
+            table.entries[places[at]] = entry;
+            return;
+        }
+        for at in from..TABLES {
+            let entry = &mut self.tables[at].entries[places[at]];
+            entry.useful = entry.useful.saturating_sub(1);
+        }
+    }
+
+    /// Whether the indirect branch at an address was predicted wrong, which went to `target`.
+    #[inline]
+    pub fn misses_target(&mut self, address: u64, target: u64) -> bool {
+        let short_address = short(address);
+        let mut places =
+            [short_address as usize & ((1 << TABLE_BITS) - 1); 1 + TARGET_TABLES.len()];
+        let mut tags = [address; 1 + TARGET_TABLES.len()];
+        for (at, table) in TARGET_TABLES.into_iter().enumerate() {
+            let table = &self.tables[table];
+            places[at + 1] = table.place(short_address);
+            tags[at + 1] = address ^ u64::from(table.tag(short_address)) << 48;
+        }
+        let known = (0..places.len()).rev().map(|at| (at, self.targets[at][places[at]]));
+        let known = known.filter(|(at, (tag, _))| *tag == tags[*at]).map(|(_, (_, target))| target);
+        let wrong = known.take(1).all(|known| known != target);
+        for at in 0..places.len() {
+            self.targets[at][places[at]] = (tags[at], target);
+        }
+        (0..2).for_each(|bit| self.push((target >> 2 ^ target >> (5 + bit)) >> bit & 1 == 1));
+        wrong
+    }
+
+    #[inline]
+    fn push(&mut self, taken: bool) {
+        let history = self.history;
+        self.tables.iter_mut().for_each(|table| table.push(history, taken));
+        self.history = history << 1 | u128::from(taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the last thousand branches at an address, how many were mispredicted.
+    fn missed(direction: impl Fn(u64) -> bool) -> usize {
+        let mut predictor = Predictor::default();
+        let wrong: Vec<bool> =
+            (0..20_000).map(|at| predictor.misses(0x40_1000, direction(at))).collect();
+        wrong[19_000..].iter().filter(|wrong| **wrong).count()
+    }
+
+    fn random(at: u64) -> u64 {
+        let mixed = (at ^ 0x1234_5678).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33
+    }
+
+    #[test]
+    fn what_repeats_is_predicted_and_what_is_random_half_the_time() {
+        assert_eq!(missed(|_| true), 0);
+        assert!(missed(|at| at % 7 < 3) < 5);
+        assert!(missed(|at| at % 60 == 0) < 8, "a loop of sixty rounds");
+        assert!((400..600).contains(&missed(|at| random(at) % 2 == 0)));
+        assert!((50..130).contains(&missed(|at| random(at) % 16 == 0)), "rare ones");
+    }
+
+    #[test]
+    fn a_branch_that_does_as_another_one_did_is_predicted() {
+        let mut predictor = Predictor::default();
+        let mut wrong = 0;
+        for at in 0..20_000 {
+            let taken = random(at) % 2 == 0;
+            predictor.misses(0x1000, taken);
+            wrong += u32::from(predictor.misses(0x2000, taken) && at >= 19_000);
+        }
+        assert!(wrong < 30, "{wrong}");
+    }
+
+    #[test]
+    fn targets_that_repeat_after_a_history_are_known() {
+        let missed = |target: &dyn Fn(u64) -> u64| {
+            let mut predictor = Predictor::default();
+            let wrong = (0..20_000).map(|at| predictor.misses_target(0x1000, target(at)));
+            wrong.skip(19_000).filter(|wrong| *wrong).count()
+        };
+        assert_eq!(missed(&|_| 0x5000), 0);
+        assert!(missed(&|at| 0x5000 + at % 5 * 64) < 20);
+        assert!(missed(&|at| 0x5000 + random(at) % 8 * 64) > 700);
+    }
+}
