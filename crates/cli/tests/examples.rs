@@ -48,7 +48,7 @@ fn a_kept_study_is_read_and_its_page_is_made_again() {
 #[test]
 fn a_kept_fleet_is_collected_and_its_page_names_the_slow_host() {
     let place = tempfile::tempdir().expect("made");
-    let store = place.path().join("fleet.sqlite");
+    let store = place.path().join("fleet.jsonl");
     let store = store.to_str().expect("UTF-8");
     assert!(prints(&["fleet", "collect", FLEET, "--store", store]).contains("12 runs"));
     let page = prints(&["fleet", "report", FLEET, "--store", store, "--format", "md"]);

@@ -1,7 +1,10 @@
 //! `numalab fleet` from outside, without SLURM.
 
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
 
@@ -53,12 +56,12 @@ fn without_slurm_or_its_cluster_submitting_is_exit_3_with_what_mends_it() {
     assert!(told(&none).contains("apt-get install slurm-client"), "{}", told(&none));
     // As SLURM's own client says it where no cluster is configured.
     let programs = directory.path().join("programs");
-    std::fs::create_dir(&programs).expect("made");
+    fs::create_dir(&programs).expect("made");
     let sinfo = "#!/bin/sh\necho 'sinfo: fatal: Could not establish a configuration source' >&2\n\
                  exit 1\n";
-    std::fs::write(programs.join("sinfo"), sinfo).expect("written");
+    fs::write(programs.join("sinfo"), sinfo).expect("written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(programs.join("sinfo"), mode).expect("executable");
+    fs::set_permissions(programs.join("sinfo"), mode).expect("executable");
     let said = told(&programs);
     assert!(said.contains("finds no SLURM cluster") && said.contains("SLURM_CONF"), "{said}");
     assert!(!Path::new(place).exists());
@@ -76,4 +79,57 @@ fn what_is_not_there_is_exit_2_and_says_what_was_expected() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
     }
+}
+
+const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/fleet/hosts");
+
+#[test]
+fn a_store_of_an_earlier_version_is_refused_and_its_runs_are_collected_again() {
+    let directory = tempfile::tempdir().expect("made");
+    let place = directory.path().to_str().expect("UTF-8");
+    std::os::unix::fs::symlink(HOSTS, directory.path().join("hosts")).expect("linked");
+    let earlier = directory.path().join("fleet.sqlite");
+    fs::write(&earlier, "SQLite format 3\0").expect("written");
+    let output = run(&mut fleet(&["report", place]));
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("fleet.sqlite: a fleet store of an earlier version"), "{said}");
+    assert!(said.contains("numalab fleet collect DIR"), "{said}");
+    let shown = prints(&mut fleet(&["collect", place, "--dry-run"]));
+    assert!(shown.contains("fleet.jsonl: 12 runs to read, 0 unchanged"), "{shown}");
+    let output = run(&mut fleet(&["collect", place]));
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("fleet.sqlite: no longer read"), "{output:?}");
+    assert!(text(&output.stdout).contains("fleet.jsonl: 12 runs read"), "{output:?}");
+    assert!(earlier.exists());
+    let output = run(&mut fleet(&["collect", place]));
+    assert_eq!(text(&output.stderr), "");
+    assert!(prints(&mut fleet(&["report", place])).contains("n07"));
+}
+
+#[test]
+fn a_collection_that_is_killed_at_any_time_leaves_a_store_that_is_whole() {
+    let directory = tempfile::tempdir().expect("made");
+    let store = directory.path().join("store.jsonl");
+    let store = store.to_str().expect("UTF-8");
+    let began = std::time::Instant::now();
+    let own = directory.path().join("own.jsonl");
+    prints(&mut fleet(&["collect", HOSTS, "--store", own.to_str().expect("UTF-8")]));
+    let whole = began.elapsed();
+    for attempt in 0..12_u32 {
+        let mut collecting = fleet(&["collect", HOSTS, "--store", store]);
+        let mut child = collecting.stdout(Stdio::null()).spawn().expect("it starts");
+        thread::sleep(whole * attempt / 10);
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        let output = run(&mut fleet(&["report", HOSTS, "--store", store]));
+        let said = text(&output.stderr);
+        let (is_empty, is_whole) =
+            (said.contains("nothing collected yet"), output.status.success());
+        assert!(is_empty || is_whole, "after {attempt} tenths: {said}");
+    }
+    let shown = prints(&mut fleet(&["collect", HOSTS, "--store", store]));
+    assert!(shown.contains("0 unreadable"), "{shown}");
+    let report = |store| prints(&mut fleet(&["report", HOSTS, "--store", store]));
+    assert_eq!(report(store), report(own.to_str().expect("UTF-8")));
 }

@@ -2,7 +2,6 @@
 
 mod digest;
 
-use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,11 +13,10 @@ use std::time::UNIX_EPOCH;
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
 use numalab_record::{Document, Kind, KindError, file};
 
-pub use digest::digest;
-
 use crate::error::FleetError;
-use crate::model::Digest;
-use crate::store::Store;
+use crate::store::{Store, Writing};
+
+pub(crate) use digest::Digest;
 
 /// Digests that wait for the store.
 const WAITING: usize = 64;
@@ -66,51 +64,45 @@ impl Runs {
 
     /// How many [`Runs::collect`] would read, and how many have not changed since they were
     /// collected into the store; without one all are new.
-    ///
-    /// # Errors
-    /// [`FleetError::Store`].
-    pub fn foreseen(&self, store: Option<&Store>) -> Result<(usize, usize), FleetError> {
-        let known = store.map(Store::fingerprints).transpose()?.unwrap_or_default();
-        let new = self.new_since(&known).len();
-        Ok((new, self.found.len() - new))
+    #[must_use]
+    pub fn foreseen(&self, store: Option<&Store>) -> (usize, usize) {
+        let new = store.map_or(self.found.len(), |store| self.new_since(store).len());
+        (new, self.found.len() - new)
     }
 
     /// Those that are not as the store knows them.
-    fn new_since(&self, known: &HashMap<String, String>) -> Vec<&Found> {
-        let is_new = |found: &&Found| known.get(&found.run) != Some(&found.fingerprint);
+    fn new_since(&self, store: &Store) -> Vec<&Found> {
+        let is_new = |found: &&Found| store.fingerprint(&found.run) != Some(&found.fingerprint);
         self.found.iter().filter(is_new).collect()
     }
 
-    /// Reads those that are new or changed into the store, with as many threads as there are
-    /// cpus; all of them count, or none.
+    /// Reads those that are new or changed into the store at `path`, with as many threads as there
+    /// are cpus; all of them count, or none. A collection into the same store is waited for.
     ///
     /// # Errors
-    /// [`FleetError::Store`]; runs that cannot be read are counted.
-    pub fn collect(&self, store: &mut Store) -> Result<Collected, FleetError> {
-        let new = self.new_since(&store.fingerprints()?);
+    /// Those of [`Store::open`] but [`FleetError::NothingCollected`]; runs that cannot be read are
+    /// counted.
+    pub fn collect(&self, path: &Path) -> Result<Collected, FleetError> {
+        let mut writing = Writing::begin(path)?;
+        let new = self.new_since(writing.store());
         let unchanged = self.found.len() - new.len();
         let mut collected = Collected { unchanged, ..Collected::default() };
-        let mut writing = store.writing()?;
-        each_read(&new, |found, digest| {
-            match digest {
-                Ok(digest) => {
-                    writing.put(&found.host, &found.run, &found.fingerprint, &digest)?;
-                    collected.read += 1;
-                }
-                Err(reason) => collected.failed.push(format!("{}: {reason}", found.run)),
+        each_read(&new, |found, digest| match digest {
+            Ok(digest) => {
+                writing.put(&found.host, &found.run, &found.fingerprint, digest);
+                collected.read += 1;
             }
-            Ok(())
-        })?;
-        writing.finish()?;
+            Err(reason) => collected.failed.push(format!("{}: {reason}", found.run)),
+        });
+        if collected.read > 0 {
+            writing.finish()?;
+        }
         Ok(collected)
     }
 }
 
 /// Reads the runs on all cpus, and gives each to `taken` on this thread.
-fn each_read(
-    runs: &[&Found],
-    mut taken: impl FnMut(&Found, Result<Digest, String>) -> Result<(), FleetError>,
-) -> Result<(), FleetError> {
+fn each_read(runs: &[&Found], mut taken: impl FnMut(&Found, Result<Digest, String>)) {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(runs.len().max(1));
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -119,16 +111,14 @@ fn each_read(
             let (send, next) = (send.clone(), &next);
             scope.spawn(move || {
                 while let Some(found) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // The receiver ends first only on an error, and then all ends.
-                    if send.send((*found, read(&found.path))).is_err() {
-                        return;
-                    }
+                    // The receiver ends last.
+                    let _ = send.send((*found, read(&found.path)));
                 }
             });
         }
         drop(send);
-        receive.iter().try_for_each(|(found, digest)| taken(found, digest))
-    })
+        receive.iter().for_each(|(found, digest)| taken(found, digest));
+    });
 }
 
 /// Every directory with a `run.json`, two below: the first names the host.
@@ -190,5 +180,5 @@ fn read(path: &Path) -> Result<Digest, String> {
     };
     let [run, cells, samples] = PARTS.map(text);
     let document = Document::from_files(&run?, &cells?, &samples?);
-    document.map(|document| digest(&document)).map_err(|error| error.to_string())
+    document.map(|document| digest::digest(&document)).map_err(|error| error.to_string())
 }

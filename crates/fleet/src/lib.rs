@@ -3,12 +3,10 @@
 
 mod collect;
 mod error;
-mod model;
 mod store;
 mod submit;
 
-pub use collect::{Collected, Runs, digest};
+pub use collect::{Collected, Runs};
 pub use error::FleetError;
-pub use model::{Digest, DigestFigure};
 pub use store::Store;
 pub use submit::{Submission, SubmitError, TaskPlan, plan_submission, slurm};

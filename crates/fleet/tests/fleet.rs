@@ -1,6 +1,8 @@
 //! Fleets made from one real run: every host with its own noise, some with planted faults.
 
 mod simulated;
+#[path = "fleet/store.rs"]
+mod store;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,11 +17,11 @@ use simulated::{Fault, Fleet};
 fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
     let raw = directory.join("hosts");
     fleet.write(&raw);
-    let mut store = Store::open(&directory.join("fleet.sqlite"), true).unwrap();
+    let store = directory.join("fleet.jsonl");
     let begun = Instant::now();
-    let collected = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
+    let collected = Runs::find(&raw).unwrap().collect(&store).unwrap();
     assert_eq!((collected.read, collected.failed.len()), (fleet.hosts, 0), "{collected:?}");
-    let (keys, hosts) = store.latest().unwrap();
+    let (keys, hosts) = Store::open(&store).unwrap().latest();
     let analysis = analyse(&keys, &hosts, 0.05);
     let shown =
         FleetReport { name: "fleet".to_owned(), analysis: analysis.clone() }.page().html().len();
@@ -27,7 +29,7 @@ fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
     println!("peak memory: {}", peak.trim_start_matches("VmHWM:").trim());
-    let kept = std::fs::metadata(directory.join("fleet.sqlite")).unwrap().len();
+    let kept = std::fs::metadata(&store).unwrap().len();
     println!("{} bytes kept per host", kept / fleet.hosts as u64);
     assert!(kept / (fleet.hosts as u64) < 50 << 10);
     analysis
@@ -123,17 +125,17 @@ fn collecting_again_reads_only_what_changed() {
     let raw = directory.path().join("hosts");
     let fleet = Fleet::new(12, 5);
     fleet.write(&raw);
-    let mut store = Store::open(&directory.path().join("fleet.sqlite"), true).unwrap();
-    assert_eq!(Runs::find(&raw).unwrap().collect(&mut store).unwrap().read, 12);
-    let again = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
+    let store = directory.path().join("fleet.jsonl");
+    assert_eq!(Runs::find(&raw).unwrap().collect(&store).unwrap().read, 12);
+    let again = Runs::find(&raw).unwrap().collect(&store).unwrap();
     assert_eq!((again.read, again.unchanged), (0, 12));
     fleet.write_host(&raw, 3, 99);
     std::fs::write(raw.join("host00004/measure-1/run.json"), "{").unwrap();
-    let third = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
+    let third = Runs::find(&raw).unwrap().collect(&store).unwrap();
     assert_eq!((third.read, third.unchanged, third.failed.len()), (1, 10, 1));
     assert!(third.failed[0].starts_with("host00004/measure-1: run.json"), "{third:?}");
     // What was collected of it before stays.
-    assert_eq!(store.latest().unwrap().1.len(), 12);
+    assert_eq!(Store::open(&store).unwrap().latest().1.len(), 12);
 }
 
 #[test]
@@ -151,19 +153,6 @@ fn hosts_of_another_shape_have_no_peers_and_are_named_with_what_differs() {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("x.sqlite");
-    assert!(Store::open(&path, false).unwrap_err().to_string().contains("nothing collected yet"));
-    std::fs::write(
-        &path,
-        "this is no database, however long it is, and it never was one\n".repeat(99),
-    )
-    .unwrap();
-    assert!(Store::open(&path, true).is_err());
-}
-
-#[test]
 fn a_run_with_a_file_that_never_ends_is_unreadable_and_the_others_are_collected() {
     let directory = tempfile::tempdir().unwrap();
     let raw = directory.path().join("hosts");
@@ -178,8 +167,8 @@ fn a_run_with_a_file_that_never_ends_is_unreadable_and_the_others_are_collected(
     assert!(made.success());
     let file = std::fs::File::options().write(true).open(&runs[2]).unwrap();
     file.set_len(10 << 30).unwrap();
-    let mut store = Store::open(&directory.path().join("fleet.sqlite"), true).unwrap();
-    let collected = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
+    let store = directory.path().join("fleet.jsonl");
+    let collected = Runs::find(&raw).unwrap().collect(&store).unwrap();
     assert_eq!((collected.read, collected.failed.len()), (1, 3), "{collected:?}");
     let said = format!("{:?}", collected.failed);
     for why in ["it is a device", "it is a pipe", "more than 536870912 bytes"] {

@@ -13,7 +13,7 @@ Examples:
                                            the script and what would be submitted
   numalab fleet submit --partition standard /scratch/fleet
                                            a job array: each host measured exclusively, 10 s each
-  numalab fleet collect /scratch/fleet     new and changed results into fleet.sqlite
+  numalab fleet collect /scratch/fleet     new and changed results into fleet.jsonl
   numalab fleet report /scratch/fleet      outliers, and how their settings differ")]
 pub(crate) struct FleetArgs {
     #[command(subcommand)]
@@ -69,7 +69,7 @@ pub(crate) struct SubmitArgs {
 pub(crate) struct CollectArgs {
     /// Directory of the fleet: results lie in DIR/hosts/HOST/RUN/
     pub directory: PathBuf,
-    /// The file (default: fleet.sqlite in DIR)
+    /// The file (default: fleet.jsonl in DIR)
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
     /// Show how many results would be read; write nothing
@@ -86,7 +86,7 @@ Examples:
 pub(crate) struct FleetReportArgs {
     /// Directory of the fleet
     pub directory: PathBuf,
-    /// The file (default: fleet.sqlite in DIR)
+    /// The file (default: fleet.jsonl in DIR)
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
     /// False discovery rate

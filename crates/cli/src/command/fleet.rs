@@ -18,6 +18,11 @@ use crate::output;
 /// What each host measures if nothing else is asked for.
 const MEASURE: [&str; 3] = ["measure", "--quick", "--quiet"];
 
+/// The store in the fleet's directory.
+const STORE: &str = "fleet.jsonl";
+/// The store of earlier versions.
+const EARLIER_STORE: &str = "fleet.sqlite";
+
 /// Runs the subcommand.
 pub(crate) fn run(command: &FleetCommand) -> Result<(), Failure> {
     match command {
@@ -31,7 +36,7 @@ pub(crate) fn run(command: &FleetCommand) -> Result<(), Failure> {
 impl From<FleetError> for Failure {
     fn from(error: FleetError) -> Self {
         let code = match error {
-            FleetError::Store { .. } => Code::Failed,
+            FleetError::Store { .. } | FleetError::Line { .. } => Code::Failed,
             _ => Code::BadInput,
         };
         Self::new(code, error)
@@ -102,7 +107,14 @@ fn dry_run(submission: &Submission, plan: &TaskPlan<'_>, script: &Path) -> Strin
 }
 
 fn store_of(directory: &Path, store: Option<&PathBuf>) -> PathBuf {
-    store.cloned().unwrap_or_else(|| directory.join("fleet.sqlite"))
+    store.cloned().unwrap_or_else(|| directory.join(STORE))
+}
+
+/// The store of an earlier version, where the directory has no other and none is named.
+fn only_earlier(directory: &Path, store: Option<&PathBuf>) -> Option<PathBuf> {
+    let earlier = directory.join(EARLIER_STORE);
+    let is_only = store.is_none() && !directory.join(STORE).exists() && earlier.exists();
+    is_only.then_some(earlier)
 }
 
 fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
@@ -111,12 +123,15 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     let path = store_of(&args.directory, args.store.as_ref());
     let runs = Runs::find(&hosts)?;
     if args.dry_run {
-        let store = path.exists().then(|| Store::open(&path, false)).transpose()?;
-        let (new, unchanged) = runs.foreseen(store.as_ref())?;
+        let store = path.exists().then(|| Store::open(&path)).transpose()?;
+        let (new, unchanged) = runs.foreseen(store.as_ref());
         let path = path.display();
         return output::print(&format!("{path}: {new} runs to read, {unchanged} unchanged\n"));
     }
-    let collected = runs.collect(&mut Store::open(&path, true)?)?;
+    if let Some(earlier) = only_earlier(&args.directory, args.store.as_ref()) {
+        note(format!("{}: no longer read; its runs are collected again", earlier.display()));
+    }
+    let collected = runs.collect(&path)?;
     collected.failed.iter().for_each(note);
     if output::quiet() {
         return Ok(());
@@ -132,8 +147,8 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
 
 fn report(args: &FleetReportArgs) -> Result<(), Failure> {
     let path = store_of(&args.directory, args.store.as_ref());
-    let store = Store::open(&path, false)?;
-    let (keys, hosts) = store.latest()?;
+    let earlier = only_earlier(&args.directory, args.store.as_ref());
+    let (keys, hosts) = Store::open(earlier.as_ref().unwrap_or(&path))?.latest();
     if hosts.is_empty() {
         return Err(FleetError::NothingCollected { path }.into());
     }

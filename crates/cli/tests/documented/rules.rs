@@ -146,7 +146,7 @@ pub const RULES: &[Rule] = &[
         &[],
     ),
     rule("numalab fleet submit", Never("needs a cluster; fleet_slurm.rs has one of its own"), &[]),
-    rule("numalab fleet collect", Runs, &["fleet.sqlite: ", " unchanged, 0 unreadable"]),
+    rule("numalab fleet collect", Runs, &["fleet.jsonl: ", " unchanged, 0 unreadable"]),
     rule("numalab fleet report", Runs, &["Outliers"]),
     rule("numalab fleet report /scratch/fleet --format openmetrics", Runs, &["# EOF"]),
     rule("numalab fleet report /scratch/fleet --format html", Runs, &[]),

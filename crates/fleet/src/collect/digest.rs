@@ -8,13 +8,26 @@ use numalab_topology::Machine;
 
 use numalab_analysis::fleet::FigureKey;
 
-use crate::model::{Digest, DigestFigure};
+/// What is kept of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Digest {
+    /// When it began, in milliseconds since 1970.
+    pub(crate) started_unix_ms: u64,
+    /// Cells that were planned.
+    pub(crate) planned: usize,
+    /// Cells that ended with samples.
+    pub(crate) ended: usize,
+    /// Facts about the system and its topology by name.
+    pub(crate) facts: BTreeMap<String, String>,
+    /// The medians of the undisturbed samples.
+    pub(crate) figures: Vec<(FigureKey, f64)>,
+}
 
-/// Figures beyond so many of a run are left out: a host keeps at most about 50 KB.
+/// Figures beyond so many of a run are left out: a run keeps at most about 50 KB.
 const MOST_FIGURES: usize = 1_200;
+
 /// Reduces a run to what a fleet needs of it.
-#[must_use]
-pub fn digest(document: &Document) -> Digest {
+pub(super) fn digest(document: &Document) -> Digest {
     let run = &document.run;
     let largest = run.machine.caches.iter().filter_map(|cache| cache.size_bytes).max().unwrap_or(0);
     let figures = document.cells.iter().flat_map(|cell| {
@@ -31,8 +44,6 @@ pub fn digest(document: &Document) -> Digest {
     facts.extend(shape(&run.machine));
     Digest {
         started_unix_ms: run.started_unix_ms,
-        version: run.version.clone(),
-        command: run.command.join(" "),
         planned: run.plan.len(),
         ended: document.cells.iter().filter(|cell| !cell.samples.is_empty()).count(),
         facts,
@@ -45,9 +56,8 @@ fn figure(
     metric: Metric,
     machine: &Machine,
     largest_cache: u64,
-) -> Option<DigestFigure> {
-    let sample = Sample::new(cell.values(metric)).ok()?;
-    let median = sample.median();
+) -> Option<(FigureKey, f64)> {
+    let median = Sample::new(cell.values(metric)).ok()?.median();
     if median <= 0.0 {
         return None;
     }
@@ -60,7 +70,7 @@ fn figure(
         memory_node: single(workers.iter().map(|worker| Some(worker.node.0))),
         package: single(workers.iter().map(|worker| machine.cpu(worker.cpu)?.package)),
     };
-    Some(DigestFigure { key, median, spread: sample.mad_scaled() / median, samples: sample.len() })
+    Some((key, median))
 }
 
 /// The one value that all have.

@@ -1,0 +1,164 @@
+//! The file: lines of JSON, of which the first has the keys and each other one a run. It is replaced
+//! as a whole, so that a collection which is killed leaves what was there before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use numalab_host::bounded::read_file;
+use numalab_host::files::write_atomically;
+use serde::{Deserialize, Serialize};
+
+use super::{KeptRun, Key, Store};
+use crate::collect::Digest;
+use crate::error::FleetError;
+
+/// The schema of what is written here.
+const SCHEMA: &str = "numalab/fleet-store-2";
+/// Stores of version 1 began so.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+/// A million runs of a hundred figures each.
+const MOST_BYTES: u64 = 4 << 30;
+/// Characters of a strange first line that a message quotes.
+const QUOTED: usize = 60;
+
+/// The first line. A key stands in it once, so that a run takes a few kilobytes.
+#[derive(Serialize, Deserialize)]
+struct Header<Keys> {
+    schema: String,
+    keys: Keys,
+}
+
+impl Store {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// [`FleetError::NothingCollected`], [`FleetError::Store`], [`FleetError::Sqlite`],
+    /// [`FleetError::NoStore`] and [`FleetError::Line`].
+    pub fn open(path: &Path) -> Result<Self, FleetError> {
+        if !path.exists() {
+            return Err(FleetError::NothingCollected { path: path.to_owned() });
+        }
+        let bytes = read_file(path, MOST_BYTES).map_err(FleetError::store(path))?;
+        if bytes.starts_with(SQLITE) {
+            return Err(FleetError::Sqlite { path: path.to_owned() });
+        }
+        // A collection that ended early has made the file and written nothing.
+        if bytes.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut lines = bytes.split(|&byte| byte == b'\n');
+        let mut store =
+            Self { keys: keys(path, lines.next().unwrap_or_default())?, ..Self::default() };
+        for (line, number) in lines.zip(2..).filter(|(line, _)| !line.is_empty()) {
+            let run = serde_json::from_slice(line);
+            store.keep(run.map_err(|source| FleetError::Line {
+                path: path.to_owned(),
+                line: number,
+                source,
+            })?);
+        }
+        Ok(store)
+    }
+
+    fn text(&self) -> serde_json::Result<String> {
+        let header = Header { schema: SCHEMA.to_owned(), keys: &self.keys };
+        let mut text = serde_json::to_string(&header)? + "\n";
+        for run in self.runs.values() {
+            text.push_str(&serde_json::to_string(run)?);
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}
+
+/// The keys of the first line.
+fn keys(path: &Path, line: &[u8]) -> Result<Vec<Key>, FleetError> {
+    match serde_json::from_slice::<Header<Vec<Key>>>(line) {
+        Ok(header) if header.schema == SCHEMA => Ok(header.keys),
+        _ => Err(FleetError::NoStore {
+            path: path.to_owned(),
+            first: String::from_utf8_lossy(line).chars().take(QUOTED).collect(),
+            expected: SCHEMA,
+        }),
+    }
+}
+
+/// A collection in the making.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    path: PathBuf,
+    store: Store,
+    positions: HashMap<Key, usize>,
+    /// Other collections wait until it is closed.
+    _held: File,
+}
+
+impl Writing {
+    /// Reads the file, or makes one, once no other collection writes it.
+    pub(crate) fn begin(path: &Path) -> Result<Self, FleetError> {
+        let held = hold(path).map_err(FleetError::store(path))?;
+        let store = Store::open(path)?;
+        let positions = store.keys.iter().cloned().zip(0..).collect();
+        // Behind a link the file itself is replaced.
+        let path = fs::canonicalize(path).map_err(FleetError::store(path))?;
+        Ok(Self { path, store, positions, _held: held })
+    }
+
+    /// What was collected before.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Keeps a run in place of an earlier state of it.
+    pub(crate) fn put(&mut self, host: &str, run: &str, fingerprint: &str, digest: Digest) {
+        let figures = digest.figures.into_iter();
+        let medians: BTreeMap<usize, f64> =
+            figures.map(|(key, median)| (self.position(Key::of(key)), median)).collect();
+        self.store.keep(KeptRun {
+            host: host.to_owned(),
+            run: run.to_owned(),
+            fingerprint: fingerprint.to_owned(),
+            started_unix_ms: digest.started_unix_ms,
+            planned: digest.planned,
+            ended: digest.ended,
+            facts: digest.facts,
+            medians: medians.into_iter().collect(),
+        });
+    }
+
+    fn position(&mut self, key: Key) -> usize {
+        let keys = &mut self.store.keys;
+        *self.positions.entry(key).or_insert_with_key(|key| {
+            keys.push(key.clone());
+            keys.len() - 1
+        })
+    }
+
+    /// Makes it count.
+    pub(crate) fn finish(self) -> Result<(), FleetError> {
+        let text = self.store.text().map_err(io::Error::from);
+        text.and_then(|text| write_atomically(&self.path, &text))
+            .map_err(FleetError::store(&self.path))
+    }
+}
+
+/// Waits until no other collection holds the file; the kernel lets go of it however a process ends.
+fn hold(path: &Path) -> io::Result<File> {
+    loop {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        match file.lock() {
+            // Some mounts of Lustre have no locks. Of two collections at once the last one's file
+            // stays there, and the next collection reads what is missing in it.
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
+            _ => {}
+        }
+        let (held, now) = (file.metadata()?, fs::metadata(path));
+        // Who held it before has put another file in its place.
+        if now.is_ok_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino())) {
+            return Ok(file);
+        }
+    }
+}
