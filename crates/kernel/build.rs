@@ -1,4 +1,4 @@
-//! Tells the linker of a bare-metal target where the kernel lies.
+//! Tells the linker of a bare-metal target the address of the kernel.
 
 fn main() {
     println!("cargo:rerun-if-changed=kernel.ld");

@@ -41,7 +41,7 @@ fn row(name: &str, bytes: usize, mut work: impl FnMut() -> u64) {
     );
 }
 
-/// A table of 10,000 x2APICs, with a range of memory for each hundred of them.
+/// Returns a table of 10,000 x2APICs, with a range of memory for each hundred of them.
 fn big_srat() -> Vec<u8> {
     let mut buffer = vec![0; 48 + 24 * 10_000 + 40 * 100];
     let header = Header::new(Signature::SRAT, 3);

@@ -98,7 +98,7 @@ fn a_machine_that_is_no_dom0_is_refused_before_anything_is_written() {
     let output = lab.run(&["study", "run", "guest-scaling", "--set", "on-this-dom0=true"]);
     let errors = text(&output.stderr);
     assert_eq!(code(&output), 3, "{errors}");
-    assert!(errors.contains("this machine is no dom0"), "{errors}");
+    assert!(errors.contains("this machine is not a dom0"), "{errors}");
     assert!(!lab.path("results").exists());
 }
 

@@ -1,4 +1,4 @@
-//! Why there is nothing to be seen.
+//! Reasons why there is nothing to show.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,25 +6,25 @@ use std::path::PathBuf;
 use numalab_frames::DumpError;
 use numalab_host::{CommandError, ErrorClass, PageNodesError, SysfsError};
 
-/// Why there is nothing to be seen.
+/// Reasons why there is nothing to show.
 #[derive(Debug, thiserror::Error)]
 pub enum ExploreError {
-    /// There is no process of this number.
+    /// There is no process with this number.
     #[error(
-        "process {process}: not there; expected the number of a running process, as `ps -e` shows it"
+        "process {process}: does not exist; expected the number of a running process, as `ps -e` shows it"
     )]
     NoProcess {
-        /// The number.
+        /// Number of the process.
         process: u32,
     },
-    /// The process belongs to somebody else.
+    /// The process belongs to another user.
     #[error(
-        "process {process} ({command}) belongs to another user, who alone may see where its memory lies; as root: sudo numalab explore --pid {process}"
+        "process {process} ({command}) belongs to another user, who alone may see where its memory is; as root: sudo numalab explore --pid {process}"
     )]
     Foreign {
-        /// The number.
+        /// Number of the process.
         process: u32,
-        /// Its name.
+        /// Name of the process.
         command: String,
     },
     /// A file cannot be read.
@@ -32,29 +32,29 @@ pub enum ExploreError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The machine itself cannot be read.
     #[error(transparent)]
     Machine(#[from] SysfsError),
-    /// The kernel tells neither by `numa_maps` nor by `move_pages`.
+    /// The kernel provides neither `numa_maps` nor `move_pages`.
     #[error("process {process}: no numa_maps (a kernel without CONFIG_NUMA), and {source}")]
     NoPlacement {
-        /// The process.
+        /// Number of the process.
         process: u32,
-        /// What `move_pages` says.
+        /// The error of `move_pages`.
         source: PageNodesError,
     },
-    /// A file that is no dump of ours.
+    /// A file is not a valid dump.
     #[error("{}: {source}", path.display())]
     Dump {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         source: DumpError,
     },
-    /// A file without any dump in it.
+    /// A file does not contain a dump.
     #[error("{}: no heap in it; expected a dump of numalab's kernel (NLHEAP), or Xen's console with the output of `xl debug-keys u` or `xl debug-keys H`", path.display())]
     NoHeap {
         /// The file.
@@ -69,7 +69,7 @@ pub enum ExploreError {
 }
 
 impl ExploreError {
-    /// The class of the error.
+    /// Returns the class of the error.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

@@ -1,4 +1,4 @@
-//! Guests on this host: where their virtual cpus run, and where their memory lies.
+//! Guests on this host: the cpus of their virtual cpus, and the nodes of their memory.
 
 mod qemu;
 pub mod xen;
@@ -9,11 +9,11 @@ use numalab_record::explore::{GuestView, GuestsView, spread};
 use crate::error::ExploreError;
 use crate::process;
 
-/// Looks for guests of QEMU among the processes, and asks `xl` where Xen runs.
+/// Searches the processes for guests of QEMU, and queries `xl` if Xen is running.
 ///
 /// # Errors
-/// [`ExploreError::Machine`] if the machine cannot be read, [`ExploreError::Xl`] if Xen
-/// runs and `xl` fails.
+/// [`ExploreError::Machine`] if the machine cannot be read, [`ExploreError::Xl`] if Xen is running
+/// and `xl` fails.
 pub fn read_guests(root: &Root) -> Result<GuestsView, ExploreError> {
     let machine = read_machine(root)?.machine;
     let mut view = GuestsView::default();
@@ -28,7 +28,7 @@ pub fn read_guests(root: &Root) -> Result<GuestsView, ExploreError> {
     Ok(view)
 }
 
-/// Gives each virtual cpu its remote share, and the guest their mean.
+/// Sets the remote share of each virtual cpu, and their mean for the guest.
 fn weigh(guest: &mut GuestView) {
     let (mut sum, mut count) = (0.0, 0.0);
     for vcpu in &mut guest.vcpus {

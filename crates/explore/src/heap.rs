@@ -1,4 +1,4 @@
-//! Heaps that were written down elsewhere: by `numalab-frames`, or by Xen.
+//! Heaps from dumps that were written elsewhere: by `numalab-frames`, or by Xen.
 
 mod frames;
 mod serial;
@@ -11,12 +11,12 @@ use numalab_xen::text::{PAGE_BYTES, XenDump, XenNode};
 
 use crate::error::ExploreError;
 
-/// Reads a dump of `numalab-frames`, the serial port of numalab's kernel with one in it, or
-/// a console of Xen.
+/// Reads a dump of `numalab-frames`, the serial output of numalab's kernel that contains one, or a
+/// console of Xen.
 ///
 /// # Errors
 /// [`ExploreError::Unreadable`], [`ExploreError::Dump`] for a broken dump and
-/// [`ExploreError::NoHeap`] for a file without any.
+/// [`ExploreError::NoHeap`] for a file without one.
 pub fn read_heap(path: &Path) -> Result<HeapView, ExploreError> {
     let path_buf = || path.to_owned();
     let bytes = read_input(path, MOST_RESULT_BYTES)
@@ -37,7 +37,7 @@ pub fn read_heap(path: &Path) -> Result<HeapView, ExploreError> {
     }
 }
 
-/// A heap as Xen told it.
+/// Converts a heap from Xen's dump.
 #[must_use]
 pub fn xen_view(dump: XenDump) -> HeapView {
     let mut nodes: Vec<HeapNode> = dump.nodes.iter().map(node_of_xen).collect();
@@ -70,7 +70,8 @@ fn node_of_xen(node: &XenNode) -> HeapNode {
     }
 }
 
-/// Zone z has the pages whose number takes z bits: below `2^(z + 12)` bytes.
+/// Returns the name of zone z, which has the pages with numbers of z bits: below `2^(z + 12)`
+/// bytes.
 fn zone_name(zone: u32) -> String {
     match 1_u64.checked_shl(zone.saturating_add(12)) {
         Some(end) if zone < 52 => {

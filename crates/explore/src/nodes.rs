@@ -1,4 +1,4 @@
-//! What each node's memory is used for, and how well its free memory hangs together.
+//! The use of each node's memory, and the fragmentation of its free memory.
 
 mod counters;
 mod moves;
@@ -19,8 +19,8 @@ pub use zones::read_buddyinfo;
 
 use crate::error::ExploreError;
 
-/// Looks at the nodes; on the running system twice, `interval` apart, so that the counters
-/// have rates. A zero interval gives none.
+/// Reads the nodes; on the running system twice, `interval` apart, so that the counters have rates.
+/// With an interval of zero there are no rates.
 ///
 /// # Errors
 /// [`ExploreError::Machine`] if the machine cannot be read.
@@ -37,7 +37,7 @@ pub fn read_nodes(root: &Root, interval: Duration) -> Result<NodesView, ExploreE
     Ok(view)
 }
 
-/// As [`read_nodes`], with rates since an earlier view in place of a wait.
+/// Reads the nodes like [`read_nodes`], with rates since an earlier view instead of a pause.
 ///
 /// # Errors
 /// As [`read_nodes`].
@@ -103,7 +103,7 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
     })
 }
 
-/// What is counted since boot, at one time.
+/// The counters since boot, at one time.
 struct Before {
     counters: BTreeMap<NodeId, Counters>,
     moves: BTreeMap<NodeId, TierMoves>,
@@ -140,7 +140,7 @@ impl Before {
     }
 }
 
-/// Gives the view its rates: what was counted in a second since.
+/// Sets the rates of the view: the counts per second since `before`.
 fn take_rates(view: &mut NodesView, before: &Before, passed: Duration) {
     for node in &mut view.nodes {
         if let (Some(now), Some(before)) = (node.since_boot, before.counters.get(&node.node)) {

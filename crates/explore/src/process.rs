@@ -1,4 +1,4 @@
-//! Where the memory of one process lies, beside where its threads run.
+//! The nodes of one process's memory, compared with the cpus of its threads.
 
 mod devices;
 pub mod numa_maps;
@@ -17,10 +17,10 @@ use numalab_topology::{CpuSet, Machine, NodeId};
 
 use crate::error::ExploreError;
 
-/// Beyond so many mappings `smaps` is not read: the kernel takes about 4 us for each.
+/// The largest number of mappings for which `smaps` is read: the kernel takes about 4 us for each.
 const MOST_SMAPS: usize = 20_000;
 
-/// Looks at a process of the root, without changing anything.
+/// Reads a process of the root, without changing anything.
 ///
 /// # Errors
 /// [`ExploreError::NoProcess`], and [`ExploreError::Foreign`] for another user's process.
@@ -29,7 +29,7 @@ pub fn read_process(root: &Root, process: u32) -> Result<ProcessView, ExploreErr
     read_process_on(root, process, &machine)
 }
 
-/// As [`read_process`], on a machine that was read before.
+/// Reads a process like [`read_process`], on a machine that was read before.
 ///
 /// # Errors
 /// As [`read_process`].
@@ -83,12 +83,12 @@ pub fn read_process_on(
     Ok(view)
 }
 
-/// The cpus of each node.
+/// Returns the cpus of each node.
 pub(crate) fn cpus_by_node(machine: &Machine) -> BTreeMap<NodeId, CpuSet> {
     machine.nodes.iter().map(|node| (node.id, node.cpus.clone())).collect()
 }
 
-/// `always [madvise] never`
+/// Parses the mode in a file such as `always [madvise] never`.
 fn huge_page_mode(root: &Root) -> Option<HugePageMode> {
     let enabled = root.value("sys/kernel/mm/transparent_hugepage/enabled").ok()?;
     match enabled.split_once('[')?.1.split(']').next()? {
@@ -98,7 +98,7 @@ fn huge_page_mode(root: &Root) -> Option<HugePageMode> {
     }
 }
 
-/// A kernel without `numa_maps` leaves only the sample to go by.
+/// Uses the samples in place of sums, because a kernel without `numa_maps` gives nothing else.
 fn take_samples_for_sums(view: &mut ProcessView) {
     let (Some(sampled), Some(sizes)) = (&view.sampled, view.page_sizes) else { return };
     let found = spread::total(&sampled.pages_by_node);
@@ -116,8 +116,8 @@ fn take_samples_for_sums(view: &mut ProcessView) {
     view.unseen.push(Unseen::SumsByMapping { pages: sampled.pages });
 }
 
-/// NUMA balancing samples memory without a policy of its own only: what it saw says
-/// nothing of a thread that works in memory which a policy binds or spreads.
+/// Drops incomplete samples: NUMA balancing samples only memory without its own policy, so the
+/// samples say nothing about a thread that works in memory with a policy that binds or interleaves.
 fn leave_out_partial_samples(view: &mut ProcessView) {
     let own = spread::total(&view.own_bytes_by_node);
     let sampled = sum(&view.mappings, |mapping| mapping.own && mapping.policy == "default");
@@ -130,7 +130,7 @@ fn leave_out_partial_samples(view: &mut ProcessView) {
     }
 }
 
-/// Gives each thread its remote share, and the process the mean by time on a cpu.
+/// Sets the remote share of each thread, and the mean by cpu time for the process.
 fn weigh_threads(view: &mut ProcessView) {
     let (mut weighted, mut weights) = (0.0, 0.0);
     for thread in &mut view.threads {
@@ -158,7 +158,7 @@ fn sum(mappings: &[MappingView], wanted: impl Fn(&MappingView) -> bool) -> Bytes
     sum
 }
 
-/// The command line, else the name; `None` for no process.
+/// Returns the command line, or the name if it is empty; `None` if there is no such process.
 fn command(root: &Root, process: u32) -> Option<String> {
     let arguments = root.arguments(process).unwrap_or_default();
     match arguments.is_empty() {
@@ -167,7 +167,7 @@ fn command(root: &Root, process: u32) -> Option<String> {
     }
 }
 
-/// The mappings with their nodes; without nodes on a kernel that has no `numa_maps`.
+/// Returns the mappings with their nodes, or without nodes on a kernel that has no `numa_maps`.
 fn mappings(root: &Root, process: u32, command: &str) -> Result<Vec<MappingView>, ExploreError> {
     let read = |name: &str| match root.document(&format!("proc/{process}/{name}")) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -210,7 +210,8 @@ fn page_sizes(
     Some(sum)
 }
 
-/// Sums over all mappings, and the bytes of each in transparent huge pages, by first address.
+/// Returns the sums over all mappings, and the bytes of each in transparent huge pages, by first
+/// address.
 fn sums(root: &Root, file: &str) -> Option<(PageSizes, BTreeMap<u64, u64>)> {
     let mut sum = PageSizes::default();
     let mut huge = BTreeMap::new();

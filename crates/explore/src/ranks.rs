@@ -1,4 +1,5 @@
-//! Who runs where: processes that a launcher of ranks started, by the variables that it gave them.
+//! The placement of ranks: processes started by a launcher, identified by the environment variables
+//! that it set.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -9,17 +10,18 @@ use numalab_record::explore::{ProcessView, RankView, RanksView, Unseen, spread};
 use crate::error::ExploreError;
 use crate::process::{cpus_by_node, read_process_on};
 
-/// A look at one variable of a process's environment.
+/// Access to one variable of a process's environment.
 pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The rank that variables name, and how many there are; `None` for no rank.
+/// Returns the rank given by variables, and the number of ranks; `None` if the process is not a
+/// rank.
 pub type WhichRank<'a> = &'a dyn Fn(Look<'_>) -> Option<(usize, usize)>;
 
-/// The ranks of one job, or of all jobs, on this host: those whose processes this user may look
-/// at. This program's own process is left out.
+/// Returns the ranks of one job, or of all jobs, on this host, as far as this user may read their
+/// processes. The calling process is left out.
 ///
 /// # Errors
-/// [`ExploreError::Machine`] if there is none.
+/// [`ExploreError::Machine`] if the machine cannot be read.
 pub fn read_ranks(
     root: &Root,
     which_rank: WhichRank<'_>,
@@ -43,7 +45,7 @@ pub fn read_ranks(
         if job.is_some_and(|job| !is_in(&own_job, job)) {
             continue;
         }
-        // A process may end, or become another user's, between two looks.
+        // A process may end, or change to another user, between two reads.
         if let Ok(view) = read_process_on(root, process, &machine) {
             processes.entry((own_job, rank, size)).or_default().push(view);
         }
@@ -59,7 +61,7 @@ pub fn read_ranks(
     })
 }
 
-/// The process with the most memory of its own stands for the rank: shells that started it have
+/// Represents the rank by the process with the most private memory: shells that started it have
 /// little.
 fn rank_of((job, rank, size): (String, usize, usize), views: Vec<ProcessView>) -> Option<RankView> {
     let other_processes = views.len().saturating_sub(1);
@@ -77,13 +79,13 @@ fn rank_of((job, rank, size): (String, usize, usize), views: Vec<ProcessView>) -
     })
 }
 
-/// A variable of `/proc/PID/environ`.
+/// Returns a variable of `/proc/PID/environ`.
 fn variable(environment: &str, name: &str) -> Option<String> {
     let mut variables = environment.split('\0').filter_map(|line| line.split_once('='));
     variables.find(|(own, _)| *own == name).map(|(_, value)| value.to_owned())
 }
 
-/// `4242.0` for a step of SLURM, else what PMIx calls it.
+/// Returns `4242.0` for a step of SLURM, otherwise the name given by PMIx.
 fn job_of(look: Look<'_>) -> String {
     match (look("SLURM_JOB_ID"), look("SLURM_STEP_ID")) {
         (Some(job), Some(step)) => format!("{job}.{step}"),
@@ -92,7 +94,7 @@ fn job_of(look: Look<'_>) -> String {
     }
 }
 
-/// Whether a job, such as `4242.0`, is the one asked for, `4242` or `4242.0`.
+/// Returns true if a job, such as `4242.0`, is the requested one, `4242` or `4242.0`.
 fn is_in(own: &str, asked: &str) -> bool {
     own == asked || own.strip_prefix(asked).is_some_and(|rest| rest.starts_with('.'))
 }

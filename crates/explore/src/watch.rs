@@ -1,4 +1,4 @@
-//! A view that stays on the terminal and renews itself.
+//! A view that stays on the terminal and is refreshed.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use crossterm::{cursor, execute, queue, style, terminal};
 
 use crate::error::ExploreError;
 
-/// How long a signal may wait to be heeded.
+/// The longest time until a signal is noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LEAST_INTERVAL: Duration = Duration::from_millis(200);
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The terminal while a view has it: the other screen, raw keys, no cursor. Dropping it
-/// gives everything back, also on a panic.
+/// The terminal during a view: the alternate screen, raw keys, no cursor. Dropping it restores
+/// everything, also on a panic.
 struct Screen;
 
 impl Screen {
@@ -25,8 +25,8 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Shows the lines from `first` on, and the last line as given; nothing flickers, as
-    /// lines are overwritten.
+    /// Shows the lines from `first` on, and the status line; lines are overwritten, so nothing
+    /// flickers.
     fn show(text: &str, first: usize, status: &str) -> io::Result<()> {
         let (columns, rows) = size()?;
         let mut out = io::stdout().lock();
@@ -50,19 +50,19 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing back.
+        // A closed terminal needs no restoring.
         let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
         let _ = terminal::disable_raw_mode();
     }
 }
 
-/// Columns and rows; a terminal that does not know (a serial port) is taken for 80 x 24.
+/// Returns columns and rows; a terminal without a size (a serial port) is treated as 80 x 24.
 fn size() -> io::Result<(u16, u16)> {
     let (columns, rows) = terminal::size()?;
     Ok((if columns == 0 { 80 } else { columns }, if rows == 0 { 24 } else { rows }))
 }
 
-/// `line` in at most `columns`; escapes take no room, and colour ends with the line.
+/// Cuts `line` to at most `columns`; escape sequences have no width, and colour ends with the line.
 fn fitting(line: &str, columns: usize) -> String {
     let mut out = String::new();
     let (mut used, mut in_escape, mut escaped) = (0, false, false);
@@ -82,7 +82,7 @@ fn fitting(line: &str, columns: usize) -> String {
     out
 }
 
-/// What the keys have changed.
+/// The state that keys change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Watching {
     interval: Duration,
@@ -123,11 +123,11 @@ impl Watching {
     }
 }
 
-/// Shows what `look` says, again every `interval`, until the user presses q or `ended` is
-/// true. The terminal is given back in every case.
+/// Shows the result of `look`, again every `interval`, until the user presses q or `ended` returns
+/// true. The terminal is restored in every case.
 ///
 /// # Errors
-/// [`ExploreError::Terminal`], and what `look` gives.
+/// [`ExploreError::Terminal`], and the errors of `look`.
 pub fn watch(
     interval: Duration,
     ended: impl Fn() -> bool,
@@ -153,7 +153,7 @@ pub fn watch(
     Ok(())
 }
 
-/// Waits for a key or the deadline; whether it is time to look again.
+/// Waits for a key or the deadline; returns true if it is time for a refresh.
 fn wait(state: &mut Watching, deadline: Instant, ended: &impl Fn() -> bool) -> io::Result<bool> {
     loop {
         let now = Instant::now();

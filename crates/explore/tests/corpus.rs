@@ -1,4 +1,4 @@
-//! Texts of other people's machines, read where they lie (`NUMALAB_CORPUS`).
+//! Texts of other people's machines, read in place (`NUMALAB_CORPUS`).
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use numalab_report::page::{Lead, Mood};
 use numalab_topology::NodeId;
 use numalab_xen::text::XenDump;
 
-/// What is wrong with these.
+/// Returns the problems of these.
 fn wrong(view: View) -> Vec<Lead> {
     let lead = Explored::of(view).page().lead;
     lead.into_iter().filter(|lead| lead.mood != Mood::Fine && lead.mood != Mood::Plain).collect()
@@ -26,7 +26,7 @@ fn of_guests(guests: Vec<GuestView>) -> View {
     View::Guests(GuestsView { guests, ..GuestsView::default() })
 }
 
-/// The file, or `None` with loud words where the corpus is absent.
+/// Returns the file, or `None`, with a message on stderr, if the corpus is absent.
 fn corpus(name: &str) -> Option<PathBuf> {
     let directory = std::env::var_os("NUMALAB_CORPUS").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"),
@@ -59,7 +59,7 @@ fn buddyinfo_of_two_machines_shows_their_fragmentation() {
     let (x86, arm) = text.split_once("--- arm64 64k ---").unwrap();
     let nodes = read_buddyinfo(x86);
     assert_eq!(nodes[&NodeId(0)].len(), 3);
-    // Worked out by hand: 6,120 blocks of order 10 and 247 of 9 among 6,739,404 pages.
+    // Computed by hand: 6,120 blocks of order 10 and 247 of 9 among 6,739,404 pages.
     let normal = &nodes[&NodeId(0)][2];
     assert_eq!(normal.pages_from(9), 6120 * 1024 + 247 * 512);
     let share = fragmentation(std::slice::from_ref(normal), 9).unwrap();
@@ -75,7 +75,7 @@ fn section<'a>(log: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn guests_of_xen_that_libxl_placed_apart_from_their_cpus_are_told() {
+fn guests_of_xen_that_libxl_placed_apart_from_their_cpus_are_reported() {
     let Some(log) = text("xen/samples/d4-cpus.log") else { return };
     let dump = XenDump::read(section(&log, "debug-keys u"));
     let guests = xen::placement(section(&log, "xl list -n"), section(&log, "xl vcpu-list"), &dump);
@@ -95,7 +95,7 @@ fn guests_of_xen_that_libxl_placed_apart_from_their_cpus_are_told() {
 }
 
 #[test]
-fn guests_of_xen_on_their_nodes_have_nothing_wrong() {
+fn guests_of_xen_on_their_nodes_have_no_findings() {
     for name in ["d4-list-on", "d8-list-on", "d16-list-on"] {
         let Some(log) = text(&format!("xen/samples/{name}.log")) else { return };
         let dump = XenDump::read(section(&log, "debug-keys u"));
@@ -108,7 +108,7 @@ fn guests_of_xen_on_their_nodes_have_nothing_wrong() {
 }
 
 #[test]
-fn a_xen_that_takes_the_machine_for_one_node_is_told_to_know_no_more() {
+fn a_xen_without_node_support_is_reported() {
     let Some(log) = text("xen/samples/d8-list-off.log") else { return };
     let dump = XenDump::read(section(&log, "debug-keys u"));
     assert_eq!(xen::unseen(&dump, true), Some(Unseen::NodesOfDomains));

@@ -1,4 +1,4 @@
-//! A machine of four nodes that was written down: processes, nodes and a guest of QEMU.
+//! A recorded machine of four nodes: processes, nodes and a guest of QEMU.
 
 use std::fs;
 use std::path::Path;
@@ -107,7 +107,7 @@ struct Thread<'a> {
     faults: &'a str,
 }
 
-/// What is said first: each finding with its command.
+/// Returns the leading part of the report: each finding with its command.
 fn found(view: View) -> Vec<String> {
     let lead = Explored::of(view).page().lead;
     let text =
@@ -122,7 +122,7 @@ const ON_NODE_0: &str = "\
 ";
 
 #[test]
-fn a_thread_tied_to_another_node_than_its_memory_is_told_with_the_command() {
+fn a_thread_pinned_away_from_its_memory_is_reported_with_a_command() {
     let tree = Tree::new();
     let tied = Thread { number: 12, name: "solver", cpu: 6, allowed: "6-7", faults: "" };
     tree.process(12, &["./solver", "-n"], ON_NODE_0, &[tied]);
@@ -136,7 +136,7 @@ fn a_thread_tied_to_another_node_than_its_memory_is_told_with_the_command() {
 }
 
 #[test]
-fn a_thread_that_may_go_home_is_sent_home() {
+fn a_thread_that_may_run_near_its_memory_gets_a_command_to_move_it() {
     let tree = Tree::new();
     let free = Thread { number: 12, name: "solver", cpu: 6, allowed: "0-7", faults: "" };
     tree.process(12, &["./solver"], ON_NODE_0, &[free]);
@@ -146,7 +146,7 @@ fn a_thread_that_may_go_home_is_sent_home() {
 }
 
 #[test]
-fn what_a_thread_was_seen_to_touch_counts_more_than_what_the_process_has() {
+fn memory_that_a_thread_touched_counts_more_than_that_of_the_process() {
     let tree = Tree::new();
     let faults =
         "numa_faults node=2 task_private=30 task_shared=2 group_private=0 group_shared=0\n";
@@ -168,7 +168,7 @@ fn what_a_thread_was_seen_to_touch_counts_more_than_what_the_process_has() {
 }
 
 #[test]
-fn samples_of_the_little_memory_that_no_policy_places_are_not_taken_for_all() {
+fn samples_of_the_small_part_of_memory_without_a_policy_are_not_generalised() {
     let tree = Tree::new();
     let maps = "\
 7f0000000000 bind:0 anon=25600 dirty=25600 N0=25600 kernelpagesize_kB=4
@@ -185,7 +185,7 @@ fn samples_of_the_little_memory_that_no_policy_places_are_not_taken_for_all() {
 }
 
 #[test]
-fn memory_bound_where_no_thread_runs_is_told() {
+fn memory_bound_to_a_node_without_threads_is_reported() {
     let tree = Tree::new();
     let maps = "7f0000000000 bind:2 anon=25600 dirty=25600 N2=25600 kernelpagesize_kB=4\n";
     let thread = Thread { number: 12, name: "x", cpu: 0, allowed: "0-1", faults: "" };
@@ -195,7 +195,7 @@ fn memory_bound_where_no_thread_runs_is_told() {
 }
 
 #[test]
-fn a_process_whose_memory_is_near_has_nothing_wrong() {
+fn a_process_with_local_memory_has_no_findings() {
     let tree = Tree::new();
     let thread = Thread { number: 12, name: "x", cpu: 1, allowed: "0-1", faults: "" };
     tree.process(12, &["./x"], ON_NODE_0, &[thread]);
@@ -209,14 +209,14 @@ fn a_process_whose_memory_is_near_has_nothing_wrong() {
 }
 
 #[test]
-fn a_process_that_is_not_there_is_bad_input() {
+fn a_missing_process_is_bad_input() {
     let error = read_process(&Tree::new().root(), 99).unwrap_err();
     assert!(matches!(error, ExploreError::NoProcess { process: 99 }));
     assert_eq!(error.class(), ErrorClass::BadInput);
 }
 
 #[test]
-fn nodes_show_what_is_full_and_what_is_scattered() {
+fn full_and_fragmented_nodes_are_reported() {
     let tree = Tree::new();
     let view = read_nodes(&tree.root(), Duration::ZERO).unwrap();
     assert_eq!(view.nodes.len(), 4);
@@ -237,7 +237,7 @@ fn nodes_show_what_is_full_and_what_is_scattered() {
 }
 
 #[test]
-fn nodes_show_their_tier_and_what_was_promoted_and_demoted() {
+fn nodes_show_their_tier_and_their_promotions_and_demotions() {
     let tree = Tree::new();
     for (tier, nodes) in [("4", "0-1"), ("13", "2-3")] {
         tree.write(
@@ -263,7 +263,7 @@ fn nodes_show_their_tier_and_what_was_promoted_and_demoted() {
 }
 
 #[test]
-fn a_guest_of_qemu_whose_vcpu_runs_apart_from_its_memory_is_told() {
+fn a_guest_of_qemu_with_a_vcpu_apart_from_its_memory_is_reported() {
     let tree = Tree::new();
     let maps = "\
 7f0000000000 default anon=16384 dirty=16384 N1=16384 kernelpagesize_kB=4

@@ -46,7 +46,7 @@ fn dump() -> Vec<u8> {
 }
 
 #[test]
-fn a_dump_shows_each_node_its_free_memory_and_what_is_wrong() {
+fn a_dump_shows_each_node_with_its_free_memory_and_its_problems() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), dump()).unwrap();
     let view = read_heap(file.path()).unwrap();
@@ -62,7 +62,7 @@ fn a_dump_shows_each_node_its_free_memory_and_what_is_wrong() {
 }
 
 #[test]
-fn the_serial_port_of_the_kernel_holds_the_same_dump() {
+fn the_serial_output_of_the_kernel_contains_the_same_dump() {
     let hex: String = dump().iter().map(|byte| format!("{byte:02x}")).collect();
     let mut text = "numalab kernel\n".to_owned();
     for (at, piece) in hex.as_bytes().chunks(512).enumerate() {
@@ -77,13 +77,13 @@ fn the_serial_port_of_the_kernel_holds_the_same_dump() {
 }
 
 #[test]
-fn a_broken_dump_and_a_file_without_any_are_bad_input_with_the_reason() {
+fn a_broken_dump_and_a_file_without_one_are_bad_input_with_the_reason() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let bytes = dump();
     fs::write(file.path(), &bytes[..bytes.len() - 3]).unwrap();
     let error = read_heap(file.path()).unwrap_err();
     assert!(error.to_string().contains("truncated"), "{error}");
-    fs::write(file.path(), "nothing of the kind\n").unwrap();
+    fs::write(file.path(), "not a dump\n").unwrap();
     let error = read_heap(file.path()).unwrap_err();
     assert!(matches!(error, ExploreError::NoHeap { .. }));
     assert_eq!(error.class(), ErrorClass::BadInput);

@@ -43,9 +43,9 @@ fn nodes_of_this_machine_have_zones_counters_and_rates() {
     assert!(json["nodes"][0]["zones"][0]["free_blocks"].is_array());
 }
 
-/// What the limit of 20,000 for `smaps` is for; the time is printed, not judged.
+/// The reason for the limit of 20,000 for `smaps`; the time is printed, not checked.
 #[test]
-fn a_process_with_100_000_mappings_is_looked_at_without_smaps() {
+fn a_process_with_100_000_mappings_is_read_without_smaps() {
     let top = tempfile::tempdir().unwrap();
     let directory = top.path().join("proc/7/task");
     fs::create_dir_all(&directory).unwrap();

@@ -35,7 +35,7 @@ pub fn numa_fake(spec: &EmulationSpec) -> Result<String, WriteError> {
                 return Err(inexpressible("nodes of different sizes"));
             }
             if first.memory_bytes == 0 || first.memory_bytes % (1 << 20) != 0 {
-                return Err(inexpressible("a node whose size is not in whole MiB"));
+                return Err(inexpressible("a node with a size that is not in whole MiB"));
             }
             if nodes.iter().any(|node| node.cpus.is_some()) {
                 return Err(inexpressible("the cpus of a node"));

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A structure with the length of version 2.8, or of version 3.3 with `extended`.
+    /// Returns a structure with the length of version 2.8, or of version 3.3 with `extended`.
     pub(super) fn structure(device: &MemoryDevice) -> Vec<u8> {
         let mut head = vec![0; 0x5c];
         (head[0], head[1]) = (MEMORY_DEVICE, 0x5c);

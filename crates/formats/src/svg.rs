@@ -75,7 +75,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Of all numbers of rows, with the distances at the side or below, returns the layout with
+    /// Returns, of all numbers of rows with the distances at the side or below, the layout with
     /// proportions closest to a slide.
     fn best(packages: &[PackageBox], heat: Size, title_width: u32) -> Self {
         let rows = 1..=packages.len().max(1);

@@ -125,7 +125,10 @@ fn the_option_for_linux_has_only_what_it_can_emulate() {
     assert_eq!(fake("2", Some("10,20;20,10")).unwrap(), "numa=fake=2:10,20,20,10");
     let refuse = |nodes| fake(nodes, None).unwrap_err().to_string();
     assert_eq!(refuse("1G,2G"), "numa=fake= cannot express nodes of different sizes");
-    assert_eq!(refuse("0,0"), "numa=fake= cannot express a node whose size is not in whole MiB");
+    assert_eq!(
+        refuse("0,0"),
+        "numa=fake= cannot express a node with a size that is not in whole MiB"
+    );
     assert_eq!(refuse("1G:1,1G:3"), "numa=fake= cannot express the cpus of a node");
 }
 

@@ -137,8 +137,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         taken.count()
     }
 
-    /// The fast path for cached memory of the home pool: a frame of the magazine, or the whole
-    /// block of 2 MiB.
+    /// Allocates from cached memory of the home pool, the fast path: a frame of the magazine, or
+    /// the whole block of 2 MiB.
     fn alloc_cached(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
         let frame = match request.nearest()? {
             Wanted { frames: 1, align: 1 } => {
@@ -224,7 +224,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         })
     }
 
-    /// Like [`Frames::take_of_everything`], but bypasses the lists; see
+    /// Serves a request like [`Frames::take_of_everything`], but bypasses the lists; see
     /// [`crate::shared::Shared::take_one_patiently`].
     pub(crate) fn take_patiently(
         &self,

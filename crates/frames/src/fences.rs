@@ -18,11 +18,11 @@ use crate::sync::{Ordering, Word, fence};
 /// # Safety
 /// Both methods do what they document: an allocator with weaker fences may return a frame twice.
 pub unsafe trait Fences {
-    /// Called on every operation of a cpu on its own cache: sets `busy` and returns true if it was
-    /// 0. Of all simultaneous calls that find it 0, exactly one returns true.
+    /// Sets `busy` and returns true if it was clear, on every operation of a cpu on its own cache.
+    /// Of all simultaneous calls that find it clear, exactly one returns true.
     fn claim(&self, busy: &Word) -> bool;
-    /// Called before caches are taken back: on return, every other cpu has run a full memory
-    /// barrier since the call, unless `claim` itself is one.
+    /// Runs before caches are taken back: on return, every other cpu has run a full memory barrier
+    /// since the call, unless `claim` itself is one.
     fn heavy(&self);
 }
 

@@ -216,8 +216,9 @@ impl Shared<'_> {
         self.take_patiently(pool, below, wanted, moves, &|| 0)
     }
 
-    /// Like [`Shared::take_anywhere`], but for a run whose bits are set and not all counted it
-    /// tries again while `moves_seen` changes: a claim that is given back belongs to a move.
+    /// Takes a run like [`Shared::take_anywhere`], but if the bits of a run are set and not all
+    /// counted it tries again while `moves_seen` changes: a claim that is given back belongs to a
+    /// move.
     pub(crate) fn take_patiently(
         &self,
         pool: usize,

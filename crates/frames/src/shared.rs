@@ -124,7 +124,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Like [`Shared::count`] for one frame: only one count in 64 leads to another list.
+    /// Counts one frame like [`Shared::count`]: only one count in 64 leads to another list.
     ///
     /// A block that is on no list is not left to the cpu that raised its count from 0, because that
     /// cpu may not have begun the move yet. When a free has returned, its frame's block is on a
@@ -208,14 +208,15 @@ impl Shared<'_> {
         self.lists.search(self.pool(pool), List::FULLEST, cpu, each)
     }
 
-    /// Like [`Shared::take_one`], but over every leaf: it misses no block that is not being moved.
+    /// Takes a frame like [`Shared::take_one`], but over every leaf: it misses no block that is not
+    /// being moved.
     pub(crate) fn take_one_of_every(&self, pool: usize, moves: Moves<'_>) -> Option<u64> {
         self.lists.every(self.pool(pool)).find_map(|block| self.take_one_of(pool, block, moves))
     }
 
-    /// Like [`Shared::take_one`], but over every block, listed or not, and its bits too: if bits
-    /// are set that are not counted, it tries again while `moves_seen` changes, because a claim
-    /// that is given back belongs to a move.
+    /// Takes a frame like [`Shared::take_one`], but over every block, listed or not, and its bits
+    /// too: if bits are set that are not counted, it tries again while `moves_seen` changes,
+    /// because a claim that is given back belongs to a move.
     pub(crate) fn take_one_patiently(
         &self,
         pool: usize,

@@ -138,8 +138,9 @@ impl<'m> Slot<'m> {
         Some(self.get(BASE) + u64::from(mask.trailing_zeros()))
     }
 
-    /// Like `pop`, for the case that other cpus have freed into the row: a frame that is in the
-    /// magazine *and* free in the shared maps was freed twice, and stays only in the shared maps.
+    /// Takes a frame like `pop`, for the case that other cpus have freed into the row: a frame that
+    /// is in the magazine *and* free in the shared maps was freed twice, and stays only in the
+    /// shared maps.
     #[cold]
     #[inline(never)]
     fn pop_checked(self, rows: &[[Word; 8]]) -> Option<u64> {

@@ -1,8 +1,8 @@
-//! Process 1 of a guest: prepares the system, does the job it is sent, sends
-//! back what came of it, and switches the machine off.
+//! Process 1 of a guest: prepares the system, runs the job it receives, sends back the result, and
+//! powers the machine off.
 //!
-//! The same program serves on both sides: `numalab` calls [`main`] first thing
-//! when [`is_wanted`] says so.
+//! The same program is used on both sides: `numalab` calls [`main`] at its very start if
+//! [`is_wanted`] returns true.
 
 mod collect;
 mod command;
@@ -25,24 +25,24 @@ use crate::protocol::{
 };
 use crate::xen::{self, agent};
 
-/// Marks a guest of ours, so that `numalab` as process 1 of a container is not
-/// taken for one.
+/// The file that marks our own guests, so that `numalab` as process 1 of a container does not act
+/// as a guest.
 pub const MARK_FILE: &str = "/etc/numalab/guest";
-/// The modules to load, one path per line, in order.
+/// The list of modules to load, one path per line, in order.
 pub const MODULE_LIST: &str = "/etc/numalab/modules";
-/// Where the modules are.
+/// The directory of the modules.
 pub const MODULE_DIRECTORY: &str = "/usr/lib/numalab/modules";
 pub(crate) use command::{PATH, exit_of};
-/// How long the guest waits for its channel, and for the host to confirm.
+/// Time limit for the guest's channel to appear, and for the host to confirm.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The writing end of the channel, shared by the threads that stream output.
 type Out = Arc<Mutex<FrameWriter<std::fs::File>>>;
 
-/// The reading end of the channel, lent to the thread that feeds a command.
+/// The reading end of the channel, shared with the thread that feeds a command.
 type In = Arc<Mutex<FrameReader<std::fs::File>>>;
 
-/// Why process 1 could not do its job; it is written to the console.
+/// Reasons why process 1 could not run its job; they are written to the console.
 #[derive(Debug, thiserror::Error)]
 enum InitError {
     #[error("{what}: {source}")]
@@ -57,7 +57,7 @@ enum InitError {
     Xenstore(#[from] xen::xenstore::XenstoreError),
 }
 
-/// Whether this process is process 1 of a guest of ours, or one of its helpers: for
+/// Returns true if this process is process 1 of one of our guests, or one of its helpers: for
 /// terminals, or the agent of Xen's first domain.
 #[must_use]
 pub fn is_wanted() -> bool {
@@ -65,7 +65,7 @@ pub fn is_wanted() -> bool {
     ours && Path::new(MARK_FILE).exists()
 }
 
-/// Does what process 1 does; never returns.
+/// Runs process 1; never returns.
 pub fn main() -> ! {
     if is_terminal_helper() {
         terminal::become_command();
@@ -75,7 +75,7 @@ pub fn main() -> ! {
     }
     let served = if Path::new(xen::DOMAIN_MARK).exists() { serve_in_domain() } else { serve() };
     if let Err(error) = served {
-        // The console is what the host shows when there is no result.
+        // The host shows the console if there is no result.
         let _ = writeln!(io::stderr(), "numalab guest: {error}");
     }
     power_off()
@@ -106,14 +106,14 @@ fn serve() -> Result<(), InitError> {
     send(&out, &Message::Exit(exit))?;
     let sum = lock(&out).checksum();
     send(&out, &Message::End(sum))?;
-    // The host looks where everything is, then ends QEMU. If it only closes the
-    // channel, this end is as good.
+    // The host records where everything is, then ends QEMU. If it only closes the channel, the end
+    // of input is equivalent.
     let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
     let _ = Message::receive(&mut input);
     Ok(())
 }
 
-/// In a domain without a result channel, jobs come through xenstore.
+/// Serves a domain without a result channel, where jobs come through xenstore.
 fn serve_in_domain() -> Result<(), InitError> {
     setup::mount_all()?;
     setup::load_modules()?;
@@ -132,7 +132,7 @@ fn hello() -> Hello {
     }
 }
 
-/// Takes the files that come first, then the job.
+/// Receives the files that come first, then the job.
 fn receive_job(input: &mut FrameReader<std::fs::File>) -> Result<Job, InitError> {
     loop {
         match Message::receive(input).map_err(TransferError::from)? {
@@ -159,21 +159,21 @@ fn step(what: impl Into<String>) -> impl FnOnce(io::Error) -> InitError {
     |source| InitError::Step { what, source }
 }
 
-/// What the command left behind would hold the outputs open for ever.
+/// Ends the processes that the command left, which would keep the outputs open for ever.
 fn end_other_processes() {
     use rustix::process::{Pid, Signal, kill_process_group};
-    // Anywhere but in a guest that would be every process of the machine.
+    // Outside a guest this would kill every process of the machine.
     if std::process::id() != 1 {
         return;
     }
-    // kill(-1): every process but this one (kill(2)). None being left is fine.
+    // kill(-1): every process but this one (kill(2)). It is fine if there are none.
     let _ = kill_process_group(Pid::INIT, Signal::KILL);
 }
 
 fn power_off() -> ! {
     rustix::fs::sync();
     let _ = rustix::system::reboot(rustix::system::RebootCommand::PowerOff);
-    // Only reached without the right to switch off: the kernel panics at our
-    // end, which the host reports.
+    // Only reached without the right to power off: the kernel panics when process 1 exits, which
+    // the host reports.
     std::process::exit(1)
 }

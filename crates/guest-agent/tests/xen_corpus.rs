@@ -1,5 +1,5 @@
-//! What Xen's tools printed on machines that were booted for it (`corpus/xen`), read
-//! where it lies (`NUMALAB_CORPUS`).
+//! The output of Xen's tools on machines that were booted for this purpose (`corpus/xen`), read in
+//! place (`NUMALAB_CORPUS`).
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use numalab_guest_agent::xen::text::{XenDump, read_list, read_vcpus, srat_ranges, xen_info};
 use numalab_topology::NodeId;
 
-/// A log of the corpus with the lines apart by `\n`; `None`, and loud words, without it.
+/// Returns a log of the corpus with lines separated by `\n`, or `None`, with a message on stderr,
+/// if it is absent.
 fn log(name: &str) -> Option<String> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
     let corpus = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);

@@ -1,4 +1,4 @@
-//! The processors that guests can have.
+//! The processor architectures of guests.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,22 +9,22 @@ use elf::abi::{EM_AARCH64, EM_X86_64};
 use crate::companion::Companion;
 use crate::elf::is_readable;
 
-/// So much of a file tells which processor it is for.
+/// Number of bytes at the start of a file that identify its processor.
 const START_BYTES: u64 = 0x210;
-/// Where an ELF file has its processor (`e_machine`).
+/// Offset of the processor (`e_machine`) in an ELF file.
 const ELF_MACHINE: usize = 18;
-/// Linux's boot protocols: `Documentation/arch/x86/boot.rst` and
+/// Magic numbers of Linux's boot protocols: `Documentation/arch/x86/boot.rst` and
 /// `Documentation/arch/arm64/booting.rst`.
 const LINUX_X86: (usize, &[u8]) = (0x202, b"HdrS");
 const LINUX_AARCH64: (usize, &[u8]) = (56, b"ARM\x64");
 
-/// What a guest's processor is.
+/// The processor architecture of a guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Architecture {
-    /// That of PCs, and of the hosts that numalab boots guests on.
+    /// The architecture of PCs, and of the hosts on which numalab boots guests.
     #[default]
     X86_64,
-    /// Arm's of 64 bits, as a machine of QEMU's kind `virt`.
+    /// 64-bit Arm, as a machine of QEMU's type `virt`.
     Aarch64,
 }
 
@@ -38,13 +38,14 @@ static NUMALAB_AARCH64: Companion = Companion {
 };
 
 impl Architecture {
-    /// This machine's; x86-64 where it is one of which there are no guests.
+    /// Returns this machine's architecture; x86-64 if guests of this machine's architecture are not
+    /// supported.
     #[must_use]
     pub fn of_host() -> Self {
         Self::of_name(std::env::consts::ARCH).unwrap_or_default()
     }
 
-    /// By the kernel's name or Debian's.
+    /// Returns the architecture with this name, of the kernel or of Debian.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         match name {
@@ -54,7 +55,7 @@ impl Architecture {
         }
     }
 
-    /// As the kernel calls it.
+    /// Returns the kernel's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,8 +64,8 @@ impl Architecture {
         }
     }
 
-    /// The packages whose one dependency is the newest kernel for virtual machines: Debian's,
-    /// Ubuntu's.
+    /// Returns the packages whose only dependency is the newest kernel for virtual machines:
+    /// Debian's and Ubuntu's.
     pub(crate) const fn kernel_packages(self) -> &'static [&'static str] {
         match self {
             Self::X86_64 => &["linux-image-cloud-amd64", "linux-image-virtual"],
@@ -72,7 +73,7 @@ impl Architecture {
         }
     }
 
-    /// The distribution's name for it, where it is not the host's own.
+    /// Returns the distribution's name for it, if it is not the host's own.
     pub(crate) const fn foreign(self) -> Option<&'static str> {
         match self {
             Self::X86_64 => None,
@@ -80,7 +81,8 @@ impl Architecture {
         }
     }
 
-    /// That of a program or a kernel's image; none where its beginning does not tell.
+    /// Returns the architecture of a program or a kernel image; `None` if the start of the file
+    /// does not identify it.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -103,12 +105,12 @@ impl Architecture {
         }
     }
 
-    /// What the names of its entries in the cache begin with.
+    /// Returns the prefix of the names of its entries in the cache.
     pub(crate) fn prefix(self) -> String {
         self.foreign().map(|name| format!("{name}-")).unwrap_or_default()
     }
 
-    /// The numalab that is process 1 of its guests; none where this very program is.
+    /// Returns the numalab that is process 1 of its guests; `None` if this program is used.
     #[must_use]
     pub fn own_program(self) -> Option<&'static Companion> {
         self.own_program_on(Self::of_host())
@@ -124,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_and_kernels_say_which_processor_they_are_for() {
+    fn the_processor_of_programs_and_kernels_is_identified() {
         let this = Architecture::of_file(&std::env::current_exe().unwrap()).unwrap();
         assert_eq!(this.map(Architecture::name), Some(std::env::consts::ARCH));
         let mut image = [0; 0x210];
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn guests_of_the_hosts_own_processor_run_this_very_program() {
+    fn guests_of_the_hosts_own_processor_run_this_program() {
         let (pc, arm) = (Architecture::X86_64, Architecture::Aarch64);
         assert_eq!(Architecture::of_host().name(), std::env::consts::ARCH);
         assert_eq!(Architecture::of_name("arm64"), Some(arm));

@@ -1,4 +1,4 @@
-//! Makes the initramfs: our own process 1, a shell, what the workload needs.
+//! Builds the initramfs: our own process 1, a shell, and the requirements of the workload.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,14 +19,14 @@ use crate::package::{self, PackageError, Unpacked};
 use numalab_guest_agent::init;
 use numalab_guest_agent::sha256;
 
-/// What the result channel needs of the kernel.
+/// The kernel modules for the result channel.
 pub const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
-/// A shell and the usual small tools in one static program.
+/// The package of a shell and the usual small tools in one static program.
 pub(crate) const SHELL_PACKAGE: &str = "busybox-static";
-/// Images beyond this many bytes make room for newer ones; those of a Xen machine hold an
-/// uncompressed kernel and the image of its domains.
+/// Size in bytes of the images above which older ones are removed; those of a Xen machine contain
+/// an uncompressed kernel and the image of its domains.
 const IMAGES_BYTES: u64 = 640 << 20;
-/// Parts of a package that a guest has no use for.
+/// Parts of a package that are not needed in a guest.
 const LEFT_OUT: [&str; 8] = [
     "usr/share/doc",
     "usr/share/man",
@@ -43,30 +43,30 @@ const LEFT_OUT: [&str; 8] = [
 pub struct BootFiles {
     /// The kernel.
     pub kernel: PathBuf,
-    /// The initramfs; none for a kernel that needs none.
+    /// The initramfs, if the kernel needs one.
     pub initramfs: Option<PathBuf>,
 }
 
-/// An initramfs in the cache, with the kernel it was made for.
+/// An initramfs in the cache, with the kernel it was built for.
 #[derive(Clone, Debug)]
 pub struct Image {
     /// SHA-256 of its content, in hexadecimal.
     pub hash: String,
-    /// Whether it was there already.
+    /// True if it was already in the cache.
     pub cached: bool,
     files: BootFiles,
 }
 
-/// Why there is no image.
+/// Reasons why an image cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// A package cannot be had.
+    /// A package cannot be obtained.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// The kernel's modules cannot be had.
+    /// The kernel's modules cannot be obtained.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A library cannot be had.
+    /// A library cannot be obtained.
     #[error(transparent)]
     Library(#[from] LibraryError),
     /// The cache failed.
@@ -80,13 +80,13 @@ pub enum ImageError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Image {
-    /// The image with these contents for this kernel, out of the cache or made now.
+    /// Returns the image with these contents for this kernel, from the cache or newly built.
     ///
     /// # Errors
     /// [`ImageError`].
@@ -128,7 +128,7 @@ impl Image {
         Ok(Self { hash, cached, files })
     }
 
-    /// What to boot.
+    /// Returns the files to boot.
     #[must_use]
     pub fn boot_files(&self) -> &BootFiles {
         &self.files
@@ -137,7 +137,7 @@ impl Image {
 
 const FILE: &str = "initramfs.cpio";
 
-/// The archive: always the same bytes for the same contents.
+/// Builds the archive; the same contents always give the same bytes.
 fn assemble(
     cache: &Cache,
     kernel: &Kernel,
@@ -155,17 +155,17 @@ fn assemble(
 /// Collects the files of an image.
 pub struct Builder {
     tree: Tree,
-    /// Programs whose libraries are still to be found: guest path, file.
+    /// Programs with libraries that are still to be found: guest path, file.
     programs: Vec<(String, PathBuf)>,
-    /// Trees to look for libraries in.
+    /// Trees in which to search for libraries.
     trees: Vec<PathBuf>,
-    /// Libraries that no program names, but one loads while it runs.
+    /// Libraries that are not named in a program, but loaded at run time.
     loaded_later: Vec<String>,
     architecture: Architecture,
 }
 
 impl Builder {
-    /// Settings, process 1, and all of `contents` but the kernel's modules.
+    /// Starts an image with settings, process 1, and all of `contents` except the kernel's modules.
     ///
     /// # Errors
     /// [`ImageError`].
@@ -206,7 +206,7 @@ impl Builder {
         cache: &Cache,
         note: &mut dyn FnMut(&str),
     ) -> Result<Vec<u8>, ImageError> {
-        // The same program, of which the host can be asked what it knows.
+        // The same program for the host, which is run to get the names of its tools.
         let runs_here = package::ensure_unpacked(cache, SHELL_PACKAGE, note)?;
         let shell = package::ensure_unpacked_for(cache, SHELL_PACKAGE, self.architecture, note)?;
         self.add_shell(&shell.own, &runs_here.own)?;
@@ -225,12 +225,12 @@ impl Builder {
         self.tree.link(path, target);
     }
 
-    /// Adds this library though no program names it: one loads it while it runs.
+    /// Adds this library although it is not named in a program: it is loaded at run time.
     pub fn want_library(&mut self, name: &str) {
         self.loaded_later.push(name.to_owned());
     }
 
-    /// Lets libraries be found in these trees.
+    /// Adds trees in which to search for libraries.
     pub fn search_in(&mut self, trees: impl IntoIterator<Item = PathBuf>) {
         self.trees.extend(trees);
     }
@@ -243,7 +243,7 @@ impl Builder {
         self.tree.file(init::MARK_FILE, 0o644, "a guest of numalab\n");
     }
 
-    /// Adds these modules, and all they need, to those that process 1 loads.
+    /// Adds these modules, and all modules that they need, to those that process 1 loads.
     ///
     /// # Errors
     /// [`ImageError`].
@@ -258,7 +258,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds process 1, of which a build for debugging is too large for a small guest.
+    /// Adds process 1 without debugging information, because a debug build is too large for a small
+    /// guest.
     fn add_init(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
         let added = self.tree.host_program(path, file);
         self.added_program(path, file, added)
@@ -291,7 +292,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds what is below `directory` of the tree `root`, in the order of names.
+    /// Adds everything below `directory` of the tree `root`, in the order of names.
     fn add_directory(&mut self, root: &Path, directory: &str) -> Result<(), ImageError> {
         let here = root.join(directory);
         let io = |source| ImageError::Io { path: here.clone(), source };
@@ -328,7 +329,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds busybox, under each of its names that no other program has.
+    /// Adds busybox under each of its names that no other program has.
     fn add_shell(&mut self, tree: &Path, runs_here: &Path) -> Result<(), ImageError> {
         self.add_program("/usr/bin/busybox", &busybox_in(tree))?;
         let list = tool(busybox_in(runs_here), ["--list"]);
@@ -366,7 +367,8 @@ fn busybox_in(tree: &Path) -> PathBuf {
     if second.exists() { second } else { first }
 }
 
-/// Packages also hold programs for other processors, which are only data here.
+/// Returns true for a program of the guest's processor: packages also contain programs for other
+/// processors, which are only data here.
 fn is_program(file: &Path) -> bool {
     let mut start = [0; 6];
     let read =

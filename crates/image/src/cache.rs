@@ -1,8 +1,7 @@
 //! The cache on disk: kernels, unpacked packages, images, emulators.
 //!
-//! Everything in it can be made again, so any part may be removed at any time.
-//! Entries are made in a directory of their own and renamed into place, so one
-//! that exists is whole.
+//! Everything in it can be made again, so any part may be removed at any time. Entries are made in
+//! a separate directory and renamed into place, so an existing entry is always complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,13 +10,13 @@ use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// The directory that holds what guests are made of.
+/// The directory with the parts of guests.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
     /// A distribution's kernel and its package.
@@ -26,42 +25,42 @@ pub enum EntryKind {
     Image,
     /// An unpacked package of the distribution.
     Package,
-    /// A QEMU unpacked from packages, with what it came from.
+    /// A QEMU unpacked from packages, with a record of them.
     Qemu,
-    /// What was found out about this machine (whether KVM works).
+    /// A fact about this machine (such as KVM being usable).
     Probe,
 }
 
 /// One entry of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheEntry {
-    /// What it is.
+    /// Kind of the entry.
     pub kind: EntryKind,
     /// Its name: a package with its version, or a content hash.
     pub name: String,
-    /// What it takes on disk, in bytes.
+    /// Size on disk in bytes.
     pub size_bytes: u64,
-    /// When it was made or last used.
+    /// Time of creation or of the last use.
     pub used: SystemTime,
 }
 
-/// Why the cache cannot be used.
+/// Reasons why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// No variable says where the cache is.
-    #[error("where is the cache? set NUMALAB_CACHE, XDG_CACHE_HOME or HOME to a directory")]
+    /// No environment variable gives the place of the cache.
+    #[error("no directory for the cache: set NUMALAB_CACHE, XDG_CACHE_HOME or HOME to a directory")]
     NoPlace,
-    /// The system refused.
+    /// An operation failed.
     #[error("{path}: {source}")]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Held while an entry is made, so that two processes do not make it twice.
+/// Lock held while an entry is made, so that two processes do not make it twice.
 #[derive(Debug)]
 pub struct CacheLock {
     _file: File,
@@ -82,11 +81,11 @@ impl EntryKind {
 }
 
 impl Cache {
-    /// The user's cache: `$NUMALAB_CACHE`, else `$XDG_CACHE_HOME/numalab`, else
+    /// Opens the user's cache: `$NUMALAB_CACHE`, otherwise `$XDG_CACHE_HOME/numalab`, otherwise
     /// `~/.cache/numalab`.
     ///
     /// # Errors
-    /// [`CacheError`] if there is no such place.
+    /// [`CacheError`] if none of the variables is set.
     pub fn open() -> Result<Self, CacheError> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let root = variable("NUMALAB_CACHE")
@@ -96,7 +95,7 @@ impl Cache {
         Self::at(root.ok_or(CacheError::NoPlace)?)
     }
 
-    /// The cache in this directory, which is made when something is put there.
+    /// Opens the cache in this directory, which is created with the first entry.
     ///
     /// # Errors
     /// [`CacheError`] if the path is empty.
@@ -106,19 +105,19 @@ impl Cache {
         Ok(Self { root })
     }
 
-    /// Where it is.
+    /// Returns its directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The path of an entry, whether or not it exists.
+    /// Returns the path of an entry, even if it does not exist.
     #[must_use]
     pub fn path(&self, kind: EntryKind, name: &str) -> PathBuf {
         self.root.join(kind.directory()).join(name)
     }
 
-    /// Waits for the right to make entries.
+    /// Waits for the lock that is needed to make entries.
     ///
     /// # Errors
     /// [`CacheError::Io`].
@@ -132,8 +131,7 @@ impl Cache {
         Ok(CacheLock { _file: file })
     }
 
-    /// Makes an entry: `fill` works in an empty directory, which takes the
-    /// entry's place when it is done.
+    /// Makes an entry: `fill` works in an empty directory, which becomes the entry when it is done.
     ///
     /// # Errors
     /// `fill`'s, or [`CacheError::Io`] as `E`.
@@ -165,15 +163,15 @@ impl Cache {
         Ok(done)
     }
 
-    /// Marks an entry as used now: the least recently used go first.
+    /// Marks an entry as used now; the least recently used entries are removed first.
     pub fn touch(&self, kind: EntryKind, name: &str) {
-        // A cache that cannot be written to still serves; it only ages.
+        // A read-only cache still works; only the time of use is not updated.
         if let Ok(directory) = File::open(self.path(kind, name)) {
             let _ = directory.set_modified(SystemTime::now());
         }
     }
 
-    /// All entries, by kind and name.
+    /// Returns all entries, by kind and name.
     ///
     /// # Errors
     /// [`CacheError::Io`].
@@ -195,7 +193,7 @@ impl Cache {
         Ok(entries)
     }
 
-    /// What the whole cache takes on disk, in bytes.
+    /// Returns the size of the whole cache on disk, in bytes.
     ///
     /// # Errors
     /// [`CacheError::Io`].
@@ -215,11 +213,11 @@ impl Cache {
         fs::remove_dir_all(&path).map_err(|source| io_at(&path, source))
     }
 
-    /// Removes the entries of a kind that were used longest ago until the rest is no larger than
-    /// `most_bytes`; never `keep`.
+    /// Removes the least recently used entries of a kind until the rest is no larger than
+    /// `most_bytes`; never removes `keep`.
     ///
     /// # Errors
-    /// [`CacheError`] where the cache cannot be read or changed.
+    /// [`CacheError`] if the cache cannot be read or changed.
     pub fn make_room(
         &self,
         kind: EntryKind,
@@ -240,7 +238,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes every entry; the empty cache stays.
+    /// Removes every entry; the empty cache remains.
     ///
     /// # Errors
     /// [`CacheError::Io`].
@@ -268,7 +266,7 @@ fn children(directory: &Path) -> Result<Vec<fs::DirEntry>, CacheError> {
     entries.collect::<Result<_, _>>().map_err(|source| io_at(directory, source))
 }
 
-/// What a file or tree takes on disk; links are not followed.
+/// Returns the size of a file or tree on disk in bytes; links are not followed.
 fn disk_bytes(path: &Path) -> Result<u64, CacheError> {
     use std::os::unix::fs::MetadataExt;
     let data = fs::symlink_metadata(path).map_err(|source| io_at(path, source))?;
@@ -288,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_whole_or_not_there() {
+    fn an_entry_is_complete_or_absent() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path()).unwrap();
         let failed = cache.make(EntryKind::Image, "a", |work| {
@@ -315,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_at_a_cache_does_not_make_it() {
+    fn reading_a_cache_does_not_create_it() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("none");
         let cache = Cache::at(&root).unwrap();
@@ -340,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_images_used_longest_ago_make_room() {
+    fn the_least_recently_used_images_are_removed_first() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path()).unwrap();
         for (age, name) in [(30, "oldest"), (20, "middle"), (10, "newest")] {

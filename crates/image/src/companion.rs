@@ -6,54 +6,54 @@ use std::path::{Path, PathBuf};
 /// A file that is installed with this program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Companion {
-    /// What it is, as messages call it.
+    /// Its name in messages.
     pub what: &'static str,
     /// Its file name.
     pub file: &'static str,
-    /// The variable that names it, wherever it is.
+    /// The environment variable that gives its path.
     pub variable: &'static str,
-    /// Where else cargo leaves it, from the directory above the program's.
+    /// Its other place in cargo's output, relative to the directory above the program's.
     pub built: Option<&'static str>,
     /// The commands that build it.
     pub build: &'static str,
 }
 
-/// Why there is no such file.
+/// Reasons why the file cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompanionError {
-    /// The variable names no file.
+    /// The variable gives a path that does not exist.
     #[error("{}={path}: no such file, expected {}", .companion.variable, .companion.file)]
     Named {
-        /// What was looked for.
+        /// The wanted file.
         companion: &'static Companion,
-        /// What the variable names.
+        /// The value of the variable.
         path: PathBuf,
     },
-    /// There is none where it belongs.
-    #[error("{} is not there: none of {}", .companion.what, listed(.searched))]
+    /// It is in none of its places.
+    #[error("{} is not installed: there is none of {}", .companion.what, listed(.searched))]
     Absent {
-        /// What was looked for.
+        /// The wanted file.
         companion: &'static Companion,
-        /// Where it was looked for.
+        /// The places that were searched.
         searched: Vec<PathBuf>,
     },
 }
 
 impl CompanionError {
-    /// What would mend this machine.
+    /// Returns how to fix it on this machine.
     #[must_use]
     pub fn remedy(&self) -> String {
         let (Self::Named { companion, .. } | Self::Absent { companion, .. }) = self;
         let Companion { file, variable, build, .. } = companion;
         format!(
-            "build it with {build}, and put it beside numalab as {file} or name it in {variable}"
+            "build it with {build}, and put it next to numalab as {file} or set {variable} to its path"
         )
     }
 }
 
 impl Companion {
-    /// The file that the variable names, or the one beside this program, in `lib/numalab` next
-    /// to its directory, or where cargo built it.
+    /// Returns the file given by the variable, or the one next to this program, in `lib/numalab`
+    /// next to its directory, or where cargo built it.
     ///
     /// # Errors
     /// [`CompanionError`].
@@ -103,7 +103,7 @@ mod tests {
     };
 
     #[test]
-    fn a_companion_is_beside_the_program_before_its_library_and_where_cargo_built_it() {
+    fn a_companion_is_searched_next_to_the_program_then_in_its_library_then_where_cargo_built_it() {
         let prefix = tempfile::tempdir().unwrap();
         let program = prefix.path().join("bin/numalab");
         let error = KERNEL.find_for(None, &program).unwrap_err();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_companion_must_be_there() {
+    fn a_companion_given_by_the_variable_must_exist() {
         let path = PathBuf::from("/no/such/kernel");
         let error = KERNEL.find_for(Some(path), Path::new("/bin/numalab")).unwrap_err();
         assert_eq!(

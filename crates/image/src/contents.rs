@@ -1,10 +1,10 @@
-//! What is wanted in a guest's initramfs.
+//! The requested contents of a guest's initramfs.
 
 use std::path::{Path, PathBuf};
 
 use crate::architecture::Architecture;
 
-/// Programs that guests are often asked for, and the packages that have each.
+/// Frequently requested programs, with their packages.
 const PACKAGES_OF: [(&str, &[&str]); 12] = [
     ("dbench", &["dbench"]),
     ("hwloc-info", &["hwloc-nox"]),
@@ -15,18 +15,18 @@ const PACKAGES_OF: [(&str, &[&str]); 12] = [
     ("perf", &["linux-perf"]),
     ("redis-benchmark", &["redis-tools"]),
     ("redis-cli", &["redis-tools"]),
-    // A link in one package to a program in the other.
+    // It is a link in one package to a program in the other.
     ("redis-server", &["redis-server", "redis-tools"]),
     ("stress-ng", &["stress-ng"]),
     ("sysbench", &["sysbench"]),
 ];
 
-/// What brings the memory of CXL devices online, in the order of loading.
+/// The modules that bring the memory of CXL devices online, in the order of loading.
 pub const CXL_MODULES: [&str; 6] =
     ["cxl_acpi", "cxl_pci", "cxl_mem", "device_dax", "kmem", "dax_cxl"];
 
-/// What is wanted in a guest's initramfs. A shell and the usual small tools
-/// (busybox) are always there.
+/// The requested contents of a guest's initramfs. A shell and the usual small tools (busybox) are
+/// always included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The program that runs as process 1: `numalab`, whose main calls
@@ -34,60 +34,60 @@ pub struct Contents {
     pub init: PathBuf,
     /// Programs of the host with the libraries they need, at the same path in the guest.
     pub programs: Vec<PathBuf>,
-    /// Packages of the distribution, with the libraries their programs need.
+    /// Packages of the distribution, with the libraries that their programs need.
     pub packages: Vec<String>,
-    /// Files of the host and where they are in the guest.
+    /// Files of the host, with their paths in the guest.
     pub files: Vec<(PathBuf, String)>,
-    /// The processor that all of it is for.
+    /// The processor of the guest.
     pub architecture: Architecture,
-    /// Kernel modules beyond those that the guest itself needs.
+    /// Kernel modules in addition to those that the guest itself needs.
     pub modules: Vec<String>,
 }
 
-/// Why a program cannot be put into a guest.
+/// Reasons why a program cannot be put into a guest.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
     /// There is no such program on the host.
     #[error("{path}: no such program on this machine; expected an existing file")]
     NoProgram {
-        /// The path as given.
+        /// The given path.
         path: PathBuf,
     },
-    /// It is for another processor than the guest's.
+    /// It is for a processor other than the guest's.
     #[error("{path}: a program for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
         /// The program.
         path: PathBuf,
-        /// What it is for.
+        /// The processor of the program.
         found: Architecture,
-        /// What the guest is.
+        /// The processor of the guest.
         expected: Architecture,
     },
-    /// No package is known to have it.
+    /// There is no known package for it.
     #[error(
-        "`{name}`: no program that numalab knows a package of; expected one of {}, or a file such \
+        "`{name}`: no package is known for this program; expected one of {}, or a file such \
          as ./{name}",
         PACKAGES_OF.map(|(name, _)| name).join(", ")
     )]
     Unknown {
-        /// The name as given.
+        /// The given name.
         name: String,
     },
 }
 
 impl Contents {
-    /// Contents with this program as process 1 and nothing else.
+    /// Creates contents with only this program, as process 1.
     #[must_use]
     pub fn new(init: impl Into<PathBuf>) -> Self {
         Self { init: init.into(), ..Self::default() }
     }
 
-    /// Adds the drivers of CXL memory.
+    /// Adds the drivers for CXL memory.
     pub fn need_cxl(&mut self) {
         self.modules.extend(CXL_MODULES.map(str::to_owned));
     }
 
-    /// Adds a program that is wanted by name: one of a known package, or a file.
+    /// Adds a program by name: one of a known package, or a file.
     ///
     /// # Errors
     /// [`ContentsError`] for any other.
@@ -98,13 +98,13 @@ impl Contents {
         self.need_program(program).map(drop)
     }
 
-    /// Adds what the command `program` needs, and gives its name in the guest.
+    /// Adds the requirements of the command `program`, and returns its name in the guest.
     ///
-    /// A path means that file of the host. A bare name means the package known
-    /// to have it, else whatever has that name in the guest (busybox).
+    /// A path means that file of the host. A bare name means its known package, or otherwise the
+    /// guest's program with that name (busybox).
     ///
     /// # Errors
-    /// [`ContentsError::NoProgram`] for a path that is no file;
+    /// [`ContentsError::NoProgram`] for a path that is not a file;
     /// [`ContentsError::OtherProcessor`].
     pub fn need_program(&mut self, program: &str) -> Result<String, ContentsError> {
         if program.contains('/') {
@@ -129,13 +129,14 @@ impl Contents {
         Ok(name)
     }
 
-    /// Refuses a program for another processor; a script or a 32-bit program tells none.
+    /// Refuses a program for another processor; a script or a 32-bit program does not identify one.
     ///
     /// # Errors
     /// [`ContentsError::OtherProcessor`].
     pub fn expect_own_processor(&self, program: &Path) -> Result<(), ContentsError> {
         let expected = self.architecture;
-        // Who cannot read it now cannot put it into the image either, and says why.
+        // A file that cannot be read now cannot be put into the image either, which reports the
+        // reason.
         let found = Architecture::of_file(program).ok().flatten();
         match found.filter(|found| *found != expected) {
             Some(found) => {

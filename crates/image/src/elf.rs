@@ -1,6 +1,5 @@
-//! Reads what an image needs to know of an ELF file: which libraries a program
-//! asks for and where it says they are, what of it is ever loaded, and what a kernel
-//! module depends on.
+//! Reads the properties of an ELF file that matter for an image: the libraries of a program and
+//! their search path, the part of it that is loaded, and the dependencies of a kernel module.
 //!
 //! Only 64-bit little-endian files are read.
 
@@ -12,18 +11,19 @@ use elf::parse::ParseError;
 use elf::segment::ProgramHeader;
 use elf::string_table::StringTable;
 
-/// What a program or library asks of the dynamic linker.
+/// The requests of a program or library to the dynamic linker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dynamic {
     /// The program interpreter (`PT_INTERP`), absent in libraries and static programs.
     pub interpreter: Option<String>,
     /// Libraries by name (`DT_NEEDED`), in order.
     pub needed: Vec<String>,
-    /// Where to look first (`DT_RUNPATH`, else `DT_RPATH`), `$ORIGIN` not yet replaced.
+    /// Directories to search first (`DT_RUNPATH`, otherwise `DT_RPATH`), with `$ORIGIN` not yet
+    /// replaced.
     pub search_path: Vec<String>,
 }
 
-/// Why bytes are not an ELF file that this reader can use.
+/// The reason why bytes are not a usable ELF file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a whole 64-bit little-endian ELF file: {reason}")]
 pub struct ElfError {
@@ -36,20 +36,19 @@ impl From<ParseError> for ElfError {
     }
 }
 
-/// Whether the bytes begin as an ELF file.
+/// Returns true if the bytes begin as an ELF file.
 #[must_use]
 pub fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
 }
 
-/// Whether the bytes begin as an ELF file of the kind that is read here.
+/// Returns true if the bytes begin as an ELF file of the supported kind.
 #[must_use]
 pub fn is_readable(bytes: &[u8]) -> bool {
     is_elf(bytes) && bytes.get(4..6) == Some(&[2, 1])
 }
 
-/// Reads what the program or library asks of the dynamic linker; a static
-/// program gives the empty answer.
+/// Reads the requests of the program or library to the dynamic linker; empty for a static program.
 ///
 /// # Errors
 /// [`ElfError`] for other files and for damaged ones.
@@ -102,9 +101,9 @@ pub fn module_info(bytes: &[u8]) -> Result<Vec<(String, String)>, ElfError> {
         .collect())
 }
 
-/// The program or library without what follows its segments: symbols, debugging
-/// information and the table of sections, which nothing that runs it reads. Files of
-/// another kind, such as kernel modules, stay as they are.
+/// Returns the program or library without the data after its segments: symbols, debugging
+/// information and the section table, which are not read at run time. Files of another kind, such
+/// as kernel modules, stay unchanged.
 ///
 /// # Errors
 /// [`ElfError`] for other files and for damaged ones.
@@ -124,7 +123,7 @@ pub fn loaded_part(bytes: Vec<u8>) -> Result<Vec<u8>, ElfError> {
     }
     let mut loaded = bytes;
     loaded.truncate(end);
-    // Offset, number and name index of the sections that are gone.
+    // Offset, number and name index of the removed sections.
     loaded[40..48].fill(0);
     loaded[60..64].fill(0);
     Ok(loaded)
@@ -144,7 +143,7 @@ fn segments(file: &File<'_>) -> Vec<ProgramHeader> {
     file.segments().into_iter().flatten().collect()
 }
 
-/// The bytes that are loaded at `address`, to the end of the file.
+/// Returns the bytes that are loaded at `address`, up to the end of the file.
 fn loaded_at<'a>(
     bytes: &'a [u8],
     segments: &[ProgramHeader],
@@ -165,7 +164,7 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The test program itself: a real dynamic program, whatever the machine.
+    /// Returns the test program: a real dynamic program on any machine.
     fn this_program() -> Vec<u8> {
         std::fs::read(std::env::current_exe().unwrap()).unwrap()
     }
@@ -191,7 +190,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_truncation_of_the_headers_is_an_error_or_an_answer() {
+    fn every_truncation_of_the_headers_gives_an_error_or_a_result() {
         let bytes = this_program();
         for end in 0..4096.min(bytes.len()) {
             let _ = dynamic(&bytes[..end]);
@@ -202,12 +201,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_program_runs_without_what_follows_its_segments() {
+    fn a_program_runs_without_the_data_after_its_segments() {
         let whole = this_program();
         let loaded = loaded_part(whole.clone()).unwrap();
         assert!(loaded.len() < whole.len(), "tests have symbols");
         assert_eq!(dynamic(&loaded).unwrap(), dynamic(&whole).unwrap());
-        assert_eq!(loaded_part(loaded.clone()).unwrap(), loaded, "once is enough");
+        assert_eq!(loaded_part(loaded.clone()).unwrap(), loaded, "a second pass changes nothing");
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("program");
         std::fs::write(&program, &loaded).unwrap();
@@ -215,7 +214,7 @@ pub(super) mod tests {
         std::fs::set_permissions(&program, mode).unwrap();
         let listed = std::process::Command::new(&program).arg("--list").output().unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
-        assert!(listed.contains("a_program_runs_without_what_follows_its_segments"), "{listed}");
+        assert!(listed.contains("a_program_runs_without_the_data_after_its_segments"), "{listed}");
     }
 
     #[test]
@@ -232,7 +231,7 @@ pub(super) mod tests {
         assert_eq!(info[1], depends);
     }
 
-    /// An ELF file with the sections "", ".shstrtab" and ".modinfo".
+    /// Returns an ELF file with the sections "", ".shstrtab" and ".modinfo".
     pub fn module_file(info: &[u8]) -> Vec<u8> {
         let names = b"\0.shstrtab\0.modinfo\0";
         let mut bytes = vec![0; 64];

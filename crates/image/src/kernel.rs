@@ -1,4 +1,4 @@
-//! The guest's kernel: the distribution's, taken out of its package, or a file.
+//! The guest's kernel: the distribution's, extracted from its package, or a file.
 
 mod tiering;
 
@@ -13,47 +13,47 @@ use crate::cache::{Cache, CacheError, EntryKind};
 use crate::package::{Archive, PackageError, PackageRecord, backports, packages_for};
 use numalab_guest_agent::sha256;
 
-/// Those for any machine, which can also be the first domain of Xen.
+/// Packages of kernels for any machine, which can also be the first domain of Xen.
 const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
 
-/// How the names of kernels in the cache begin: this distribution's for virtual machines.
+/// Prefix of the names of kernels in the cache: this distribution's for virtual machines.
 pub(crate) const DISTRIBUTION: &str = "distribution-";
-/// Debian's backports' for virtual machines.
+/// Prefix of those from Debian's backports for virtual machines.
 pub(crate) const BACKPORTS: &str = "backports-";
-/// This distribution's for any machine.
+/// Prefix of this distribution's for any machine.
 pub(crate) const GENERAL_MACHINE: &str = "general-";
 
-/// Where a kernel's package comes from.
+/// The source of a kernel's package.
 type Source<'a> = &'a dyn Fn(&Cache, &mut dyn FnMut(&str)) -> Result<Archive, PackageError>;
 
-/// Which kernel a guest boots.
+/// The kernel that a guest boots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KernelChoice {
-    /// The distribution's, the newest that its sources have.
+    /// The newest kernel in the distribution's sources.
     #[default]
     Distribution,
-    /// The one of Debian's backports, for what the release's own is too old for.
+    /// The kernel from Debian's backports, for features that the release's own is too old for.
     Backports,
-    /// A Linux image file with virtio and its console built in, or a package of a kernel
-    /// with its modules (`.deb`, as `make bindeb-pkg` builds it).
+    /// A Linux image file with virtio and its console built in, or a package of a kernel with its
+    /// modules (`.deb`, as `make bindeb-pkg` builds it).
     File(PathBuf),
 }
 
-/// A kernel that is ready to be booted.
+/// A kernel that is ready to boot.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     /// The image file.
     pub file: PathBuf,
-    /// Its release, as in `uname -r`; the file's name for a file.
+    /// Its release, as in `uname -r`; the file's name if it is a file.
     pub release: String,
     package: Option<PathBuf>,
     index: ModuleIndex,
 }
 
-/// Why there is no kernel.
+/// Reasons why there is no kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// Its package cannot be had.
+    /// Its package cannot be obtained.
     #[error(transparent)]
     Package(#[from] PackageError),
     /// The cache failed.
@@ -67,23 +67,23 @@ pub enum KernelError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The package has no kernel in it.
+    /// There is no kernel in the package.
     #[error("package {package}: no file boot/vmlinuz-* in it")]
     NoImage {
         /// The package.
         package: String,
     },
-    /// It is for another processor than the guest's.
+    /// It is for a processor other than the guest's.
     #[error("{path}: a kernel for {}, expected one for {}", .found.name(), .expected.name())]
     OtherProcessor {
-        /// The file as given.
+        /// The given file.
         path: PathBuf,
-        /// What it is for.
+        /// The processor of the kernel.
         found: Architecture,
-        /// What the guest is.
+        /// The processor of the guest.
         expected: Architecture,
     },
     /// It is too old for memory tiers.
@@ -95,7 +95,7 @@ pub enum KernelError {
 }
 
 impl Kernel {
-    /// The chosen kernel, out of the cache, or downloaded and unpacked into it.
+    /// Returns the chosen kernel, from the cache, or downloaded and unpacked into it.
     ///
     /// # Errors
     /// [`KernelError`].
@@ -107,7 +107,7 @@ impl Kernel {
         Self::ensure_for(cache, choice, Architecture::X86_64, note)
     }
 
-    /// The same for a guest's processor.
+    /// Does the same for the processor of a guest.
     ///
     /// # Errors
     /// [`KernelError`].
@@ -133,7 +133,7 @@ impl Kernel {
         Self::ensure_packaged(cache, &prefix, architecture.kernel_packages(), source, note)
     }
 
-    /// The distribution's kernel for any machine, with all that it can be built with.
+    /// Returns the distribution's kernel for any machine, with all drivers.
     ///
     /// # Errors
     /// [`KernelError`].
@@ -160,8 +160,8 @@ impl Kernel {
         Self::fetch(cache, &archive, &package, prefix, note)
     }
 
-    /// These modules and all that they need, in load order: name and content.
-    /// Taken out of the package once, then kept beside it.
+    /// Returns these modules and all modules that they need, in load order, as name and content.
+    /// They are extracted from the package once, then kept next to it.
     ///
     /// # Errors
     /// [`KernelError`]: a module is missing or unreadable.
@@ -185,7 +185,7 @@ impl Kernel {
         Ok(found)
     }
 
-    /// Refuses modules for a kernel that is one file: there is nothing to take them from.
+    /// Refuses modules for a kernel that is a single file, which has no modules.
     ///
     /// # Errors
     /// [`KernelError`].
@@ -199,7 +199,7 @@ impl Kernel {
         }
     }
 
-    /// Refuses the kernel that was given as `file` if its image is for another processor.
+    /// Refuses the kernel given as `file` if its image is for another processor.
     fn checked(self, file: &Path, expected: Architecture) -> Result<Self, KernelError> {
         let found = Architecture::of_file(&self.file);
         let found = found.map_err(|source| KernelError::Io { path: self.file.clone(), source })?;
@@ -219,7 +219,7 @@ impl Kernel {
         Ok(Self { release: name.into_owned(), package: None, index: ModuleIndex::default(), file })
     }
 
-    /// The kernel in a package file, unpacked into the cache under its content's hash.
+    /// Returns the kernel in a package file, unpacked into the cache under its content's hash.
     fn of_package(
         cache: &Cache,
         file: &Path,
@@ -242,7 +242,7 @@ impl Kernel {
         Self::read(&entry)
     }
 
-    /// The kernel of this kind in the cache; the last by name if there are several.
+    /// Returns the kernel of this kind in the cache; the last by name if there are several.
     fn newest(cache: &Cache, prefix: &str) -> Result<Option<Self>, KernelError> {
         let entries = cache.entries()?;
         let ours = |entry: &&crate::cache::CacheEntry| {
@@ -287,7 +287,7 @@ impl Kernel {
     }
 }
 
-/// The package that has the kernel itself: the meta package depends on it.
+/// Returns the package with the kernel itself, on which the meta package depends.
 fn kernel_package(archive: &Archive, metas: &[&str]) -> Result<PackageRecord, PackageError> {
     let known = archive.show(metas)?;
     let images = known.iter().flat_map(|meta| &meta.depends).flatten();
@@ -298,8 +298,8 @@ fn kernel_package(archive: &Archive, metas: &[&str]) -> Result<PackageRecord, Pa
     }
 }
 
-/// Takes the image and the index of modules out of the package, which stays
-/// beside them for modules that are wanted later.
+/// Extracts the image and the index of modules from the package, which is kept next to them for
+/// modules that are requested later.
 fn unpack(package: &str, deb: &Path, directory: &Path) -> Result<(), KernelError> {
     let mut index = ModuleIndex::default();
     let mut image = Vec::new();
@@ -334,7 +334,7 @@ fn unpack(package: &str, deb: &Path, directory: &Path) -> Result<(), KernelError
     fs::rename(deb, &kept).map_err(|source| KernelError::Io { path: kept, source })
 }
 
-/// Puts these modules' files where `place` says, each whole or not at all.
+/// Writes these modules' files to the paths from `place`, each completely or not at all.
 fn extract_modules(
     package: &Path,
     wanted: &[&Module],

@@ -1,5 +1,5 @@
-//! Finds the shared libraries that programs need, as the dynamic linker will
-//! (ld.so(8)), without running anything.
+//! Finds the shared libraries that programs need, by the rules of the dynamic linker (ld.so(8)),
+//! without running anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,8 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::elf::{self, ElfError};
 
-/// Directories that the dynamic linkers of Debian, Fedora, Arch and SUSE search
-/// without being told.
+/// Directories that the dynamic linkers of Debian, Fedora, Arch and SUSE search by default.
 const DEFAULT_DIRECTORIES: [&str; 8] = [
     "/usr/lib/x86_64-linux-gnu",
     "/lib/x86_64-linux-gnu",
@@ -21,11 +20,11 @@ const DEFAULT_DIRECTORIES: [&str; 8] = [
     "/lib",
 ];
 
-/// Trees in which libraries are sought, in order: unpacked packages, the host's root.
+/// Trees in which libraries are searched, in order: unpacked packages, the host's root.
 #[derive(Clone, Debug)]
 pub struct Roots(Vec<PathBuf>);
 
-/// Why the libraries of a program cannot be had.
+/// Reasons why the libraries of a program cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// A file cannot be read.
@@ -33,33 +32,33 @@ pub enum LibraryError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A program or library is no ELF file that can be used.
+    /// A program or library is not a usable ELF file.
     #[error("{path}: {source}")]
     Elf {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         source: ElfError,
     },
-    /// A library is nowhere.
+    /// A library cannot be found.
     #[error("{needed_by}: needs {library}, which is in none of {directories:?} of {roots:?}")]
     Missing {
         /// The library's name.
         library: String,
         /// The program or library that needs it.
         needed_by: PathBuf,
-        /// Where it was sought.
+        /// Directories that were searched.
         directories: Vec<String>,
-        /// In which trees.
+        /// Trees that were searched.
         roots: Vec<PathBuf>,
     },
 }
 
 impl Roots {
-    /// The unpacked trees first, then the host's own files.
+    /// Searches the unpacked trees first, then the host's own files.
     #[must_use]
     pub fn before_host(trees: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut roots: Vec<PathBuf> = trees.into_iter().collect();
@@ -67,13 +66,13 @@ impl Roots {
         Self(roots)
     }
 
-    /// The unpacked trees only: the host's own files are for another processor.
+    /// Searches only the unpacked trees, because the host's own files are for another processor.
     #[must_use]
     pub fn alone(trees: impl IntoIterator<Item = PathBuf>) -> Self {
         Self(trees.into_iter().collect())
     }
 
-    /// The file which a path means, in the first tree that has it.
+    /// Returns the file for a path, in the first tree that has it.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<PathBuf> {
         let relative = path.trim_start_matches('/');
@@ -84,11 +83,11 @@ impl Roots {
     }
 }
 
-/// The libraries and interpreters that the programs need, directly or not:
-/// where they must be in the guest, and where they are now.
+/// Returns the libraries and interpreters that the programs need, directly or indirectly, as paths
+/// in the guest with the present files.
 ///
-/// Each program is given with the path it will have in the guest, which is what
-/// `$ORIGIN` refers to. Programs that are no ELF files (scripts) need nothing.
+/// Each program is given with its path in the guest, which `$ORIGIN` refers to. Programs that are
+/// not ELF files (scripts) need nothing.
 ///
 /// # Errors
 /// [`LibraryError`]: an unreadable file, a damaged one, a missing library.
@@ -111,8 +110,8 @@ pub fn closure(
     Ok(found)
 }
 
-/// The library of this name in the default directories: where it must be in the guest,
-/// and where it is now.
+/// Returns the library with this name in the default directories, as the path in the guest with the
+/// present file.
 ///
 /// # Errors
 /// [`LibraryError::Missing`].
@@ -121,13 +120,13 @@ pub fn named(library: &str, roots: &Roots) -> Result<(String, PathBuf), LibraryE
     let found = places.find_map(|place| roots.find(&place).map(|file| (place, file)));
     found.ok_or_else(|| LibraryError::Missing {
         library: library.to_owned(),
-        needed_by: PathBuf::from("(loaded while it runs)"),
+        needed_by: PathBuf::from("(loaded at run time)"),
         directories: DEFAULT_DIRECTORIES.map(ToOwned::to_owned).to_vec(),
         roots: roots.0.clone(),
     })
 }
 
-/// What one file asks for directly.
+/// Returns the direct requests of one file.
 fn asked_by(
     guest_path: &str,
     file: &Path,
@@ -161,7 +160,7 @@ fn asked_by(
     Ok(asked)
 }
 
-/// The search path of a file with `$ORIGIN` replaced, then the default directories.
+/// Returns the search path of a file with `$ORIGIN` replaced, followed by the default directories.
 fn search_directories(guest_path: &str, search_path: &[String]) -> Vec<String> {
     let origin = Path::new(guest_path).parent().unwrap_or(Path::new("/"));
     let origin = origin.to_string_lossy();
@@ -172,7 +171,7 @@ fn search_directories(guest_path: &str, search_path: &[String]) -> Vec<String> {
     own.chain(DEFAULT_DIRECTORIES.map(ToOwned::to_owned)).collect()
 }
 
-/// The path with `.` and `..` taken out by name.
+/// Returns the path with `.` and `..` removed by name.
 fn without_dots(path: &str) -> String {
     let mut clean = PathBuf::from("/");
     for component in Path::new(path).components() {
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_library_is_named_with_who_needs_it() {
+    fn a_missing_library_is_reported_with_the_file_that_needs_it() {
         let empty = tempfile::tempdir().unwrap();
         let program = std::env::current_exe().unwrap();
         let roots = Roots(vec![empty.path().to_path_buf()]);

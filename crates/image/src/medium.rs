@@ -1,4 +1,4 @@
-//! What a file is that a PC boots: found by its content, whatever its name.
+//! The kind of a file that a PC boots, identified by its content, whatever its name.
 
 use std::fs::File;
 use std::io;
@@ -12,11 +12,12 @@ use ::elf::note::Note;
 
 use crate::elf::is_elf;
 
-/// QEMU looks for a multiboot header in so much of a file, as the specification has it.
+/// The number of bytes at the start of a file in which QEMU looks for a multiboot header, as in the
+/// specification.
 const MULTIBOOT_BYTES: usize = 8 << 10;
 const MULTIBOOT_MAGIC: u32 = 0x1bad_b002;
 const MULTIBOOT2_MAGIC: u32 = 0xe852_50d6;
-/// `XEN_ELFNOTE_PHYS32_ENTRY`: where a PVH kernel is entered.
+/// `XEN_ELFNOTE_PHYS32_ENTRY`: the entry point of a PVH kernel.
 const PVH_NOTE: u64 = 18;
 /// Linux's boot protocol, `Documentation/arch/x86/boot.rst`.
 const LINUX_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
@@ -24,39 +25,39 @@ const LINUX_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 const ISO_MAGIC: (u64, &[u8]) = (0x8001, b"CD001");
 const QCOW2_MAGIC: &[u8] = b"QFI\xfb";
 const BOOT_SECTOR_MAGIC: (usize, &[u8]) = (510, &[0x55, 0xaa]);
-/// QEMU maps firmware below 4 GiB, by whole pages of 64 KiB.
+/// QEMU maps firmware below 4 GiB, in whole units of 64 KiB.
 const FIRMWARE_UNIT_BYTES: u64 = 64 << 10;
 const FIRMWARE_MOST_BYTES: u64 = 16 << 20;
-/// The processor begins so many bytes below the end of firmware.
+/// The distance of the processor's first instruction from the end of firmware, in bytes.
 const RESET_VECTOR_BYTES: u64 = 16;
 
-/// What a PC boots.
+/// The kind of a file that a PC boots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// A Linux image (bzImage).
     Linux,
     /// A kernel with a multiboot header.
     Multiboot,
-    /// An ELF file with an entry point as of Xen's PVH.
+    /// An ELF file with an entry point for Xen's PVH.
     Pvh,
-    /// Firmware, which stands at the reset vector.
+    /// Firmware, which is at the reset vector.
     Firmware,
-    /// A disk or a disc, which the firmware starts.
+    /// A disk or a disc, which the firmware boots.
     Disk(DiskFormat),
 }
 
-/// What a disk's file is.
+/// The format of a disk's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFormat {
-    /// Sector after sector.
+    /// The plain sectors.
     Raw,
-    /// QEMU's own.
+    /// QEMU's own format.
     Qcow2,
     /// An image of a CD.
     Iso,
 }
 
-/// Why a file is nothing that a PC boots.
+/// Reasons why a PC cannot boot a file.
 #[derive(Debug, thiserror::Error)]
 pub enum MediumError {
     /// It cannot be read.
@@ -64,12 +65,12 @@ pub enum MediumError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// QEMU itself loads the first version of multiboot only.
+    /// QEMU itself only loads the first version of multiboot.
     #[error(
-        "{path}: a multiboot2 header alone, which QEMU does not load: expected multiboot 1 or a \
+        "{path}: it only has a multiboot2 header, which QEMU does not load: expected also multiboot 1 or a \
          PVH note in it too, or an ISO made by grub-mkrescue"
     )]
     Multiboot2 {
@@ -89,7 +90,7 @@ pub enum MediumError {
 }
 
 impl Medium {
-    /// Looks at the file's content.
+    /// Identifies the file by its content.
     ///
     /// # Errors
     /// [`MediumError`].
@@ -122,7 +123,7 @@ impl Medium {
         })
     }
 
-    /// For people.
+    /// Returns a name for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -138,10 +139,10 @@ impl Medium {
 }
 
 impl DiskFormat {
-    /// Looks at the file's content; a file that is nothing else is a raw disk.
+    /// Identifies the file by its content; a file of no other kind is a raw disk.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn of(path: &Path) -> Result<Self, MediumError> {
         let found = File::open(path).and_then(|file| Self::of_file(&file));
         found.map_err(|source| MediumError::Io { path: path.to_owned(), source })
@@ -161,7 +162,7 @@ fn start_of(file: &File) -> io::Result<Vec<u8>> {
     read_at(file, 0, MULTIBOOT_BYTES)
 }
 
-/// So many bytes, or fewer at the end of the file.
+/// Reads `count` bytes, or fewer at the end of the file.
 fn read_at(file: &File, offset: u64, count: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; count];
     let mut filled = 0;
@@ -184,7 +185,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
     words.iter().map(|word| u32::from_le_bytes(*word))
 }
 
-/// A header whose three words add up to nothing, as the specification has it.
+/// Returns true for a header whose three words add up to 0, as the specification requires.
 fn multiboot(start: &[u8]) -> bool {
     let words: Vec<u32> = words(start).collect();
     words.windows(3).any(|header| {
@@ -223,7 +224,7 @@ mod tests {
         Medium::of(&path)
     }
 
-    /// Zeroes with something at places.
+    /// Returns zeroes with some parts replaced.
     fn zeroes(bytes: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
         let mut content = vec![0; bytes];
         for (at, part) in parts {
@@ -232,7 +233,7 @@ mod tests {
         content
     }
 
-    /// A 32-bit ELF file with one segment, of notes.
+    /// Returns a 32-bit ELF file with one segment, of notes.
     fn elf_with_note(owner: &[u8; 4], kind: u32) -> Vec<u8> {
         let half = |value: u16| value.to_le_bytes().to_vec();
         let word = |value: u32| value.to_le_bytes().to_vec();
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_by_its_content() {
+    fn a_file_is_identified_by_its_content() {
         let header: Vec<u8> = [0x1bad_b002_u32, 3, 0_u32.wrapping_sub(0x1bad_b005)]
             .iter()
             .flat_map(|word| word.to_le_bytes())
@@ -259,7 +260,7 @@ mod tests {
             (elf_with_note(b"Xen\0", 18), Medium::Pvh),
             (zeroes(128 << 10, &jump), Medium::Firmware),
             (zeroes(0x8800, &[(0x8001, b"CD001")]), Medium::Disk(DiskFormat::Iso)),
-            // A hybrid image has a boot sector too.
+            // A hybrid image also has a boot sector.
             (
                 zeroes(0x8800, &[(510, &[0x55, 0xaa]), (0x8001, b"CD001")]),
                 Medium::Disk(DiskFormat::Iso),
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_pc_boots_is_refused_with_what_would_do() {
+    fn files_that_a_pc_cannot_boot_are_refused_with_the_expected_kinds() {
         let magic = 0xe852_50d6_u32.to_le_bytes();
         let multiboot2 = medium(&zeroes(4096, &[(64, &magic)])).unwrap_err().to_string();
         assert!(multiboot2.contains("grub-mkrescue"), "{multiboot2}");
@@ -282,7 +283,7 @@ mod tests {
             b"#!/bin/sh\n".to_vec(),
             elf_with_note(b"GNU\0", 18),
             elf_with_note(b"Xen\0", 6),
-            // A header whose sum is wrong; flash memory that was never written.
+            // A header with a wrong sum; flash memory that was never written.
             zeroes(4096, &[(0, &0x1bad_b002_u32.to_le_bytes())]),
             vec![0xff; 64 << 10],
         ];

@@ -1,8 +1,7 @@
-//! Kernel modules: which there are in a kernel's package, what each needs, and
-//! in which order they must be loaded.
+//! Kernel modules: those in a kernel's package, their dependencies, and their load order.
 //!
-//! Packages have no `modules.dep` (depmod(8) writes it when they are installed),
-//! so dependencies are read from the modules themselves.
+//! Packages have no `modules.dep` (depmod(8) writes it on installation), so dependencies are read
+//! from the modules themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -14,13 +13,13 @@ use super::elf::{self, ElfError};
 /// The modules of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleIndex {
-    /// Names of what is built into the kernel.
+    /// Names of the modules built into the kernel.
     pub built_in: BTreeSet<String>,
     /// Modules by name.
     pub modules: BTreeMap<String, Module>,
 }
 
-/// One module.
+/// A kernel module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
     /// Its file in the package, without a leading slash.
@@ -29,7 +28,7 @@ pub struct Module {
     pub depends: Vec<String>,
 }
 
-/// Why modules cannot be had.
+/// Reasons why modules cannot be obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleError {
     /// The kernel has no such module.
@@ -45,7 +44,7 @@ pub enum ModuleError {
     Elf {
         /// Its file in the package.
         path: String,
-        /// What is wrong with it.
+        /// The problem with it.
         source: ElfError,
     },
     /// A module cannot be decompressed.
@@ -53,13 +52,13 @@ pub enum ModuleError {
     Decompress {
         /// Its file in the package.
         path: String,
-        /// What is wrong with it.
+        /// The problem with it.
         source: io::Error,
     },
 }
 
 impl ModuleIndex {
-    /// Takes in a file of the kernel's package, if it says anything about modules.
+    /// Adds a file of the kernel's package, if it has information about modules.
     ///
     /// # Errors
     /// [`ModuleError`] for a module that cannot be read.
@@ -83,8 +82,8 @@ impl ModuleIndex {
         Ok(())
     }
 
-    /// The wanted modules and all they need, each after what it needs. What is
-    /// built into the kernel is left out.
+    /// Returns the wanted modules and their dependencies, each after those it needs. Modules built
+    /// into the kernel are left out.
     ///
     /// # Errors
     /// [`ModuleError::Missing`].
@@ -119,19 +118,19 @@ impl ModuleIndex {
     }
 }
 
-/// The name of the module in this file; `None` if it is none.
+/// Returns the name of the module in this file; `None` if it is not a module.
 pub fn module_name(path: &str) -> Option<String> {
     let file = path.rsplit('/').next()?;
     let (stem, ending) = file.split_once(".ko")?;
     matches!(ending, "" | ".xz" | ".zst").then(|| normal(stem))
 }
 
-/// The kernel takes `-` and `_` in module names for the same.
+/// Normalises a module name: the kernel treats `-` and `_` as the same.
 fn normal(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The module as the kernel loads it.
+/// Returns the module in the form that the kernel loads.
 ///
 /// # Errors
 /// [`ModuleError::Decompress`].
@@ -173,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn a_module_comes_after_all_that_it_needs_and_only_once() {
+    fn a_module_comes_once_after_all_modules_that_it_needs() {
         let index = index();
         let order = index.load_order(&["virtio_pci", "virtio"], "6").unwrap();
         assert_eq!(names(&order), ["virtio", "virtio_ring", "virtio_pci"]);
     }
 
     #[test]
-    fn what_is_built_in_is_not_loaded_and_what_is_missing_is_named() {
+    fn built_in_modules_are_not_loaded_and_missing_ones_are_reported() {
         let index = index();
         assert!(index.load_order(&["core"], "6").unwrap().is_empty());
         let error = index.load_order(&["9p"], "6").unwrap_err();
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_dependencies_ends() {
+    fn circular_dependencies_do_not_loop() {
         let mut index = ModuleIndex::default();
         index.add("a.ko", &module_file(b"depends=b\0")).unwrap();
         index.add("b.ko", &module_file(b"depends=a\0")).unwrap();

@@ -1,4 +1,5 @@
-//! numalab's own kernel, which is a file beside the program: found, and put on an image.
+//! numalab's own kernel, which is a file next to the program: finding it, and putting it on an
+//! image.
 
 pub mod iso;
 

@@ -1,5 +1,5 @@
-//! Packages of the distribution: found by apt, downloaded and unpacked into the
-//! cache, never installed.
+//! Packages of the distribution: located by apt, downloaded and unpacked into the cache, never
+//! installed.
 
 mod archive;
 mod backports;

@@ -1,11 +1,11 @@
-//! What is not in the cache yet and must be downloaded before guests can boot.
+//! The files that are not in the cache yet and must be downloaded before guests can boot.
 
 use crate::architecture::Architecture;
 use crate::build::SHELL_PACKAGE;
 use crate::cache::{Cache, CacheError, EntryKind};
 use crate::kernel::{BACKPORTS, DISTRIBUTION, GENERAL_MACHINE, KernelChoice};
 
-/// What guests take out of the cache, and what of it must be downloaded first.
+/// The files that guests need from the cache, and those that must be downloaded first.
 #[derive(Debug)]
 pub struct Supplies {
     architecture: Architecture,
@@ -14,7 +14,7 @@ pub struct Supplies {
 }
 
 impl Supplies {
-    /// Reads what the cache has for guests with this processor.
+    /// Reads the cached files for guests with this processor.
     ///
     /// # Errors
     /// [`CacheError`].
@@ -23,7 +23,7 @@ impl Supplies {
         Ok(Self { architecture, held, missing: Vec::new() })
     }
 
-    /// A guest's kernel is needed; one that is a file is there.
+    /// Adds a guest's kernel; a kernel that is a file needs no download.
     pub fn need_kernel(&mut self, kernel: &KernelChoice) {
         let (prefix, whose) = match kernel {
             KernelChoice::Distribution => (DISTRIBUTION, "this distribution"),
@@ -34,7 +34,7 @@ impl Supplies {
         self.need(EntryKind::Kernel, prefix, &what);
     }
 
-    /// What Xen boots is needed: hypervisor, tools, a kernel that can be its first domain.
+    /// Adds the files for Xen: hypervisor, tools, and a kernel that can be its first domain.
     pub fn need_xen(&mut self) {
         let kernel = "the kernel of this distribution for any machine";
         self.need(EntryKind::Kernel, GENERAL_MACHINE, kernel);
@@ -42,7 +42,7 @@ impl Supplies {
         self.need(EntryKind::Package, "xen-utils-", "package xen-utils");
     }
 
-    /// The packages of an image are needed.
+    /// Adds the packages of an image.
     pub fn need_packages(&mut self, packages: &[String]) {
         for package in packages.iter().map(String::as_str).chain([SHELL_PACKAGE]) {
             self.need(EntryKind::Package, &format!("{package}_"), &format!("package {package}"));
@@ -59,7 +59,7 @@ impl Supplies {
         }
     }
 
-    /// What must be downloaded, in words.
+    /// Returns descriptions of the files to download.
     #[must_use]
     pub fn missing(self) -> Vec<String> {
         self.missing
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_the_cache_is_not_downloaded_again() {
+    fn cached_files_are_not_downloaded_again() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path()).unwrap();
         let needed_by = |cache: &Cache, architecture| {

@@ -15,7 +15,7 @@ const REGULAR: u32 = 0o100_000;
 const SYMLINK: u32 = 0o120_000;
 const CHARACTER: u32 = 0o020_000;
 
-/// Top-level directories that are links into `usr`, as all distributions have them.
+/// Top-level directories that are links into `usr`, as in all distributions.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
 
 /// The files of an initramfs: guest paths without a leading slash.
@@ -33,7 +33,7 @@ enum Node {
 }
 
 impl Tree {
-    /// A tree with the directories and links every system has.
+    /// Creates a tree with the directories and links of every system.
     pub(super) fn new() -> Self {
         let mut tree = Self::default();
         let directories = [
@@ -61,14 +61,14 @@ impl Tree {
         tree
     }
 
-    /// Adds a file; the first one at a path stays.
+    /// Adds a file; the first one at a path is kept.
     pub(super) fn file(&mut self, path: &str, permissions: u32, content: impl Into<Vec<u8>>) {
         let content = content.into();
         self.put(path, Node::File { permissions, content });
     }
 
-    /// Adds a copy of a program of the host without symbols and debugging information,
-    /// which would take more of a small guest's memory than the program.
+    /// Adds a copy of a program of the host without symbols and debugging information, which would
+    /// take more of a small guest's memory than the program itself.
     pub(super) fn host_program(&mut self, path: &str, file: &Path) -> io::Result<()> {
         let permissions = fs::metadata(file)?.permissions().mode() & 0o755;
         let loaded = elf::loaded_part(fs::read(file)?).map_err(io::Error::other)?;
@@ -88,7 +88,7 @@ impl Tree {
         self.put(path, Node::Link(target.to_owned()));
     }
 
-    /// Adds a directory and those above it.
+    /// Adds a directory and its parents.
     pub(super) fn directory(&mut self, path: &str) {
         self.put(path, Node::Directory);
     }
@@ -131,7 +131,7 @@ impl Tree {
     }
 }
 
-/// The path below `usr` if its first directory is a link to there.
+/// Returns the path below `usr` if its first directory is a link into it.
 fn merged(path: &str) -> String {
     let path = path.trim_start_matches("./").trim_matches('/');
     let first = path.split('/').next().unwrap_or_default();
@@ -146,14 +146,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_below_links_go_where_the_links_point() {
+    fn paths_below_links_are_resolved() {
         assert_eq!(merged("/lib64/ld.so"), "usr/lib64/ld.so");
         assert_eq!(merged("./usr/bin/a"), "usr/bin/a");
         assert_eq!(merged("/opt/lib/b"), "opt/lib/b");
     }
 
     #[test]
-    fn directories_come_before_what_is_in_them() {
+    fn directories_come_before_their_contents() {
         let mut tree = Tree::default();
         tree.file("/opt/a/b", 0o644, "x");
         let bytes = tree.write(Vec::new()).unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_file_at_a_path_stays() {
+    fn the_first_file_at_a_path_is_kept() {
         let mut tree = Tree::default();
         tree.file("a", 0o644, "first");
         tree.file("a", 0o644, "second");

@@ -1,5 +1,5 @@
-//! Takes the uncompressed kernel out of a bootable image: `xl` maps it into a domain
-//! without a decompressor of its own (Linux `Documentation/arch/x86/boot.rst`).
+//! Extracts the uncompressed kernel from a bootable image: `xl` maps it into a domain without a
+//! decompressor (Linux `Documentation/arch/x86/boot.rst`).
 
 use std::io::{self, Read};
 
@@ -12,33 +12,33 @@ const MAGIC: usize = 0x202;
 const PROTOCOL: usize = 0x206;
 const PAYLOAD_OFFSET: usize = 0x248;
 const PAYLOAD_LENGTH: usize = 0x24c;
-/// The first boot protocol that says where the payload is.
+/// The first boot protocol that gives the position of the payload.
 const LEAST_PROTOCOL: u16 = 0x0208;
 const SECTOR_BYTES: usize = 512;
 
-/// Why a kernel image has no kernel in it that we can take out.
+/// Reasons why no kernel can be extracted from a kernel image.
 #[derive(Debug, thiserror::Error)]
 pub enum VmlinuxError {
-    /// It is no bootable image.
+    /// It is not a bootable image.
     #[error("no \"HdrS\" at byte 514: expected a Linux bzImage")]
     NoImage,
-    /// It does not say where the kernel is.
+    /// It does not give the position of the kernel.
     #[error("boot protocol {found:#06x}, expected 0x0208 or later")]
     Protocol {
         /// The protocol's version.
         found: u16,
     },
-    /// The kernel would lie outside of the file.
-    #[error("the kernel lies at bytes {start} to {end} of {length}")]
+    /// The position of the kernel is outside the file.
+    #[error("the kernel is at bytes {start} to {end}, but the file has {length}")]
     Outside {
-        /// Where it should begin.
+        /// Start of the kernel.
         start: usize,
-        /// Where it should end.
+        /// End of the kernel.
         end: usize,
-        /// The file's length.
+        /// Length of the file.
         length: usize,
     },
-    /// It is compressed by something else.
+    /// It is compressed in an unknown format.
     #[error("the kernel begins with {found:02x?}, expected xz, zstd or gzip")]
     Compression {
         /// Its first bytes.
@@ -49,7 +49,7 @@ pub enum VmlinuxError {
     Damaged(io::Error),
 }
 
-/// The kernel, an ELF file, that a bzImage would decompress when it boots.
+/// Returns the kernel, an ELF file, that a bzImage would decompress when it boots.
 ///
 /// # Errors
 /// [`VmlinuxError`].
@@ -86,7 +86,7 @@ fn payload(image: &[u8]) -> Result<&[u8], VmlinuxError> {
     if protocol < LEAST_PROTOCOL {
         return Err(VmlinuxError::Protocol { found: protocol });
     }
-    // Zero means four, from the days of the first protocol.
+    // Zero means four, for compatibility with the first protocol.
     let sectors = match number(SETUP_SECTORS, 1) {
         0 => 4,
         sectors => sectors,
@@ -105,7 +105,7 @@ mod tests {
     use flate2::write::GzEncoder;
     use proptest::prelude::*;
 
-    /// A bzImage with this payload, one setup sector, and the payload 16 bytes in.
+    /// Builds a bzImage with this payload, one setup sector, and the payload 16 bytes in.
     fn image_of(payload: &[u8]) -> Vec<u8> {
         let mut image = vec![0; 2 * SECTOR_BYTES + 16];
         image[SETUP_SECTORS] = 1;
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kernel_image_is_told_apart() {
+    fn files_that_are_not_kernel_images_are_refused_with_the_reason() {
         assert!(matches!(of_bzimage(b"\x7fELF"), Err(VmlinuxError::NoImage)));
         let mut old = image_of(b"");
         old[PROTOCOL] = 7;
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_image_cut_anywhere_makes_it_panic(end in 0_usize..1200) {
+        fn no_truncated_image_makes_it_panic(end in 0_usize..1200) {
             let image = image_of(&gzip(&[7; 400]));
             let cut = &image[..end.min(image.len() - 1)];
             prop_assert!(of_bzimage(cut).is_err());

@@ -1,4 +1,4 @@
-//! What the boot loader says: PVH's start info, or Multiboot2's tags.
+//! The information from the boot loader: PVH's start info, or Multiboot2's tags.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::memory_map::Span;
 use crate::tables::Physical;
 
-/// Who loaded the kernel.
+/// The loader of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loader {
     /// A hypervisor, by the PVH entry (Xen `public/arch-x86/hvm/start_info.h`).
@@ -16,7 +16,7 @@ pub enum Loader {
 }
 
 impl Loader {
-    /// Its name in results.
+    /// Returns its name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,57 +29,57 @@ impl Loader {
 /// A part of the loader's memory map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Where.
+    /// Its addresses.
     pub span: Span,
-    /// Whether it is ordinary memory.
+    /// True if it is ordinary memory.
     pub usable: bool,
 }
 
-/// What the boot loader says.
+/// The information from the boot loader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootInfo {
-    /// Who says it.
+    /// The loader.
     pub loader: Loader,
     /// The command line; empty if there is none.
     pub command_line: String,
-    /// Where the RSDP lies, if it is said.
+    /// Address of the RSDP, if it is given.
     pub rsdp: Option<u64>,
-    /// The memory map as it came.
+    /// The memory map, unchanged.
     pub areas: Vec<Area>,
 }
 
-/// Why the loader cannot be understood.
+/// Reasons why the loader's information cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BootInfoError {
-    /// What is at the address is no such structure.
+    /// There is no such structure at the address.
     #[error("no {loader} information at {address:#x}: found {found:#x}, expected {expected:#x}")]
     Magic {
-        /// What was looked for.
+        /// The expected structure.
         loader: &'static str,
-        /// Where.
+        /// The address.
         address: u64,
-        /// The word that was there.
+        /// The word found there.
         found: u64,
-        /// The word that says that it is one.
+        /// The magic word of the structure.
         expected: u64,
     },
     /// There is no memory map.
     #[error("the loader gives no memory map: expected PVH start info version 1, or a map tag")]
     NoMap,
-    /// Part of it lies outside of memory.
+    /// A part of it is outside memory.
     #[error("the loader's information at {address:#x} cannot be read")]
     Unreadable {
-        /// Where.
+        /// The address.
         address: u64,
     },
 }
 
 const PVH_MAGIC: u32 = 0x336e_c578;
-/// `XEN_HVM_MEMMAP_TYPE_RAM`, and Multiboot2's type of available memory: E820's.
+/// `XEN_HVM_MEMMAP_TYPE_RAM`, and Multiboot2's type of available memory, which are E820's.
 const USABLE: u32 = 1;
-/// Longer command lines are cut.
+/// The largest length of a command line; longer ones are truncated.
 const LONGEST_LINE: usize = 4096;
-/// More entries than this no memory map has.
+/// The largest number of entries of a memory map.
 const MOST_AREAS: u32 = 4096;
 
 impl BootInfo {
@@ -143,14 +143,14 @@ impl BootInfo {
             6 if content.len() > 8 && u32_at(content, 0) >= 24 => {
                 self.areas = areas(&content[8..], u32_at(content, 0) as usize);
             }
-            // Copies of the RSDP; the newer one wins.
+            // Copies of the RSDP; the newer one takes precedence.
             15 => self.rsdp = Some(address),
             14 => self.rsdp = self.rsdp.or(Some(address)),
             _ => {}
         }
     }
 
-    /// The usable parts of the map.
+    /// Returns the usable parts of the map.
     #[must_use]
     pub fn usable(&self) -> Vec<Span> {
         self.areas.iter().filter(|area| area.usable).map(|area| area.span).collect()
@@ -165,13 +165,13 @@ fn areas(map: &[u8], entry_bytes: usize) -> Vec<Area> {
     map.chunks_exact(entry_bytes).map(area).collect()
 }
 
-/// The text at an address, up to its NUL.
+/// Returns the text at an address, up to its NUL.
 fn text(memory: &impl Physical, at: u64) -> String {
     let readable = (0..=LONGEST_LINE).rev().step_by(64).find_map(|bytes| memory.read(at, bytes));
     line(readable.unwrap_or_default())
 }
 
-/// Text up to its NUL; all words are ASCII.
+/// Converts text up to its NUL; all words are ASCII.
 fn line(bytes: &[u8]) -> String {
     let character = |&byte: &u8| match byte.is_ascii() {
         true => char::from(byte),
@@ -180,7 +180,7 @@ fn line(bytes: &[u8]) -> String {
     bytes.iter().take_while(|&&byte| byte != 0).map(character).collect()
 }
 
-/// A little-endian word; 0 beyond the end.
+/// Reads a little-endian word; 0 after the end.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
     u32::from_le_bytes(word.unwrap_or_default())

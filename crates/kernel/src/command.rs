@@ -7,105 +7,105 @@ use numalab_topology::order;
 
 use crate::work::{Generator, Work};
 
-/// What the kernel is to do. [`Command::parse`] reads it.
+/// The work requested from the kernel. [`Command::parse`] reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Whether allocations know the nodes.
+    /// The allocator's use of nodes.
     pub alloc: Alloc,
-    /// Which nodes there are.
+    /// The nodes to use.
     pub numa: Numa,
-    /// From which nodes frames come, with [`Alloc::Numa`].
+    /// The nodes that frames come from, with [`Alloc::Numa`].
     pub policy: Placement,
-    /// What is done, in order.
+    /// The workloads, in order.
     pub work: Vec<Work>,
-    /// How often a run is repeated.
+    /// Number of repetitions of a run.
     pub runs: u32,
-    /// Of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Which cpus take part.
+    /// The cpus that take part.
     pub cpus: Cpus,
-    /// Bytes of each thread's arena, of a chase, of a stream or of a guest; each work has its own
-    /// measure if not given.
+    /// Size in bytes of each thread's arena, of a chase, of a stream or of a guest; each workload
+    /// has its own default.
     pub size_bytes: Option<u64>,
-    /// Reads, loads or frames; each work has its own number if not given.
+    /// Number of reads, loads or frames; each workload has its own default.
     pub count: Option<u64>,
-    /// Threads of `test_numa`, guests of `guests`.
+    /// Number of threads of `test_numa`, or of guests of `guests`.
     pub threads: Option<u32>,
     /// The frames of an arena's pieces, as an exponent: 0 is 4 KiB, 9 is 2 MiB.
     pub order: u8,
-    /// Where `test_numa` has its random numbers from.
+    /// The source of `test_numa`'s random numbers.
     pub random: Generator,
-    /// Whether the heap is dumped at the end.
+    /// True if the heap is dumped at the end.
     pub dump_heap: bool,
-    /// Whether the machine is shown: it is always told, and drawn by who reads it.
+    /// True if the machine is drawn by the reader; it is always reported.
     pub show_topology: bool,
 }
 
-/// Whether allocations know the nodes.
+/// The allocator's use of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alloc {
     /// Nearest first.
     Numa,
-    /// By number, as an allocator does that knows no nodes.
+    /// By number, like an allocator without knowledge of nodes.
     Blind,
 }
 
-/// Which nodes there are.
+/// The nodes to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Numa {
     /// Those of the tables.
     On,
     /// One.
     Off,
-    /// As many, of equal parts.
+    /// This number of nodes, with equal parts.
     Equal(usize),
     /// Of these sizes in bytes.
     Sizes(Vec<u64>),
 }
 
-/// From which nodes frames come.
+/// The nodes that frames come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The cpu's own, then the nearest.
+    /// The cpu's own node, then the nearest ones.
     Local,
-    /// This, then the nearest to it.
+    /// This node, then those nearest to it.
     Preferred(u16),
-    /// This alone.
+    /// Only this node.
     Exact(u16),
-    /// These alone.
+    /// Only these nodes.
     Bind(Vec<u16>),
-    /// All in turn.
+    /// All nodes in turn.
     Interleave,
 }
 
-/// Which cpus take part.
+/// The cpus that take part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cpus {
     /// All.
     All,
-    /// As many, dealt to the nodes in turn.
+    /// This number, distributed over the nodes in turn.
     Count(usize),
-    /// These.
+    /// These cpus.
     Listed(Vec<usize>),
 }
 
-/// Why a command line is none.
+/// Reasons why a command line is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// A word that means nothing here.
+    /// An unknown word.
     #[error("`{word}`: expected one of {}", KEYS.join("=, "))]
     Unknown {
         /// The word.
         word: String,
     },
-    /// A value of another form than its key's.
+    /// A value with the wrong form for its key.
     #[error("`{key}={value}`: expected {expected}")]
     Value {
         /// The key.
         key: String,
-        /// What it was given.
+        /// The given value.
         value: String,
-        /// The form.
+        /// The expected form.
         expected: &'static str,
     },
 }
@@ -138,10 +138,10 @@ impl Default for Command {
 }
 
 impl Command {
-    /// Reads a command line; what is not said is as in [`Command::default`].
+    /// Parses a command line; omitted keys have the values of [`Command::default`].
     ///
     /// # Errors
-    /// [`CommandError`] with the first word that is wrong.
+    /// [`CommandError`] with the first invalid word.
     pub fn parse(line: &str) -> Result<Self, CommandError> {
         let mut command = Self::default();
         for word in line.split_ascii_whitespace() {
@@ -248,7 +248,7 @@ fn works_of(value: &str) -> Option<Vec<Work>> {
     }
 }
 
-/// A number is how many; anything else is a list.
+/// Parses the cpus: a number is a count; anything else is a list.
 fn cpus_of(value: &str) -> Option<Cpus> {
     if value == "all" {
         return Some(Cpus::All);
@@ -270,7 +270,7 @@ fn cpus_of(value: &str) -> Option<Cpus> {
     (!listed.is_empty()).then_some(Cpus::Listed(listed))
 }
 
-/// A size in MiB, or with K, M, G, T (powers of 1024), alone or as KB or KiB, or in B.
+/// Parses a size in MiB, or with K, M, G, T (powers of 1024), alone or as KB or KiB, or in B.
 fn size_of(value: &str) -> Option<u64> {
     let letters = value.strip_suffix(['B', 'b']);
     let unit = letters.map_or(value, |value| value.strip_suffix(['I', 'i']).unwrap_or(value));
@@ -281,7 +281,7 @@ fn size_of(value: &str) -> Option<u64> {
     }
 }
 
-/// A count: plain, or with K, M, G, T (powers of 1000).
+/// Parses a count: plain, or with K, M, G, T (powers of 1000).
 fn count_of(value: &str) -> Option<u64> {
     scaled(value, 1000)
 }
@@ -298,7 +298,7 @@ fn scaled(value: &str, step: u64) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(step.pow(power))
 }
 
-/// A number of any kind, read by code that all kinds share.
+/// Parses a number of any type, with code that all types share.
 fn number<T: TryFrom<u64>>(value: &str) -> Option<T> {
     value.parse::<u64>().ok()?.try_into().ok()
 }
@@ -311,7 +311,7 @@ mod tests {
     use std::vec;
 
     #[test]
-    fn an_empty_line_is_the_defaults() {
+    fn an_empty_line_gives_the_defaults() {
         assert_eq!(Command::parse(" ").unwrap(), Command::default());
     }
 
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_word_is_quoted_with_what_was_expected() {
+    fn a_wrong_word_is_quoted_with_the_expected_form() {
         let message = |line: &str| Command::parse(line).unwrap_err().to_string();
         assert_eq!(message("alloc=both"), "`alloc=both`: expected numa or blind");
         assert_eq!(message("runs=0"), "`runs=0`: expected 1 or more");

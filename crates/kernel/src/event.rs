@@ -1,4 +1,4 @@
-//! The kinds of results: what the kernel sends and the other side reads.
+//! The kinds of results: the kernel sends them and the host reads them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
-    /// How it came up.
+    /// The kernel has booted.
     Boot(Boot),
     /// A node.
     Node(NodeRow),
@@ -18,7 +18,7 @@ pub enum Event {
     Cpu(Cpu),
     /// Free memory of a node.
     Range(MemoryRange),
-    /// Something odd.
+    /// An odd or wrong fact.
     Finding(Finding),
     /// A window of a chase.
     Window(Window),
@@ -40,54 +40,54 @@ pub enum Event {
     Failure {
         /// Its name.
         work: String,
-        /// Why.
+        /// The reason.
         message: String,
     },
 }
 
-/// How the kernel came up.
+/// The state of the kernel after booting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Boot {
     /// The kernel's version.
     pub version: String,
-    /// Who loaded it: `pvh` or `multiboot2`.
+    /// The loader: `pvh` or `multiboot2`.
     pub loader: String,
     /// Its command line.
     pub command: String,
     /// Ticks of the time stamp counter per millisecond.
     pub tsc_khz: u64,
-    /// How that was found: `cpuid`, `hypervisor`, `pit` or `assumed`.
+    /// The source of that rate: `cpuid`, `hypervisor`, `pit` or `assumed`.
     pub clock: String,
     /// Ticks from its first instruction to its first result.
     pub boot_ticks: u64,
     /// `xapic` or `x2apic`.
     pub apic: String,
-    /// The largest pages that memory is mapped by.
+    /// Size of the largest pages that map memory, in bytes.
     pub page_bytes: u64,
-    /// Bytes of its arena that were in use.
+    /// Number of bytes in use in its arena.
     pub arena_bytes: u64,
-    /// Cpus in the tables.
+    /// Number of cpus in the tables.
     pub cpus: u32,
-    /// Cpus that run.
+    /// Number of running cpus.
     pub started: u32,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u32,
     /// The seed.
     pub seed: u64,
-    /// Free memory.
+    /// Free memory in bytes.
     pub memory_bytes: u64,
-    /// Whether the emulator counts.
+    /// True if the emulator is counting.
     pub emulated: bool,
 }
 
-/// A node with its rows of tables.
+/// A node with its rows of the tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeRow {
-    /// The node, with the memory that is free.
+    /// The node, with its free memory.
     pub node: Node,
     /// The distances from it to every node.
     pub distances: Vec<u8>,
-    /// The places of the nodes that stand in for it, itself first.
+    /// The indices of the nodes in its fallback order, starting with itself.
     pub order: Vec<u32>,
 }
 
@@ -98,15 +98,15 @@ pub struct Window {
     pub cpu: u32,
     /// The node.
     pub node: u32,
-    /// The chase's size.
+    /// The size of the chase in bytes.
     pub bytes: u64,
-    /// Position in time order.
+    /// Index in time order.
     pub index: u32,
-    /// Whether it is not the first, which warms up.
+    /// True unless it is the first window, which warms up.
     pub warm: bool,
-    /// Loads.
+    /// Number of loads.
     pub loads: u64,
-    /// Ticks that they took.
+    /// Ticks for all loads.
     pub ticks: u64,
     /// Nanoseconds by the cpu's own clock in the emulator; 0 without one.
     pub own_ns: u64,
@@ -117,17 +117,17 @@ pub struct Window {
 /// A run of `test_numa`. Lists have one entry for each thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its number, from 0.
+    /// Its index, from 0.
     pub index: u32,
     /// Bytes of each thread's arena.
     pub bytes: u64,
-    /// Reads of each thread.
+    /// Number of reads of each thread.
     pub reads: u64,
     /// Ticks from the first start to the last end.
     pub ticks: u64,
     /// Frames on their thread's node.
     pub local: u64,
-    /// Frames elsewhere.
+    /// Frames on other nodes.
     pub remote: u64,
     /// The threads' cpus.
     pub cpus: Vec<u32>,
@@ -152,17 +152,17 @@ pub struct Run {
 pub struct Storm {
     /// `storm` or `scaling`.
     pub work: String,
-    /// Frames of each cpu.
+    /// Number of frames of each cpu.
     pub rounds: u64,
     /// Frames on their cpu's node.
     pub local: u64,
-    /// Frames elsewhere.
+    /// Frames on other nodes.
     pub remote: u64,
     /// The cpus.
     pub cpus: Vec<u32>,
-    /// Ticks of each.
+    /// Ticks of each cpu.
     pub ticks: Vec<u64>,
-    /// Nanoseconds of each by its own clock in the emulator; empty without one.
+    /// Nanoseconds of each cpu by its own clock in the emulator; empty without an emulator.
     pub own_ns: Vec<u64>,
 }
 
@@ -179,11 +179,11 @@ pub struct Stream {
     pub cpus: Vec<u32>,
     /// The node of each cpu's memory.
     pub nodes: Vec<u32>,
-    /// Bytes that each asked to move.
+    /// Bytes that each cpu requested to move.
     pub bytes: Vec<u64>,
-    /// Ticks of each.
+    /// Ticks of each cpu.
     pub ticks: Vec<u64>,
-    /// Nanoseconds of each by its own clock in the emulator; empty without one.
+    /// Nanoseconds of each cpu by its own clock in the emulator; empty without an emulator.
     pub own_ns: Vec<u64>,
 }
 
@@ -192,7 +192,7 @@ pub struct Stream {
 pub struct Guest {
     /// Its number.
     pub guest: u32,
-    /// The node that it belongs on.
+    /// The node that it belongs to.
     pub node: u32,
     /// Its frames there.
     pub local: u64,
@@ -202,18 +202,18 @@ pub struct Guest {
     pub held: Vec<u64>,
 }
 
-/// Pieces that came from one node without a break while memory was exhausted.
+/// Pieces that came consecutively from one node while memory was exhausted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fill {
-    /// The cpu that asked.
+    /// The cpu that allocated them.
     pub cpu: u32,
-    /// The size of a piece, as an exponent of frames.
+    /// Base-2 logarithm of a piece's number of frames.
     pub order: u8,
     /// The node.
     pub node: u32,
-    /// Pieces.
+    /// Number of pieces.
     pub pieces: u64,
-    /// Pieces that were still free on nearer nodes.
+    /// Number of pieces that were still free on nearer nodes.
     pub left_nearer: u64,
 }
 
@@ -224,21 +224,21 @@ pub struct Refill {
     pub before: u64,
     /// Free frames when an allocation was refused.
     pub refused_at: u64,
-    /// Free frames after all were given back.
+    /// Free frames after all were freed.
     pub after: u64,
 }
 
 /// A piece of the heap dump.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Heap {
-    /// Where its bytes lie in the dump.
+    /// The offset of its bytes in the dump.
     pub offset: u64,
     /// The bytes as hexadecimal digits.
     pub hex: String,
 }
 
 impl Boot {
-    /// Ticks in nanoseconds.
+    /// Converts ticks to nanoseconds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
     pub fn ns(&self, ticks: u64) -> f64 {
@@ -247,7 +247,7 @@ impl Boot {
 }
 
 impl Storm {
-    /// How long each cpu took, in nanoseconds.
+    /// Returns the time of each cpu, in nanoseconds.
     #[must_use]
     pub fn times_ns(&self, boot: &Boot) -> Vec<f64> {
         times_ns(boot, &self.ticks, &self.own_ns)
@@ -255,14 +255,14 @@ impl Storm {
 }
 
 impl Stream {
-    /// How long each cpu took, in nanoseconds.
+    /// Returns the time of each cpu, in nanoseconds.
     #[must_use]
     pub fn times_ns(&self, boot: &Boot) -> Vec<f64> {
         times_ns(boot, &self.ticks, &self.own_ns)
     }
 }
 
-/// By each cpu's own clock in the emulator, else by the time stamp counter.
+/// Returns times by each cpu's own clock in the emulator, otherwise by the time stamp counter.
 #[expect(clippy::cast_precision_loss, reason = "2^53 nanoseconds are months")]
 fn times_ns(boot: &Boot, ticks: &[u64], own_ns: &[u64]) -> Vec<f64> {
     match own_ns.iter().any(|&ns| ns > 0) {
@@ -272,8 +272,8 @@ fn times_ns(boot: &Boot, ticks: &[u64], own_ns: &[u64]) -> Vec<f64> {
 }
 
 impl Run {
-    /// From start to end in seconds: by the slowest thread's own clock in the emulator, which
-    /// has the threads run beside each other, else by the time stamp counter.
+    /// Returns the time from start to end in seconds: by the slowest thread's own clock in the
+    /// emulator, in which the threads run in parallel, otherwise by the time stamp counter.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "2^53 nanoseconds are months")]
     pub fn elapsed_s(&self, boot: &Boot) -> f64 {

@@ -1,4 +1,4 @@
-//! The kernel. For a target with an operating system there is only this notice.
+//! The kernel. For a target with an operating system the program only prints a notice.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

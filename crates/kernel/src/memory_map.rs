@@ -1,11 +1,11 @@
-//! Which memory may be handed out: what the loader calls usable, less what is taken.
+//! The memory that may be allocated: the loader's usable memory, except the parts that are in use.
 
 use alloc::vec::Vec;
 
 use numalab_frames::FRAME_BYTES;
 use numalab_topology::order;
 
-/// Memory from an address up to another, which is not part of it; in bytes.
+/// Memory from an address up to another, exclusive; in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     /// The first byte.
@@ -15,40 +15,40 @@ pub struct Span {
 }
 
 impl Span {
-    /// `bytes` bytes from `start`, as far as 64 bits go.
+    /// Creates a span of `bytes` bytes from `start`, limited to 64 bits of address.
     #[must_use]
     pub const fn of(start: u64, bytes: u64) -> Self {
         Self { start, end: start.saturating_add(bytes) }
     }
 
-    /// How many bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 
-    /// What both have; empty if nothing.
+    /// Returns the intersection, which may be empty.
     #[must_use]
     pub fn common(&self, other: &Self) -> Self {
         let start = self.start.max(other.start);
         Self { start, end: self.end.min(other.end).max(start) }
     }
 
-    /// The whole frames in it; empty if there is none.
+    /// Returns the whole frames in it; empty if there are none.
     #[must_use]
     pub fn frames(&self) -> Self {
         let start = self.start.checked_next_multiple_of(FRAME_BYTES).unwrap_or(u64::MAX);
         Self { start, end: (self.end / FRAME_BYTES * FRAME_BYTES).max(start) }
     }
 
-    /// Whether it holds all of another.
+    /// Returns true if it contains all of another.
     #[must_use]
     pub const fn holds(&self, other: &Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 }
 
-/// The whole frames of `usable` that are not even in part in `taken`: ascending and disjoint,
+/// Returns the whole frames of `usable` that do not overlap `taken`: ascending and disjoint,
 /// whatever order and overlaps the loader's map has.
 #[must_use]
 pub fn free_spans(usable: &[Span], taken: &[Span]) -> Vec<Span> {
@@ -84,8 +84,8 @@ fn without(span: &Span, hole: &Span) -> [Span; 2] {
     [below, above]
 }
 
-/// Takes `bytes`, in whole blocks of 2 MiB, off the front of the first span that has as many
-/// at such a boundary: a cut that makes no more spans than there were, save one.
+/// Takes `bytes`, in whole blocks of 2 MiB, off the first span that has enough at such a boundary:
+/// the cut adds at most one span.
 #[must_use]
 pub fn carve(spans: &mut Vec<Span>, bytes: u64) -> Option<Span> {
     const BLOCK: u64 = 2 << 20;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_carved_is_whole_blocks_and_no_longer_free() {
+    fn carved_memory_is_whole_blocks_and_no_longer_free() {
         let mut spans = vec![span(0x1000, 0x10_0000), span(0x30_0000, 0x200_0000)];
         assert_eq!(carve(&mut spans, 1), Some(span(0x40_0000, 0x60_0000)));
         let left =

@@ -13,29 +13,29 @@ use crate::command::Numa;
 use crate::memory_map::Span;
 use crate::tables::Found;
 
-/// The machine as the kernel sees it, and as its frame allocator is told.
+/// The machine as the kernel sees it, and as it is described to the frame allocator.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Nodes with the memory that is free at the start, and the cpus that can be started.
+    /// Nodes with their initially free memory, and the cpus that can be started.
     pub machine: Machine,
     /// The free memory by address.
     pub ranges: Vec<MemoryRange>,
     /// The node of each cpu.
     pub cpu_nodes: Vec<NodeIndex>,
-    /// For each node all nodes, nearest first, itself first of all.
+    /// For each node all nodes, nearest first, starting with itself.
     pub fallback: Vec<Vec<NodeIndex>>,
     /// The distances, row by row, with 10 and 20 for those that are unknown.
     pub distances: Vec<u8>,
-    /// What was odd, and what was done about it.
+    /// Odd facts, and their consequences.
     pub findings: Vec<Finding>,
 }
 
 impl Plan {
-    /// The plan for a machine with these tables and this free memory; `boot_apic_id` is the cpu
-    /// that is running.
+    /// Creates the plan for a machine with these tables and this free memory; `boot_apic_id` is the
+    /// running cpu.
     ///
     /// # Errors
-    /// [`EmulationError`] if the nodes that are asked for cannot be made of it.
+    /// [`EmulationError`] if the requested nodes cannot be made of it.
     pub fn new(
         found: &Found<'_>,
         free: &[Span],
@@ -58,13 +58,14 @@ impl Plan {
         Ok(Self::of_machine(machine, findings))
     }
 
-    /// The orders of nodes, as the frame allocator borrows them.
+    /// Returns the orders of nodes, as the frame allocator borrows them.
     #[must_use]
     pub fn fallback_slices(&self) -> Vec<&[NodeIndex]> {
         self.fallback.iter().map(Vec::as_slice).collect()
     }
 
-    /// What the frame allocator is told, with the [orders of nodes](Self::fallback_slices).
+    /// Returns the description for the frame allocator, with the [orders of
+    /// nodes](Self::fallback_slices).
     #[must_use]
     pub fn served<'p>(&'p self, fallback: &'p [&'p [NodeIndex]]) -> numalab_frames::Machine<'p> {
         numalab_frames::Machine {
@@ -105,7 +106,7 @@ impl Plan {
     }
 }
 
-/// All nodes for each node: those with memory as the topology orders them, then the others.
+/// Returns all nodes for each node: those with memory in the topology's order, then the others.
 fn fallback(machine: &Machine) -> Vec<Vec<NodeIndex>> {
     let orders = machine.fallback_orders(CpuLessNodes::Alike);
     let nodes = machine.nodes.len();
@@ -125,9 +126,9 @@ fn fallback(machine: &Machine) -> Vec<Vec<NodeIndex>> {
     (0..nodes).map(row).collect()
 }
 
-/// The tables' machine, less what cannot be believed.
+/// Returns the tables' machine without implausible parts.
 fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
-    // `tables::find` has left out the tables in which an error is.
+    // `tables::find` has removed the tables with errors.
     let mut machine = Machine::from_tables(&found.tables);
     if machine.nodes.is_empty() {
         if found.tables.srat.is_none() {
@@ -135,7 +136,7 @@ fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
                 findings,
                 "flat",
                 "SRAT",
-                "none that can be used: the machine is taken as one node",
+                "none that can be used: the machine is treated as one node",
             );
         }
         machine = flat(machine);
@@ -143,7 +144,7 @@ fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
     machine
 }
 
-/// The same machine as one node.
+/// Returns the same machine as one node.
 fn flat(machine: Machine) -> Machine {
     let cpus: Vec<Cpu> =
         machine.cpus.into_iter().map(|cpu| Cpu { node: Some(NodeId(0)), ..cpu }).collect();
@@ -170,13 +171,13 @@ fn emulate(nodes: EmulatedNodes, base: &Machine) -> Result<Machine, EmulationErr
     EmulationSpec::new(nodes).emulate(base)
 }
 
-/// Keeps the cpus that can be started; each gets a node.
+/// Keeps the cpus that can be started, and gives each a node.
 fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Finding>) {
     machine.cpus.retain(|cpu| cpu.online && cpu.apic_id.is_some());
     if !machine.cpus.iter().any(|cpu| cpu.apic_id == Some(boot_apic_id)) {
         if !machine.cpus.is_empty() {
             let place = alloc::format!("cpu with APIC id {boot_apic_id}");
-            say(findings, "boot-cpu-unlisted", &place, "runs, but no table lists it");
+            say(findings, "boot-cpu-unlisted", &place, "is running, but no table lists it");
         }
         let cpu = Cpu { online: true, apic_id: Some(boot_apic_id), ..Cpu::default() };
         machine.cpus.insert(0, cpu);
@@ -192,7 +193,7 @@ fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Findin
                     findings,
                     "cpu-without-node",
                     &place,
-                    "no table gives its node: the first is taken",
+                    "no table gives its node: the first one is used",
                 );
             }
         }
@@ -203,7 +204,7 @@ fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Findin
     }
 }
 
-/// Replaces the tables' ranges by the memory that is free there.
+/// Replaces the tables' ranges by the free memory in them.
 fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>) {
     let mut given = Vec::new();
     let mut left: Vec<Span> = free.to_vec();
@@ -228,7 +229,12 @@ fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>
     let unlisted: u64 = left.iter().map(Span::bytes).sum();
     if unlisted > 0 && !machine.ranges.is_empty() {
         let place = alloc::format!("{} KiB of memory", unlisted >> 10);
-        say(findings, "memory-without-node", &place, "no table gives its node: the first is taken");
+        say(
+            findings,
+            "memory-without-node",
+            &place,
+            "no table gives its node: the first one is used",
+        );
     }
     given.extend(left.into_iter().map(|span| of_node(span, first)));
     order::by_key(&mut given, |range| range.base);
@@ -250,7 +256,7 @@ fn of_node(span: Span, node: NodeId) -> numalab_topology::MemoryRange {
     }
 }
 
-/// A place among the nodes as the allocator's number, which `MAX_NODES` bounds.
+/// Converts a node's index to the allocator's type; `MAX_NODES` bounds it.
 fn node_index(place: usize) -> NodeIndex {
     NodeIndex(u16::try_from(place).unwrap_or(u16::MAX))
 }

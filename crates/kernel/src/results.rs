@@ -1,4 +1,4 @@
-//! The other side: what the kernel says, read, and turned into records.
+//! The host's side: reads the kernel's output, and converts it to records.
 
 mod document;
 mod text;
@@ -14,16 +14,16 @@ use numalab_topology::{Distances, Finding, Machine};
 use crate::event::{Boot, Event, Fill, Guest, Heap, NodeRow, Refill, Run, Storm, Stream, Window};
 use crate::wire::{Decoder, Line, WireError, unhex};
 
-/// Everything that a kernel has said.
+/// All results of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// How it came up; `None` if it did not.
+    /// The state after booting; `None` if it did not boot.
     pub boot: Option<Boot>,
-    /// The machine as it saw it, with the memory that was free.
+    /// The machine as the kernel saw it, with its free memory.
     pub machine: Machine,
-    /// The order in which nodes stand in for each node, by position.
+    /// The fallback order of each node, by index.
     pub orders: Vec<Vec<u32>>,
-    /// What was odd or wrong.
+    /// Odd or wrong facts.
     pub findings: Vec<Finding>,
     /// Windows of chases.
     pub windows: Vec<Window>,
@@ -37,49 +37,49 @@ pub struct Results {
     pub guests: Vec<Guest>,
     /// Stretches of the exhaustion.
     pub fills: Vec<Fill>,
-    /// How the exhaustion ended.
+    /// The end of the exhaustion.
     pub refill: Option<Refill>,
-    /// The heap's dump, if it was asked for.
+    /// The heap's dump, if it was requested.
     pub heap: Vec<u8>,
-    /// The workload that failed, and why.
+    /// The workload that failed, with the reason.
     pub failure: Option<(String, String)>,
 }
 
-/// Why a kernel's lines are no results.
+/// Reasons why a kernel's lines are not valid results.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// A line is damaged or missing.
     #[error(transparent)]
     Frame(#[from] WireError),
-    /// A sound line holds something unknown.
+    /// An undamaged line has unknown content.
     #[error("result `{json}`: {source}")]
     Content {
         /// The result.
         json: String,
-        /// What is wrong with it.
+        /// The parser's message.
         source: serde_json::Error,
     },
     /// A piece of the heap dump is missing.
-    #[error("the heap dump goes on at byte {found}, expected byte {expected}")]
+    #[error("the heap dump continues at byte {found}, expected byte {expected}")]
     Heap {
-        /// Where the piece begins.
+        /// Start of the piece.
         found: u64,
-        /// Where the one before it ended.
+        /// End of the piece before it.
         expected: u64,
     },
 }
 
-/// Reads a kernel's lines as they come.
+/// Reads a kernel's lines as they arrive.
 #[derive(Debug, Default)]
 pub struct Reader {
     decoder: Decoder,
     results: Results,
 }
 
-/// What a line turned out to be.
+/// The content of a line.
 #[derive(Debug)]
 pub enum Said {
-    /// A result, which was taken in.
+    /// A result, which was added.
     Result(Box<Event>),
     /// Text for people.
     Text(String),
@@ -88,7 +88,7 @@ pub enum Said {
 }
 
 impl Reader {
-    /// Takes the next line in.
+    /// Reads the next line.
     ///
     /// # Errors
     /// [`ResultsError`].
@@ -104,13 +104,13 @@ impl Reader {
         Ok(Said::Result(Box::new(event)))
     }
 
-    /// What was said so far.
+    /// Returns the results so far.
     #[must_use]
     pub fn results(&self) -> &Results {
         &self.results
     }
 
-    /// Everything; `None` unless the last line has come.
+    /// Returns all results; `None` unless the last line has arrived.
     #[must_use]
     pub fn finish(self) -> Option<Results> {
         self.decoder.has_ended().then_some(self.results)
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::wire::Encoder;
 
-    /// Some of what a kernel says, as it says it.
+    /// Returns some lines in the form that a kernel prints.
     fn said() -> Vec<String> {
         let node = Node { cpus: [CpuId(0)].into_iter().collect(), ..Node::default() };
         let heap = |offset, hex: &str| Event::Heap(Heap { offset, hex: hex.to_string() });
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_taken_in() {
+    fn printed_results_are_read() {
         let results = read(&sent(&said()[..4])).unwrap().unwrap();
         assert_eq!((results.machine.nodes.len(), results.machine.cpus[0].apic_id), (1, Some(7)));
         assert_eq!(
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_line_with_something_unknown_in_it_is_quoted() {
+    fn an_undamaged_line_with_unknown_content_is_quoted() {
         for json in [r#"{"weather":{}}"#, r#"{"cpu":{"id":-1}}"#, "[]", ""] {
             let error = read(&sent(&[json.to_string()])).unwrap_err().to_string();
             assert!(error.starts_with(&format!("result `{json}`: ")), "{error}");
@@ -221,12 +221,12 @@ mod tests {
     fn a_dump_with_a_piece_missing_is_refused() {
         let [_, _, first, _, gap] = said().try_into().unwrap();
         let error = read(&sent(&[first, gap])).unwrap_err().to_string();
-        assert_eq!(error, "the heap dump goes on at byte 3, expected byte 2");
+        assert_eq!(error, "the heap dump continues at byte 3, expected byte 2");
     }
 
     proptest! {
         #[test]
-        fn what_is_cut_or_changed_is_never_a_whole_result(
+        fn truncated_or_changed_output_is_never_a_complete_result(
             cut in 0_usize..2000, place in 0_usize..2000, byte in b' '..b'~',
         ) {
             let whole = sent(&said()[..4]);

@@ -10,34 +10,34 @@ use crate::event::Event;
 use crate::results::{Reader, Results, ResultsError, Said};
 use crate::wire::END_MARK;
 
-/// What the kernel says before it stops for its command line or its machine.
+/// The prefix of the kernel's message when it stops because of its command line or its machine.
 const REFUSED: &str = "REFUSED: ";
 
-/// Why a boot gave no results.
+/// Reasons why a boot gave no results.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The kernel does not do what it was told.
+    /// The kernel refuses its command line or its machine.
     #[error("the kernel refuses: {reason}")]
     Refused {
-        /// Its words.
+        /// Its message.
         reason: String,
     },
     /// QEMU could not be started, or the kernel ended without its last line.
     #[error(transparent)]
     Guest(#[from] GuestError),
-    /// What came is not what was sent.
+    /// The received results are not valid.
     #[error("the kernel's results: {0}")]
     Results(#[from] ResultsError),
-    /// The last line came damaged.
-    #[error("the kernel's last line came damaged: its results are lost")]
+    /// The last line is damaged.
+    #[error("the kernel's last line is damaged: its results are lost")]
     Cut,
 }
 
-/// What has been heard on the serial port.
+/// The state of reading the serial port.
 struct Listener<'t> {
     told: &'t mut dyn FnMut(&Results, &Event),
     reader: Reader,
-    /// The beginning of a line.
+    /// The incomplete line at the end.
     pending: Vec<u8>,
     refused: Option<String>,
     failed: Option<ResultsError>,
@@ -61,7 +61,7 @@ impl Listener<'_> {
                 }
             }
             Ok(Said::End) => {}
-            // The first one is the cause.
+            // The first error is the cause.
             Err(error) => {
                 self.failed.get_or_insert(error);
             }
@@ -69,10 +69,10 @@ impl Listener<'_> {
     }
 }
 
-/// Boots the kernel and reads what it says; `told` gets every result as it comes.
+/// Boots the kernel and reads its output; `told` is called with every result as it arrives.
 ///
 /// # Errors
-/// [`RunError`]; a workload that failed is no error but [`Results::failure`].
+/// [`RunError`]; a failed workload is not an error but [`Results::failure`].
 pub fn run(
     launch: &Launch,
     runtime: &Runtime,

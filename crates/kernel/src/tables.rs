@@ -1,6 +1,6 @@
-//! The firmware's tables, found in physical memory that may hold anything.
+//! The firmware's tables, found in physical memory with arbitrary content.
 //!
-//! What is marked as never inlined has one caller, in which it would take 2 KiB more.
+//! Functions marked as never inlined have one caller, in which they would take 2 KiB more.
 
 use alloc::string::String;
 use alloc::vec;
@@ -9,29 +9,29 @@ use alloc::vec::Vec;
 use numalab_acpi::{AnyTable, Severity, Signature, Slot, Tables, checksum};
 use numalab_topology as topology;
 
-/// Physical memory that can be looked at.
+/// Physical memory that can be read.
 pub trait Physical {
-    /// `bytes` bytes from an address; `None` where no memory is known to be.
+    /// Returns `bytes` bytes from an address; `None` if there is no known memory.
     fn read(&self, address: u64, bytes: usize) -> Option<&[u8]>;
 }
 
-/// The tables that were found, and all that is odd about them.
+/// The tables that were found, with findings about them.
 #[derive(Debug, Default)]
 pub struct Found<'p> {
-    /// Those which the kernel can use.
+    /// The tables that the kernel can use.
     pub tables: Tables<'p>,
-    /// What is odd or wrong; an error says that the table is not used.
+    /// Odd or wrong facts; a table with an error is not used.
     pub findings: Vec<topology::Finding>,
 }
 
-/// Tables longer than this are no tables.
+/// The largest length of a table.
 const LONGEST_BYTES: usize = 1 << 20;
-/// More entries than this no root table has.
+/// The largest number of entries of a root table.
 const MOST_TABLES: usize = 512;
-/// Findings beyond these are counted, not told.
+/// The largest number of reported findings; the rest are counted.
 const MOST_FINDINGS: usize = 24;
 
-/// Follows the RSDP at an address, or looks for one where a BIOS puts it.
+/// Follows the RSDP at an address, or searches for one where a BIOS puts it.
 #[must_use]
 pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
     let mut found = Found::default();
@@ -58,7 +58,7 @@ pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
     }
     if nowhere > 0 {
         let place = alloc::format!("root table at {:#x}", root.address);
-        let message = alloc::format!("{nowhere} of its tables lie where no memory is");
+        let message = alloc::format!("{nowhere} of its tables are outside memory");
         found.say(topology::Severity::Warning, "table-nowhere", &place, &message);
     }
     found.check();
@@ -70,7 +70,7 @@ struct Root {
     entry_bytes: usize,
 }
 
-/// The RSDP's root table (ACPI 6.5 §5.2.5.3), the longer one where there is one.
+/// Returns the RSDP's root table (ACPI 6.5 §5.2.5.3), the longer one if there are two.
 #[inline(never)]
 fn root_of(memory: &impl Physical, at: u64) -> Option<Root> {
     let short = memory.read(at, 20)?;
@@ -88,12 +88,12 @@ fn root_of(memory: &impl Physical, at: u64) -> Option<Root> {
     Some(Root { address: u32::from_le_bytes(address).into(), entry_bytes: 4 })
 }
 
-/// The BIOS's read-only memory, where an RSDP lies on a 16-byte boundary.
+/// Searches the BIOS's read-only memory, where an RSDP is on a 16-byte boundary.
 fn scan(memory: &impl Physical) -> Option<u64> {
     (0xe_0000..0x10_0000).step_by(16).find(|&at| root_of(memory, at).is_some())
 }
 
-/// A table's bytes, as long as its header says, if that can be.
+/// Returns a table's bytes, with the length from its header, if that is plausible.
 fn table_at(memory: &impl Physical, address: u64) -> Option<&[u8]> {
     let length = memory.read(address, 36)?.get(4..8)?;
     let length = u32::from_le_bytes(length.try_into().ok()?);
@@ -102,7 +102,7 @@ fn table_at(memory: &impl Physical, address: u64) -> Option<&[u8]> {
 }
 
 impl<'p> Found<'p> {
-    /// Takes one table in, if it is of a kind that is read here.
+    /// Adds a table, if its kind is supported.
     #[inline(never)]
     fn take(&mut self, memory: &'p impl Physical, address: u64, signature: Signature) {
         let known =
@@ -112,7 +112,12 @@ impl<'p> Found<'p> {
         }
         let place = alloc::format!("{signature} at {address:#x}");
         let Some(bytes) = table_at(memory, address) else {
-            self.say(topology::Severity::Error, "table-unreadable", &place, "its length cannot be");
+            self.say(
+                topology::Severity::Error,
+                "table-unreadable",
+                &place,
+                "its length is impossible",
+            );
             return;
         };
         match AnyTable::read(bytes) {
@@ -124,12 +129,12 @@ impl<'p> Found<'p> {
         }
     }
 
-    /// Leaves out the tables in which an error is, and says all that is odd.
+    /// Removes the tables with errors, and reports all findings.
     #[inline(never)]
     fn check(&mut self) {
         let mut scratch = vec![Slot::default(); self.tables.scratch_slots()];
         let mut all = Vec::new();
-        // The scratch memory has as many slots as are asked for.
+        // The scratch memory has the required number of slots.
         let _ = numalab_acpi::check(&self.tables, &mut scratch, &mut |finding| all.push(finding));
         for finding in &all {
             if finding.severity() == Severity::Error {

@@ -1,9 +1,9 @@
-//! Lines that the kernel says its results in, and how they are read again.
+//! The lines in which the kernel prints its results, and their decoder.
 //!
-//! A result is one line: `@numalab SEQUENCE CRC JSON`, the sequence counted from 0 without
-//! gaps, the CRC-32 of the JSON's bytes in eight hexadecimal digits. The last line is
-//! `@numalab-end COUNT CRC`, with the number of results and the CRC-32 of all their JSON in
-//! order. Every other line is text for people.
+//! A result is one line: `@numalab SEQUENCE CRC JSON`, with the sequence counted from 0 without
+//! gaps, and the CRC-32 of the JSON's bytes in eight hexadecimal digits. The last line is
+//! `@numalab-end COUNT CRC`, with the number of results and the CRC-32 of all their JSON in order.
+//! Every other line is text for people.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,9 +11,9 @@ use core::fmt::{self, Write};
 
 use crc32fast::Hasher;
 
-/// What a result's line begins with.
+/// The start of a result's line.
 pub const MARK: &str = "@numalab ";
-/// What the last line begins with. A run without it is no result.
+/// The start of the last line. A run without it has no results.
 pub const END_MARK: &str = "@numalab-end ";
 
 /// Writes results as lines.
@@ -24,7 +24,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Writes one result; `json` holds no line break.
+    /// Writes one result; `json` contains no line break.
     ///
     /// # Errors
     /// The writer's own.
@@ -46,34 +46,34 @@ impl Encoder {
     }
 }
 
-/// Why a line is no sound result.
+/// Reasons why a line is not a valid result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The line has not the form of a result.
+    /// The line does not have the form of a result.
     #[error("line `{line}`: expected `{MARK}SEQUENCE CRC JSON` or `{END_MARK}COUNT CRC`")]
     Form {
         /// The line.
         line: String,
     },
-    /// Results before this one are missing, or one came twice.
-    #[error("result {found} came, expected result {expected}: lines were lost or repeated")]
+    /// Results before this one are missing, or one was repeated.
+    #[error("got result {found}, expected result {expected}: lines were lost or repeated")]
     Sequence {
-        /// The number that came.
+        /// The number that was received.
         found: u64,
-        /// The number that was to come.
+        /// The expected number.
         expected: u64,
     },
-    /// The bytes are not those that were sent.
-    #[error("result {sequence} has CRC {found:08x}, its line says {expected:08x}")]
+    /// The received bytes differ from those that were sent.
+    #[error("result {sequence} has CRC {found:08x}, but its line gives {expected:08x}")]
     Damaged {
-        /// The result's number; the count of all for the last line.
+        /// The result's number, or the count of all for the last line.
         sequence: u64,
-        /// The CRC of what came.
+        /// The CRC of the received bytes.
         found: u32,
         /// The CRC that was sent.
         expected: u32,
     },
-    /// Something came after the last line.
+    /// A line came after the last line.
     #[error("result {sequence} came after the end")]
     AfterEnd {
         /// The result's number.
@@ -81,18 +81,18 @@ pub enum WireError {
     },
 }
 
-/// What a line turned out to be.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'l> {
-    /// A result, whose JSON this is.
+    /// The JSON of a result.
     Result(&'l str),
-    /// The last line: every result came whole.
+    /// The last line: every result was received.
     End,
     /// Text for people.
     Text(&'l str),
 }
 
-/// Reads lines and checks that none is missing or damaged.
+/// Decodes lines and checks that none is missing or damaged.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     encoder: Encoder,
@@ -100,10 +100,10 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Takes the next line, without its line break (a carriage return may be left).
+    /// Decodes the next line, without its line break (a carriage return may remain).
     ///
     /// # Errors
-    /// [`WireError`] says what is wrong with it.
+    /// [`WireError`], with the problem.
     pub fn line<'l>(&mut self, line: &'l str) -> Result<Line<'l>, WireError> {
         let line = line.trim_end_matches(['\r', '\n']);
         if let Some(rest) = line.strip_prefix(END_MARK) {
@@ -132,7 +132,7 @@ impl Decoder {
         Ok(Line::Result(json))
     }
 
-    /// Whether the last line has come.
+    /// Returns true if the last line was received.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended
@@ -156,13 +156,13 @@ impl Decoder {
 }
 
 fn crc(word: &str) -> Option<u32> {
-    // As they are written, in small letters: a digit in another case is a damaged one.
+    // Digits are written in lower case, so a digit in upper case is a damaged one.
     let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let digits = word.len() == 8 && word.bytes().all(is_digit);
     digits.then(|| u32::from_str_radix(word, 16).ok()).flatten()
 }
 
-/// Bytes as hexadecimal digits, as heap dumps are sent.
+/// Writes bytes as hexadecimal digits, as in heap dumps.
 ///
 /// # Errors
 /// The writer's own.
@@ -170,7 +170,7 @@ pub fn hex(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
 }
 
-/// The bytes of hexadecimal digits; `None` if they are none.
+/// Decodes hexadecimal digits; `None` if the text has others.
 #[must_use]
 pub fn unhex(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_read_between_other_text() {
+    fn sent_results_are_read_between_other_text() {
         let text = sent(&[r#"{"t":"boot"}"#, r#"{"t":"end"}"#]);
         let noisy = alloc::format!("SeaBIOS\r\n{}", text.replace('\n', "\r\nnoise\r\n"));
         let results = [r#"{"t":"boot"}"#.to_string(), r#"{"t":"end"}"#.to_string()];
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_in_large_letters_is_a_damaged_line() {
+    fn a_checksum_in_upper_case_is_a_damaged_line() {
         let mut changed = 0;
         for number in 0..20 {
             let text = sent(&[&alloc::format!("{{\"a\":{number}}}")]);
@@ -260,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_truncation_of_a_run_reads_as_a_whole_one(cut in 0_usize..120, junk in ".{0,20}") {
+        fn no_truncation_of_a_run_reads_as_a_complete_one(cut in 0_usize..120, junk in ".{0,20}") {
             let text = sent(&[r#"{"t":"boot","n":1}"#, r#"{"t":"end"}"#]);
             let whole = text.trim_end().len();
             let cut = cut.min(whole - 1);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_and_other_digits_are_no_bytes() {
+    fn an_odd_number_of_digits_and_other_characters_are_refused() {
         assert_eq!(unhex("abc"), None);
         assert_eq!(unhex("zz"), None);
     }

@@ -1,4 +1,4 @@
-//! What the kernel can be asked to do, and the arithmetic of it.
+//! The workloads of the kernel, and their arithmetic.
 
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +11,13 @@ pub enum Work {
     Storm,
     /// Streams of all cpus of a node on each node's memory.
     Bandwidth,
-    /// Guests' memory on its node.
+    /// Guests' memory on their nodes.
     Guests,
     /// The storm on 1, 2, 4, ... cpus.
     Scaling,
-    /// All memory taken by one cpu, nearest first.
+    /// All memory allocated by one cpu, nearest first.
     Exhaust,
-    /// A null pointer used by the last cpu, to see that it is told.
+    /// A null pointer used by the last cpu, to test that it is reported.
     Fault,
 }
 
@@ -34,11 +34,11 @@ impl Work {
         Self::Fault,
     ];
 
-    /// What a command line may name.
+    /// The expected form on a command line.
     pub const EXPECTED: &'static str = "none, or some of chase, test_numa, storm, bandwidth, \
                                         guests, scaling, exhaust, fault, with commas between";
 
-    /// Its name on the command line and in results.
+    /// Returns its name on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,25 +53,25 @@ impl Work {
         }
     }
 
-    /// The workload of a name.
+    /// Returns the workload with this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|work| work.name() == name)
     }
 }
 
-/// Where random numbers come from.
+/// The source of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {
-    /// Each thread's own.
+    /// A separate generator for each thread.
     Inline,
-    /// One for all threads, behind a lock, as the C library's `rand()`: it hides much of what
-    /// is to be measured.
+    /// One generator for all threads, behind a lock, like the C library's `rand()`: it hides much
+    /// of the effect that is measured.
     Shared,
 }
 
 /// The numbers of the GNU C library's `rand()` (its type 3: additive feedback over 31 words, a
-/// number being the sum of the ones 3 and 31 before it).
+/// number being the sum of those 3 and 31 before it).
 #[derive(Clone, Debug)]
 pub struct Additive {
     words: [u32; 31],
@@ -79,11 +79,11 @@ pub struct Additive {
 }
 
 impl Additive {
-    /// The numbers after `srand(seed)`.
+    /// Returns the numbers after `srand(seed)`.
     #[must_use]
     pub fn new(seed: u32) -> Self {
         let mut words = [0; 31];
-        // Lehmer's generator, 16807 times the last one modulo 2^31 - 1; a seed of 0 counts as 1.
+        // Lehmer's generator, 16807 times the last number modulo 2^31 - 1; a seed of 0 counts as 1.
         let mut word = u64::from(seed.max(1));
         for slot in &mut words {
             let [a, b, c, d, ..] = word.to_le_bytes();
@@ -97,7 +97,7 @@ impl Additive {
         numbers
     }
 
-    /// The next number, below 2^31.
+    /// Returns the next number, below 2^31.
     pub fn draw(&mut self) -> u32 {
         let three_before = self.words[(self.place + 28) % 31];
         let word = self.words[self.place].wrapping_add(three_before);
@@ -107,8 +107,8 @@ impl Additive {
     }
 }
 
-/// The places of `count` cpus out of nodes' cpus, dealt to the nodes in turn: the first of each
-/// node, then the second of each, as far as there are any.
+/// Returns the indices of `count` of the cpus, taken from the nodes in turn: the first of each
+/// node, then the second of each, while there are any.
 pub fn dealt(nodes_of_cpus: &[u16], count: usize) -> impl Iterator<Item = usize> {
     let rank = |place: usize| {
         let node = nodes_of_cpus[place];

@@ -1,5 +1,5 @@
-//! What comes from outside, cut short, changed and made up: the boot loader's information, the
-//! firmware's tables, and results on the serial port.
+//! Untrusted input, truncated, changed and made up: the boot loader's information, the firmware's
+//! tables, and results on the serial port.
 
 use numalab_formats::emulation;
 use numalab_kernel::boot_info::{BootInfo, BootInfoError};
@@ -11,7 +11,7 @@ use numalab_topology::{Machine, UniformMachine};
 use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
-/// Where the memory of these tests begins.
+/// The start address of the memory in these tests.
 const BASE: u64 = 0xe_0000;
 
 /// A piece of physical memory.
@@ -35,7 +35,7 @@ impl Memory {
     }
 }
 
-/// Start info at the base, its map and command line behind it.
+/// Start info at the base, followed by its map and command line.
 fn pvh() -> Memory {
     let mut memory = Memory(vec![0; 256]);
     let (map, line) = (BASE + 64, BASE + 160);
@@ -110,11 +110,12 @@ fn firmware(machine: &Machine) -> Memory {
     memory
 }
 
-/// Whatever the tables say, the plan serves all free memory once, to nodes that there are.
+/// Checks that, whatever the tables contain, the plan serves all free memory once, to existing
+/// nodes.
 fn plan_is_sound(memory: &Memory, rsdp: Option<u64>) -> Plan {
     let free = [Span { start: MIB, end: 40 * MIB }, Span { start: 80 * MIB, end: 128 * MIB }];
     let found = tables::find(memory, rsdp);
-    let plan = Plan::new(&found, &free, 0, &Numa::On).expect("no nodes are asked for");
+    let plan = Plan::new(&found, &free, 0, &Numa::On).expect("no nodes are requested");
     let nodes = plan.machine.nodes.len();
     let frames: u64 = plan.ranges.iter().map(|range| range.frames).sum();
     assert_eq!(frames * 4096, free.iter().map(Span::bytes).sum::<u64>());
@@ -141,7 +142,7 @@ fn a_loaders_information_is_read() {
 }
 
 #[test]
-fn a_loaders_information_that_is_cut_short_is_refused_or_read_as_far_as_it_goes() {
+fn truncated_information_of_a_loader_is_refused_or_partly_read() {
     let whole = pvh();
     for bytes in 0..whole.0.len() {
         if let Ok(info) = BootInfo::pvh(&whole.cut(bytes), BASE) {
@@ -156,7 +157,7 @@ fn a_loaders_information_that_is_cut_short_is_refused_or_read_as_far_as_it_goes(
 }
 
 #[test]
-fn tables_make_the_machine_and_every_truncation_of_them_one_that_works() {
+fn tables_give_the_machine_and_every_truncation_gives_a_working_one() {
     let memory = firmware(&two_nodes());
     for rsdp in [Some(BASE), None] {
         let plan = plan_is_sound(&memory, rsdp);
@@ -191,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn tables_with_any_bytes_changed_leave_a_machine_that_works(
+    fn tables_with_any_bytes_changed_leave_a_working_machine(
         changed in prop::collection::vec((0_usize..2048, any::<u8>()), 1..12),
     ) {
         let mut memory = firmware(&two_nodes());

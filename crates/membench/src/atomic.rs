@@ -1,4 +1,4 @@
-//! Atomic additions to a line that the core has to itself.
+//! Atomic additions to a line that is used by one core only.
 
 use crate::clock::{Clock, ClockError, Stamp, Ticks};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -6,14 +6,14 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Timed atomic additions, each of which waits for the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtomicAdds {
-    /// The time of all of them.
+    /// Total time of all additions.
     pub ticks: Ticks,
-    /// How many.
+    /// Number of additions.
     pub adds: u64,
 }
 
 impl AtomicAdds {
-    /// Times `adds` additions of one to `word`, in no order with other memory: on x86-64 a
+    /// Times `adds` additions of one to `word`, unordered with respect to other memory: on x86-64 a
     /// read-modify-write with the lock prefix, whatever the order.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl AtomicAdds {
         Ok(AtomicAdds { ticks, adds })
     }
 
-    /// The mean time of one.
+    /// Returns the mean time of one addition.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of additions is far below 2^53")]
     pub fn ns_per_add(&self, clock: &Clock) -> f64 {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_addition_is_made() {
+    fn every_addition_is_performed() {
         let word = AtomicU64::new(5);
         let window = AtomicAdds::window(&word, 1000).unwrap();
         assert_eq!((word.into_inner(), window.adds), (1005, 1000));

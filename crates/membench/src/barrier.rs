@@ -3,22 +3,23 @@
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// A spinning barrier for a fixed number of parties, reusable round after round.
+/// A spinning barrier for a fixed number of parties, reusable for any number of rounds.
 ///
-/// Meant for one party per cpu: a party that waits keeps its cpu busy.
+/// Meant for one party per cpu: a waiting party keeps its cpu busy.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Barrier {
     parties: u32,
     arrived: AtomicU32,
-    /// Counts finished rounds. Its change, not a flag's value, lets a round go, so that a
-    /// quick party may enter the next round while a slow one still leaves this one.
+    /// Counts finished rounds. A round is released by a change of this count, not by a flag's
+    /// value, so that a fast party may enter the next round while a slow one is still leaving this
+    /// one.
     round: AtomicU32,
     aborted: AtomicBool,
 }
 
 impl Barrier {
-    /// A barrier that opens each time `parties` of them wait at it; 0 counts as 1.
+    /// Creates a barrier that opens each time `parties` of them wait at it; 0 counts as 1.
     #[must_use]
     pub const fn new(parties: u32) -> Barrier {
         Barrier {
@@ -31,15 +32,15 @@ impl Barrier {
 
     /// Waits, spinning, until all parties have arrived.
     ///
-    /// What a party wrote before it waited is visible to all parties afterwards.
+    /// Writes of a party before it waited are visible to all parties afterwards.
     ///
     /// # Errors
     /// [`Aborted`] if any party has called [`Barrier::abort`], before or meanwhile.
     pub fn wait(&self) -> Result<(), Aborted> {
         // Read before arriving: after our arrival the round may end at any moment.
         let round = self.round.load(Ordering::Relaxed);
-        // AcqRel: pairs with the other arrivals, so that the last to arrive has seen what all
-        // others wrote, and hands it on by the Release below.
+        // AcqRel: pairs with the other arrivals, so that the last party to arrive has seen the
+        // writes of all others, and passes them on by the Release below.
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parties {
             self.arrived.store(0, Ordering::Relaxed);
             self.round.store(round.wrapping_add(1), Ordering::Release);
@@ -54,20 +55,20 @@ impl Barrier {
         if self.is_aborted() { Err(Aborted) } else { Ok(()) }
     }
 
-    /// Lets all who wait, or ever will, go with [`Aborted`].
+    /// Releases all present and future waiters with [`Aborted`].
     pub fn abort(&self) {
         // Release: pairs with the Acquire in `is_aborted`.
         self.aborted.store(true, Ordering::Release);
     }
 
-    /// Whether some party has given up.
+    /// Returns true if a party has given up.
     #[must_use]
     pub fn is_aborted(&self) -> bool {
         self.aborted.load(Ordering::Acquire)
     }
 }
 
-/// Another party gave up, so that the barrier will never open again.
+/// Another party gave up, so the barrier will never open again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another party at the start line gave up")]
 pub struct Aborted;

@@ -1,32 +1,31 @@
-//! A cache line handed to and fro between two cpus.
+//! A cache line passed back and forth between two cpus.
 //!
-//! Each side spins reading the line until the other has written it, then writes. A round
-//! trip is two hand-overs, and in each of them the line moves once: to the reader. (The
-//! write that follows only takes the other's copy away.) Which node the line's page lies on
-//! is the caller's placement.
+//! Each side spins reading the line until the other has written it, then writes. A round trip is
+//! two hand-overs, and in each of them the line moves once: to the reader. (The write that follows
+//! only invalidates the other's copy.) The caller places the line's page on a node.
 
 use crate::clock::{Clock, ClockError, Stamp, Ticks};
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How many spins pass between two looks at the abort flag: often enough to end at once,
-/// seldom enough that the flag's line costs the measurement nothing.
+/// The number of spins between two checks of the abort flag: small enough to end promptly, large
+/// enough that the flag's line costs the measurement nothing.
 const SPINS_PER_ABORT_CHECK: u32 = 4096;
 
-/// The half which starts each round and takes the time.
+/// The half that starts each round and takes the time.
 #[derive(Debug)]
 pub struct Ping<'a> {
     side: Side<'a>,
 }
 
 impl<'a> Ping<'a> {
-    /// The starting half on `line`, which must hold 0 before both halves start.
+    /// Creates the starting half on `line`, which must be 0 before both halves start.
     #[must_use]
     pub fn new(line: &'a AtomicU64, abort: &'a AtomicBool) -> Ping<'a> {
         Ping { side: Side { line, abort, rounds_done: 0 } }
     }
 
-    /// Plays and times `rounds` rounds; the other half must play as many.
+    /// Plays and times `rounds` rounds; the other half must play the same number.
     ///
     /// # Errors
     /// [`C2cError::Aborted`] once `abort` is set while the other half does not answer;
@@ -45,14 +44,14 @@ impl<'a> Ping<'a> {
     }
 }
 
-/// The half which answers.
+/// The half that answers.
 #[derive(Debug)]
 pub struct Pong<'a> {
     side: Side<'a>,
 }
 
 impl<'a> Pong<'a> {
-    /// The answering half on `line`, which must hold 0 before both halves start.
+    /// Creates the answering half on `line`, which must be 0 before both halves start.
     #[must_use]
     pub fn new(line: &'a AtomicU64, abort: &'a AtomicBool) -> Pong<'a> {
         Pong { side: Side { line, abort, rounds_done: 0 } }
@@ -100,38 +99,38 @@ impl Side<'_> {
     }
 }
 
-/// Round trips of one line, and the time they took together.
+/// Round trips of one line, with their total time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrips {
-    /// The time of all of them.
+    /// Total time of all round trips.
     pub ticks: Ticks,
-    /// How many.
+    /// Number of round trips.
     pub rounds: u64,
 }
 
 impl RoundTrips {
-    /// The mean time of one round trip: two hand-overs.
+    /// Returns the mean time of one round trip: two hand-overs.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of rounds is far below 2^53")]
     pub fn round_trip_ns(&self, clock: &Clock) -> f64 {
         clock.ns(self.ticks) / self.rounds as f64
     }
 
-    /// Half a round trip, which is what numalab calls one way: time stamps of two cpus cannot
-    /// be compared finely enough to measure the two ways apart.
+    /// Returns half a round trip, which numalab calls one way: time stamps of two cpus cannot be
+    /// compared precisely enough to measure the two directions separately.
     #[must_use]
     pub fn one_way_ns(&self, clock: &Clock) -> f64 {
         self.round_trip_ns(clock) / 2.0
     }
 }
 
-/// A ping-pong that did not end well.
+/// Reasons why a ping-pong failed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum C2cError {
     /// The abort flag was set while one half waited for the other.
     #[error("ping-pong aborted after {rounds_done} rounds: the other half did not answer")]
     Aborted {
-        /// Rounds this half had finished, over all calls.
+        /// Number of rounds this half had finished, over all calls.
         rounds_done: u64,
     },
     /// The clock failed.

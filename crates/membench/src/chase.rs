@@ -1,4 +1,4 @@
-//! Following a cycle: each load needs the last one's result.
+//! Walks along a cycle: each load needs the last one's result.
 
 use crate::arch;
 use crate::clock::{ClockError, Stamp};
@@ -11,8 +11,8 @@ use core::ptr::NonNull;
 
 /// A cycle in memory, ready to be walked by any number of threads.
 ///
-/// It holds its memory exclusively and can only be made by building every line, so that each
-/// load of a walk stays within it.
+/// It holds its memory exclusively and can only be made by building every line, so each load of a
+/// walk stays within it.
 #[derive(Debug)]
 pub struct Chase<'a> {
     cycle: Cycle,
@@ -22,7 +22,7 @@ pub struct Chase<'a> {
 
 // SAFETY: the memory is borrowed exclusively, as by a `&mut [Line]`, which is Send.
 unsafe impl Send for Chase<'_> {}
-// SAFETY: through a shared chase the memory is only read.
+// SAFETY: a shared chase only reads the memory.
 unsafe impl Sync for Chase<'_> {}
 
 impl<'a> Chase<'a> {
@@ -34,8 +34,8 @@ impl<'a> Chase<'a> {
         Chase::join(cycle.parts(lines, NonZeroUsize::MIN)?.map(crate::cycle::Part::build))
     }
 
-    /// Makes a chase of the parts of a cycle, built by several threads and given in address
-    /// order, as [`Cycle::parts`] gave them.
+    /// Makes a chase of the parts of a cycle, built by several threads and passed in address order,
+    /// as returned by [`Cycle::parts`].
     ///
     /// # Errors
     /// [`CycleError::PartsDoNotJoin`] unless they are all parts of one division, in order.
@@ -44,33 +44,33 @@ impl<'a> Chase<'a> {
         Ok(Chase { cycle, memory, lines: PhantomData })
     }
 
-    /// The plan which was built.
+    /// Returns the plan that was built.
     #[must_use]
     pub fn cycle(&self) -> &Cycle {
         &self.cycle
     }
 
-    /// A walk from the first node.
+    /// Starts a walk from the first node.
     #[must_use]
     pub fn walk(&self) -> Walk<'_> {
-        // The chase holds addresses: what they may reach is exposed for them.
+        // The chase contains addresses: the memory that they refer to is exposed for them.
         Walk { start: self.memory, at: self.memory.expose_provenance().get(), chase: PhantomData }
     }
 
     /// Walks once around and proves that the lines in memory are one cycle over exactly
-    /// [`Cycle::nodes`] of them: the walk never leaves the nodes, and is back at the first
-    /// one after that many loads and not before.
+    /// [`Cycle::nodes`] of them: the walk never leaves the nodes, and returns to the first one
+    /// after that number of loads and not before.
     ///
     /// # Errors
-    /// [`CycleError::NotOneCycle`] at the first load that says otherwise.
+    /// [`CycleError::NotOneCycle`] at the first load that contradicts this.
     pub fn verify(&self) -> Result<(), CycleError> {
         let nodes = self.cycle.nodes();
         let mut offset_bytes = 0;
         for loads in 1..=nodes {
-            // SAFETY: `offset_bytes` is 0 or was found to be a node's, and these lie in our
-            // memory; no one else writes to it while we hold it.
+            // SAFETY: `offset_bytes` is 0 or was found to be a node's, and nodes are in our memory,
+            // which has no other writer while we hold it.
             let next = unsafe { self.memory.byte_add(offset_bytes).cast::<usize>().read() };
-            // What lies before our memory wraps to an offset far beyond its end.
+            // An address before our memory wraps to an offset far beyond its end.
             offset_bytes = next.wrapping_sub(self.memory.addr().get());
             let is_back = offset_bytes == 0;
             if !self.cycle.has_node_at(offset_bytes) || is_back != (loads == nodes) {
@@ -81,7 +81,7 @@ impl<'a> Chase<'a> {
     }
 }
 
-/// Someone underway on a [`Chase`].
+/// A walk in progress on a [`Chase`].
 #[derive(Clone, Debug)]
 pub struct Walk<'c> {
     start: NonNull<Line>,
@@ -89,37 +89,37 @@ pub struct Walk<'c> {
     chase: PhantomData<&'c Chase<'c>>,
 }
 
-// SAFETY: a walk only reads memory that nothing writes to while its chase is borrowed.
+// SAFETY: a walk only reads memory that has no writer while its chase is borrowed.
 unsafe impl Send for Walk<'_> {}
 
 impl Walk<'_> {
-    /// A walk from the first word of `start`.
+    /// Creates a walk from the first word of `start`.
     ///
     /// # Safety
-    /// For the walk's lifetime, `start` and every word that can be reached from it must hold
-    /// the address of such a word, and nobody may write to them.
+    /// For the walk's lifetime, `start` and every word that can be reached from it must contain the
+    /// address of such a word, and must not be written to.
     pub(crate) unsafe fn over(start: NonNull<Line>) -> Self {
         Walk { start, at: start.expose_provenance().get(), chase: PhantomData }
     }
 
-    /// Makes exactly `loads` loads, each of which needs the last one's result: the time of
-    /// the whole is the sum of their latencies.
+    /// Makes exactly `loads` loads, each of which needs the last one's result: the total time is
+    /// the sum of their latencies.
     pub fn loads(&mut self, loads: u64) {
-        // SAFETY: `at` is a node of a chase, all of whose nodes hold the address of another
-        // one; the borrow of the chase keeps its memory mapped and unchanged.
+        // SAFETY: `at` is a node of a chase, all nodes of which contain the address of another one;
+        // the borrow of the chase keeps its memory mapped and unchanged.
         self.at = unsafe { arch::follow(self.at, loads) };
     }
 
-    /// Where the walk stands, in bytes from the chase's first line.
+    /// Returns the position of the walk, in bytes from the chase's first line.
     #[must_use]
     pub fn offset_bytes(&self) -> usize {
         self.at - self.start.addr().get()
     }
 
-    /// Times the next `loads` loads; the walk goes on where the last window ended.
+    /// Times the next `loads` loads; the walk continues where the last window ended.
     ///
     /// # Errors
-    /// [`ClockError::SteppedBack`] if the clock went backward; the loads are made all the same.
+    /// [`ClockError::SteppedBack`] if the clock went backward; the loads are still made.
     pub fn window(&mut self, loads: u64) -> Result<Window, ClockError> {
         let start = Stamp::now();
         self.loads(loads);
@@ -143,7 +143,7 @@ mod tests {
         let base = chase.memory.addr().get();
         let elsewhere = [base, base + 8, base + 4096, base - 64, 0];
         for (node, wrong) in [3, 10, 20, 30, 40].into_iter().zip(elsewhere) {
-            // SAFETY: the chase is ours alone, and no walk is underway.
+            // SAFETY: the chase is used only here, and no walk is in progress.
             let word = unsafe { chase.memory.add(node).cast::<usize>().as_mut() };
             let right = core::mem::replace(word, wrong);
             let found = chase.verify().unwrap_err();

@@ -1,4 +1,4 @@
-//! Time as the cpu counts it, and its rate against a clock of the caller's.
+//! Time in ticks of the cpu's counter, and the counter's rate against a clock of the caller.
 
 use crate::{arch, virtual_time};
 use core::fmt;
@@ -9,7 +9,7 @@ use core::fmt;
 pub struct Stamp(u64);
 
 impl Stamp {
-    /// The moment after everything before this call has executed, and before anything after
+    /// Returns the moment after everything before this call has executed, and before anything after
     /// it starts.
     #[must_use]
     #[inline]
@@ -17,19 +17,20 @@ impl Stamp {
         Stamp(virtual_time::now_ns().unwrap_or_else(arch::timestamp))
     }
 
-    /// The moment by the counter that all cpus of a host share, for its other processes.
+    /// Returns the moment in ticks of the counter that all cpus of a host share, for other
+    /// processes of the host.
     #[must_use]
     pub fn ticks(self) -> u64 {
         self.0
     }
 
-    /// The moment that another process of this host told.
+    /// Returns the moment that another process of this host reported.
     #[must_use]
     pub fn from_ticks(ticks: u64) -> Stamp {
         Stamp(ticks)
     }
 
-    /// The time from `earlier` to this moment.
+    /// Returns the time from `earlier` to this moment.
     ///
     /// # Errors
     /// [`ClockError::SteppedBack`] if `earlier` is later.
@@ -42,7 +43,7 @@ impl Stamp {
     }
 }
 
-/// A length of time in ticks of the counter, which are not core cycles.
+/// A duration in ticks of the counter, which are not core cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticks(pub u64);
 
@@ -61,14 +62,14 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Measures the counter's rate against `now_ns` for `for_ns` nanoseconds of that clock
-    /// (20 ms give five digits).
+    /// Measures the counter's rate against `now_ns` for `for_ns` nanoseconds of that clock (20 ms
+    /// give five digits).
     ///
     /// # Errors
-    /// [`ClockError::SteppedBack`] if either clock went backward,
-    /// [`ClockError::Inconsistent`] if their ratio differs by over 0.1 % between the two
-    /// halves, three times in a row (one of them steps again and again, or does not run
-    /// evenly), and [`ClockError::Stopped`] if one does not advance.
+    /// [`ClockError::SteppedBack`] if either clock went backward, [`ClockError::Inconsistent`] if
+    /// their ratio differs by more than 0.1 % between the two halves, three times in a row (one of
+    /// them steps repeatedly, or runs unevenly), and [`ClockError::Stopped`] if one does not
+    /// advance.
     pub fn calibrate(now_ns: impl FnMut() -> u64, for_ns: u64) -> Result<Clock, ClockError> {
         if virtual_time::in_use() {
             let overhead = least_overhead()?;
@@ -82,41 +83,41 @@ impl Clock {
         })
     }
 
-    /// `ticks` in nanoseconds.
+    /// Converts `ticks` to nanoseconds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
     pub fn ns(&self, ticks: Ticks) -> f64 {
         ticks.0 as f64 / self.ticks_per_ns
     }
 
-    /// The counter's rate.
+    /// Returns the counter's rate.
     #[must_use]
     pub fn ticks_per_ns(&self) -> f64 {
         self.ticks_per_ns
     }
 
-    /// The least time between two [`Stamp`]s with nothing between them: what a window's
-    /// length has in it that is not its loads.
+    /// Returns the least time between two consecutive [`Stamp`]s: the part of a window's duration
+    /// that is not spent on its loads.
     #[must_use]
     pub fn overhead(&self) -> Ticks {
         self.overhead
     }
 
-    /// Whether the counter is documented to run at one rate whatever the core does. Where
-    /// not, times are doubtful and the record should say so.
+    /// Returns true if the counter is documented to run at one rate whatever the core does. If not,
+    /// times are doubtful and the record should say so.
     #[must_use]
     pub fn is_invariant(&self) -> bool {
         self.invariant
     }
 }
 
-/// A clock that cannot be measured with.
+/// Reasons why a clock cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ClockError {
     /// A later reading was below an earlier one.
     #[error("the clock went back from {from} to {to} {unit}; expected one that only advances")]
     SteppedBack {
-        /// What the readings count.
+        /// The unit of the readings.
         unit: &'static str,
         /// The earlier reading.
         from: u64,
@@ -135,37 +136,38 @@ pub enum ClockError {
         second_ticks_per_ns: f64,
     },
     /// A clock did not advance.
-    #[error("the clock stood still at {at} {unit} over {readings} readings")]
+    #[error("the clock did not advance from {at} {unit} over {readings} readings")]
     Stopped {
-        /// What the readings count.
+        /// The unit of the readings.
         unit: &'static str,
         /// The reading that did not change.
         at: u64,
-        /// How often it was read.
+        /// Number of readings.
         readings: u32,
     },
 }
 
-/// Readings that may show the same nanosecond before the clock counts as stopped. Coarse
-/// clocks advance every few milliseconds, which are some 100,000 readings.
+/// The number of readings that may show the same nanosecond before the clock counts as stopped.
+/// Coarse clocks advance every few milliseconds, which are some 100,000 readings.
 const READINGS_UNTIL_STOPPED: u32 = 20_000_000;
-/// The difference between the two halves' rates that is put down to a step.
+/// The relative difference between the rates of the two halves that is attributed to a step.
 const RATE_TOLERANCE: f64 = 1e-3;
-/// Calibrations in a row whose halves must differ before the clock is refused. An emulated
-/// machine's clocks leave each other by some 10 us now and then (once in 800 calibrations in
+/// The number of consecutive calibrations with different halves before the clock is refused. The
+/// clocks of an emulated machine occasionally diverge by some 10 us (once in 800 calibrations in
 /// QEMU under TCG on a busy host).
 const CALIBRATIONS: usize = 3;
-/// Readings of which the tightest is taken, so that an interrupt does not spoil the rate.
+/// The number of readings, of which the tightest is used, so that an interrupt does not spoil the
+/// rate.
 const ATTEMPTS: usize = 16;
 
-/// The two clocks that are compared.
+/// The two clocks to compare.
 struct Pair<S, N> {
     stamp: S,
     now_ns: N,
 }
 
 impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
-    /// The rate of the first calibration whose halves agree.
+    /// Returns the rate of the first calibration with halves that agree.
     fn even_ticks_per_ns(&mut self, for_ns: u64) -> Result<f64, ClockError> {
         for _ in 1..CALIBRATIONS {
             match self.ticks_per_ns(for_ns) {
@@ -206,7 +208,7 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
         self.reading()
     }
 
-    /// Both clocks at one moment: the tightest of several attempts.
+    /// Reads both clocks at one moment: the tightest of several attempts.
     fn reading(&mut self) -> Result<Reading, ClockError> {
         let mut last = self.attempt()?;
         let mut best = last;
@@ -235,7 +237,7 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
 struct Reading {
     stamp: Stamp,
     ns: u64,
-    /// How far apart in time the two may be.
+    /// The largest possible time between the two readings.
     width: Ticks,
 }
 

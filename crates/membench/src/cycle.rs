@@ -1,9 +1,9 @@
-//! The plan of a chase: which line leads to which.
+//! The plan of a chase: the successor of each line.
 //!
-//! The cycle comes from a keyed bijection E on line numbers, with inverse D: the line after
-//! x is E(D(x) + 1). That is one cycle over all lines by construction. It needs no table,
-//! every line's successor can be had without any other's, and so the lines are written in
-//! address order and by several threads at once.
+//! The cycle comes from a keyed bijection E on line numbers, with inverse D: the line after x is
+//! E(D(x) + 1). That is one cycle over all lines by construction. It needs no table, and every
+//! line's successor can be computed independently, so the lines are written in address order and by
+//! several threads at once.
 
 mod build;
 mod order;
@@ -17,7 +17,8 @@ pub(crate) use round::mix;
 use core::fmt;
 use order::{Blocks, Order};
 
-/// Neighbouring pages after which lines would come upon the sets of a cache that the first had.
+/// The number of consecutive pages after which lines would map to the cache sets of the first page
+/// again.
 const PAGES_PER_TURN: usize = 32;
 
 /// The distance between the nodes of a cycle: the machine's cache line.
@@ -26,12 +27,12 @@ pub enum LineSize {
     /// 64 bytes: most machines.
     #[default]
     Bytes64,
-    /// 128 bytes: where lines are that long, or fetched in pairs.
+    /// 128 bytes: for machines with lines of that length, or that fetch lines in pairs.
     Bytes128,
 }
 
 impl LineSize {
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
@@ -41,23 +42,23 @@ impl LineSize {
     }
 }
 
-/// The order in which a chase visits the lines of its memory. A latency means nothing
-/// without it.
+/// The order in which a chase visits the lines of its memory. A latency is meaningful only together
+/// with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// All lines in random order: DRAM latency with the page walks of that order.
     Random,
-    /// All lines of a block in random order, the blocks in random order. With a block which
-    /// the first TLB level covers, this is DRAM latency with TLB hits. Lines that do not
-    /// fill a block are visited last.
+    /// All lines of a block in random order, the blocks in random order. With a block that the
+    /// first TLB level covers, this is DRAM latency with TLB hits. Lines that do not fill a block
+    /// are visited last.
     PageLocal {
         /// The size of a block, a power of two.
         block_bytes: usize,
     },
-    /// One line of each page, pages in random order: every load walks the page table once
-    /// there are more pages than TLB entries. Neighbouring pages have theirs one line
-    /// further on, and one more after each 32 of them, so that the lines do not fight over the
-    /// same cache sets, where pages lie side by side either.
+    /// One line of each page, pages in random order: every load walks the page table once there are
+    /// more pages than TLB entries. The line is one further on in each consecutive page, and one
+    /// more after each 32 pages, so that the lines do not compete for the same cache sets, even if
+    /// pages are physically contiguous.
     OneLinePerPage {
         /// The size of a page, a power of two.
         page_bytes: usize,
@@ -67,7 +68,7 @@ pub enum Pattern {
         /// The distance, a multiple of the line size.
         stride_bytes: usize,
     },
-    /// All lines in address order: what the hardware prefetcher makes of it.
+    /// All lines in address order, which shows the effect of the hardware prefetcher.
     Sequential,
 }
 
@@ -83,7 +84,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A cycle over distinct lines: a value of a few words, not yet in memory.
+/// A cycle over distinct lines, as a plan of a few words that is not yet in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Cycle {
     pattern: Pattern,
@@ -94,13 +95,12 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Plans a cycle through `size_bytes` of memory; a last piece shorter than a line (or
-    /// page, with one line per page) is left out. The same arguments give the same cycle.
+    /// Plans a cycle through `size_bytes` of memory; an incomplete line (or page, with one line per
+    /// page) at the end is left out. The same arguments give the same cycle.
     ///
     /// # Errors
-    /// [`CycleError::TooSmall`] if not even one node fits, and
-    /// [`CycleError::BadDistance`] if the pattern's block, page or stride is not as its
-    /// field says.
+    /// [`CycleError::TooSmall`] if not even one node fits, and [`CycleError::BadDistance`] if the
+    /// pattern's block, page or stride does not satisfy the rules of its field.
     pub fn new(
         pattern: Pattern,
         size_bytes: usize,
@@ -134,38 +134,38 @@ impl Cycle {
         Ok(Cycle { pattern, size_bytes, line_size, seed, order })
     }
 
-    /// The number of lines on the cycle.
+    /// Returns the number of lines on the cycle.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "came from a usize")]
     pub fn nodes(&self) -> usize {
         self.order.nodes() as usize
     }
 
-    /// The size of the memory which the cycle spans, in bytes.
+    /// Returns the size of the memory that the cycle spans, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 
-    /// The order of the cycle.
+    /// Returns the order of the cycle.
     #[must_use]
     pub fn pattern(&self) -> Pattern {
         self.pattern
     }
 
-    /// The distance of its nodes.
+    /// Returns the distance of its nodes.
     #[must_use]
     pub fn line_size(&self) -> LineSize {
         self.line_size
     }
 
-    /// What chose among the cycles of this pattern and size.
+    /// Returns the seed that selected this cycle among those of its pattern and size.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Where `node` lies, in bytes from the first line.
+    /// Returns the offset of `node`, in bytes from the first line.
     #[inline(always)]
     fn offset_bytes(&self, node: usize) -> usize {
         match self.pattern {
@@ -181,7 +181,7 @@ impl Cycle {
 }
 
 impl Cycle {
-    /// Whether some node lies at `offset_bytes`.
+    /// Returns true if there is a node at `offset_bytes`.
     pub(crate) fn has_node_at(&self, offset_bytes: usize) -> bool {
         let node = match self.pattern {
             Pattern::OneLinePerPage { page_bytes } => offset_bytes / page_bytes,
@@ -207,17 +207,17 @@ fn whole_lines(pattern: Pattern, bytes: usize, line: usize) -> Result<u64, Cycle
     }
 }
 
-/// A cycle that cannot be planned, built or proved.
+/// Reasons why a cycle cannot be planned, built or proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CycleError {
-    /// Not one node fits.
+    /// Not even one node fits.
     #[error(
-        "{size_bytes} bytes are too few for a {pattern} cycle; expected {needed_bytes} at least"
+        "{size_bytes} bytes are too few for a {pattern} cycle; expected at least {needed_bytes}"
     )]
     TooSmall {
-        /// The pattern asked for.
+        /// The requested pattern.
         pattern: Pattern,
-        /// The size asked for.
+        /// The requested size.
         size_bytes: usize,
         /// The least size.
         needed_bytes: usize,
@@ -228,13 +228,13 @@ pub enum CycleError {
          multiple of the line, a block or page that is also a power of two"
     )]
     BadDistance {
-        /// The pattern asked for.
+        /// The requested pattern.
         pattern: Pattern,
         /// The line size.
         line_bytes: usize,
     },
     /// The memory is smaller than the cycle.
-    #[error("memory of {memory_bytes} bytes for a cycle of {cycle_bytes}")]
+    #[error("memory of {memory_bytes} bytes is too small for a cycle of {cycle_bytes} bytes")]
     MemoryTooSmall {
         /// The memory given.
         memory_bytes: usize,
@@ -244,28 +244,28 @@ pub enum CycleError {
     /// The memory does not start at a line of the cycle's size.
     #[error("memory at {address:#x}; expected a multiple of the line size {line_bytes}")]
     Misaligned {
-        /// Where the memory starts.
+        /// The start address of the memory.
         address: usize,
         /// The cycle's line size.
         line_bytes: usize,
     },
-    /// The parts given do not make up one memory in address order.
+    /// The given parts do not form one memory in address order.
     #[error("parts of a cycle end at node {joined_nodes} of {nodes}, or are of different cycles")]
     PartsDoNotJoin {
-        /// Nodes up to which the parts did fit together.
+        /// The node up to which the parts fit together.
         joined_nodes: usize,
         /// The cycle's number of nodes.
         nodes: usize,
     },
     /// A walk did not visit every node once before it came back.
     #[error(
-        "after {loads} loads the walk stood at byte {offset_bytes}; expected a cycle of {nodes} \
+        "after {loads} loads the walk was at byte {offset_bytes}; expected a cycle of {nodes} \
          nodes that comes back to byte 0 with the last one"
     )]
     NotOneCycle {
-        /// Loads made.
+        /// Number of loads made.
         loads: usize,
-        /// Where they led, in bytes from the first line.
+        /// The position after them, in bytes from the first line.
         offset_bytes: usize,
         /// The cycle's number of nodes.
         nodes: usize,

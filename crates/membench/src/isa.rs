@@ -1,9 +1,9 @@
-//! The vector instruction sets which the stream kernels are written for.
+//! The vector instruction sets for which there are stream kernels.
 
 use core::fmt;
 
-/// A vector instruction set. All variants exist on all machines; [`Isa::is_available`] says
-/// which this cpu has and this operating system has enabled.
+/// A vector instruction set. All variants exist on all machines; [`Isa::is_available`] returns true
+/// for those that this cpu has and this operating system has enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Isa {
     /// x86-64's baseline: 16-byte vectors.
@@ -14,8 +14,8 @@ pub enum Isa {
     Avx512,
     /// aarch64's baseline: 16-byte vectors.
     Neon,
-    /// Vectors of the cpu's own length on aarch64; available where the crate is built for it
-    /// (`-C target-feature=+sve`).
+    /// Vectors of the cpu's own length on aarch64; available if the crate is built for it (`-C
+    /// target-feature=+sve`).
     Sve,
 }
 
@@ -23,19 +23,19 @@ impl Isa {
     /// Every instruction set, narrowest first within an architecture.
     pub const ALL: [Isa; 5] = [Isa::Sse2, Isa::Avx2, Isa::Avx512, Isa::Neon, Isa::Sve];
 
-    /// The widest set that is available.
+    /// Returns the widest available set.
     #[must_use]
     pub fn detect() -> Isa {
         arch::detect()
     }
 
-    /// Whether this cpu executes the set and the operating system saves its registers.
+    /// Returns true if this cpu executes the set and the operating system saves its registers.
     #[must_use]
     pub fn is_available(self) -> bool {
         arch::is_available(self)
     }
 
-    /// The size of one vector, in bytes.
+    /// Returns the size of one vector, in bytes.
     #[must_use]
     pub fn vector_bytes(self) -> usize {
         match self {
@@ -65,7 +65,7 @@ mod arch {
     use crate::arch::{cpuid, extended_control_register};
 
     pub fn detect() -> Isa {
-        // One look at the cpu: CPUID is slow in a virtual machine.
+        // The cpu is queried once: CPUID is slow in a virtual machine.
         let state = vector_state();
         if has_avx512(state) {
             Isa::Avx512
@@ -89,18 +89,18 @@ mod arch {
         0
     }
 
-    /// XCR0: the register state which the operating system saves; 0 without XSAVE
-    /// (Intel SDM volume 1, 14.3: OSXSAVE is CPUID.1:ECX bit 27).
+    /// Returns XCR0, the register state that the operating system saves; 0 without XSAVE (Intel SDM
+    /// volume 1, 14.3: OSXSAVE is CPUID.1:ECX bit 27).
     fn vector_state() -> u64 {
         if cpuid(1).ecx & (1 << 27) == 0 { 0 } else { extended_control_register() }
     }
 
-    /// AVX2 is CPUID.7:EBX bit 5; XCR0 bits 1 and 2 are the XMM and YMM state.
+    /// Returns true for AVX2: CPUID.7:EBX bit 5; XCR0 bits 1 and 2 are the XMM and YMM state.
     fn has_avx2(state: u64) -> bool {
         state & 0b110 == 0b110 && structured_features() & (1 << 5) != 0
     }
 
-    /// AVX512F is CPUID.7:EBX bit 16; XCR0 bits 5 to 7 are the opmask and ZMM state.
+    /// Returns true for AVX512F: CPUID.7:EBX bit 16; XCR0 bits 5 to 7 are the opmask and ZMM state.
     fn has_avx512(state: u64) -> bool {
         state & 0b1110_0110 == 0b1110_0110
             && has_avx2(state)

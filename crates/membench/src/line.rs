@@ -1,10 +1,10 @@
-//! The memory which every loop works on: whole, aligned cache lines.
+//! The memory that every loop works on: whole, aligned cache lines.
 
 use core::slice;
 use core::sync::atomic::AtomicU64;
 
-/// 64 bytes of memory, aligned to 64: one cache line of most machines, half of one where
-/// lines have 128 bytes.
+/// 64 bytes of memory, aligned to 64: one cache line of most machines, or half of a line of 128
+/// bytes.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line([u64; 8]);
@@ -19,7 +19,7 @@ impl Line {
     ///
     /// # Errors
     /// [`MemoryError::Misaligned`] unless the bytes start at a multiple of 64, and
-    /// [`MemoryError::NotWholeLines`] unless their number is one.
+    /// [`MemoryError::NotWholeLines`] unless their number is a multiple of 64.
     pub fn slice_from_bytes(bytes: &mut [u8]) -> Result<&mut [Line], MemoryError> {
         // SAFETY: the exclusive borrow of `bytes` becomes the exclusive borrow of the lines,
         // for the same memory and the same lifetime; every bit pattern is a `Line` and a byte.
@@ -29,11 +29,11 @@ impl Line {
     /// Views raw memory as lines.
     ///
     /// # Errors
-    /// [`MemoryError::Null`] if `start` is null; else as [`Line::slice_from_bytes`].
+    /// [`MemoryError::Null`] if `start` is null; otherwise as [`Line::slice_from_bytes`].
     ///
     /// # Safety
-    /// For the lifetime `'a`, `size_bytes` bytes from `start` must be mapped, readable,
-    /// writable and initialised, and accessed only through the returned slice.
+    /// For the lifetime `'a`, `size_bytes` bytes from `start` must be mapped, readable, writable
+    /// and initialised, and accessed only through the returned slice.
     pub unsafe fn slice_from_raw<'a>(
         start: *mut u8,
         size_bytes: usize,
@@ -48,47 +48,47 @@ impl Line {
             return Err(MemoryError::NotWholeLines { size_bytes });
         }
         // SAFETY: 1. `start` is not null and aligned for `Line`, checked above.
-        // 2. The caller guarantees `size_bytes` valid bytes, exclusively ours for `'a`.
+        // 2. The caller guarantees `size_bytes` valid bytes, used only through this slice for `'a`.
         // 3. Every initialised bit pattern is a valid `Line`.
         Ok(unsafe { slice::from_raw_parts_mut(start.cast(), size_bytes / Line::SIZE_BYTES) })
     }
 
-    /// The line's first word as an atomic, for two cpus to hand to and fro.
+    /// Returns the line's first word as an atomic, to be passed back and forth between two cpus.
     pub fn as_atomic(&mut self) -> &AtomicU64 {
         let first: *mut u64 = &raw mut self.0[0];
         // SAFETY: `first` is valid and 64-byte aligned; the exclusive borrow of the line, which
-        // lasts as long as the atomic, rules out any non-atomic access meanwhile.
+        // lasts until the end of the atomic, excludes any non-atomic access meanwhile.
         unsafe { AtomicU64::from_ptr(first) }
     }
 
-    /// The line's eight words.
+    /// Returns the line's eight words.
     #[must_use]
     pub fn words(&self) -> &[u64; 8] {
         &self.0
     }
 
-    /// The line's eight words, to be changed.
+    /// Returns the line's eight words for writing.
     pub fn words_mut(&mut self) -> &mut [u64; 8] {
         &mut self.0
     }
 }
 
-/// Memory that cannot be viewed as lines.
+/// Reasons why memory cannot be viewed as lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The address is null.
     #[error("memory at address 0; expected a mapping")]
     Null,
-    /// The memory does not start at a line.
+    /// The memory does not start at a line boundary.
     #[error("memory at {address:#x}; expected an address that is a multiple of 64")]
     Misaligned {
-        /// Where the memory starts.
+        /// The start address of the memory.
         address: usize,
     },
-    /// The memory ends inside a line.
+    /// The memory does not end at a line boundary.
     #[error("memory of {size_bytes} bytes; expected a multiple of 64")]
     NotWholeLines {
-        /// The size given.
+        /// The given size.
         size_bytes: usize,
     },
 }
@@ -104,10 +104,10 @@ mod tests {
     }
 
     #[test]
-    fn aligned_bytes_become_as_many_lines() {
+    fn aligned_bytes_become_lines() {
         let mut memory = vec![Line::ZERO; 3];
         let (start, size) = bytes_of(&mut memory);
-        // SAFETY: `memory` outlives the slice and is not touched otherwise.
+        // SAFETY: `memory` outlives the slice and is not accessed otherwise.
         let bytes = unsafe { slice::from_raw_parts_mut(start, size) };
         bytes[64] = 7;
         let lines = Line::slice_from_bytes(bytes).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     fn bytes_off_a_line_boundary_are_refused_with_their_address_or_size() {
         let mut memory = vec![Line::ZERO; 3];
         let (start, size) = bytes_of(&mut memory);
-        // SAFETY: `memory` outlives the slice and is not touched otherwise.
+        // SAFETY: `memory` outlives the slice and is not accessed otherwise.
         let bytes = unsafe { slice::from_raw_parts_mut(start, size) };
         let address = start.addr() + 8;
         assert_eq!(
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn null_is_refused() {
-        // SAFETY: nothing is accessed at null: the call refuses it.
+        // SAFETY: the call refuses null, so nothing is accessed there.
         let refused = unsafe { Line::slice_from_raw(core::ptr::null_mut(), 64) };
         assert_eq!(refused, Err(MemoryError::Null));
     }

@@ -1,19 +1,19 @@
 //! Markers for numalab's emulator.
 //!
-//! A marker is an instruction that does nothing: on hardware, under KVM or in a QEMU
-//! without the plugin a program with markers runs as without. Under the plugin it says
-//! where measuring begins and ends and which phase it is in, for the whole machine.
-//! On other architectures than x86-64 and aarch64 markers are nothing at all.
+//! A marker is an instruction that does nothing: on hardware, under KVM or in a QEMU without the
+//! plugin a program with markers runs as without. Under the plugin it marks where measuring begins
+//! and ends, and the phase of the program, for the whole machine. On architectures other than
+//! x86-64 and aarch64 markers do nothing at all.
 
-/// The variable that tells a command when to mark, in ns of the wall clock, so that several
-/// guests begin what counts together.
+/// The variable that gives a command the time to mark, in ns of the wall clock, so that several
+/// guests begin the measured part together.
 pub const AT: &str = "NUMALAB_MARK_AT_NS";
 
-/// What a marker's instruction begins with: `nop dword ptr [rax + rax + disp32]`. The
+/// The first bytes of a marker's instruction: `nop dword ptr [rax + rax + disp32]`. The
 /// displacement is the marker's code and a name.
 pub const OPCODE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
-/// A marker on aarch64: `movz xzr, #(letter << 8 | code), lsl #48`, which writes to the register
-/// that stays zero. The letter is the first of the marker's name.
+/// Returns a marker on aarch64: `movz xzr, #(letter << 8 | code), lsl #48`, which writes to the
+/// register that stays zero. The letter is the first of the marker's name.
 #[must_use]
 pub const fn aarch64(code: u8, name: [u8; 3]) -> u32 {
     AARCH64 | (u32::from_be_bytes([0, 0, name[0], code])) << 5
@@ -22,9 +22,9 @@ pub const fn aarch64(code: u8, name: [u8; 3]) -> u32 {
 /// `movz xzr, #0, lsl #48` (Arm ARM C6.2, MOVZ).
 const AARCH64: u32 = 0xd2e0_001f;
 
-/// The name behind the code of a marker.
+/// The name after the code of a marker.
 pub const NAME: [u8; 3] = *b"MUN";
-/// The name behind a letter of a phase's name.
+/// The name after a letter of a phase's name.
 pub const LETTER: [u8; 3] = *b"LUN";
 /// Code of [`begin`].
 pub const BEGIN: u8 = 1;
@@ -34,43 +34,43 @@ pub const END: u8 = 2;
 pub const REPORT: u8 = 3;
 /// Code of [`publish`].
 pub const PUBLISH: u8 = 4;
-/// Code of [`named_phase`], behind its letters.
+/// Code of [`named_phase`], sent after its letters.
 pub const NAMED_PHASE: u8 = 5;
-/// Code of phase 0; that of every other one follows.
+/// Code of phase 0; the others follow it.
 pub const FIRST_PHASE: u8 = 0x10;
-/// Phases that have a code.
+/// Number of phases that have a code.
 pub const PHASES: u8 = 240;
 
-/// Begins counting and charging. Nested: they last until the outermost [`end`].
+/// Begins counting and charging. Calls nest: both last until the outermost [`end`].
 #[inline]
 pub fn begin() {
     emit::<BEGIN>();
 }
 
-/// Ends what [`begin`] began.
+/// Ends the effect of [`begin`].
 #[inline]
 pub fn end() {
     emit::<END>();
 }
 
-/// Has the plugin write its report now.
+/// Makes the plugin write its report now.
 #[inline]
 pub fn report() {
     emit::<REPORT>();
 }
 
-/// Has the plugin write this vCPU's counts to the virtual PMU, before the next instruction.
+/// Makes the plugin write this vCPU's counts to the virtual PMU, before the next instruction.
 #[inline]
 pub fn publish() {
     emit::<PUBLISH>();
 }
 
-/// Says that what follows belongs to a phase, 0 to 239; higher numbers are the last one.
+/// Marks that the following code belongs to a phase, 0 to 239; higher numbers mean the last one.
 pub fn phase(number: u8) {
     emit_phase(u64::from(number.min(PHASES - 1)));
 }
 
-/// Says that what follows belongs to the phase of this name: at most 64 ASCII letters,
+/// Marks that the following code belongs to the phase of this name: at most 64 ASCII letters;
 /// others become `?`. The caller should stay on its cpu meanwhile.
 pub fn named_phase(name: &str) {
     for letter in name.chars().take(64) {
@@ -79,7 +79,7 @@ pub fn named_phase(name: &str) {
     emit::<NAMED_PHASE>();
 }
 
-/// The marker with this code, and a jump, so that QEMU begins a new block behind it.
+/// Executes the marker with this code, and a jump, so that QEMU begins a new block after it.
 #[inline]
 fn emit<const CODE: u8>() {
     #[cfg(target_arch = "x86_64")]
@@ -108,8 +108,8 @@ fn emit<const CODE: u8>() {
     }
 }
 
-/// A function that executes one marker of a table, by its place: markers from `$first` on
-/// with the name `$name`, 10 bytes each, `$count` of them.
+/// Defines a function that executes one marker of a table, by its index: `$count` markers from
+/// `$first` on with the name `$name`, 10 bytes each.
 #[cfg(target_arch = "x86_64")]
 macro_rules! marker_table {
     ($(#[$doc:meta])* $function:ident, $count:expr, $first:expr, $name:expr) => {
@@ -117,11 +117,11 @@ macro_rules! marker_table {
         #[inline(never)]
         fn $function(place: u64) {
             debug_assert!(place < u64::from($count));
-            // SAFETY: the place is below the number of markers in the table, so the jump
-            // goes to one of them, from which another jump leads to the table's end.
+            // SAFETY: the index is below the number of markers in the table, so the jump goes to
+            // one of them, from which another jump leads to the table's end.
             unsafe {
                 core::arch::asm!(
-                    // A marker of eight bytes and `jmp rcx` of two, that many times.
+                    // A marker of eight bytes and a `jmp rcx` of two, `$count` times.
                     "lea {at}, [{at} + {at} * 4]",
                     "lea {table}, [rip + 2f]",
                     "lea {at}, [{table} + {at} * 2]",
@@ -149,7 +149,7 @@ macro_rules! marker_table {
     };
 }
 
-/// The same of eight bytes each: a marker and a branch to the table's end.
+/// Does the same with eight bytes each: a marker and a branch to the table's end.
 #[cfg(target_arch = "aarch64")]
 macro_rules! marker_table {
     ($(#[$doc:meta])* $function:ident, $count:expr, $first:expr, $name:expr) => {
@@ -157,8 +157,8 @@ macro_rules! marker_table {
         #[inline(never)]
         fn $function(place: u64) {
             debug_assert!(place < u64::from($count));
-            // SAFETY: the place is below the number of markers in the table, so the branch
-            // goes to one of them, from which another one leads to the table's end.
+            // SAFETY: the index is below the number of markers in the table, so the branch goes to
+            // one of them, from which another one leads to the table's end.
             unsafe {
                 core::arch::asm!(
                     "adr {table}, 2f",
@@ -186,13 +186,13 @@ macro_rules! marker_table {
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 marker_table!(
-    /// The marker of a phase below 240.
+    /// Executes the marker of a phase below 240.
     emit_phase, PHASES, FIRST_PHASE, NAME
 );
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 marker_table!(
-    /// The marker of an ASCII letter.
+    /// Executes the marker of an ASCII letter.
     emit_letter, 128_u8, 0, LETTER
 );
 
@@ -222,7 +222,7 @@ mod tests {
     fn markers_are_the_instructions_that_the_emulator_looks_for() {
         let holds = |function: *const u8, bytes: usize, code: u8, name: u8| {
             let marker = [0x0f, 0x1f, 0x84, 0x00, code, name, b'U', b'N'];
-            // SAFETY: a function's bytes and those behind it are code of this program.
+            // SAFETY: a function's bytes and those after it are code of this program.
             let code = unsafe { core::slice::from_raw_parts(function, bytes) };
             code.windows(8).any(|bytes| bytes == marker)
         };
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn markers_are_the_instructions_that_the_emulator_looks_for() {
         let holds = |function: *const u8, bytes: usize, marker: u32| {
-            // SAFETY: a function's bytes and those behind it are code of this program.
+            // SAFETY: a function's bytes and those after it are code of this program.
             let code = unsafe { core::slice::from_raw_parts(function, bytes) };
             code.chunks_exact(4).any(|bytes| bytes == marker.to_le_bytes())
         };

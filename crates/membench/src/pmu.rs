@@ -1,31 +1,31 @@
-//! The virtual PMU: what numalab's emulator publishes into memory that a guest's program can
-//! read. It writes what [`PmuHeader`] and [`PmuCounts`] give, and [`Pmu`] reads it.
+//! The virtual PMU: counts that numalab's emulator publishes in memory readable by a guest's
+//! program. It writes the output of [`PmuHeader`] and [`PmuCounts`], and [`Pmu`] reads it.
 
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
 
-/// Nodes that a block of the virtual PMU has room for.
+/// Number of nodes in a block of the virtual PMU.
 pub const PMU_NODES: usize = 16;
-/// Bytes of a virtual PMU with room for every machine.
+/// Size in bytes of a virtual PMU with room for every machine.
 pub const PMU_BYTES: usize = 64 * 1024;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"NUMAPMU1");
 const VERSION: u32 = 1;
-/// Bytes before the first vCPU's block.
+/// Size in bytes of the header before the first vCPU's block.
 pub const HEADER: usize = 64;
-/// Bytes of a vCPU's block: words of eight, little-endian.
+/// Size in bytes of a vCPU's block, which consists of little-endian words of eight bytes.
 pub const STRIDE: usize = STRIDE_FIELD as usize;
-/// The same as the header has it.
+/// The same value as in the header.
 const STRIDE_FIELD: u32 = 256;
-/// The block's word of the first node's accesses.
+/// Index of the block's word with the first node's accesses.
 const BY_NODE: usize = 16;
 const _: () = assert!(STRIDE / 8 == BY_NODE + PMU_NODES);
-/// A block is written in microseconds.
+/// The number of attempts to read a block, which is written within microseconds.
 const ATTEMPTS: u32 = if cfg!(miri) { 4 } else { 1000 };
 
-/// What the emulator charges.
+/// The time that the emulator charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PmuMode {
-    /// Nothing; it counts.
+    /// None; it only counts.
     Count,
     /// Virtual time.
     Virtual,
@@ -33,21 +33,21 @@ pub enum PmuMode {
     Sleep,
 }
 
-/// What the page begins with.
+/// The header of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PmuHeader {
-    /// vCPUs of the machine.
+    /// Number of vCPUs of the machine.
     pub vcpus: u32,
-    /// Its nodes.
+    /// Number of its nodes.
     pub nodes: u32,
-    /// What the emulator charges.
+    /// The time that the emulator charges.
     pub mode: PmuMode,
-    /// Whether it counts and charges now.
+    /// True if it is counting and charging.
     pub is_on: bool,
 }
 
 impl PmuHeader {
-    /// The header as it is published.
+    /// Returns the header in its published form.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER] {
         let words = [
@@ -67,14 +67,14 @@ impl PmuHeader {
     }
 }
 
-/// A vCPU's counts since counting first began.
+/// A vCPU's counts since the first start of counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PmuCounts {
-    /// Its own time: its instructions and what its accesses cost.
+    /// Its own time in ns: its instructions and the cost of its accesses.
     pub time_ns: u64,
-    /// Instructions.
+    /// Number of instructions.
     pub instructions: u64,
-    /// What memory took.
+    /// Cost of memory accesses in ns.
     pub cost_ns: u64,
     /// Loads from its own node's memory, and from others'.
     pub loads: [u64; 2],
@@ -82,16 +82,16 @@ pub struct PmuCounts {
     pub stores: [u64; 2],
     /// Accesses that reached memory of its own node, and of others.
     pub misses: [u64; 2],
-    /// Position of its node.
+    /// Index of its node.
     pub node: u32,
-    /// The phase when it was published.
+    /// The phase at the time of publication.
     pub phase: u32,
-    /// Accesses by position of the node.
+    /// Accesses by index of the node.
     pub nodes: [u64; PMU_NODES],
 }
 
 impl PmuCounts {
-    /// The block as it is published, behind the sequence number that it begins with.
+    /// Returns the block in its published form, without the sequence number at its start.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; STRIDE - 8] {
         let mut words = [0; STRIDE / 8];
@@ -109,7 +109,7 @@ impl PmuCounts {
     }
 }
 
-/// Memory that the emulator publishes into.
+/// Memory in which the emulator publishes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pmu<'a> {
     words: &'a [AtomicU64],
@@ -117,7 +117,7 @@ pub struct Pmu<'a> {
 }
 
 impl<'a> Pmu<'a> {
-    /// The virtual PMU in this memory, if there is one.
+    /// Returns the virtual PMU in this memory, if there is one.
     pub fn over(words: &'a [AtomicU64]) -> Option<Self> {
         let pmu = Self { words, vcpus: 0 };
         let ours =
@@ -128,12 +128,12 @@ impl<'a> Pmu<'a> {
         (ours && fits).then_some(Self { words, vcpus })
     }
 
-    /// vCPUs of the machine.
+    /// Returns the number of vCPUs of the machine.
     pub fn vcpus(&self) -> u32 {
         self.vcpus
     }
 
-    /// What the emulator charges; none if it is a way we do not know.
+    /// Returns the time that the emulator charges; `None` if the mode is unknown.
     pub fn mode(&self) -> Option<PmuMode> {
         match self.word(24)? {
             0 => Some(PmuMode::Count),
@@ -143,12 +143,12 @@ impl<'a> Pmu<'a> {
         }
     }
 
-    /// Whether the emulator counts and charges now.
+    /// Returns true if the emulator is counting and charging.
     pub fn is_on(&self) -> bool {
         self.word(28).is_some_and(|on| on != 0)
     }
 
-    /// What was last published of a vCPU; none if there is no such vCPU, or it is being
+    /// Returns the last published counts of a vCPU; `None` if there is no such vCPU, or it is being
     /// written all the time.
     pub fn counts(&self, vcpu: u32) -> Option<PmuCounts> {
         if vcpu >= self.vcpus {
@@ -167,8 +167,8 @@ impl<'a> Pmu<'a> {
         None
     }
 
-    /// A vCPU's own time when it was last published, for who just did that on it: with
-    /// less to read than [`Pmu::counts`].
+    /// Returns a vCPU's own time when it was last published, for the caller that has just published
+    /// on it: it reads less than [`Pmu::counts`].
     pub fn own_time_ns(&self, vcpu: u32) -> Option<u64> {
         let block = HEADER + usize::try_from(vcpu).ok()? * STRIDE;
         self.long(block + 8)
@@ -193,12 +193,12 @@ impl<'a> Pmu<'a> {
         })
     }
 
-    /// Eight bytes at a multiple of eight.
+    /// Returns eight bytes at a multiple of eight.
     fn long(&self, place: usize) -> Option<u64> {
         Some(u64::from_le(self.words.get(place / 8)?.load(Relaxed)))
     }
 
-    /// Four bytes at a multiple of four.
+    /// Returns four bytes at a multiple of four.
     fn word(&self, place: usize) -> Option<u32> {
         let half = self.long(place)? >> (place % 8 * 8);
         u32::try_from(half & u64::from(u32::MAX)).ok()
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_the_magic_word_or_of_another_version_is_no_pmu() {
+    fn a_page_without_the_magic_word_or_of_another_version_is_not_a_pmu() {
         let empty: Vec<_> = (0..PMU_BYTES / 8).map(|_| AtomicU64::new(0)).collect();
         assert!(Pmu::over(&empty).is_none());
         let newer = page(2);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vcpus_counts_are_its_own() {
+    fn counts_are_separate_for_each_vcpu() {
         let page = page(2);
         let block = (HEADER + STRIDE) / 8;
         let mut expected = PmuCounts {

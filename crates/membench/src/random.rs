@@ -1,4 +1,4 @@
-//! Reads at random places, and first touch: what programs without locality do to memory.
+//! Reads at random addresses, and first touch: the access pattern of programs without locality.
 
 use crate::line::Line;
 
@@ -8,10 +8,10 @@ use crate::line::Line;
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed and a stream of it.
+    /// Creates one of the streams of random numbers of a seed.
     #[must_use]
     pub const fn new(seed: u64, stream: u64) -> Self {
-        // SplitMix64's finalizer: neighbouring seeds give unlike states, and never 0.
+        // SplitMix64's finaliser: neighbouring seeds give unrelated states, and never 0.
         let mut state =
             seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ impl Random {
         Self((state ^ (state >> 31)) | 1)
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[inline]
     pub const fn draw(&mut self) -> u64 {
         let mut state = self.0;
@@ -30,16 +30,16 @@ impl Random {
         state.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `limit`, each as likely as any other to one part in 2^32 for limits below
-    /// 2^32 (Lemire's multiplication, without his correction).
+    /// Returns a number below `limit`, uniform to one part in 2^32 for limits below 2^32 (Lemire's
+    /// multiplication, without his correction).
     #[inline]
     pub const fn below(&mut self, limit: u64) -> u64 {
         ((self.draw() as u128 * limit as u128) >> 64) as u64
     }
 }
 
-/// Reads words at random places and gives their sum. The reads do not wait for each other, and
-/// nothing but them touches memory.
+/// Reads words at random addresses and returns their sum. The reads do not wait for each other, and
+/// they are the only memory accesses.
 #[inline(never)]
 #[must_use]
 pub fn random_reads(words: &[u64], reads: u64, mut random: Random) -> u64 {
@@ -55,7 +55,7 @@ pub fn random_reads(words: &[u64], reads: u64, mut random: Random) -> u64 {
     sum
 }
 
-/// Writes a word of every line, and nothing else.
+/// Writes a word of every line.
 #[inline(never)]
 pub fn touch(lines: &mut [Line], word: u64) {
     for line in lines {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_words_are_read_as_asked_for() {
+    fn the_requested_number_of_words_is_read() {
         let mut lines = vec![Line::ZERO; 100];
         touch(&mut lines, 1);
         assert!(lines.iter().all(|line| line.words() == &[1, 0, 0, 0, 0, 0, 0, 0]));

@@ -1,4 +1,4 @@
-//! Bandwidth: kernels which go through memory as fast as the instruction set allows.
+//! Bandwidth: kernels that go through memory as fast as the instruction set allows.
 
 mod access;
 mod kernel;
@@ -17,33 +17,32 @@ use access::Scatter;
 use core::marker::PhantomData;
 use loops::Loops;
 
-/// The arrays which a kernel works on. Each may be the caller's own memory, so that a copy
-/// can go from one node to another.
+/// The arrays of a kernel. Each may be separate memory of the caller, so that a copy can go from
+/// one node to another.
 #[derive(Debug)]
 pub enum Arrays<'a> {
     /// For kernels that only read or only write.
     One(&'a mut [Line]),
     /// For copies.
     Two {
-        /// What is written.
+        /// The array written.
         to: &'a mut [Line],
-        /// What is read.
+        /// The array read.
         from: &'a mut [Line],
     },
     /// For the triad.
     Three {
-        /// What is written.
+        /// The array written.
         to: &'a mut [Line],
-        /// What is read and added.
+        /// The array read and added.
         left: &'a mut [Line],
-        /// What is read and multiplied.
+        /// The array read and multiplied.
         right: &'a mut [Line],
     },
 }
 
 impl<'a> Arrays<'a> {
-    /// Divides one memory into as many equal arrays as `kernel` needs. One or two lines may
-    /// be left over.
+    /// Divides one memory into equal arrays for `kernel`. One or two lines may be left over.
     ///
     /// # Errors
     /// [`StreamError::Empty`] if there is not one line for each array.
@@ -72,7 +71,7 @@ impl<'a> Arrays<'a> {
     }
 }
 
-/// A kernel at work on its arrays, line by line.
+/// A kernel working on its arrays, line by line.
 #[derive(Debug)]
 pub struct Stream<'a> {
     kernel: Kernel,
@@ -89,13 +88,13 @@ pub struct Stream<'a> {
 unsafe impl Send for Stream<'_> {}
 
 impl<'a> Stream<'a> {
-    /// A stream at the start of a pass.
+    /// Creates a stream at the start of a pass.
     ///
     /// # Errors
-    /// [`StreamError::UnavailableIsa`] if the machine lacks `isa`;
-    /// [`StreamError::WrongArrays`] unless `arrays` are as many as the kernel needs and
-    /// equally long; [`StreamError::Empty`] if they have no lines;
-    /// [`StreamError::BadStride`] unless a stride is a multiple of 64.
+    /// [`StreamError::UnavailableIsa`] if the machine lacks `isa`; [`StreamError::WrongArrays`]
+    /// unless `arrays` have the number that the kernel needs and equal lengths;
+    /// [`StreamError::Empty`] if they have no lines; [`StreamError::BadStride`] unless a stride is
+    /// a multiple of 64.
     pub fn new(
         kernel: Kernel,
         access: Access,
@@ -111,7 +110,7 @@ impl<'a> Stream<'a> {
         let to = to.as_mut_ptr();
         let other = |array: Option<&'a mut [Line]>| match array {
             Some(array) if array.len() == lines => Ok(array.as_ptr()),
-            // Never accessed by a kernel of fewer arrays, which is checked below.
+            // Never accessed by a kernel with fewer arrays, which is checked below.
             None => Ok(to.cast_const()),
             Some(_) => Err(StreamError::WrongArrays { kernel, given }),
         };
@@ -123,25 +122,25 @@ impl<'a> Stream<'a> {
         Ok(Stream { kernel, loops, pointers, lines, position: 0, scatter, arrays: PhantomData })
     }
 
-    /// The kernel at work.
+    /// Returns the kernel.
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
 
-    /// The size of one of its arrays.
+    /// Returns the size of one of its arrays.
     #[must_use]
     pub fn array_bytes(&self) -> usize {
         self.lines * Line::SIZE_BYTES
     }
 
-    /// Accesses as many lines as each array has: every one of them once. Returns the bytes
-    /// counted, as [`Kernel::counted_bytes`] does.
+    /// Accesses every line of each array once. Returns the bytes counted, as
+    /// [`Kernel::counted_bytes`] does.
     pub fn pass(&mut self) -> u64 {
         self.advance(self.lines)
     }
 
-    /// Accesses the next `lines` lines of the pass, beginning it again when it ends. Returns
+    /// Accesses the next `lines` lines of the pass, and begins another pass when it ends. Returns
     /// the bytes counted.
     pub fn advance(&mut self, lines: usize) -> u64 {
         let bytes = self.go_on(lines);
@@ -149,7 +148,7 @@ impl<'a> Stream<'a> {
         bytes
     }
 
-    /// The same without waiting for stores past the caches.
+    /// Does the same without waiting for stores that bypass the caches.
     pub(crate) fn go_on(&mut self, lines: usize) -> u64 {
         let mut left = lines;
         while left > 0 {
@@ -164,7 +163,7 @@ impl<'a> Stream<'a> {
         self.kernel.counted_bytes((lines * Line::SIZE_BYTES) as u64)
     }
 
-    /// Waits until stores past the caches are on their way.
+    /// Waits until stores that bypass the caches have been issued to memory.
     pub(crate) fn finish(&self) {
         arch::finish(self.kernel);
     }
@@ -190,11 +189,11 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// How many lines' offsets are computed ahead: so many that computing them in between leaves
-/// few gaps in the accesses, so few that they stay in the first cache.
+/// The number of offsets computed ahead: large enough that computing them leaves few gaps in the
+/// accesses, small enough that they stay in the first cache.
 const OFFSETS: usize = 512;
 
-/// The first lines of a kernel's arrays. Those it has no use for point to the first array.
+/// The first lines of a kernel's arrays. Unused ones point to the first array.
 #[derive(Clone, Copy, Debug)]
 struct Pointers {
     to: *mut Line,
@@ -203,12 +202,12 @@ struct Pointers {
 }
 
 impl Pointers {
-    /// The arrays from line `index` on.
+    /// Returns the arrays from line `index` on.
     ///
     /// # Safety
     /// `index` must be at most the length of the arrays.
     unsafe fn at(self, index: usize) -> Pointers {
-        // SAFETY: all arrays have the same length, within or at the end of which `index` lies.
+        // SAFETY: all arrays have the same length, and `index` is within it or at its end.
         unsafe {
             Pointers {
                 to: self.to.add(index),
@@ -219,33 +218,33 @@ impl Pointers {
     }
 }
 
-/// A stream that cannot be made.
+/// Reasons why a stream cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     /// The cpu or the operating system lacks the instruction set.
     #[error("{isa} is not available on this machine")]
     UnavailableIsa {
-        /// The instruction set asked for.
+        /// The requested instruction set.
         isa: Isa,
     },
     /// The arrays do not suit the kernel.
     #[error("{given} arrays for {kernel}; expected {} of equal length", kernel.arrays())]
     WrongArrays {
-        /// The kernel asked for.
+        /// The requested kernel.
         kernel: Kernel,
-        /// How many arrays were given.
+        /// Number of arrays given.
         given: usize,
     },
     /// There is no line to work on.
     #[error("no memory for {kernel}; expected at least one line for each of its arrays")]
     Empty {
-        /// The kernel asked for.
+        /// The requested kernel.
         kernel: Kernel,
     },
-    /// The stride is no multiple of the line.
+    /// The stride is not a multiple of the line.
     #[error("a stride of {stride_bytes} bytes; expected a multiple of 64")]
     BadStride {
-        /// The stride asked for.
+        /// The requested stride.
         stride_bytes: usize,
     },
 }

@@ -1,8 +1,8 @@
-//! The time of one vCPU in a guest whose memory is emulated (`crates/emulator`).
+//! The time of one vCPU in a guest with emulated memory (`crates/emulator`).
 //!
-//! There, an instruction takes one nanosecond and an access to memory what the machine's
-//! topology says. The time stamp counter shows the sum over all vCPUs, which take turns;
-//! what the emulator publishes is the time of each by itself, as if they ran in parallel.
+//! There, an instruction takes one nanosecond, and a memory access the time given by the machine's
+//! topology. The time stamp counter shows the sum over all vCPUs, which take turns; the emulator
+//! publishes the time of each separately, as if they ran in parallel.
 
 use crate::arch;
 use crate::mark;
@@ -10,16 +10,16 @@ use crate::pmu::{PMU_BYTES, Pmu, PmuMode};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// The first of [`WORDS`] that the emulator publishes, once they are to be used.
+/// The first of the [`WORDS`] words that the emulator publishes, once they are in use.
 static COUNTERS: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 const WORDS: usize = PMU_BYTES / size_of::<AtomicU64>();
 
-/// From now on, [`Stamp`](crate::Stamp)s and [`Clock`](crate::Clock)s go by what the
-/// emulator publishes in `page`, of the vCPU that the calling thread is on: threads that
-/// measure must be pinned. On x86-64 the system's cpu numbers must be in the time stamp counter's
-/// auxiliary register, as Linux keeps them; on aarch64 Linux is asked.
+/// Makes [`Stamp`](crate::Stamp)s and [`Clock`](crate::Clock)s use the time that the emulator
+/// publishes in `page` for the vCPU of the calling thread: threads that measure must be pinned. On
+/// x86-64 the system's cpu numbers must be in the time stamp counter's auxiliary register, as under
+/// Linux; on aarch64 Linux is queried.
 ///
-/// False, and nothing is changed, if nothing is published there or the emulator does not
+/// Returns false, and changes nothing, if nothing is published there or the emulator does not
 /// charge virtual time.
 pub fn use_counters(page: &'static [AtomicU64]) -> bool {
     let Some(words) = page.get(..WORDS) else {
@@ -33,15 +33,15 @@ pub fn use_counters(page: &'static [AtomicU64]) -> bool {
     usable
 }
 
-/// Whether times are a vCPU's own.
+/// Returns true if times are those of single vCPUs.
 #[must_use]
 #[inline]
 pub fn in_use() -> bool {
     !COUNTERS.load(Ordering::Relaxed).is_null()
 }
 
-/// Sets the clocks of all vCPUs to the latest of them, so that what they do from now on
-/// counts as parallel. Nothing at all elsewhere than in an emulated machine.
+/// Sets the clocks of all vCPUs to the latest of them, so that the following work counts as
+/// parallel. Does nothing outside an emulated machine.
 pub fn align() {
     let counts = in_use().then(arch::cpu_number).and_then(|cpu| published()?.counts(cpu));
     if let Some(counts) = counts {
@@ -49,15 +49,15 @@ pub fn align() {
     }
 }
 
-/// Accesses of the vCPU that the calling thread is on which reached memory of its own node, and
-/// of others; none where no emulator counts them.
+/// Returns the accesses of the calling thread's vCPU that reached memory of its own node, and of
+/// other nodes; `None` if no emulator counts them.
 #[must_use]
 pub fn misses() -> Option<[u64; 2]> {
     let cpu = in_use().then(arch::cpu_number)?;
     Some(published()?.counts(cpu)?.misses)
 }
 
-/// The time of the vCPU that the calling thread is on, in nanoseconds.
+/// Returns the time of the calling thread's vCPU, in nanoseconds.
 #[inline]
 pub(crate) fn now_ns() -> Option<u64> {
     if in_use() { own_time_ns() } else { None }
@@ -65,18 +65,19 @@ pub(crate) fn now_ns() -> Option<u64> {
 
 #[cold]
 fn own_time_ns() -> Option<u64> {
-    // Asked first: what it takes is no part of what begins or ends now.
+    // Queried first, so that the time it takes is not part of the interval that begins or ends now.
     let cpu = arch::cpu_number();
     published()?.own_time_ns(cpu)
 }
 
-/// The counters, with those of this vCPU as they are now.
+/// Returns the counters, with the current ones of this vCPU.
 fn published() -> Option<Pmu<'static>> {
     let base = COUNTERS.load(Ordering::Acquire);
     if base.is_null() {
         return None;
     }
-    // SAFETY: only `use_counters` stores an address, of so many words which stay.
+    // SAFETY: only `use_counters` stores an address, of this number of words, which are never
+    // freed.
     let words = unsafe { core::slice::from_raw_parts(base, WORDS) };
     mark::publish();
     Pmu::over(words)

@@ -1,4 +1,4 @@
-//! The benchmark suite's chain: every word leads to another, eight of them in each line.
+//! The benchmark suite's chain: every word points to another, with eight words in each line.
 
 use crate::chase::Walk;
 use crate::cycle::CycleError;
@@ -9,12 +9,11 @@ use core::ptr::NonNull;
 
 /// One cycle over all words of some memory, in uniformly random order.
 ///
-/// A walk comes to each line eight times, so that small sizes look faster than on a
-/// [`crate::Chase`], which visits a line once; it is for comparing with results of the
-/// benchmark suite. The order is that of a Fisher-Yates shuffle, whose order of visits is
-/// closed to a cycle: made in place by Sattolo's variant, which draws from the same cycles
-/// without an array of indices that doubles the footprint, and without the bias of a
-/// remainder.
+/// A walk visits each line eight times, so small sizes look faster than on a [`crate::Chase`],
+/// which visits a line once; it is for comparison with results of the benchmark suite. The order is
+/// that of a Fisher-Yates shuffle, closed to a cycle: it is made in place by Sattolo's variant,
+/// which draws from the same cycles without an array of indices that doubles the footprint, and
+/// without the bias of a remainder.
 #[derive(Debug)]
 pub struct WordChain<'a> {
     memory: NonNull<Line>,
@@ -24,11 +23,11 @@ pub struct WordChain<'a> {
 
 // SAFETY: the memory is borrowed exclusively, as by a `&mut [Line]`, which is Send.
 unsafe impl Send for WordChain<'_> {}
-// SAFETY: through a shared chain the memory is only read.
+// SAFETY: a shared chain only reads the memory.
 unsafe impl Sync for WordChain<'_> {}
 
 impl<'a> WordChain<'a> {
-    /// Makes the chain over all words of `lines`. The same seed gives the same chain.
+    /// Builds the chain over all words of `lines`. The same seed gives the same chain.
     ///
     /// # Errors
     /// [`CycleError::TooSmall`] without lines.
@@ -53,21 +52,21 @@ impl<'a> WordChain<'a> {
             let next = word_of(lines, word);
             *next = base + *next * WORD_BYTES;
         }
-        // After the last use of `lines`: another would end what the pointer may reach.
+        // Must come after the last use of `lines`: another use would invalidate the pointer.
         let memory = NonNull::from(lines).cast::<Line>();
         Ok(WordChain { memory, words, lines: PhantomData })
     }
 
-    /// The number of words on the cycle.
+    /// Returns the number of words on the cycle.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.words
     }
 
-    /// A walk from the first word.
+    /// Starts a walk from the first word.
     #[must_use]
     pub fn walk(&self) -> Walk<'_> {
-        // SAFETY: every word of the memory holds the address of another one, and the walk
+        // SAFETY: every word of the memory contains the address of another one, and the walk
         // borrows the chain, which keeps the memory borrowed.
         unsafe { Walk::over(self.memory) }
     }
@@ -80,14 +79,14 @@ fn word_of(lines: &mut [Line], word: usize) -> &mut u64 {
     &mut lines[word / WORDS_PER_LINE].words_mut()[word % WORDS_PER_LINE]
 }
 
-/// A number below `bound`, all equally likely (Lemire, "Fast random integer generation in
-/// an interval", 2019).
+/// Returns a number below `bound`, with all equally likely (Lemire, "Fast random integer generation
+/// in an interval", 2019).
 fn below(state: &mut u64, bound: usize) -> usize {
     let bound = bound as u64;
     loop {
         *state = state.wrapping_add(1);
         let product = u128::from(mix(*state)) * u128::from(bound);
-        #[expect(clippy::cast_possible_truncation, reason = "the lower half is meant")]
+        #[expect(clippy::cast_possible_truncation, reason = "only the lower half is used")]
         let low = product as u64;
         if low >= bound.wrapping_neg() % bound {
             #[expect(clippy::cast_possible_truncation, reason = "below a usize")]
@@ -131,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn every_cycle_of_few_words_is_as_likely_as_any_other() {
-        // The word after the first one, of seven others, over many seeds: about 1,000 each.
+    fn all_cycles_of_few_words_are_equally_likely() {
+        // The word after the first one, out of seven others, over many seeds: about 1,000 each.
         let mut counts = [0_u32; 8];
         for seed in 0..7_000 {
             counts[order(1, seed << 20)[0]] += 1;

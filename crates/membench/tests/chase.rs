@@ -1,9 +1,9 @@
-//! A walk makes exactly the loads asked for, along the pointers in memory.
+//! A walk makes exactly the requested loads, along the pointers in memory.
 
 use numalab_membench::{Adds, Chase, Clock, Cycle, Line, LineSize, Pattern, dependent_adds};
 use std::time::Instant;
 
-/// Line numbers by following the pointers in `lines` as plain data.
+/// Returns the line number reached by following the pointers in `lines` as plain data.
 fn model(lines: &[Line], loads: u64) -> usize {
     let start = lines.as_ptr().addr() as u64;
     (0..loads).fold(0, |at, _| usize::try_from((lines[at].words()[0] - start) / 64).unwrap())
@@ -23,7 +23,7 @@ fn n_loads_lead_exactly_n_nodes_on() {
 }
 
 #[test]
-fn a_window_goes_on_where_the_last_one_ended() {
+fn a_window_continues_where_the_last_one_ended() {
     let mut lines = vec![Line::ZERO; 1000];
     let cycle = Cycle::new(Pattern::Random, 64_000, LineSize::Bytes64, 3).unwrap();
     let chase = Chase::build(cycle, &mut lines).unwrap();
@@ -58,7 +58,7 @@ fn walks_on_one_chase_are_independent() {
 fn a_window_and_a_chain_of_additions_take_time_on_a_calibrated_clock() {
     let epoch = Instant::now();
     let now_ns = || u64::try_from(epoch.elapsed().as_nanos()).unwrap();
-    // Under emulation or on a loaded machine one calibration may fail honestly.
+    // Under emulation or on a loaded machine a single calibration may legitimately fail.
     let clock = (0..10).find_map(|_| Clock::calibrate(now_ns, 20_000_000).ok()).unwrap();
     let adds = Adds::window(1_000_003).unwrap();
     assert_eq!(adds.adds, 1_000_003);

@@ -1,10 +1,10 @@
-//! Cycles are one cycle, whatever the size, pattern, line size, seed and division of labour.
+//! Cycles are single cycles for every size, pattern, line size, seed and division into parts.
 
 use numalab_membench::{Chase, Cycle, CycleError, Line, LineSize, Part, Pattern};
 use proptest::prelude::*;
 use std::num::NonZeroUsize;
 
-/// Lines aligned to 128 bytes, as a mapping's are.
+/// Lines aligned to 128 bytes, as those of a mapping are.
 #[repr(C, align(128))]
 #[derive(Clone, Copy)]
 struct Pair([Line; 2]);
@@ -42,7 +42,7 @@ fn plan(pattern: Pattern, size_bytes: usize, line_size: LineSize, seed: u64) -> 
     }
 }
 
-/// The offsets in units of the line size which a walk visits, from the first node.
+/// Returns the offsets, in units of the line size, that a walk visits from the first node.
 fn walked(chase: &Chase<'_>) -> Vec<usize> {
     let mut walk = chase.walk();
     (0..chase.cycle().nodes())
@@ -70,7 +70,7 @@ fn every_small_size_is_one_cycle_in_every_pattern_and_line_size() {
 }
 
 #[test]
-fn one_two_and_three_lines_come_back_after_as_many_loads() {
+fn walks_over_one_two_and_three_lines_return_after_that_number_of_loads() {
     for count in 1..=3 {
         let mut memory = memory(count);
         let cycle = plan(Pattern::Random, count * 64, LineSize::Bytes64, 1).unwrap();
@@ -88,7 +88,7 @@ fn one_two_and_three_lines_come_back_after_as_many_loads() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
-    fn any_size_is_one_cycle_and_parts_built_apart_are_the_same_one(
+    fn any_size_is_one_cycle_and_parts_built_separately_give_the_same_one(
         count in 1_usize..20_000,
         pattern in prop::sample::select(patterns().to_vec()),
         seed: u64,
@@ -140,7 +140,7 @@ fn page_local_finishes_a_block_before_the_next_one_and_the_rest_last() {
     let cycle = plan(pattern, count * 64, LineSize::Bytes64, 3).unwrap();
     let order = walked(&Chase::build(cycle, lines(&mut memory)).unwrap());
 
-    // The walk starts at line 0, somewhere inside its block: turn to where a block begins.
+    // The walk starts at line 0, somewhere inside its block: rotate to the beginning of a block.
     let start = (0..count).find(|&at| order[at] / block != order[(at + 1) % count] / block);
     let turned: Vec<usize> =
         order.iter().cycle().skip(start.unwrap() + 1).take(count).copied().collect();
@@ -164,7 +164,7 @@ fn one_line_per_page_visits_each_page_once_on_lines_that_spread_over_the_sets() 
     assert!(!visited.is_sorted());
     visited.sort_unstable();
     assert!(visited.into_iter().eq(0..pages));
-    // Of a first and a second level.
+    // For a first and a second cache level.
     for sets in [64, 1024, 2048] {
         let mut uses = vec![0; sets];
         order.iter().for_each(|line| uses[line % sets] += 1);
@@ -173,7 +173,7 @@ fn one_line_per_page_visits_each_page_once_on_lines_that_spread_over_the_sets() 
 }
 
 #[test]
-fn stride_and_sequential_go_as_they_say() {
+fn stride_and_sequential_have_the_documented_order() {
     let mut memory = memory(10);
     let stride = plan(Pattern::Stride { stride_bytes: 256 }, 640, LineSize::Bytes64, 0).unwrap();
     let order = walked(&Chase::build(stride, lines(&mut memory)).unwrap());
@@ -183,7 +183,7 @@ fn stride_and_sequential_go_as_they_say() {
     assert!(order.into_iter().eq(0..10));
 }
 
-/// Chi-square of `counts` against equal shares, in standard deviations from its mean.
+/// Returns the chi-square of `counts` against equal shares, in standard deviations from its mean.
 fn excess_of_chi_square(counts: &[u64]) -> f64 {
     let classes = counts.len() as f64;
     let share = counts.iter().sum::<u64>() as f64 / classes;
@@ -193,7 +193,7 @@ fn excess_of_chi_square(counts: &[u64]) -> f64 {
 
 #[test]
 fn a_prefetcher_finds_no_stride_to_follow() {
-    // On both sides of the size from which a permutation makes do with fewer rounds.
+    // On both sides of the size from which a permutation uses fewer rounds.
     for count in [1 << 15, 30_011, 99 * 331, 1 << 16, 70_001] {
         let mut memory = memory(count);
         let cycle = plan(Pattern::Random, count * 64, LineSize::Bytes64, 11).unwrap();
@@ -213,7 +213,7 @@ fn a_prefetcher_finds_no_stride_to_follow() {
             assert!(*most < 13, "{count} lines, {by} on: one step {most} times");
         }
         let repeated = (0..count).filter(|&at| step(at, 1) == step((at + 1) % count, 1)).count();
-        assert!(repeated < 13, "{count} lines: the same step twice running {repeated} times");
+        assert!(repeated < 13, "{count} lines: the same step twice in a row {repeated} times");
     }
 }
 
@@ -234,7 +234,7 @@ fn steps_inside_a_page_are_uniform_over_many_pages() {
 }
 
 #[test]
-fn impossible_plans_are_refused_with_what_was_asked() {
+fn impossible_plans_are_refused_with_the_request() {
     let new = |pattern, size| Cycle::new(pattern, size, LineSize::Bytes64, 0).map(|_| ());
     let pattern = Pattern::Random;
     assert_eq!(
@@ -258,7 +258,7 @@ fn impossible_plans_are_refused_with_what_was_asked() {
 }
 
 #[test]
-fn memory_too_small_or_off_its_lines_is_refused() {
+fn memory_too_small_or_misaligned_is_refused() {
     let mut memory = memory(4);
     let cycle = plan(Pattern::Random, 320, LineSize::Bytes64, 0).unwrap();
     assert_eq!(
@@ -275,7 +275,7 @@ fn memory_too_small_or_off_its_lines_is_refused() {
 }
 
 #[test]
-fn parts_that_are_missing_or_in_disorder_do_not_join() {
+fn missing_or_unordered_parts_do_not_join() {
     let cycle = plan(Pattern::Random, 640, LineSize::Bytes64, 0).unwrap();
     let built = |memory: &mut Vec<Pair>, wanted: &[usize]| {
         let two = NonZeroUsize::new(2).unwrap();
@@ -305,7 +305,7 @@ fn parts_of_two_memories_do_not_join() {
 }
 
 #[test]
-fn memory_beyond_the_cycle_is_left_alone() {
+fn memory_beyond_the_cycle_is_unchanged() {
     let mut memory = memory(8);
     lines(&mut memory).fill(Line::ZERO);
     lines(&mut memory)[5].words_mut()[0] = 99;

@@ -1,11 +1,11 @@
-//! What the compiler made of the hot loops: nothing but what they are meant to be.
+//! The compiled hot loops: they contain only the intended instructions.
 #![cfg(target_arch = "x86_64")]
 
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, dependent_adds};
 use std::process::Command;
 
-/// The instructions of this very program whose function's name contains `name`, without
-/// addresses; `None` where there is no objdump.
+/// Returns the instructions of the function of this program with `name` in its name, without
+/// addresses; `None` if there is no objdump.
 fn instructions(name: &str) -> Option<Vec<String>> {
     let program = std::env::current_exe().unwrap();
     let listing = Command::new("objdump")
@@ -21,14 +21,14 @@ fn instructions(name: &str) -> Option<Vec<String>> {
     Some(body.filter_map(|line| Some(line.split_once(":\t")?.1.trim().to_owned())).collect())
 }
 
-/// From the first instruction that is `wanted` to the jump that closes its loop.
+/// Returns the instructions from the first one that is `wanted` to the jump that closes its loop.
 fn hot_loop(body: &[String], wanted: impl Fn(&str) -> bool) -> &[String] {
     let start = body.iter().position(|line| wanted(line)).unwrap();
     let end = body[start..].iter().position(|line| line.starts_with("jne")).unwrap();
     &body[start..=start + end]
 }
 
-/// Whether it loads a register from the address in that very register.
+/// Returns true if it loads a register from the address in the same register.
 fn follows_a_pointer(instruction: &str) -> bool {
     let operands = instruction.strip_prefix("mov").and_then(|rest| rest.trim().split_once(','));
     operands.is_some_and(|(to, from)| from == format!("QWORD PTR [{to}]"))
@@ -39,8 +39,8 @@ fn mnemonics(instructions: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn the_chase_is_one_load_a_count_and_a_jump() {
-    // Used, so that it is in this program.
+fn the_chase_is_one_load_one_count_and_one_jump() {
+    // Used, so that it is linked into this program.
     let mut lines = [Line::ZERO; 4];
     let cycle = Cycle::new(Pattern::Random, 256, LineSize::Bytes64, 0).unwrap();
     Chase::build(cycle, &mut lines).unwrap().walk().loads(4);
@@ -51,11 +51,11 @@ fn the_chase_is_one_load_a_count_and_a_jump() {
     };
     let hot = hot_loop(&body, follows_a_pointer);
     assert_eq!(mnemonics(hot), ["mov", "dec", "jne"], "{hot:?}");
-    assert!(!hot[1].contains('['), "the count lies in a register: {hot:?}");
+    assert!(!hot[1].contains('['), "the count is in a register: {hot:?}");
 }
 
 #[test]
-fn the_chain_is_nothing_but_additions_of_registers() {
+fn the_chain_consists_only_of_additions_of_registers() {
     dependent_adds(1);
     let Some(body) = instructions("arch::dependent_adds") else {
         println!("NOT RUN: no objdump on this machine");

@@ -1,8 +1,8 @@
-//! Every kernel computes what it says, in every instruction set and access, at any length.
+//! Every kernel computes its documented result, in every instruction set and access, at any length.
 
 use numalab_membench::{Access, Arrays, Isa, Kernel, Line, Stream, StreamError};
 
-/// What a line of each array holds before a pass; all values and sums are exact in f64.
+/// Returns the content of a line of each array before a pass; all values and sums are exact in f64.
 fn initial(array: u32, line: u32) -> Line {
     let mut words = Line::ZERO;
     for (word, place) in words.words_mut().iter_mut().zip(0..) {
@@ -15,7 +15,7 @@ fn array(number: u32, lines: u32) -> Vec<Line> {
     (0..lines).map(|line| initial(number, line)).collect()
 }
 
-/// What the first array must hold at `line` after a pass.
+/// Returns the expected content of the first array at `line` after a pass.
 fn expected(kernel: Kernel, line: u32) -> Line {
     let mut result = initial(0, line);
     let (left, right) = (initial(1, line), initial(2, line));
@@ -72,7 +72,7 @@ fn a_pass_of_every_kernel_gives_the_right_values_and_touches_nothing_else() {
 
 fn check_pass(kernel: Kernel, access: Access, isa: Isa, lines: u32) {
     let length = lines as usize;
-    // One line more at either end, which must stay as it is.
+    // One extra line at either end, which must stay unchanged.
     let mut to = array(0, lines + 2);
     let (mut left, mut right) = (array(1, lines + 2), array(2, lines + 2));
     let inside = 1..=length;
@@ -91,7 +91,7 @@ fn check_pass(kernel: Kernel, access: Access, isa: Isa, lines: u32) {
     assert_eq!((left, right), (array(1, lines + 2), array(2, lines + 2)), "{what}");
 }
 
-/// Copies by advancing a new stream by each of `pieces`; returns what was counted.
+/// Copies by advancing a new stream by each of `pieces`; returns the counted bytes.
 fn copy(access: Access, to: &mut [Line], from: &mut [Line], pieces: &[usize]) -> Vec<u64> {
     let arrays = Arrays::Two { to, from };
     let mut stream = Stream::new(Kernel::Copy, access, Isa::detect(), arrays).unwrap();
@@ -100,7 +100,7 @@ fn copy(access: Access, to: &mut [Line], from: &mut [Line], pieces: &[usize]) ->
 }
 
 #[test]
-fn pieces_of_a_pass_are_the_pass_and_it_begins_again() {
+fn pieces_add_up_to_a_pass_after_which_it_begins_again() {
     for access in ACCESSES {
         let mut from = array(1, 100);
 
@@ -149,7 +149,7 @@ fn one_memory_is_split_into_equal_arrays() {
 }
 
 #[test]
-fn what_cannot_be_streamed_is_refused_with_the_reason() {
+fn invalid_streams_are_refused_with_the_reason() {
     fn refused(
         kernel: Kernel,
         access: Access,

@@ -1,4 +1,4 @@
-//! What threads do together: starting, ping-pong, load.
+//! Cooperation of threads: start line, ping-pong, load.
 
 use numalab_membench::{
     Aborted, Access, Arrays, Barrier, C2cError, Isa, Kernel, Line, Ping, Pong, Stream, Throttle,
@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 #[test]
-fn no_party_leaves_the_start_line_before_all_have_come_round_after_round() {
+fn no_party_leaves_the_start_line_before_all_have_arrived_in_any_round() {
     const PARTIES: u32 = 3;
     const ROUNDS: u32 = 200;
     let barrier = Barrier::new(PARTIES);
@@ -40,7 +40,7 @@ fn one_party_alone_never_waits() {
 }
 
 #[test]
-fn an_abort_frees_who_waits_and_who_comes_later() {
+fn an_abort_releases_present_and_later_waiters() {
     let barrier = Barrier::new(2);
     thread::scope(|scope| {
         let waiting = scope.spawn(|| barrier.wait());
@@ -84,7 +84,7 @@ fn a_half_without_a_partner_ends_on_abort() {
 }
 
 #[test]
-fn a_generator_runs_until_stopped_and_counts_what_it_did() {
+fn a_generator_runs_until_stopped_and_counts_its_work() {
     let mut lines = vec![Line::ZERO; 64];
     let (stop, counted) = (AtomicBool::new(false), AtomicU64::new(0));
     let throttle = Throttle { chunk_bytes: 10 * 64 - 1, delay_spins: 3 };
@@ -108,7 +108,7 @@ fn a_generator_runs_until_stopped_and_counts_what_it_did() {
 }
 
 #[test]
-fn a_generators_count_goes_on_from_the_last_call_and_never_back() {
+fn a_generators_count_continues_from_the_last_call_and_never_decreases() {
     let mut lines = vec![Line::ZERO; 64];
     let before = 1 << 40;
     let (stop, counted) = (AtomicBool::new(false), AtomicU64::new(before));

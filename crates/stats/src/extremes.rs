@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::Rng;
 
-    /// Exponential values with mean 100, of which one in `rare` is `times` larger.
+    /// Returns exponential values with mean 100, of which one in `rare` is `times` larger.
     fn sample(rng: &mut Rng, n: usize, rare: f64, times: f64) -> Sample {
         let value = |rng: &mut Rng| {
             let far = -rng.uniform().max(1e-300).ln();

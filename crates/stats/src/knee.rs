@@ -75,7 +75,7 @@ mod tests {
             .collect()
     }
 
-    /// A queue with latency = idle / (1 - load), which doubles at half of the peak.
+    /// Returns a queue with latency = idle / (1 - load), which doubles at half of the peak.
     fn queue(peak: f64) -> Vec<LoadPoint> {
         let at = |i: u32| {
             let load = f64::from(i) / 20.0;

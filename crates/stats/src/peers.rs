@@ -31,8 +31,8 @@ const FREEDOMS: [f64; 8] = [1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 30.0, 1e6];
 const HEAVY_BEFORE: f64 = 0.005;
 /// The weight of the prior against the populations, as a share of them.
 const WEIGHT_BEFORE: f64 = 1.0;
-/// Degrees of freedom are learned from the bulk of the values; a sum over several sources has a
-/// heavier tail than those suggest.
+/// The factor on the degrees of freedom: they are learned from the bulk of the values, and a sum
+/// over several sources has a heavier tail than those suggest.
 const HEAVIER: f64 = 0.75;
 /// Groups are two if their centres are at least this number of their standard deviations apart.
 const GROUPS_APART: f64 = 5.0;

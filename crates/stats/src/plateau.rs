@@ -27,12 +27,12 @@ const SHORTEST_OCTAVES: f64 = 0.75;
 
 /// An octave, with room for sizes rounded to pages.
 const OCTAVE: f64 = 1.05;
-/// The log rise over the preceding octave that must lead to a shelf.
+/// The least rise over the octave before a shelf, as a share.
 const SHELF_REACHED_BY: f64 = 0.5;
 /// The shortest shelf, in octaves: at four points an octave, a shorter one is an accident of page
 /// placement.
 const SHORTEST_SHELF_OCTAVES: f64 = 0.55;
-/// The log rise within the following octave that must end a shelf.
+/// The least rise over the octave after a shelf, as a share.
 const SHELF_LEFT_BY: f64 = 1.0;
 
 /// A point of a latency curve.

@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::id::NodeId;
 
-/// A device on PCI whose node matters.
+/// A device on PCI that should be used from its own node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]

@@ -1,5 +1,5 @@
-//! The tools that numalab knows. Each program has a file, with all there is to say of it:
-//! its command lines, packages and metrics, and how its output is read.
+//! The catalogue of known tools. Each program has a file with everything about it: its command
+//! lines, packages and metrics, and the parser of its output.
 
 mod dbench;
 mod numalab;
@@ -18,7 +18,7 @@ use crate::error::OutputError;
 use crate::finished::Finished;
 use crate::need::KernelNeed;
 
-/// All tools by program, in the order in which they are listed.
+/// All tools by program, in the order of listing.
 const PROGRAMS: [&[Entry]; 6] = [
     perf_bench::ENTRIES,
     sysbench::ENTRIES,
@@ -28,59 +28,60 @@ const PROGRAMS: [&[Entry]; 6] = [
     numalab::ENTRIES,
 ];
 
-/// A tool of the catalogue. The usual arguments are those of the NUMA balancing study where it
-/// has them, else a few seconds on a common machine.
+/// A tool of the catalogue. The default arguments are those of the NUMA balancing study if it used
+/// the tool, otherwise they take a few seconds on a common machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name in studies: `perf-sched-pipe`.
+    /// Its name in studies, such as `perf-sched-pipe`.
     pub name: &'static str,
-    /// What it measures, in a few words.
+    /// A short description of what it measures.
     pub summary: &'static str,
     /// The command line before the arguments.
     pub command: &'static [&'static str],
-    /// The arguments if the user gives none.
+    /// The default arguments.
     pub arguments: &'static [&'static str],
     /// The command line after the arguments.
     pub end: &'static [&'static str],
-    /// The metrics that matter if the user names none; all if empty.
+    /// The default metrics; all if empty.
     pub metrics: &'static [&'static str],
-    /// After how many seconds it has failed.
+    /// Timeout in seconds, after which it has failed.
     pub timeout_s: u64,
     pub(crate) programs: &'static [Program],
     pub(crate) service: Option<fn() -> Service>,
     parser: Parser,
 }
 
-/// A program, the package that has it, and the argument that makes it tell its version.
+/// A program, its package, and the argument with which it prints its version.
 pub(crate) type Program = (&'static str, &'static str, &'static str);
 
-/// How an output is read.
+/// The parser of a tool's output.
 #[derive(Clone, Copy, Debug)]
 struct Parser {
-    /// All readings in the output of a command with these arguments that ended well.
+    /// Returns all readings in the output of a successful command with these arguments.
     read: fn(&[String], &Finished<'_>) -> Result<Vec<Reading>, OutputError>,
-    /// The metric of this name, if the output can have it: for those who plan before anything
-    /// has run. A test compares them with what is found in real output.
+    /// Returns the metric with this name, if the output can have it: for planning before anything
+    /// has run. A test compares these with the metrics in real output.
     metric: fn(&str) -> Option<Quantity>,
 }
 
-/// All tools.
+/// Returns all tools.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
     PROGRAMS.into_iter().flatten()
 }
 
-/// The tool of this name.
+/// Returns the tool with this name.
 #[must_use]
 pub fn entry(name: &str) -> Option<&'static Entry> {
     all().find(|entry| entry.name == name)
 }
 
-/// The names of all tools.
+/// Returns the names of all tools.
 pub fn names() -> impl Iterator<Item = &'static str> {
     all().map(|entry| entry.name)
 }
 
-/// What the kernel and the machine must have for a command line, whoever wrote it.
+/// Returns the requirements of a command line on the kernel and the machine, whether it is a tool's
+/// or a user's.
 #[must_use]
 pub fn kernel_needs(command: &[String]) -> Vec<KernelNeed> {
     sysbench::kernel_needs(command)
@@ -91,7 +92,7 @@ pub(crate) fn strings(words: &[&str]) -> Vec<String> {
 }
 
 impl Entry {
-    /// The Debian packages that have its programs.
+    /// Returns the Debian packages of its programs.
     #[must_use]
     pub fn packages(&self) -> Vec<&'static str> {
         self.programs.iter().map(|(_, package, _)| *package).collect()
@@ -103,7 +104,7 @@ impl Entry {
 pub struct ToolReader {
     /// The tool's name in the catalogue.
     pub tool: String,
-    /// Its arguments: what some print depends on them.
+    /// Its arguments, because some output depends on them.
     pub arguments: Vec<String>,
 }
 

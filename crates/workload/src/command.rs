@@ -1,19 +1,19 @@
-//! What a command line may name, and what must be up while it runs.
+//! Placeholders in a command line, and services that it needs.
 
 use serde::{Deserialize, Serialize};
 
-/// In a command line: an empty directory of the run's own.
+/// Placeholder in a command line for an empty directory that belongs to the run.
 pub const SCRATCH: &str = "{scratch}";
-/// As a program: this very numalab, wherever it lies.
+/// Placeholder for a program: this numalab, wherever it is installed.
 pub const NUMALAB: &str = "numalab";
 
 /// A program that must be up while the workload runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
-    /// Starts it; it stays in the foreground.
+    /// Command that starts it and stays in the foreground.
     pub command: Vec<String>,
-    /// Ends with 0 once the service is up: tried until then.
+    /// Command that exits with 0 once the service is up; it is repeated until then.
     pub ready: Vec<String>,
-    /// How long it may take to be up, in seconds.
+    /// Time limit for the service to be up, in seconds.
     pub ready_within_s: u64,
 }

@@ -1,67 +1,67 @@
-//! What is wrong with a description of a workload, or with its output.
+//! Errors in a description of a workload, and in its output.
 
 use crate::finished::Ending;
 
-/// The most of an output that a message quotes, in characters.
+/// The largest part of an output that a message quotes, in characters.
 const QUOTED: usize = 80;
 
-/// Why an output gives no value.
+/// Reasons why an output gives no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
-    /// The command did not end well.
+    /// The command failed.
     #[error("`{command}`: {ending}: {last_words}")]
     Failed {
         /// The beginning of the command line.
         command: String,
-        /// How it ended.
+        /// The way it ended.
         ending: Ending,
-        /// The last line that it said.
+        /// The last line of its output.
         last_words: String,
     },
-    /// The output does not have what its tool prints.
+    /// The output lacks what its tool should print.
     #[error("no {what} in the output: expected {expected}, found {found:?}")]
     Missing {
-        /// What is missing.
+        /// The missing value.
         what: String,
-        /// How it would look.
+        /// The expected form.
         expected: &'static str,
         /// The beginning of the output.
         found: String,
     },
-    /// More than one value where one is expected.
+    /// There is more than one value where one is expected.
     #[error("{count} values of {what} in the output, expected one")]
     Several {
-        /// What it is.
+        /// Name of the value.
         what: String,
-        /// How many there are.
+        /// Number of values.
         count: usize,
     },
-    /// What stands where a number should be.
+    /// There is another text in the place of a number.
     #[error("{what} is {text:?}, expected a finite number")]
     NoNumber {
-        /// What it is.
+        /// Name of the value.
         what: String,
         /// The text in its place.
         text: String,
     },
-    /// The output has no such metric.
+    /// The output does not have such a metric.
     #[error("no metric {wanted:?} in the output, which has {available}")]
     NoMetric {
-        /// The metric wanted.
+        /// The wanted metric.
         wanted: String,
-        /// The names of those that are there.
+        /// The names of the available metrics.
         available: String,
     },
-    /// The tool says that it cannot do this here.
+    /// The tool reports that it cannot do this here.
     #[error("not possible on this machine: {reason}")]
     NotApplicable {
-        /// The tool's words.
+        /// The message of the tool.
         reason: String,
     },
     /// The output should be JSON.
     #[error("the output is not JSON: {reason}")]
     NoJson {
-        /// What is wrong with it.
+        /// The parser's message.
         reason: String,
     },
 }
@@ -82,50 +82,50 @@ impl OutputError {
     }
 }
 
-/// Why a description of a workload makes no sense.
+/// Reasons why a description of a workload is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// Neither or both of `tool` and `command`.
+    /// It has neither or both of `tool` and `command`.
     #[error("workload {name:?}: expected either `tool` or `command`, found {found}")]
     ToolOrCommand {
-        /// The workload.
+        /// Name of the workload.
         name: String,
-        /// What was there.
+        /// What it has instead.
         found: &'static str,
     },
-    /// No such tool.
+    /// The tool is unknown.
     #[error("workload {name:?}: no tool {tool:?}, expected one of {known}")]
     NoTool {
-        /// The workload.
+        /// Name of the workload.
         name: String,
-        /// The tool named.
+        /// Name of the tool.
         tool: String,
-        /// Those that there are.
+        /// The known tools.
         known: String,
     },
-    /// Nothing says what a command measures.
+    /// A command has no metric.
     #[error(
         "workload {name:?}: a command needs at least one [[workload.metric]] with \
          `pattern`, `regex`, `json` or `exit-time`"
     )]
     NoMetric {
-        /// The workload.
+        /// Name of the workload.
         name: String,
     },
-    /// Two metrics of one name.
-    #[error("workload {name:?}: metric {metric:?} is there twice")]
+    /// Two metrics have the same name.
+    #[error("workload {name:?}: metric {metric:?} is given twice")]
     MetricTwice {
-        /// The workload.
+        /// Name of the workload.
         name: String,
-        /// The metric.
+        /// Name of the metric.
         metric: String,
     },
-    /// A tool never prints such a metric.
+    /// The tool never prints such a metric.
     #[error("workload {name:?}: its output has no metric {metric:?}")]
     NoSuchMetric {
-        /// The workload.
+        /// Name of the workload.
         name: String,
-        /// The metric.
+        /// Name of the metric.
         metric: String,
     },
     /// A metric has no source, or more than one.
@@ -134,66 +134,66 @@ pub enum SpecError {
          `exit-time`"
     )]
     Source {
-        /// The workload.
+        /// Name of the workload.
         name: String,
-        /// The metric.
+        /// Name of the metric.
         metric: String,
     },
-    /// A key that only the other kind of workload has.
-    #[error("workload {name:?}: `{key}` goes with `{with}` only")]
+    /// A key is only valid for the other kind of workload.
+    #[error("workload {name:?}: `{key}` is only valid with `{with}`")]
     Misplaced {
-        /// The workload.
+        /// Name of the workload.
         name: String,
         /// The key.
         key: &'static str,
-        /// What it goes with.
+        /// The key that it requires.
         with: &'static str,
     },
-    /// An unreadable pattern.
+    /// A pattern is invalid.
     #[error("workload {name:?}, metric {metric:?}: {error}")]
     Pattern {
-        /// The workload.
+        /// Name of the workload.
         name: String,
-        /// The metric.
+        /// Name of the metric.
         metric: String,
-        /// What is wrong.
+        /// The error.
         error: PatternError,
     },
-    /// An unreadable regular expression.
+    /// A regular expression is invalid.
     #[error("workload {name:?}, metric {metric:?}: {error}")]
     Expression {
-        /// The workload.
+        /// Name of the workload.
         name: String,
-        /// The metric.
+        /// Name of the metric.
         metric: String,
-        /// What is wrong.
+        /// The error.
         error: ExpressionError,
     },
-    /// A JSON pointer that does not begin with a slash.
+    /// A JSON pointer does not begin with a slash.
     #[error(
-        "workload {name:?}, metric {metric:?}: {pointer:?} is no JSON pointer, \
+        "workload {name:?}, metric {metric:?}: {pointer:?} is not a JSON pointer, \
          expected one such as /results/0/rate"
     )]
     Pointer {
-        /// The workload.
+        /// Name of the workload.
         name: String,
-        /// The metric.
+        /// Name of the metric.
         metric: String,
-        /// What was given.
+        /// The given pointer.
         pointer: String,
     },
-    /// A timeout of nothing.
+    /// The timeout is 0.
     #[error("workload {name:?}: timeout-s is 0, expected seconds")]
     NoTime {
-        /// The workload.
+        /// Name of the workload.
         name: String,
     },
 }
 
-/// Why a pattern cannot be used.
+/// Reasons why a pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// There must be exactly one place for the number.
+    /// It must have exactly one place for the number.
     #[error(
         "pattern {pattern:?} has {count} places for a number, expected one, \
          such as 'Time: {{seconds}} s'"
@@ -201,37 +201,37 @@ pub enum PatternError {
     Places {
         /// The pattern.
         pattern: String,
-        /// How many it has.
+        /// Number of places.
         count: usize,
     },
-    /// Nothing but the number would match any output.
-    #[error("pattern {pattern:?} has no text beside the number")]
+    /// A pattern with only a number would match any output.
+    #[error("pattern {pattern:?} has no text besides the number")]
     NoText {
         /// The pattern.
         pattern: String,
     },
 }
 
-/// Why a regular expression cannot be used.
+/// Reasons why a regular expression cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
-    /// It is none.
+    /// It is malformed.
     #[error("regular expression {expression:?}: {reason}")]
     Malformed {
-        /// What was given.
+        /// The given expression.
         expression: String,
-        /// What is wrong with it.
+        /// The parser's message.
         reason: String,
     },
-    /// There must be exactly one group for the number.
+    /// It must have exactly one group, for the number.
     #[error(
         "regular expression {expression:?} has {count} groups in parentheses, expected one, such \
          as 'time: ([0-9.]+) s'; (?:...) groups without a number"
     )]
     Groups {
-        /// What was given.
+        /// The given expression.
         expression: String,
-        /// How many it has.
+        /// Number of groups.
         count: usize,
     },
 }
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_script_only_its_beginning_is_quoted() {
+    fn only_the_beginning_of_a_script_is_quoted() {
         let script = format!("read line\n{}", "echo word\n".repeat(50));
         let command = ["sh", "-c", &script].map(ToOwned::to_owned);
         let error = OutputError::failed(&command, Ending::Exited(1), "no such file");

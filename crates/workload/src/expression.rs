@@ -7,22 +7,22 @@ use crate::number;
 
 /// A regular expression with one group in parentheses, the number: `rate:\s+([0-9.]+)`.
 ///
-/// `^` and `$` are the ends of a line.
+/// `^` and `$` match at the ends of a line.
 #[derive(Clone, Debug)]
 pub struct Expression {
     regex: Regex,
 }
 
 impl Expression {
-    /// Reads a regular expression, of the syntax of <https://docs.rs/regex>.
+    /// Parses a regular expression, in the syntax of <https://docs.rs/regex>.
     ///
     /// # Errors
-    /// [`ExpressionError::Malformed`] with what is wrong, [`ExpressionError::Groups`] unless there is
+    /// [`ExpressionError::Malformed`] with the reason, [`ExpressionError::Groups`] unless there is
     /// exactly one group.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let expression = text.to_owned();
         let regex = RegexBuilder::new(text).multi_line(true).build().map_err(|error| {
-            // Its first lines repeat the expression and point into it.
+            // The first lines of the message repeat the expression and point into it.
             let reason = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
             ExpressionError::Malformed { expression: text.to_owned(), reason }
         })?;
@@ -32,10 +32,11 @@ impl Expression {
         }
     }
 
-    /// The number in the group of the last match.
+    /// Returns the number in the group of the last match.
     ///
     /// # Errors
-    /// [`OutputError::Missing`] if nothing matches, [`OutputError::NoNumber`] if the group is none.
+    /// [`OutputError::Missing`] if nothing matches, [`OutputError::NoNumber`] if the group is not a
+    /// number.
     pub fn last(&self, metric: &str, text: &str) -> Result<f64, OutputError> {
         let found = self.regex.captures_iter(text).filter_map(|found| found.get(1)).last();
         match found {
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_match_or_is_no_number_is_said() {
+    fn outputs_without_a_match_or_a_number_are_refused() {
         let error = last(r"rate (\d+)", "nothing").unwrap_err();
         assert!(error.contains("expected a match of its regular expression"), "{error}");
         let error = last(r"rate (\w+)", "rate fast").unwrap_err();

@@ -1,18 +1,18 @@
-//! A command that has ended, as its runner saw it.
+//! A finished command, as seen by its runner.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How a command ended.
+/// The way a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// By itself, with this exit code.
+    /// It exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signalled(i32),
-    /// It was ended because it took longer than this many seconds.
+    /// It was stopped because it took longer than this number of seconds.
     TimedOut(u64),
 }
 
@@ -21,32 +21,32 @@ impl fmt::Display for Ending {
         match self {
             Self::Exited(code) => write!(f, "exit code {code}"),
             Self::Signalled(signal) => write!(f, "ended by signal {signal}"),
-            Self::TimedOut(seconds) => write!(f, "not done after {seconds} s"),
+            Self::TimedOut(seconds) => write!(f, "not finished after {seconds} s"),
         }
     }
 }
 
-/// A command that has ended, with all that it said.
+/// A finished command with its complete output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finished<'a> {
-    /// How it ended.
+    /// The way it ended.
     pub ending: Ending,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: &'a str,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: &'a str,
-    /// From its start to its end, in seconds.
+    /// Time from its start to its end, in seconds.
     pub elapsed_s: f64,
 }
 
 impl<'a> Finished<'a> {
-    /// The last line that says anything, of standard error before standard output.
+    /// Returns the last line that is not blank, of standard error or otherwise of standard output.
     #[must_use]
     pub fn last_words(&self) -> &'a str {
         let last = |text: &'a str| {
             let mut lines = text.split(['\n', '\r']).map(str::trim);
             lines.rfind(|line| !line.is_empty())
         };
-        last(self.stderr).or_else(|| last(self.stdout)).unwrap_or("it said nothing")
+        last(self.stderr).or_else(|| last(self.stdout)).unwrap_or("it printed nothing")
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Deserializer, Value};
 use crate::error::OutputError;
 use crate::number;
 
-/// The document in `text`; of several documents after one another an array.
+/// Parses the document in `text`; several consecutive documents give an array.
 pub(crate) fn document(text: &str) -> Result<Value, OutputError> {
     let values: Result<Vec<Value>, _> = Deserializer::from_str(text).into_iter().collect();
     let mut values = values.map_err(|error| OutputError::NoJson { reason: error.to_string() })?;
@@ -16,7 +16,7 @@ pub(crate) fn document(text: &str) -> Result<Value, OutputError> {
     }
 }
 
-/// The number at `pointer`; a text that is a number counts as one.
+/// Returns the number at `pointer`; a string that is a number counts as one.
 pub(crate) fn value(text: &str, pointer: &str) -> Result<f64, OutputError> {
     let document = document(text)?;
     let found = document.pointer(pointer);

@@ -1,4 +1,4 @@
-//! What must be there before a workload can run.
+//! Requirements of a workload.
 
 use core::fmt;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 pub struct Tool {
     /// The program.
     pub program: String,
-    /// The Debian package that has it; `None` for a user's own program.
+    /// Its Debian package; `None` for a user's own program.
     pub package: Option<String>,
-    /// The arguments that make it tell its version; `None` if nobody knows.
+    /// The arguments with which it prints its version; `None` if they are unknown.
     pub version_arguments: Option<Vec<String>>,
 }
 
 impl Tool {
-    /// A program of a distribution's package.
+    /// Creates the requirement of a program from a distribution's package.
     #[must_use]
     pub(crate) fn packaged(program: &str, package: &str, version: &str) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Tool {
         }
     }
 
-    /// What to do where the program is missing.
+    /// Returns how to fix it if the program is missing.
     #[must_use]
     pub fn remedy(&self) -> String {
         match &self.package {
@@ -35,9 +35,9 @@ impl Tool {
         }
     }
 
-    /// The version in what the program says about itself, such as
-    /// `sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)`: the first word that begins
-    /// with a digit, without a `v` or `v=` before it, and has a dot.
+    /// Returns the version in the output of a program about itself, such as `sysbench 1.0.20 (using
+    /// system LuaJIT 2.1.0-beta3)`: the first word that begins with a digit, without a `v` or `v=`
+    /// before it, and has a dot.
     #[must_use]
     pub fn version_in(text: &str) -> Option<&str> {
         text.split(|c: char| c.is_whitespace() || c == ',' || c == '=').find_map(|word| {
@@ -48,18 +48,18 @@ impl Tool {
     }
 }
 
-/// Something of the kernel or the machine that must be there.
+/// A requirement on the kernel or the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelNeed {
-    /// So many free pages in the pool of huge pages of this size.
+    /// This number of free pages in the pool of huge pages of this size.
     HugePages {
         /// Size of a page in KiB: 2,048 or 1,048,576.
         page_kib: u64,
-        /// How many must be free.
+        /// Number of free pages needed.
         pages: u64,
     },
-    /// At least so many memory nodes.
+    /// At least this number of memory nodes.
     Nodes(u32),
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_found_in_what_tools_say() {
+    fn versions_are_found_in_the_output_of_tools() {
         let said = [
             ("perf version 6.1.187\n", "6.1.187"),
             ("sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n", "1.0.20"),

@@ -1,9 +1,9 @@
-//! Numbers in output.
+//! Parsing of numbers in output.
 
 use crate::error::OutputError;
 
-/// The number that `text` begins with, and what follows it: `0.7931`, `-3`, `1e-5`,
-/// `98.`; a unit may follow at once, as in `3.0105s`. None for `nan` and `inf`.
+/// Returns the number at the start of `text`, and the text after it: `0.7931`, `-3`, `1e-5`, `98.`;
+/// a unit may follow directly, as in `3.0105s`. `None` for `nan` and `inf`.
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let bytes = text.as_bytes();
     let digits = |from: usize| {
@@ -32,7 +32,7 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     value.is_finite().then_some((value, rest))
 }
 
-/// The number that the whole of `text` is, without blanks around it.
+/// Returns the number if the whole of `text`, without blanks around it, is one.
 pub(crate) fn whole(what: &str, text: &str) -> Result<f64, OutputError> {
     match leading(text.trim()) {
         Some((value, "")) => Ok(value),
@@ -43,7 +43,7 @@ pub(crate) fn whole(what: &str, text: &str) -> Result<f64, OutputError> {
     }
 }
 
-/// The number that `text` begins with, after blanks; what follows is a unit.
+/// Returns the number at the start of `text`, after blanks; the text after it is the unit.
 pub(crate) fn first(what: &str, text: &str) -> Result<(f64, String), OutputError> {
     match leading(text.trim_start()) {
         Some((value, rest)) => Ok((value, rest.trim().to_owned())),
@@ -75,14 +75,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(value in proptest::num::f64::NORMAL) {
+        fn printed_numbers_are_read_back(value in proptest::num::f64::NORMAL) {
             for text in [format!("{value}"), format!("{value:e}")] {
                 prop_assert_eq!(leading(&text), Some((value, "")));
             }
         }
 
         #[test]
-        fn any_text_is_answered(text in "\\PC*") {
+        fn any_text_gives_a_number_or_an_error(text in "\\PC*") {
             let _ = leading(&text);
             let _ = whole("x", &text);
         }

@@ -1,6 +1,6 @@
 //! Options in a command line.
 
-/// The value of an option: `-l 5`, `-l5`, `--loop=5` or `--loop 5`.
+/// Returns the value of an option: `-l 5`, `-l5`, `--loop=5` or `--loop 5`.
 pub(crate) fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
     words.iter().enumerate().find_map(|(index, word)| {
         let name = names.iter().find(|name| word.starts_with(**name))?;

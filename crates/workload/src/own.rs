@@ -1,4 +1,4 @@
-//! Metrics that a user describes for a command of their own.
+//! Metrics that a user defines for a custom command.
 
 use numalab_record::study::Quantity;
 use numalab_stats::Direction;
@@ -10,7 +10,7 @@ use crate::expression::Expression;
 use crate::finished::Finished;
 use crate::pattern::Pattern;
 
-/// Which of a command's outputs is read.
+/// The output stream of a command that is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stream {
@@ -30,7 +30,7 @@ impl Stream {
     }
 }
 
-/// Where a metric's value comes from.
+/// The source of a metric's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -44,27 +44,27 @@ pub enum Source {
     ExitTime,
 }
 
-/// A metric of the user's own.
+/// A user-defined metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnMetric {
-    /// What is measured.
+    /// The quantity that is measured.
     pub quantity: Quantity,
-    /// Where its value comes from.
+    /// The source of its value.
     pub source: Source,
-    /// Which output is read.
+    /// The output stream that is read.
     pub stream: Stream,
 }
 
-/// A metric as a user writes it in TOML. One of `pattern`, `regex`, `json` and `exit-time`.
+/// A metric as written by a user in TOML. It has one of `pattern`, `regex`, `json` and `exit-time`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MetricSpec {
     /// Its name within the workload.
     pub name: String,
-    /// The unit of its values; of an exit time always seconds.
+    /// The unit of its values; always seconds for an exit time.
     #[serde(default)]
     pub unit: String,
-    /// Which direction is an improvement.
+    /// The direction that is an improvement.
     pub better: Direction,
     /// Text with a place for the number: `Rate: {steps} steps/s`. The last match counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,16 +75,17 @@ pub struct MetricSpec {
     /// A JSON pointer into the output: `/results/0/rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<String>,
-    /// The time from start to end.
+    /// True for the time from start to end.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub exit_time: bool,
-    /// Which output is read.
+    /// The output stream that is read.
     #[serde(default)]
     pub from: Stream,
 }
 
 impl MetricSpec {
-    /// The number that a pattern finds in a command's output; without a pattern, its time.
+    /// Creates a metric of a command: the number that a pattern finds in its output or, without a
+    /// pattern, its run time.
     #[must_use]
     pub fn of_command(pattern: Option<String>, better: Direction) -> Self {
         Self {
@@ -99,13 +100,13 @@ impl MetricSpec {
         }
     }
 
-    /// The number that a regular expression finds in a command's output.
+    /// Creates a metric of the number that a regular expression finds in a command's output.
     #[must_use]
     pub fn of_regex(regex: String, better: Direction) -> Self {
         Self { pattern: None, regex: Some(regex), ..Self::of_command(Some(String::new()), better) }
     }
 
-    /// The checked metric of the workload `name`.
+    /// Validates the metric of the workload `name`.
     pub(crate) fn check(&self, name: &str) -> Result<OwnMetric, SpecError> {
         let (name, metric) = (name.to_owned(), self.name.clone());
         let texts = [&self.pattern, &self.regex, &self.json];

@@ -5,22 +5,22 @@ use crate::number;
 
 /// Text with one place for a number in braces: `Time elapsed: {seconds} s`.
 ///
-/// A run of blanks matches any run of blanks, and everything else itself; the number
-/// may be followed by anything unless the pattern goes on. A match lies within one
-/// line; a carriage return ends a line too, as progress displays use it.
+/// A run of blanks matches any run of blanks, and every other character matches itself; the number
+/// may be followed by anything unless the pattern continues. A match is within one line; a carriage
+/// return also ends a line, because progress displays use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     before: Vec<String>,
-    /// Whether blanks stand between the text and the number.
+    /// True if there are blanks between the text and the number.
     blank_before: bool,
     after: Vec<String>,
     blank_after: bool,
-    /// What stands in the braces.
+    /// The text in the braces.
     label: String,
 }
 
 impl Pattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     /// [`PatternError::Places`] unless there is exactly one pair of braces,
@@ -49,19 +49,19 @@ impl Pattern {
         })
     }
 
-    /// What stands in the braces, which may name the unit: `seconds`.
+    /// Returns the text in the braces, which may be the unit, such as `seconds`.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// The numbers at all places of `text` that match, in order.
+    /// Returns the numbers of all matches in `text`, in order.
     #[must_use]
     pub fn values(&self, text: &str) -> Vec<f64> {
         text.split(['\n', '\r']).flat_map(|line| self.values_in_line(line)).collect()
     }
 
-    /// The one number, or the last of several.
+    /// Returns the number, or the last one of several.
     ///
     /// # Errors
     /// [`OutputError::Missing`] if nothing matches.
@@ -80,10 +80,10 @@ impl Pattern {
         values
     }
 
-    /// The leftmost match and what follows it.
+    /// Returns the number of the leftmost match, and the text after it.
     fn first_match<'a>(&self, line: &'a str) -> Option<(f64, &'a str)> {
         line.char_indices().find_map(|(start, _)| {
-            // A number is not begun in its own middle.
+            // A number does not begin in the middle of another one.
             let previous = line[..start].chars().next_back();
             let inside = self.before.is_empty()
                 && previous.is_some_and(|c| c.is_alphanumeric() || c == '.' || c == '-');
@@ -107,7 +107,7 @@ impl Pattern {
     }
 }
 
-/// What follows these words, which `text` must begin with, blanks between them.
+/// Returns the text after these words, which `text` must begin with, separated by blanks.
 fn words_at<'a>(text: &'a str, words: &[String]) -> Option<&'a str> {
     let mut rest = text;
     for (index, word) in words.iter().enumerate() {
@@ -119,7 +119,7 @@ fn words_at<'a>(text: &'a str, words: &[String]) -> Option<&'a str> {
     Some(rest)
 }
 
-/// What follows at least one blank.
+/// Returns the text after at least one blank.
 fn skip_blanks(text: &str) -> Option<&str> {
     let rest = text.trim_start();
     (rest.len() < text.len()).then_some(rest)
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_stands_between_the_texts() {
+    fn the_number_is_between_the_texts() {
         let log = "run 1\nTime elapsed: 12.5 s\nrun 2\nTime   elapsed:\t13 s\n";
         assert_eq!(values("Time elapsed: {seconds} s", log), [12.5, 13.0]);
         assert_eq!(values("{rps} requests per second", "\rGET: 1.5 requests per second,"), [1.5]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_or_not_followed_by_the_rest_does_not_match() {
+    fn texts_without_a_number_or_the_rest_of_the_pattern_do_not_match() {
         assert!(values("rps={}", "rps=-nan").is_empty());
         assert!(values("t: {} s", "t: 12 ms").is_empty());
         assert!(values("t: {}", "t:12").is_empty());
@@ -169,14 +169,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_put_into_its_place_is_found(value in -1e12f64..1e12, noise in "[a-z \n]{0,40}") {
+        fn a_number_in_its_place_is_found(value in -1e12f64..1e12, noise in "[a-z \n]{0,40}") {
             let pattern = Pattern::parse("Rate now: {x} steps/s").unwrap();
             let text = format!("{noise}Rate now:  {value} steps/s{noise}");
             prop_assert_eq!(pattern.values(&text), vec![value]);
         }
 
         #[test]
-        fn any_pattern_and_text_are_answered(pattern in "\\PC{0,20}", text in "\\PC{0,60}") {
+        fn any_pattern_and_text_give_an_answer(pattern in "\\PC{0,20}", text in "\\PC{0,60}") {
             if let Ok(pattern) = Pattern::parse(&pattern) {
                 let _ = pattern.values(&text);
             }

@@ -1,14 +1,14 @@
-//! `perf stat -x,`: counters of a command and all its children, a line each.
+//! `perf stat -x,`: counters of a command and all its children, one per line.
 
 use std::collections::BTreeMap;
 
 use crate::error::OutputError;
 use crate::number;
 
-/// The counters by event; `None` for those that this machine cannot count.
+/// Returns the counters by event; `None` for those that this machine cannot count.
 ///
 /// # Errors
-/// [`OutputError::NoNumber`] where a count is neither a number nor `<not ...>`,
+/// [`OutputError::NoNumber`] if a count is neither a number nor `<not ...>`,
 /// [`OutputError::Missing`] if there is no counter at all.
 pub fn counters(text: &str) -> Result<BTreeMap<String, Option<f64>>, OutputError> {
     let mut counters = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! How a workload's output becomes readings.
+//! Conversion of a workload's output to readings.
 
 use numalab_record::study::{Quantity, Reading};
 
@@ -12,21 +12,21 @@ use crate::json;
 use crate::own::{OwnMetric, Source};
 use crate::pattern::Pattern;
 
-/// Who reads the output.
+/// The reader of a workload's output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
-    /// A tool of the catalogue.
+    /// The reader of a tool of the catalogue.
     Tool(ToolReader),
-    /// Metrics that the user describes.
+    /// User-defined metrics.
     Own(Vec<OwnMetric>),
 }
 
 impl Reader {
-    /// All readings in the output of a command that ended well.
+    /// Returns all readings in the output of a successful command.
     ///
     /// # Errors
-    /// What is wrong with the output.
+    /// The problem with the output.
     pub fn read(&self, finished: &Finished<'_>) -> Result<Vec<Reading>, OutputError> {
         match self {
             Self::Tool(tool) => tool.read(finished),
@@ -34,7 +34,7 @@ impl Reader {
         }
     }
 
-    /// The metric of this name, if the output can have it.
+    /// Returns the metric with this name, if the output can have it.
     #[must_use]
     pub fn metric(&self, name: &str) -> Option<Quantity> {
         match self {

@@ -1,4 +1,4 @@
-//! A workload as a user writes it.
+//! The description of a workload by a user.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use crate::own::{MetricSpec, OwnMetric};
 use crate::reader::Reader;
 use crate::workload::Workload;
 
-/// How long a command of the user's own may take unless it is said, in seconds.
+/// Default timeout of a user's own command, in seconds.
 const OWN_TIMEOUT_S: u64 = 600;
 
-/// A workload as it stands in TOML: a tool of the catalogue, or a command with metrics.
+/// A workload as written in TOML: a tool of the catalogue, or a command with metrics.
 ///
 /// ```toml
 /// [[workload]]
@@ -32,43 +32,43 @@ const OWN_TIMEOUT_S: u64 = 600;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WorkloadSpec {
-    /// Its name within the study; the tool's, or the program's, if absent.
+    /// Its name within the study; by default that of the tool or the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A tool of the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The tool's arguments instead of its usual ones.
+    /// The tool's arguments in place of the default ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Vec<String>>,
-    /// Which of the tool's metrics matter, instead of its usual ones.
+    /// The relevant metrics of the tool, in place of the default ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<String>,
-    /// A command of the user's own; `{scratch}` in it is an empty directory.
+    /// A user's own command; `{scratch}` in it is an empty directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// The file that the command reads on standard input, which is empty without it.
+    /// The file for the command's standard input, which is empty by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<PathBuf>,
-    /// The Debian package that has the command's program.
+    /// The Debian package of the command's program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
     /// The command's metrics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metric: Vec<MetricSpec>,
-    /// After how many seconds it is ended and has failed.
+    /// Timeout in seconds, after which it is stopped and has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
 }
 
 impl WorkloadSpec {
-    /// The workload of a tool with its usual arguments.
+    /// Creates the workload of a tool with its default arguments.
     #[must_use]
     pub fn of_tool(tool: &str) -> Self {
         Self { tool: Some(tool.to_owned()), ..Self::default() }
     }
 
-    /// The workload's name within its study.
+    /// Returns the workload's name within its study.
     #[must_use]
     pub fn name(&self) -> &str {
         let program = self.command.as_ref().and_then(|command| command.first());
@@ -76,10 +76,10 @@ impl WorkloadSpec {
         named.map_or("", String::as_str)
     }
 
-    /// The workload, ready to be run.
+    /// Resolves it to a workload that is ready to run.
     ///
     /// # Errors
-    /// [`SpecError`], each naming the workload, what was found and what was expected.
+    /// [`SpecError`], with the workload, the value found and the expected form.
     pub fn resolve(&self) -> Result<Workload, SpecError> {
         let name = self.name().to_owned();
         if self.timeout_s == Some(0) {

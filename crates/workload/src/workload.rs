@@ -1,4 +1,4 @@
-//! A workload, ready to be run.
+//! A workload that is ready to run.
 
 use std::path::PathBuf;
 
@@ -13,31 +13,31 @@ use crate::finished::{Ending, Finished};
 use crate::need::{KernelNeed, Tool};
 use crate::reader::Reader;
 
-/// Something to run that prints how well it went.
+/// A command that prints its performance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// Its name, unique within a study.
     pub name: String,
-    /// What must be up before, and is ended afterwards.
+    /// The service that must be up before it, and is stopped after it.
     pub service: Option<Service>,
-    /// The command line; [`SCRATCH`] and [`NUMALAB`] are filled in by the runner.
+    /// The command line; the runner replaces [`SCRATCH`] and [`NUMALAB`].
     pub command: Vec<String>,
-    /// The file that it reads on standard input; nothing without it.
+    /// The file for its standard input, which is empty by default.
     pub stdin: Option<PathBuf>,
-    /// After how many seconds it is ended and has failed.
+    /// Timeout in seconds, after which it is stopped and has failed.
     pub timeout_s: u64,
     /// The programs that must be installed.
     pub tools: Vec<Tool>,
-    /// What the kernel and the machine must have.
+    /// The requirements on the kernel and the machine.
     pub kernel_needs: Vec<KernelNeed>,
-    /// The metrics that matter; all that the output has if empty.
+    /// The relevant metrics; all in the output if empty.
     pub wanted: Vec<String>,
-    /// How the output is read.
+    /// The reader of the output.
     pub reader: Reader,
 }
 
 impl Workload {
-    /// What a tool of the catalogue does with these arguments, or the usual ones.
+    /// Creates the workload of a tool of the catalogue with these arguments, or the default ones.
     pub(crate) fn of_tool(
         tool: &catalogue::Entry,
         name: String,
@@ -59,11 +59,11 @@ impl Workload {
         }
     }
 
-    /// The readings of a run: the wanted ones in their order.
+    /// Returns the readings of a run: the wanted ones in their order.
     ///
     /// # Errors
-    /// [`OutputError::Failed`] if the command did not end with 0, else what is wrong
-    /// with its output.
+    /// [`OutputError::Failed`] if the command did not exit with 0, otherwise the problem with its
+    /// output.
     pub fn read(&self, finished: &Finished<'_>) -> Result<Vec<Reading>, OutputError> {
         if finished.ending != Ending::Exited(0) {
             let last_words = finished.last_words();
@@ -85,8 +85,8 @@ impl Workload {
         self.wanted.iter().map(take).collect()
     }
 
-    /// The metrics that matter, known before it has run; none for a tool whose metrics
-    /// depend on what it finds (`wanted` is empty, and they are not the user's own).
+    /// Returns the relevant metrics, before it has run; empty for a tool with metrics that depend
+    /// on its output (`wanted` is empty, and they are not user-defined).
     ///
     /// # Errors
     /// [`SpecError::NoSuchMetric`] for a wanted metric that its output never has.
@@ -101,7 +101,7 @@ impl Workload {
         self.wanted.iter().map(known).collect()
     }
 
-    /// The command line with the places filled in. `scratch` is the run's own directory,
+    /// Returns the command line with the placeholders replaced. `scratch` is the run's directory,
     /// `numalab` the program of this name.
     #[must_use]
     pub fn filled_in(words: &[String], scratch: &str, numalab: &str) -> Vec<String> {
@@ -112,7 +112,7 @@ impl Workload {
         words.iter().enumerate().map(fill).collect()
     }
 
-    /// Whether a directory of its own must be made for it.
+    /// Returns true if it needs a scratch directory.
     #[must_use]
     pub fn needs_scratch(&self) -> bool {
         let service = self.service.iter().flat_map(|service| &service.command);

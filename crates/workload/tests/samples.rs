@@ -1,5 +1,5 @@
-//! The parsers on recorded output: every sample, and every way to cut it off.
-//! `samples/index.tsv` has the commands and exit codes.
+//! The parsers on recorded output: every sample, and every truncation of it. `samples/index.tsv`
+//! has the commands and exit codes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,16 +9,16 @@ use numalab_workload::{
     Ending, Finished, OutputError, Reading, Workload, WorkloadSpec, perf_stat_counters,
 };
 
-/// What is expected of a sample.
+/// The expected result of a sample.
 enum Expected {
-    /// These readings, by name and value, are among those read.
+    /// These readings, by name and value, are among the results.
     Has(&'static [(&'static str, f64)]),
-    /// An error whose message contains this.
+    /// An error with this text in its message.
     Refused(&'static str),
 }
 use Expected::{Has, Refused};
 
-/// A workload in TOML that reads the sample, and what it finds.
+/// A workload in TOML that reads the sample, and the expected result.
 const SAMPLES: [(&str, &str, Expected); 72] = [
     ("perf-sched-pipe-simple", PIPE, Has(&[("time-per-op", 3.8), ("time", 0.076)])),
     ("perf-sched-pipe-default", PIPE, Has(&[("time-per-op", 10.502_150), ("time", 0.210)])),
@@ -122,7 +122,7 @@ const SAMPLES: [(&str, &str, Expected); 72] = [
     ("dbench-bad", DBENCH, Refused("exit code 1: Child failed with status 1")),
     ("dbench-help", DBENCH, Refused("no throughput in the output")),
     ("dbench-tbench_srv", DBENCH, Refused("found \"/usr/bin/tbench\"")),
-    ("redis-benchmark-refused", REDIS, Refused("not done after 60 s")),
+    ("redis-benchmark-refused", REDIS, Refused("not finished after 60 s")),
     ("redis-benchmark-csv", REDIS, Has(&[("GET rps", 92_165.90), ("MSET latency-p99", 4.063)])),
     ("redis-hot-csv", REDIS_HOT, Has(&[("FCALL rps", 85_616.44), ("FCALL latency-p99", 0.199)])),
     ("redis-benchmark-pipeline-csv", REDIS, Has(&[("SET rps", 392_156.88)])),
@@ -181,8 +181,8 @@ const STAT_JSON: &str = "command = ['perf', 'stat', '-j', 'true']\nmetric = [\
     { name = 'task-clock', better = 'lower', json = '/0/counter-value', from = 'stderr' },\
     { name = 'page-faults', better = 'lower', json = '/3/counter-value', from = 'stderr' }]";
 
-/// Samples of commands that print no metrics of their own: counters come on standard
-/// error, which has its own test.
+/// Samples of commands that print no metrics themselves: counters are on standard error, which has
+/// a separate test.
 const COUNTERS: [&str; 2] = ["perf-stat-csv", "perf-stat-dtlb"];
 
 fn directory() -> PathBuf {
@@ -212,9 +212,9 @@ impl Recorded {
     }
 }
 
-/// How each command ended, by the index; 124 is what `timeout 60` says.
+/// Returns the way each command ended, from the index; 124 is the exit code of `timeout 60`.
 fn endings() -> BTreeMap<String, Ending> {
-    let index = fs::read_to_string(directory().join("index.tsv")).expect("the index is there");
+    let index = fs::read_to_string(directory().join("index.tsv")).expect("the index exists");
     let row = |line: &str| {
         let mut columns = line.split('\t');
         let name = columns.next()?.to_owned();
@@ -225,7 +225,7 @@ fn endings() -> BTreeMap<String, Ending> {
     index.lines().map(|line| row(line).unwrap_or_else(|| panic!("index: {line}"))).collect()
 }
 
-/// The workload, with all of its metrics.
+/// Returns the workload, with all of its metrics.
 fn workload(toml: &str) -> Workload {
     let spec: WorkloadSpec = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}"));
     let workload = spec.resolve().unwrap_or_else(|error| panic!("{error}"));
@@ -265,9 +265,9 @@ fn every_sample_is_read_as_expected() {
 }
 
 #[test]
-fn no_sample_is_left_out() {
+fn every_sample_is_tested() {
     let mut left: Vec<String> = fs::read_dir(directory())
-        .expect("samples are there")
+        .expect("the samples exist")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter_map(|name| name.strip_suffix(".out").map(str::to_owned))
         .filter(|name| !SAMPLES.iter().any(|(sample, _, _)| sample == name))
@@ -278,12 +278,12 @@ fn no_sample_is_left_out() {
 }
 
 #[test]
-fn a_sample_cut_off_anywhere_gives_a_finite_value_or_an_error() {
+fn a_sample_truncated_anywhere_gives_a_finite_value_or_an_error() {
     for (name, toml, _) in &SAMPLES {
         let recorded = Recorded::read(name);
         let workload = workload(toml);
         let whole = &recorded.stdout;
-        // Every place in the last 300 bytes, where results stand, and some before.
+        // Every position in the last 300 bytes, which contain the results, and some before.
         let ends = (0..whole.len()).filter(|end| end + 300 > whole.len() || end % 97 == 0);
         for end in ends.filter(|end| whole.is_char_boundary(*end)) {
             let stdout = &whole[..end];
@@ -297,7 +297,7 @@ fn a_sample_cut_off_anywhere_gives_a_finite_value_or_an_error() {
 }
 
 #[test]
-fn a_wanted_metric_that_is_not_there_is_an_error_with_those_that_are() {
+fn a_missing_wanted_metric_is_an_error_with_the_available_ones() {
     let spec = WorkloadSpec {
         metrics: vec!["throughput".to_owned()],
         ..WorkloadSpec::of_tool("sysbench-mutex")
@@ -310,7 +310,7 @@ fn a_wanted_metric_that_is_not_there_is_an_error_with_those_that_are() {
 }
 
 #[test]
-fn wanted_metrics_come_in_the_order_in_which_they_are_wanted() {
+fn wanted_metrics_are_returned_in_the_requested_order() {
     let names = ["latency-p95", "time", "throughput"].map(str::to_owned);
     let spec = WorkloadSpec { metrics: names.to_vec(), ..WorkloadSpec::of_tool("sysbench-memory") };
     let recorded = Recorded::read("sysbench-memory-write");
@@ -321,7 +321,7 @@ fn wanted_metrics_come_in_the_order_in_which_they_are_wanted() {
 }
 
 #[test]
-fn counters_of_perf_stat_are_numbers_or_not_there() {
+fn counters_of_perf_stat_are_numbers_or_none() {
     let recorded = Recorded::read("perf-stat-csv");
     let counters = perf_stat_counters(&recorded.stderr).unwrap();
     assert_eq!(counters["context-switches"], Some(1.0));

@@ -1,4 +1,4 @@
-//! Workloads as users write them: what is accepted, and what is said of the rest.
+//! Workloads as users write them: the accepted ones, and the errors for the rest.
 
 use numalab_workload::{Ending, Finished, KernelNeed, Workload, WorkloadSpec, catalogue};
 use proptest::prelude::*;
@@ -17,28 +17,28 @@ fn refused(toml: &str, words: &[&str]) {
 }
 
 #[test]
-fn nonsense_is_refused_with_the_expected_form() {
+fn invalid_descriptions_are_refused_with_the_expected_form() {
     refused("tool = 'perf-sched-pip'", &["perf-sched-pip", "expected one of", "sysbench-mutex"]);
     refused("name = 'a'", &["\"a\"", "either `tool` or `command`", "neither"]);
     refused("tool = 'dbench'\ncommand = ['x']", &["found both"]);
     refused("command = []", &["a command without a program"]);
     refused("command = ['x']", &["\"x\"", "[[workload.metric]]"]);
     refused("tool = 'dbench'\narguements = []", &["unknown field `arguements`", "arguments"]);
-    refused("tool = 'dbench'\npackage = 'x'", &["`package` goes with `command` only"]);
+    refused("tool = 'dbench'\npackage = 'x'", &["`package` is only valid with `command`"]);
     refused("tool = 'dbench'\ntimeout-s = 0", &["timeout-s is 0"]);
     refused("tool = 'dbench'\nmetrics = ['speed']", &["\"dbench\"", "no metric \"speed\""]);
-    refused("command = ['x']\narguments = []", &["`arguments` goes with `tool` only"]);
+    refused("command = ['x']\narguments = []", &["`arguments` is only valid with `tool`"]);
     let metric = |rest: &str| format!("command = ['x']\nmetric = [{{ name = 'm', {rest} }}]");
     refused(&metric("better = 'lower'"), &["\"m\"", "`pattern`, `regex`, `json` and `exit-time`"]);
     refused(&metric("better = 'smaller', exit-time = true"), &["smaller", "lower"]);
     refused(&metric("better = 'lower', pattern = 'no place'"), &["0 places", "{seconds}"]);
     refused(&metric("better = 'lower', regex = 'no group'"), &["0 groups", "([0-9.]+)"]);
     refused(&metric("better = 'lower', regex = '(a)', exit-time = true"), &["one of `pattern`"]);
-    refused("tool = 'sysbench-cpu'\nstdin = 'x'", &["`stdin` goes with `command` only"]);
+    refused("tool = 'sysbench-cpu'\nstdin = 'x'", &["`stdin` is only valid with `command`"]);
     refused(&metric("better = 'lower', json = 'a/b'"), &["\"a/b\"", "/results/0/rate"]);
     let twice = "command = ['x']\nmetric = [{ name = 'm', better = 'lower', exit-time = true }, \
                  { name = 'm', better = 'lower', exit-time = true }]";
-    refused(twice, &["\"m\" is there twice"]);
+    refused(twice, &["\"m\" is given twice"]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn every_tool_of_the_catalogue_is_a_workload_with_packages() {
 }
 
 #[test]
-fn the_commands_of_the_numa_balancing_study_are_the_usual_ones() {
+fn the_default_commands_are_those_of_the_numa_balancing_study() {
     let commands = [
         ("perf-sched-pipe", "perf bench -f simple sched pipe"),
         ("perf-sched-messaging", "perf bench -f simple sched messaging -l 10000"),
@@ -74,7 +74,7 @@ fn the_commands_of_the_numa_balancing_study_are_the_usual_ones() {
 }
 
 #[test]
-fn a_workload_on_huge_pages_says_how_many_it_needs() {
+fn a_workload_on_huge_pages_has_the_number_it_needs() {
     let toml = "tool = 'sysbench-memory'\n\
                 arguments = ['--memory-hugetlb=on', '--memory-block-size=2M']";
     let need = KernelNeed::HugePages { page_kib: 2048, pages: 3 };
@@ -82,7 +82,7 @@ fn a_workload_on_huge_pages_says_how_many_it_needs() {
 }
 
 #[test]
-fn places_in_a_command_line_are_filled_in() {
+fn placeholders_in_a_command_line_are_replaced() {
     let words = ["numalab", "-D", "{scratch}/x", "numalab"].map(str::to_owned);
     let filled = Workload::filled_in(&words, "/run/s", "/usr/bin/numalab");
     assert_eq!(filled, ["/usr/bin/numalab", "-D", "/run/s/x", "numalab"]);
@@ -92,7 +92,7 @@ fn places_in_a_command_line_are_filled_in() {
 }
 
 #[test]
-fn a_command_of_the_users_own_is_timed_and_read_by_pattern_expression_and_pointer() {
+fn a_users_command_is_timed_and_read_by_pattern_expression_and_pointer() {
     let toml = "name = 'mine'\ncommand = ['./x']\nstdin = 'in'\nmetric = [\n\
         { name = 'last', better = 'lower', regex = '^rate ([0-9])$', from = 'stderr' },\n\
         { name = 'rate', better = 'higher', pattern = 'rate {steps/s}', from = 'stderr' },\n\
@@ -192,9 +192,9 @@ proptest! {
     }
 }
 
-/// What is wrong is said before anything is asked of the server.
+/// Errors in the words are reported before the server is used.
 #[test]
-fn words_that_redis_hot_does_not_know_are_refused() {
+fn unknown_words_for_redis_hot_are_refused() {
     let usual = ["keys=10", "bytes=8", "hot=2", "share=90", "requests=5"];
     let refused = |at: usize, word: &str| {
         let mut arguments = usual.map(str::to_owned).to_vec();

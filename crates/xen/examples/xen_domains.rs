@@ -1,5 +1,5 @@
-//! Boots Xen on two nodes and shows where the memory of two domains is:
-//! `cargo run --release -p numalab-guest --example xen_domains -- on`
+//! Boots Xen on two nodes and shows the nodes of the memory of two domains: `cargo run --release -p
+//! numalab-guest --example xen_domains -- on`
 #![forbid(unsafe_code)]
 
 use std::error::Error;

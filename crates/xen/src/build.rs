@@ -1,4 +1,4 @@
-//! A hypervisor of the user's own: what QEMU can load of it, told apart before a boot.
+//! A user's own hypervisor: checked before a boot for what QEMU can load.
 
 use std::fs;
 use std::io::{self, Read};
@@ -9,24 +9,24 @@ use flate2::read::GzDecoder;
 use numalab_guest_agent::sha256;
 use numalab_image::{Cache, CacheError, EntryKind};
 
-/// No hypervisor is larger than this, decompressed, in bytes.
+/// The largest size of a hypervisor, decompressed, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
-/// A loader looks for the header in so many first bytes (Multiboot 0.6.96, 3.1).
+/// The number of first bytes in which a loader looks for the header (Multiboot 0.6.96, 3.1).
 const HEADER_WITHIN: usize = 8192;
 const HEADER_MAGIC: u32 = 0x1bad_b002;
-/// `e_machine` of 32-bit x86: QEMU's multiboot loader takes no other (`hw/i386/multiboot.c`).
+/// `e_machine` of 32-bit x86: QEMU's multiboot loader accepts no other (`hw/i386/multiboot.c`).
 const EM_386: u32 = 3;
-/// What every Xen has in it to say when it boots (`xen/drivers/char/console.c`).
+/// A text that every Xen contains, to be printed when it boots (`xen/drivers/char/console.c`).
 const BANNER: &[u8] = b"Xen version %d.%d";
 
-/// A hypervisor that was built, as its file was when it was looked at.
+/// A hypervisor built by a user, in the state of its file when it was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XenBuild {
     file: PathBuf,
     sha256: String,
 }
 
-/// Why a file is no hypervisor that can be booted.
+/// Reasons why a file is not a bootable hypervisor.
 #[derive(Debug, thiserror::Error)]
 pub enum XenBuildError {
     /// It cannot be read, or not be written to the cache.
@@ -34,7 +34,7 @@ pub enum XenBuildError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// It is something else.
@@ -42,11 +42,11 @@ pub enum XenBuildError {
     Other {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file it is.
         found: &'static str,
     },
-    /// It is another than when it was looked at first.
-    #[error("{path}: it was built anew since the beginning")]
+    /// It has changed since it was first checked.
+    #[error("{path}: it was rebuilt since the start")]
     Changed {
         /// The file.
         path: PathBuf,
@@ -57,26 +57,26 @@ pub enum XenBuildError {
 }
 
 impl XenBuild {
-    /// Looks whether QEMU can load a file: `xen` or `xen.gz` as Xen's own build makes them.
+    /// Checks that QEMU can load a file: `xen` or `xen.gz` as Xen's own build makes them.
     ///
     /// # Errors
-    /// [`XenBuildError`] with what it is instead.
+    /// [`XenBuildError`] with the kind of file it is instead.
     pub fn check(file: &Path) -> Result<Self, XenBuildError> {
         let (sha256, _) = program_of(file)?;
         Ok(Self { file: file.to_path_buf(), sha256 })
     }
 
-    /// The SHA-256 of its file, in hexadecimal digits.
+    /// Returns the SHA-256 of its file, in hexadecimal digits.
     #[must_use]
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// The hypervisor, decompressed, in the cache: a build that comes meanwhile does not
-    /// change what is booted.
+    /// Returns the hypervisor, decompressed, in the cache, so that a rebuild in the meantime does
+    /// not change what is booted.
     ///
     /// # Errors
-    /// [`XenBuildError`], [`XenBuildError::Changed`] if it came before the first boot.
+    /// [`XenBuildError`]; [`XenBuildError::Changed`] if it was rebuilt before the first boot.
     pub fn ensure(&self, cache: &Cache) -> Result<PathBuf, XenBuildError> {
         let name = format!("xen-file-{:.16}", self.sha256);
         let kept = cache.path(EntryKind::Kernel, &name).join("xen.elf");
@@ -96,7 +96,7 @@ impl XenBuild {
     }
 }
 
-/// The hash of a file, and the hypervisor in it.
+/// Returns the hash of a file, and the hypervisor in it.
 fn program_of(file: &Path) -> Result<(String, Vec<u8>), XenBuildError> {
     let path = || file.to_path_buf();
     let content = fs::read(file).map_err(|source| XenBuildError::Io { path: path(), source })?;
@@ -115,10 +115,10 @@ fn decompressed(content: Vec<u8>) -> Result<Vec<u8>, &'static str> {
     }
     let mut program = Vec::new();
     let read = GzDecoder::new(content.as_slice()).take(MOST_BYTES).read_to_end(&mut program);
-    read.map(|_| program).map_err(|_| "a gzip file that is damaged")
+    read.map(|_| program).map_err(|_| "a damaged gzip file")
 }
 
-/// What a program is, unless it is a Xen that QEMU's multiboot loader takes.
+/// Returns the kind of a program, unless it is a Xen that QEMU's multiboot loader accepts.
 fn other_than_xen(program: &[u8]) -> Option<&'static str> {
     match program {
         [b'M', b'Z', ..] if program.get(0x202..0x206) == Some(b"HdrS") => Some("a Linux kernel"),
@@ -130,7 +130,7 @@ fn other_than_xen(program: &[u8]) -> Option<&'static str> {
             if !has_multiboot_header(program) {
                 Some("a program without a multiboot header")
             } else if !program.windows(BANNER.len()).any(|window| window == BANNER) {
-                Some("a multiboot kernel, but no Xen")
+                Some("a multiboot kernel, but not Xen")
             } else {
                 None
             }
@@ -139,7 +139,8 @@ fn other_than_xen(program: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Magic, flags and checksum, whose sum is 0 (Multiboot 0.6.96, 3.1.1).
+/// Returns true if there is a header: magic, flags and checksum with a sum of 0 (Multiboot 0.6.96,
+/// 3.1.1).
 fn has_multiboot_header(program: &[u8]) -> bool {
     let within = program.len().min(HEADER_WITHIN);
     (0..within).step_by(4).any(|at| {
@@ -150,7 +151,7 @@ fn has_multiboot_header(program: &[u8]) -> bool {
     })
 }
 
-/// A little-endian number of so many bytes.
+/// Returns a little-endian number of this number of bytes.
 fn number(program: &[u8], at: usize, bytes: usize) -> Option<u32> {
     let digits = program.get(at..at + bytes)?;
     Some(digits.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
@@ -165,7 +166,7 @@ mod tests {
     use flate2::write::GzEncoder;
     use proptest::prelude::*;
 
-    /// As much of a hypervisor as a loader looks at.
+    /// Returns the part of a hypervisor that a loader reads.
     fn xen() -> Vec<u8> {
         let mut program = vec![0; 256];
         program[..5].copy_from_slice(b"\x7fELF\x01");
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hypervisor_is_booted_as_it_is_inside_its_file_and_told_by_its_hash() {
+    fn a_hypervisor_is_decompressed_for_booting_and_identified_by_the_hash_of_its_file() {
         let lab = Lab::new();
         let plain = XenBuild::check(&lab.file("xen", &xen())).unwrap();
         let packed = XenBuild::check(&lab.file("xen.gz", &gzip(&xen()))).unwrap();
@@ -218,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_looked_at_is_booted_whatever_is_built_meanwhile() {
+    fn the_checked_hypervisor_is_booted_even_if_it_is_rebuilt_meanwhile() {
         let lab = Lab::new();
         let path = lab.file("xen", &xen());
         let build = XenBuild::check(&path).unwrap();
         let anew = [xen(), b"anew".to_vec()].concat();
         lab.file("xen", &anew);
         let error = build.ensure(&lab.cache()).unwrap_err();
-        assert!(error.to_string().ends_with("it was built anew since the beginning"), "{error}");
+        assert!(error.to_string().ends_with("it was rebuilt since the start"), "{error}");
         lab.file("xen", &xen());
         build.ensure(&lab.cache()).unwrap();
         lab.file("xen", &anew);
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hypervisor_for_this_loader_is_told_apart() {
+    fn files_that_this_loader_cannot_boot_are_refused_with_their_kind() {
         let lab = Lab::new();
         let without = |range: std::ops::Range<usize>| {
             let mut program = xen();
@@ -250,7 +251,7 @@ mod tests {
             (b"MZ".to_vec(), "for EFI, such as xen.efi"),
             (b"\x7fELF\x02".to_vec(), "such as xen-syms"),
             (without(128..132), "without a multiboot header"),
-            (without(256..260), "no Xen"),
+            (without(256..260), "not Xen"),
             (without(18..19), "neither an ELF file for x86"),
             (gzip(b"text"), "neither an ELF file for x86"),
             (cut, "damaged"),
@@ -265,7 +266,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_file_cut_anywhere_makes_it_panic(end in 0_usize..260) {
+        fn no_truncated_file_makes_it_panic(end in 0_usize..260) {
             prop_assert!(other_than_xen(&xen()[..end]).is_some());
         }
     }

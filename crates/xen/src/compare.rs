@@ -1,4 +1,4 @@
-//! The machine that the hypervisor exports, beside the one it was given.
+//! Comparison of the machine that the hypervisor exports with the one it was given.
 
 use numalab_topology::Machine;
 
@@ -7,10 +7,11 @@ use numalab_guest_agent::xen::text::XenInfo;
 
 use crate::memory_map::node_ranges;
 
-/// What the hypervisor and firmware keep of a node, in MiB at most.
+/// The largest part of a node that the hypervisor and firmware reserve, in MiB.
 const KEPT_MIB: u64 = 64;
 
-/// What of `xl info -n` is not as in the machine, in words; `None` if all is the same.
+/// Returns a description of the differences between `xl info -n` and the machine; `None` if there
+/// are none.
 #[must_use]
 pub fn difference(info: &XenInfo, machine: &Machine) -> Option<String> {
     let mut differences = Vec::new();
@@ -44,7 +45,7 @@ pub fn difference(info: &XenInfo, machine: &Machine) -> Option<String> {
     (!differences.is_empty()).then(|| differences.join(", "))
 }
 
-/// From a node's first address to its last: Xen counts the hole for devices in.
+/// Returns the size from a node's first address to its last: Xen includes the hole for devices.
 fn spanned_bytes(ranges: &[NodeRange], node: u32) -> u64 {
     let own = ranges.iter().filter(|range| range.node == node);
     let start = own.clone().map(|range| range.start).min().unwrap_or(0);
@@ -86,13 +87,14 @@ mod tests {
         let mut machine = machine();
         machine.nodes.iter_mut().for_each(|node| node.memory_bytes = 3 << 29);
         let mut info = info();
-        // 512 MiB of the second node lie below the hole, from 2 to 4 GiB, the rest above.
+        // 512 MiB of the second node are below the hole, which is from 2 to 4 GiB, and the rest
+        // above.
         info.nodes = BTreeMap::from([(0, (1536, vec![10, 20])), (1, (3584, vec![20, 10]))]);
         assert_eq!(difference(&info, &machine), None);
     }
 
     #[test]
-    fn every_difference_is_named_with_what_was_expected() {
+    fn every_difference_is_reported_with_the_expected_value() {
         let mut other = info();
         other.cpu_nodes.insert(1, 0);
         other.nodes.insert(1, (512, vec![21, 10]));

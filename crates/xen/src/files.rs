@@ -1,5 +1,5 @@
-//! What a Xen machine boots: Debian's hypervisor and kernel, and the images of its first
-//! domain and of the others, made by our own code and kept in the cache.
+//! The files that a Xen machine boots: Debian's hypervisor and kernel, and the images of its first
+//! domain and of the others, built by our own code and kept in the cache.
 
 use std::fs;
 use std::io::{self, Read};
@@ -15,9 +15,9 @@ use numalab_image::vmlinux::{self, VmlinuxError};
 use numalab_image::{Cache, CacheError, EntryKind};
 use numalab_image::{Contents, Image, ImageError, Kernel, KernelError};
 
-/// The package that names the hypervisor's and the tools' packages of this release.
+/// The package that depends on the hypervisor's and the tools' packages of this release.
 const SYSTEM: &str = "xen-system-amd64";
-/// What the tools need of the first domain's kernel.
+/// The kernel modules of the first domain that the tools need.
 const DOM0_MODULES: [&str; 5] =
     ["xen-evtchn", "xen-gntdev", "xen-gntalloc", "xen-privcmd", "xenfs"];
 /// The programs of the first domain.
@@ -31,12 +31,12 @@ const TOOLS: [&str; 8] = [
     "xenpm",
     "libxl-save-helper",
 ];
-/// glibc loads it when a thread is cancelled, which `xl create` does; no program names it.
+/// glibc loads it when a thread is cancelled, as in `xl create`; it is not named in any program.
 const LOADED_LATER: &str = "libgcc_s.so.1";
-/// What a Xen machine boots; all of it lies in the cache.
+/// The files that a Xen machine boots; all of them are in the cache.
 #[derive(Clone, Debug)]
 pub struct XenFiles {
-    /// The hypervisor, an ELF file that a multiboot loader takes.
+    /// The hypervisor, an ELF file that a multiboot loader accepts.
     pub hypervisor: PathBuf,
     /// Its package's version.
     pub version: String,
@@ -44,35 +44,35 @@ pub struct XenFiles {
     pub kernel: PathBuf,
     /// The kernel's release.
     pub release: String,
-    /// The first domain's image, in which the other domains' image lies.
+    /// The first domain's image, which contains the other domains' image.
     pub dom0: PathBuf,
     /// The other domains' image.
     pub domain: PathBuf,
-    /// Its size in bytes; it is not compressed.
+    /// Size of that image in bytes; it is not compressed.
     pub domain_bytes: u64,
 }
 
-/// Why there is nothing to boot.
+/// Reasons why there is nothing to boot.
 #[derive(Debug, thiserror::Error)]
 pub enum XenFilesError {
-    /// A package cannot be had.
+    /// A package cannot be obtained.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// The kernel cannot be had.
+    /// The kernel cannot be obtained.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// An image cannot be made.
+    /// An image cannot be built.
     #[error(transparent)]
     Image(#[from] ImageError),
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The kernel's file has no kernel in it.
+    /// There is no kernel in the kernel's file.
     #[error("{path}: {source}")]
     Vmlinux {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         source: VmlinuxError,
     },
     /// A package lacks a file it should have.
@@ -80,7 +80,7 @@ pub enum XenFilesError {
     Missing {
         /// The unpacked package.
         tree: PathBuf,
-        /// What should be there.
+        /// The missing file.
         expected: String,
     },
     /// A file cannot be read or written.
@@ -88,13 +88,13 @@ pub enum XenFilesError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl XenFilesError {
-    /// What would mend this machine, if it lacks something.
+    /// Returns how to fix it, if this machine lacks something.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
@@ -114,8 +114,8 @@ struct Packages {
 }
 
 impl XenFiles {
-    /// All of it, out of the cache or made now; `contents` is what every domain but the
-    /// first has (its process 1 is also the first domain's).
+    /// Returns all files, from the cache or newly built; `contents` are those of every domain but
+    /// the first (the process 1 is also that of the first domain).
     ///
     /// # Errors
     /// [`XenFilesError`].
@@ -161,7 +161,7 @@ impl Packages {
     }
 }
 
-/// The names of the packages that are in the cache already, so that apt is not asked.
+/// Returns the names of the packages that are already in the cache, so that apt is not called.
 fn known(cache: &Cache) -> Option<(String, String)> {
     let entries = cache.entries().ok()?;
     let name = |prefix: &str| {
@@ -172,7 +172,7 @@ fn known(cache: &Cache) -> Option<(String, String)> {
     Some((name("xen-hypervisor-4")?, name("xen-utils-4")?))
 }
 
-/// The names of the hypervisor's and the tools' packages, which carry Xen's version.
+/// Returns the names of the hypervisor's and the tools' packages, which contain Xen's version.
 fn asked() -> Result<(String, String), PackageError> {
     let system = package::Archive::host().record(SYSTEM)?;
     let name = |prefix: &str| {
@@ -186,7 +186,7 @@ fn asked() -> Result<(String, String), PackageError> {
     Ok((name("xen-hypervisor-")?, name("xen-utils-")?))
 }
 
-/// The hypervisor, decompressed: no multiboot loader of QEMU does that.
+/// Returns the hypervisor, decompressed, because QEMU's multiboot loader does not decompress.
 fn hypervisor(cache: &Cache, tree: &Path) -> Result<(PathBuf, String), XenFilesError> {
     let name = tree.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let version = name.split('_').nth(1).unwrap_or_default().to_owned();
@@ -210,7 +210,7 @@ fn hypervisor(cache: &Cache, tree: &Path) -> Result<(PathBuf, String), XenFilesE
     Ok((file, version))
 }
 
-/// The kernel of the image file, uncompressed.
+/// Returns the kernel of the image file, uncompressed.
 fn vmlinux(
     cache: &Cache,
     kernel: &Kernel,
@@ -236,7 +236,7 @@ fn keep(cache: &Cache, name: &str, file: &str, content: &[u8]) -> Result<(), Xen
     Ok(())
 }
 
-/// The image of the domains that are not the first.
+/// Returns the image of the domains other than the first.
 fn domain_image(
     cache: &Cache,
     kernel: &Kernel,
@@ -250,7 +250,7 @@ fn domain_image(
     Ok(builder.finish(cache, note)?)
 }
 
-/// The first domain's image: the tools, and what the other domains boot.
+/// Returns the first domain's image: the tools, and the files that the other domains boot.
 fn dom0_image(
     cache: &Cache,
     kernel: &Kernel,
@@ -264,7 +264,7 @@ fn dom0_image(
     let modules: Vec<&str> = CHANNEL_MODULES.into_iter().chain(DOM0_MODULES).collect();
     builder.add_modules(kernel, &modules)?;
     builder.add_link(agent::PROGRAM, "numalab");
-    // Domains say how much memory they want; dom0 does not shrink for them.
+    // Domains have a fixed amount of memory; dom0 does not shrink for them.
     builder.add_text("/etc/xen/xl.conf", "autoballoon=\"off\"\n");
     let tools = &packages.tools;
     let directory = tools_directory(&tools.own)?;
@@ -280,7 +280,7 @@ fn dom0_image(
     Ok(builder.finish(cache, note)?)
 }
 
-/// `usr/lib/xen-VERSION/bin` of the unpacked tools.
+/// Returns `usr/lib/xen-VERSION/bin` of the unpacked tools.
 fn tools_directory(tree: &Path) -> Result<PathBuf, XenFilesError> {
     let versions = fs::read_dir(tree.join("usr/lib")).into_iter().flatten().flatten();
     let bins = versions.map(|entry| entry.path().join("bin"));

@@ -1,11 +1,11 @@
-//! Which machine addresses are each node's.
+//! The machine addresses of each node.
 
 use numalab_guest_agent::xen::NodeRange;
 use numalab_memory_model::address::q35_ranges;
 use numalab_topology::Machine;
 
-/// The address ranges of the machine's nodes when QEMU's q35 lays them out, in address order;
-/// none of a machine with more memory than the layout is known of.
+/// Returns the address ranges of the machine's nodes as QEMU's q35 lays them out, in address order;
+/// empty for a machine with more memory than the layout is known for.
 pub fn node_ranges(machine: &Machine) -> Vec<NodeRange> {
     let bytes: Vec<u64> = machine.nodes.iter().map(|node| node.memory_bytes).collect();
     let of_nodes = machine.nodes.iter().zip(q35_ranges(&bytes).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Boots a Xen machine and carries out a plan in it.
+//! Boots a Xen machine and executes a plan in it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,9 +20,9 @@ use numalab_guest_agent::xen::{DOMAIN_IMAGE, DOMAIN_KERNEL};
 use numalab_guest_agent::xen::{DomainAnswer, LostPhase, Place, XenEvent};
 use numalab_image::BootFiles;
 
-/// What Xen boots on under TCG; newer models make it crash.
+/// The cpu model that Xen boots on under TCG; newer models make it crash.
 const CPU_MODEL: &str = "qemu64";
-/// What containers of the processor's need of it.
+/// The cpu model for domains that use hardware virtualisation.
 const CPU_MODEL_PVH: &str = "qemu64,+svm,+npt";
 
 /// A machine with Xen on it.
@@ -32,39 +32,38 @@ pub struct XenMachine {
     pub machine: Machine,
     /// The hypervisor's arguments, such as `numa=on` and `dom0_mem=1G`.
     pub arguments: Vec<String>,
-    /// Whether it can run PVH domains.
+    /// True if it can run PVH domains.
     pub pvh: bool,
-    /// What its memory costs, where that is emulated.
+    /// The costs of its memory, if that is emulated.
     pub memory_emulator: Option<MemoryEmulator>,
-    /// From the start of QEMU to the first word of the first domain.
+    /// Time limit from the start of QEMU to the first output of the first domain.
     pub boot_limit: Option<Duration>,
 }
 
-/// What came of a plan.
+/// The result of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct XenReport {
-    /// The machine as `xl info -n` shows it.
+    /// The machine as shown by `xl info -n`.
     pub info: XenInfo,
-    /// The lines of the hypervisor's log that are about NUMA.
+    /// The lines of the hypervisor's log about NUMA.
     pub log: Vec<String>,
-    /// The cpupools, if every node got one: name and cpus.
+    /// The cpupools, if there is one for every node: name and cpus.
     pub pools: Vec<(String, String)>,
-    /// How long each domain's creation took, in seconds.
+    /// Duration of each domain's creation, in seconds.
     pub created_s: BTreeMap<String, f64>,
-    /// Where each domain is.
+    /// Placement of each domain.
     pub places: BTreeMap<String, Place>,
-    /// What came of the jobs.
+    /// Results of the jobs.
     pub answers: Vec<DomainAnswer>,
-    /// The domains that were lost, with the phase and the reason.
+    /// The lost domains, with the phase and the reason.
     pub lost: BTreeMap<String, (LostPhase, String)>,
-    /// How long the boot took, if there was one.
+    /// Duration of the boot, if there was one.
     pub times: Option<Times>,
-    /// What the memory emulator reported (JSON, `numalab-emulator/1`); phase N is job N,
-    /// counted from 1.
+    /// The memory emulator's report (JSON, `numalab-emulator/1`); phase N is job N, counted from 1.
     pub memory_report: Option<String>,
 }
 
-/// Why a plan was not carried out.
+/// Reasons why a plan was not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum XenError {
     /// The machine failed.
@@ -76,24 +75,24 @@ pub enum XenError {
     /// The agent in the first domain gave up.
     #[error("the agent in dom0 gave up: {said}")]
     GaveUp {
-        /// What it said.
+        /// Its message.
         said: String,
     },
-    /// The agent said something that is no event.
-    #[error("the agent in dom0 said {line:?}: {source}")]
+    /// The agent printed a line that is not an event.
+    #[error("the agent in dom0 printed {line:?}: {source}")]
     Event {
-        /// What it said.
+        /// The line.
         line: String,
-        /// Why that is no event.
+        /// The parser's message.
         source: serde_json::Error,
     },
-    /// The plan cannot be given to the agent.
+    /// The plan cannot be passed to the agent.
     #[error("the agent's plan: {0}")]
     Plan(io::Error),
 }
 
 impl XenReport {
-    /// Takes an event in.
+    /// Adds an event.
     pub fn add(&mut self, event: XenEvent) {
         match event {
             XenEvent::Toolstack { info, log, .. } => {
@@ -115,10 +114,10 @@ impl XenReport {
         }
     }
 
-    /// Carries a plan out on the Xen that this machine itself runs.
+    /// Executes a plan on the Xen that this machine itself runs under.
     ///
     /// # Errors
-    /// [`XenError::Agent`], such as a machine that is no dom0.
+    /// [`XenError::Agent`], for example if the machine is not dom0.
     pub fn of_this_dom0(
         plan: &XenPlan,
         watch: &mut dyn FnMut(&XenEvent),
@@ -134,7 +133,7 @@ impl XenReport {
 }
 
 impl XenMachine {
-    /// Checks that QEMU can be this machine. Starts nothing.
+    /// Checks that QEMU can emulate this machine. Starts nothing.
     ///
     /// # Errors
     /// [`GuestError`].
@@ -157,7 +156,7 @@ impl XenMachine {
         Launch::plan(guest, qemu, Accelerator::tcg(), &boot)
     }
 
-    /// The plan with what a first domain of ours on this machine has.
+    /// Returns the plan adapted to our first domain on this machine.
     #[must_use]
     pub fn fitted(&self, plan: &XenPlan) -> XenPlan {
         XenPlan {
@@ -171,10 +170,10 @@ impl XenMachine {
     }
 }
 
-/// Boots, carries the plan out, and switches off.
+/// Boots, executes the plan, and powers off.
 ///
 /// # Errors
-/// [`XenError`]; what befalls one domain is in the report.
+/// [`XenError`]; the failure of a single domain is in the report.
 pub fn run(
     launch: &Launch,
     runtime: &Runtime,
@@ -204,7 +203,7 @@ pub fn run(
     Ok(XenReport { times: Some(outcome.times), memory_report, ..lines.report })
 }
 
-/// The agent as a job, with its plan as a file that lives as long as the first value.
+/// Returns the agent as a job, with its plan in a file that exists as long as the first value.
 fn task(plan: &XenPlan) -> Result<(NamedTempFile, Task), XenError> {
     let text = serde_json::to_vec(plan).map_err(|error| XenError::Plan(error.into()))?;
     let mut file = NamedTempFile::with_prefix("numalab-plan-").map_err(XenError::Plan)?;
@@ -213,7 +212,7 @@ fn task(plan: &XenPlan) -> Result<(NamedTempFile, Task), XenError> {
     Ok((file, Task { job: Job::new([agent::PROGRAM]), send, results: None }))
 }
 
-/// Takes events apart out of a stream of bytes.
+/// Splits a stream of bytes into events.
 struct Lines<'a> {
     report: XenReport,
     watch: &'a mut dyn FnMut(&XenEvent),
@@ -245,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_in_pieces_and_a_line_that_is_none_is_kept() {
+    fn events_are_assembled_from_pieces_and_other_lines_are_kept() {
         let mut seen = 0;
         let mut watch = |_: &XenEvent| seen += 1;
         let mut lines = Lines {
@@ -266,9 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_no_dom0_and_that_is_said() {
+    fn this_machine_is_not_dom0_which_is_reported() {
         let plan = XenPlan::default();
         let error = XenReport::of_this_dom0(&plan, &mut |_| {}).unwrap_err();
-        assert!(error.to_string().contains("is no dom0"), "{error}");
+        assert!(error.to_string().contains("is not a dom0"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The machine under this very Xen, as its toolstack shows it.
+//! The machine under the running Xen, as shown by its toolstack.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use numalab_guest_agent::xen::XenPlan;
 use numalab_guest_agent::xen::agent::{self, AgentError};
 use numalab_guest_agent::xen::text::{XenInfo, srat_ranges, xen_info};
 
-/// The machine that this first domain's Xen exports, and where each node's memory is, if
-/// the hypervisor knows.
+/// Returns the machine that this first domain's Xen exports, and the ranges of each node's memory,
+/// if the hypervisor gives them.
 ///
 /// # Errors
-/// [`AgentError`], such as a machine that is no dom0.
+/// [`AgentError`], for example if the machine is not dom0.
 pub fn this_machine() -> Result<(Machine, Vec<NodeRange>), AgentError> {
     agent::check_dom0()?;
     let plan = XenPlan::default();
@@ -23,7 +23,7 @@ pub fn this_machine() -> Result<(Machine, Vec<NodeRange>), AgentError> {
     Ok((machine(&info), srat_ranges(&log)))
 }
 
-/// The plan with what this first domain has: its own toolstack, these files of its own.
+/// Returns the plan adapted to this first domain: its own toolstack, and these files.
 #[must_use]
 pub fn fitted(plan: &XenPlan, kernel: &Path, image: &Path, memory: Vec<NodeRange>) -> XenPlan {
     XenPlan {
@@ -71,7 +71,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn the_exported_machine_is_a_machine() {
+    fn the_exported_machine_is_valid() {
         let info = XenInfo {
             cpu_nodes: BTreeMap::from([(0, 0), (1, 0), (2, 1)]),
             cpu_sockets: BTreeMap::from([(0, 0), (1, 0), (2, 1)]),
@@ -86,8 +86,8 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_no_dom0_and_that_is_said() {
+    fn this_machine_is_not_dom0_which_is_reported() {
         let error = this_machine().unwrap_err().to_string();
-        assert!(error.contains("is no dom0"), "{error}");
+        assert!(error.contains("is not a dom0"), "{error}");
     }
 }

@@ -168,7 +168,7 @@ fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
         (["--try", "some"], "expected 1 to 16, or all"),
         (["--metric", "rate x/s"], "--metric: pattern \"rate x/s\" has 0 places for a number"),
         (["--metric", "{a} of {b}"], "--metric: pattern \"{a} of {b}\" has 2 places for a number"),
-        (["--metric", "{x/s}"], "--metric: pattern \"{x/s}\" has no text beside the number"),
+        (["--metric", "{x/s}"], "--metric: pattern \"{x/s}\" has no text besides the number"),
         (["--metric-regex", "rate"], "--metric-regex: regular expression \"rate\" has 0 groups"),
         (
             ["--metric-regex", "("],

@@ -14,9 +14,9 @@ use numalab_topology::Machine;
 use crate::error::ExploreError;
 use crate::process;
 
-/// Mappings of a QEMU that are smaller are its own, in bytes.
+/// The least size of a mapping with guest memory, in bytes; smaller ones belong to QEMU itself.
 const LEAST_GUEST_BYTES: u64 = 32 << 20;
-/// A monitor that somebody else holds does not answer.
+/// Time limit for a monitor, which does not answer while it has another client.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Adds every guest of QEMU to the view.
@@ -32,13 +32,13 @@ pub(super) fn read(root: &Root, machine: &Machine, view: &mut GuestsView) {
             Err(ExploreError::Foreign { .. }) => {
                 view.unseen.push(Unseen::GuestOfAnotherUser { guest: name, process });
             }
-            // It ended meanwhile.
+            // The process ended meanwhile.
             Err(_) => {}
         }
     }
 }
 
-/// The arguments of a process that is a QEMU.
+/// Returns the arguments of a process if it is a QEMU.
 fn qemu_arguments(root: &Root, process: u32) -> Option<Vec<String>> {
     let arguments = root.arguments(process).ok()?;
     let program = Path::new(arguments.first()?).file_name()?.to_str()?;
@@ -46,14 +46,14 @@ fn qemu_arguments(root: &Root, process: u32) -> Option<Vec<String>> {
     is_qemu.then_some(arguments)
 }
 
-/// `-name guest=web,debug-threads=on`, `-name web`
+/// Returns the name from `-name guest=web,debug-threads=on` or `-name web`.
 fn guest_name(arguments: &[String]) -> Option<String> {
     let at = arguments.iter().position(|argument| argument == "-name")?;
     let first = arguments.get(at + 1)?.split(',').next()?;
     Some(first.strip_prefix("guest=").unwrap_or(first).to_owned())
 }
 
-/// The socket of our own guests that others may use.
+/// Returns the monitor socket that our own guests provide for other programs.
 fn control(arguments: &[String]) -> Option<String> {
     let path = |argument: &String| {
         let start = argument.find('/')?;
@@ -93,7 +93,7 @@ fn guest(
     }
 }
 
-/// What a QEMU itself says, over its monitor for others.
+/// Queries a QEMU over its monitor for other programs.
 fn ask(path: &str, looked: &ProcessView) -> Option<(Vec<VcpuView>, Vec<GuestMemory>)> {
     let mut client = QmpClient::connect(&QmpAddress::Socket(path.into()), LIMIT).ok()?;
     let threads = qmp::vcpus(&mut client).ok()?;
@@ -111,7 +111,8 @@ fn ask(path: &str, looked: &ProcessView) -> Option<(Vec<VcpuView>, Vec<GuestMemo
     Some((vcpus.collect(), memory.collect()))
 }
 
-/// `ram1` of numalab, `ram-node1` of libvirt, `m1` of many.
+/// Returns the node from a name of a backend: `ram1` of numalab, `ram-node1` of libvirt, `m1` in
+/// many other cases.
 fn node_of_backend(name: &str) -> Option<u32> {
     let number = ["ram-node", "ram", "m"].iter().find_map(|start| name.strip_prefix(start))?;
     number.parse().ok()
@@ -128,7 +129,7 @@ fn vcpu_view(index: u32, thread: Option<&ThreadView>) -> VcpuView {
     }
 }
 
-/// Threads that QEMU named: `CPU 3/KVM`, `CPU 3/TCG`.
+/// Returns the threads that QEMU has named as virtual cpus: `CPU 3/KVM`, `CPU 3/TCG`.
 fn named_vcpus(looked: &ProcessView) -> Vec<VcpuView> {
     let index = |name: &str| name.strip_prefix("CPU ")?.split('/').next()?.parse().ok();
     let named = looked.threads.iter().filter_map(|thread| Some((index(&thread.name)?, thread)));
@@ -138,7 +139,7 @@ fn named_vcpus(looked: &ProcessView) -> Vec<VcpuView> {
     vcpus
 }
 
-/// Mappings large enough to be guest memory.
+/// Returns the mappings large enough to be guest memory.
 fn large_mappings(looked: &ProcessView) -> Vec<GuestMemory> {
     let is_guests = |mapping: &&MappingView| {
         !matches!(mapping.kind, MappingKind::Heap | MappingKind::Stack | MappingKind::File)

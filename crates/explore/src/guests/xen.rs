@@ -1,4 +1,4 @@
-//! Guests of Xen, as its first domain sees them.
+//! Guests of Xen, as seen by its first domain.
 
 use std::path::Path;
 use std::thread;
@@ -12,31 +12,31 @@ use numalab_xen::tool_path;
 use super::weigh;
 use crate::error::ExploreError;
 
-/// A toolstack that does not answer so long has lost its daemon.
+/// Time limit for a toolstack; one that takes longer has lost its daemon.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The firmware's table of nodes, as Linux shows it.
+/// The firmware's table of nodes in Linux.
 const SRAT: &str = "/sys/firmware/acpi/tables/SRAT";
 /// The console takes a moment to be written.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Whether this is Xen's first domain, by the file that its drivers make.
+/// Returns true if this is Xen's first domain, according to the file that its drivers make.
 #[must_use]
 pub fn is_dom0() -> bool {
     let capabilities = Root::live().value("proc/xen/capabilities").unwrap_or_default();
     capabilities.contains("control_d") || Path::new("/dev/xen/privcmd").exists()
 }
 
-/// What a hypervisor that takes the machine for one node cannot tell; `tables` is whether the
-/// firmware describes nodes.
+/// Returns the information that a hypervisor without node support cannot give; `tables` is true if
+/// the firmware describes nodes.
 #[must_use]
 pub fn unseen(dump: &XenDump, tables: bool) -> Option<Unseen> {
     (dump.nodes.len() == 1 && tables).then_some(Unseen::NodesOfDomains)
 }
 
-/// Asks `xl`: the list, the virtual cpus, and the debug key `u` for where memory is.
+/// Queries `xl`: the list, the virtual cpus, and the debug key `u` for the placement of memory.
 ///
 /// # Errors
-/// [`ExploreError::Xl`] if it is not there or fails.
+/// [`ExploreError::Xl`] if it is missing or fails.
 pub fn read_live() -> Result<(Vec<GuestView>, Option<Unseen>), ExploreError> {
     let list = xl(&["list", "-n"])?;
     let vcpus = xl(&["vcpu-list"])?;
@@ -51,8 +51,8 @@ fn xl(arguments: &[&str]) -> Result<String, CommandError> {
     output_of(tool(tool_path("xl"), arguments), LIMIT)
 }
 
-/// The guests by what `xl list -n`, `xl vcpu-list` and the debug key `u` say; the shares
-/// are worked out.
+/// Returns the guests according to the output of `xl list -n`, `xl vcpu-list` and the debug key
+/// `u`, with their shares computed.
 #[must_use]
 pub fn placement(list: &str, vcpus: &str, dump: &XenDump) -> Vec<GuestView> {
     let vcpus = read_vcpus(vcpus);

@@ -1,4 +1,4 @@
-//! A dump of `numalab-frames` (its README states the format).
+//! A dump of `numalab-frames` (its README documents the format).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use numalab_topology::NodeId;
 
 const BLOCK_BYTES: u64 = 2 << 20;
 
-/// The heap in these bytes.
+/// Returns the heap in these bytes.
 pub(super) fn view(bytes: &[u8]) -> Result<HeapView, DumpError> {
     let dump = Dump::parse(bytes)?;
     let pools: Vec<DumpPool> = dump.pools().collect();
@@ -44,7 +44,7 @@ fn take_block(node: &mut HeapNode, block: &DumpBlock, zone: String) {
             node.offline_bytes += managed;
             return;
         }
-        // Wholly free, in a cpu's hands.
+        // Wholly free, in a cpu's cache.
         BlockState::Cached => {
             node.cached_bytes += managed;
             managed

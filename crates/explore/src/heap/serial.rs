@@ -1,9 +1,9 @@
-//! A dump on the serial port of numalab's kernel: framed lines of JSON with pieces of it
-//! in hexadecimal, among other lines.
+//! A dump in the serial output of numalab's kernel: framed lines of JSON with pieces of it in
+//! hexadecimal, among other lines.
 
 use serde::Deserialize;
 
-/// A line's JSON, as far as it matters here.
+/// The fields of a line's JSON that are used here.
 #[derive(Deserialize)]
 struct Piece {
     t: String,
@@ -13,12 +13,12 @@ struct Piece {
     hex: String,
 }
 
-/// The bytes of the last dump in the text, if there is one. What is missing or out of
-/// order shows as a broken dump.
+/// Returns the bytes of the last dump in the text, if there is one. Missing or unordered pieces
+/// give a broken dump.
 pub(super) fn dump(text: &str) -> Option<Vec<u8>> {
     let mut bytes: Option<Vec<u8>> = None;
     for line in text.lines() {
-        // `@numalab SEQ CRC JSON`
+        // The line has the form `@numalab SEQ CRC JSON`.
         let Some(frame) = line.trim().strip_prefix("@numalab ") else { continue };
         let Some(json) = frame.splitn(3, ' ').nth(2) else { continue };
         let Ok(piece) = serde_json::from_str::<Piece>(json) else { continue };
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_in_order_make_the_dump_and_other_lines_do_not_matter() {
+    fn pieces_in_order_give_the_dump_and_other_lines_are_ignored() {
         let text = "\
 booting
 @numalab 0 00000000 {\"t\":\"boot\",\"tsc_khz\":1}

@@ -1,4 +1,5 @@
-//! `numastat` of a node: where allocations went (Linux `Documentation/admin-guide/numastat.rst`).
+//! `numastat` of a node: the nodes that served allocations (Linux
+//! `Documentation/admin-guide/numastat.rst`).
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use numalab_record::explore::Counters;
 
 use super::moves::rate;
 
-/// Reads the file; names that are missing count as 0, none at all as `None`.
+/// Parses the file; missing counters are 0, and the result is `None` if there are none at all.
 pub(super) fn read(text: &str) -> Option<Counters> {
     let mut counters = Counters::default();
     let mut any = false;
@@ -28,7 +29,7 @@ pub(super) fn read(text: &str) -> Option<Counters> {
     any.then_some(counters)
 }
 
-/// What happened a second from `before` until `now`, `passed` later.
+/// Returns the counts per second from `before` to `now`, which is `passed` later.
 pub(super) fn rates(now: &Counters, before: &Counters, passed: Duration) -> Counters {
     let rate = |of: fn(&Counters) -> f64| rate(of(now), of(before), passed);
     Counters {
@@ -48,7 +49,7 @@ mod tests {
     const NUMASTAT: &str = "numa_hit 900\nnuma_miss 7\nnuma_foreign 100\nother_node 3\n";
 
     #[test]
-    fn what_was_meant_for_a_node_and_went_elsewhere_is_its_foreign_share() {
+    fn allocations_meant_for_a_node_that_went_elsewhere_are_its_foreign_share() {
         let counters = read(NUMASTAT).unwrap();
         assert_eq!((counters.hit, counters.miss, counters.local), (900.0, 7.0, 0.0));
         assert_eq!(counters.foreign_share(), Some(0.1));

@@ -1,30 +1,30 @@
-//! What the kernel moved between nodes and tiers: since boot, and in a second.
+//! Pages that the kernel moved between nodes and tiers: since boot, and per second.
 
 use std::time::Duration;
 
 use numalab_host::proc::PageMoves;
 use numalab_record::explore::{Migrations, TierMoves};
 
-/// A number of pages, to be shown with three digits.
+/// Converts a number of pages, which is shown with three digits.
 #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
 fn pages(count: u64) -> f64 {
     count as f64
 }
 
-/// A second's part of what happened in this time. A counter that went back (a node that was taken
-/// out and in) counts as 0.
+/// Returns the rate per second in this time. A counter that decreased (because a node was removed
+/// and added again) gives 0.
 pub(super) fn rate(now: f64, before: f64, passed: Duration) -> f64 {
     ((now - before) / passed.as_secs_f64().max(1e-3)).max(0.0)
 }
 
-/// Reads a node's `vmstat`; none of a kernel that does not promote.
+/// Parses a node's `vmstat`; `None` for a kernel without promotion.
 pub(super) fn read(text: &str) -> Option<TierMoves> {
     let PageMoves { promoted, candidates, demoted, .. } = PageMoves::parse(text);
     let (candidates, demoted) = (pages(candidates), pages(demoted));
     Some(TierMoves { promoted: pages(promoted?), candidates, demoted })
 }
 
-/// What happened a second from `before` until `now`, `passed` later.
+/// Returns the counts per second from `before` to `now`, which is `passed` later.
 pub(super) fn rates(now: &TierMoves, before: &TierMoves, passed: Duration) -> TierMoves {
     TierMoves {
         promoted: rate(now.promoted, before.promoted, passed),
@@ -33,13 +33,13 @@ pub(super) fn rates(now: &TierMoves, before: &TierMoves, passed: Duration) -> Ti
     }
 }
 
-/// Reads `/proc/vmstat`; none of a kernel that cannot migrate.
+/// Parses `/proc/vmstat`; `None` for a kernel without migration.
 pub(super) fn read_migrations(text: &str) -> Option<Migrations> {
     let PageMoves { balanced, moved, failed, .. } = PageMoves::parse(text);
     Some(Migrations { balanced: pages(balanced), moved: pages(moved?), failed: pages(failed) })
 }
 
-/// What happened a second from `before` until `now`, `passed` later.
+/// Returns the counts per second from `before` to `now`, which is `passed` later.
 pub(super) fn migration_rates(
     now: &Migrations,
     before: &Migrations,
@@ -60,7 +60,7 @@ mod tests {
                         pgdemote_direct 4\npgdemote_khugepaged 0\nnr_free_pages 7\n";
 
     #[test]
-    fn a_node_tells_what_was_promoted_to_it_and_demoted_from_it() {
+    fn a_node_counts_promotions_to_it_and_demotions_from_it() {
         let moves = read(NODE).unwrap();
         assert_eq!(moves, TierMoves { promoted: 962.0, candidates: 1000.0, demoted: 34.0 });
         assert_eq!(read("nr_free_pages 7\n"), None);

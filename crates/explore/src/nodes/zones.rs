@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use numalab_record::explore::ZoneView;
 use numalab_topology::NodeId;
 
-/// The zones of each node; lines that are none are passed over.
+/// Parses the zones of each node; other lines are skipped.
 #[must_use]
 pub fn read_buddyinfo(text: &str) -> BTreeMap<NodeId, Vec<ZoneView>> {
     let mut nodes: BTreeMap<NodeId, Vec<ZoneView>> = BTreeMap::new();
@@ -20,7 +20,7 @@ pub fn read_buddyinfo(text: &str) -> BTreeMap<NodeId, Vec<ZoneView>> {
     nodes
 }
 
-/// Adds to the zones what `zoneinfo` says of them.
+/// Adds the data of `zoneinfo` to the zones.
 pub(super) fn take_zoneinfo(nodes: &mut BTreeMap<NodeId, Vec<ZoneView>>, text: &str) {
     let mut zone = None;
     for line in text.lines() {
@@ -61,7 +61,7 @@ fn find<'a>(
     nodes.get_mut(&node)?.iter_mut().find(|zone| zone.name == name)
 }
 
-/// `Node 0, zone   Normal  …`
+/// Parses a line such as `Node 0, zone   Normal  …`.
 fn head(line: &str) -> Option<(NodeId, &str, &str)> {
     let (node, rest) = line.strip_prefix("Node ")?.split_once(',')?;
     let rest = rest.trim_start().strip_prefix("zone")?.trim_start();

@@ -1,5 +1,5 @@
-//! Which devices a process has open: the files of `/dev` and `/sys` among its descriptors and
-//! mappings. What it reaches through sockets, file systems or page cache names no device.
+//! The devices that a process has open: the files of `/dev` and `/sys` among its descriptors and
+//! mappings. Devices used through sockets, file systems or the page cache are not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use numalab_host::Root;
 use numalab_record::explore::DeviceUse;
 use numalab_topology::{Device, Machine};
 
-/// The devices with their files, in order of their addresses.
+/// Returns the devices with their files, in order of their addresses.
 pub(super) fn read<'a>(
     root: &Root,
     process: u32,
@@ -37,7 +37,7 @@ pub(super) fn read<'a>(
     used.collect()
 }
 
-/// Whether a file is a device's: `/dev/nvme0n1p1`, `/dev/vfio/7`, or its memory,
+/// Returns true if a file belongs to a device: `/dev/nvme0n1p1`, `/dev/vfio/7`, or its memory,
 /// `/sys/devices/pci0000:40/0000:41:00.0/resource0`.
 fn is_of(root: &Root, file: &str, device: &Device) -> bool {
     if let Some(path) = file.strip_prefix("/sys/") {
@@ -54,7 +54,7 @@ fn is_of(root: &Root, file: &str, device: &Device) -> bool {
     device.names.iter().any(|own| own == name || is_partition(name, own))
 }
 
-/// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
+/// Returns true for a partition of a disk: `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
 fn is_partition(name: &str, disk: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let Some(rest) = name.strip_prefix(disk) else { return false };
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn open_and_mapped_device_files_name_their_devices_and_others_none() {
+    fn open_and_mapped_device_files_give_their_devices_and_others_none() {
         let top = tempfile::tempdir().unwrap();
         let descriptors = top.path().join("proc/7/fd");
         fs::create_dir_all(&descriptors).unwrap();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_is_told_from_another_disk() {
+    fn a_partition_is_distinguished_from_another_disk() {
         assert!(is_partition("sda1", "sda") && is_partition("nvme0n1p2", "nvme0n1"));
         assert!(!is_partition("sdaa", "sda") && !is_partition("nvme0n12", "nvme0n1"));
         assert!(!is_partition("sda", "sda") && !is_partition("nvidia12", "nvidia1"));

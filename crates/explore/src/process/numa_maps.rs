@@ -1,9 +1,9 @@
-//! The mappings of a process, by `/proc/PID/numa_maps` (numa(7)).
+//! The mappings of a process, from `/proc/PID/numa_maps` (numa(7)).
 
 use numalab_host::proc::{NumaKind, NumaMapping, numa_maps};
 use numalab_record::explore::{MappingKind, MappingView};
 
-/// Reads every mapping; `base_page_bytes` counts where a kernel does not tell the size.
+/// Parses every mapping; `base_page_bytes` is used if a kernel does not give the page size.
 #[must_use]
 pub fn read(text: &str, base_page_bytes: u64) -> Vec<MappingView> {
     numa_maps(text, base_page_bytes).map(mapping).collect()
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_mapping_is_made_of_is_told_by_its_words_and_its_file() {
+    fn the_kind_of_a_mapping_follows_from_its_words_and_its_file() {
         let text = "\
 7f1000000000 bind:1 file=/anon_hugepage\\040(deleted) huge anon=2 N1=2 kernelpagesize_kB=2048
 5581a2e0a000 default file=/bin/ab mapped=2 N0=2 kernelpagesize_kB=4
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_file_mapping_that_was_written_is_the_processs_own() {
+    fn a_written_private_file_mapping_is_private_memory() {
         let text = "7f9a86a1e000 default file=/lib/libc.so anon=4 dirty=4 N0=4 kernelpagesize_kB=4";
         assert!(read(text, 4096)[0].own);
     }

@@ -1,12 +1,12 @@
-//! Single pages whose node `move_pages(2)` tells.
+//! Samples of single pages, with their nodes from `move_pages(2)`.
 
 use numalab_host::{PageNodesError, page_nodes};
 use numalab_record::explore::{BytesByNode, MappingView, Sampled, spread};
 
-/// Pages that are asked for in all.
+/// Number of sampled pages in total.
 const PAGES: u64 = 4096;
 
-/// Asks for pages spread over the mappings.
+/// Samples pages spread over the mappings.
 pub(super) fn sample(process: u32, mappings: &[MappingView]) -> Result<Sampled, PageNodesError> {
     let addresses = addresses(mappings);
     let mut pages_by_node = BytesByNode::new();
@@ -16,8 +16,8 @@ pub(super) fn sample(process: u32, mappings: &[MappingView]) -> Result<Sampled, 
     Ok(Sampled { pages: addresses.len() as u64, pages_by_node })
 }
 
-/// Addresses in each mapping by the bytes that are in memory of it, or by its length where
-/// that is not known.
+/// Returns addresses in the mappings, weighted by the resident bytes of each, or by its length if
+/// those are unknown.
 fn addresses(mappings: &[MappingView]) -> Vec<u64> {
     let known = mappings.iter().any(|mapping| !mapping.bytes_by_node.is_empty());
     let weight = |mapping: &MappingView| match known {
@@ -29,7 +29,7 @@ fn addresses(mappings: &[MappingView]) -> Vec<u64> {
     let (mut addresses, mut before) = (Vec::new(), 0_u128);
     for mapping in mappings {
         let pages = mapping.size_bytes.unwrap_or(0) / mapping.page_bytes.max(1);
-        // What is left over of one mapping counts for the next: many small ones have a share.
+        // The remainder of one mapping counts for the next, so that many small ones get a share.
         let end = before + u128::from(weight(mapping));
         let wanted = u64::try_from(drawn(end) - drawn(before)).unwrap_or(PAGES).min(pages);
         before = end;
@@ -41,7 +41,7 @@ fn addresses(mappings: &[MappingView]) -> Vec<u64> {
     addresses
 }
 
-/// A page in part `part` of `parts` equal ones; a pseudo-random one (the multiplier is 2^64
+/// Returns a page in part `part` of `parts` equal ones. It is pseudo-random (the multiplier is 2^64
 /// over the golden ratio), so that interleaved memory does not look like one node's.
 fn spread_page(part: u64, parts: u64, pages: u64) -> u64 {
     let boundary = |part: u64| {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_small_mappings_have_their_share_beside_a_large_one() {
+    fn many_small_mappings_get_their_share_next_to_a_large_one() {
         let lines: String = (0..8192)
             .map(|at| format!("{:x} default anon=1 N0=1\n", 0x10_0000 + at * 8192))
             .collect();

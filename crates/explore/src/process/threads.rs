@@ -1,11 +1,11 @@
-//! The threads of a process: where they run, where they may, and what they touched.
+//! The threads of a process: their cpus, their affinity, and the memory they touched.
 
 use numalab_host::Root;
 use numalab_host::proc::{Stat, field};
 use numalab_record::explore::{BytesByNode, ThreadView};
 use numalab_topology::{Machine, NodeId};
 
-/// Every thread of the process, by number; those that end meanwhile are left out.
+/// Returns every thread of the process, by number; those that end meanwhile are left out.
 pub(super) fn read(root: &Root, process: u32, machine: &Machine) -> Vec<ThreadView> {
     let directory = format!("proc/{process}/task");
     let threads = root.numbered(&directory, "").into_iter();
@@ -32,7 +32,7 @@ fn read_one(root: &Root, directory: &str, thread: u32, machine: &Machine) -> Opt
     })
 }
 
-/// `numa_faults node=0 task_private=3 task_shared=1 …` in `/proc/PID/sched`
+/// Parses `numa_faults node=0 task_private=3 task_shared=1 …` in `/proc/PID/sched`
 /// (`kernel/sched/debug.c`): pages on the node that the thread itself touched.
 fn touched(sched: &str) -> BytesByNode {
     let mut pages = BytesByNode::new();
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn touched_pages_are_the_threads_own_by_node() {
+    fn touched_pages_are_counted_for_the_thread_by_node() {
         let sched = "\
 mm->numa_scan_seq                            :                    3
 numa_faults node=0 task_private=40 task_shared=8 group_private=900 group_shared=0

@@ -101,7 +101,7 @@ impl Feature {
     }
 }
 
-/// Cpus of nodes that are in several packages lose their package.
+/// Removes the package of cpus on nodes that are in several packages.
 fn packages_in_nodes(machine: &mut Machine) {
     let mut of_node: BTreeMap<NodeId, BTreeSet<Option<u32>>> = BTreeMap::new();
     for cpu in &machine.cpus {
@@ -128,7 +128,7 @@ fn lone_distance(machine: &mut Machine) {
     }
 }
 
-/// In every row only the smallest distance to another node remains, and the one in the opposite
+/// Keeps in every row only the smallest distance to another node, and the one in the opposite
 /// direction.
 fn far_distances(machine: &mut Machine) {
     let count = machine.distances.len();
@@ -224,7 +224,8 @@ fn one_node(machine: &mut Machine) {
     }
 }
 
-/// A node with ranges has the size of its ranges, without those that can be hot-plugged.
+/// Sets the size of nodes with ranges to that of their ranges, without those that can be
+/// hot-plugged.
 fn sizes_of_ranges(machine: &mut Machine) {
     for node in &mut machine.nodes {
         let own = || machine.ranges.iter().filter(|range| range.node == node.id);

@@ -34,7 +34,7 @@ pub fn ours<F: Fences>(nodes: u16, frames: u64, fences: F) -> Frames<'static, F>
     Frames::new(machine, metadata.leak(), fences).expect("the metadata suffices")
 }
 
-/// Nodes in a ring with this number of frames each.
+/// Returns nodes in a ring with this number of frames each.
 pub fn machine(nodes: u16, per_node: u64, cpus: Vec<NodeIndex>) -> Machine<'static> {
     let ranges: Vec<MemoryRange> = (0..nodes)
         .map(|node| MemoryRange {

@@ -133,8 +133,8 @@ fn packing<F: Fences>(frames: &Frames<'static, F>, refill_ns: f64) -> Packing {
     Packing { free_blocks: free_blocks as u64, allocatable: allocatable as u64, refill_ns }
 }
 
-/// Workload F1 of NOTES.md: everything in 4 KiB, a random half freed, then 47 rounds in which a
-/// random tenth is freed and allocated again.
+/// Runs workload F1 of NOTES.md: everything in 4 KiB, a random half freed, then 47 rounds in which
+/// a random tenth is freed and allocated again.
 pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
     let cpu = CpuIndex(0);
     let mut held: Vec<Frame> = std::iter::from_fn(|| frames.alloc_frame(cpu).ok()).collect();
@@ -158,7 +158,7 @@ pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
     packing(frames, ns)
 }
 
-/// Workload F2 of NOTES.md: memory grows to half, followed by random replacements.
+/// Runs workload F2 of NOTES.md: memory grows to half, followed by random replacements.
 pub fn replace_half<F: Fences>(frames: &Frames<'static, F>, replacements: u64) -> Packing {
     let cpu = CpuIndex(0);
     let half = frames.node_info(NodeIndex(0)).managed / 2;

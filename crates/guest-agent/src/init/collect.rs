@@ -7,8 +7,8 @@ use std::path::Path;
 use super::{InitError, Out, lock};
 use crate::protocol::{Message, send_file};
 
-/// Sends the file, or all files below the directory, under their paths without
-/// the leading slash. What cannot be read is complained of, not fatal.
+/// Sends the file, or all files below the directory, with their paths without the leading slash.
+/// Unreadable files are reported, and are not fatal.
 pub(super) fn send(path: &str, out: &Out) -> Result<(), InitError> {
     let absolute = Path::new("/root").join(path);
     if let Err(error) = send_below(&absolute, out) {
@@ -36,7 +36,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[test]
-    fn a_directory_is_sent_with_all_below_it_and_a_missing_path_is_complained_of() {
+    fn a_directory_is_sent_recursively_and_a_missing_path_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("b")).unwrap();
         fs::write(directory.path().join("b/c"), "x").unwrap();

@@ -1,4 +1,4 @@
-//! Runs the job's command and streams what it prints.
+//! Runs the job's command and streams its output.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,14 +11,14 @@ use numalab_membench::mark;
 use super::{In, InitError, Out, lock, send, step, terminal};
 use crate::protocol::{Exit, Job, Message, Stream};
 
-/// Where commands are looked for.
+/// The search path for commands.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
-/// A shell's codes for a command that is not there and one that cannot be run.
+/// A shell's exit codes for a command that does not exist and one that cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 const READ_BYTES: usize = 32 * 1024;
 
-/// Runs the command to its end. What the host sends after that is left to the caller.
+/// Runs the command to its end. Later messages from the host are left to the caller.
 pub(super) fn run(job: &Job, input: &In, out: &Out) -> Result<Exit, InitError> {
     if job.charged {
         mark::begin();
@@ -70,17 +70,17 @@ fn follow(mut child: Child, job: &Job, input: &In, out: &Out) -> Result<Exit, In
     ];
     let status = child.wait().map_err(step("wait for the command"))?;
     end_charging(job);
-    // Whoever still holds the outputs would keep the threads waiting for ever.
+    // A process that still has the outputs open would keep the threads waiting for ever.
     super::end_other_processes();
     for thread in outputs.into_iter().flatten() {
-        // A thread ends early only if the channel is gone, which the next send tells.
+        // A thread ends early only if the channel is closed, which the next send reports.
         let _ = thread.join();
     }
     Ok(exit_of(status))
 }
 
-/// Gives the command what the host sends, to the end of it. A command that reads no more
-/// loses the rest. The thread ends with the channel, or with this machine.
+/// Passes the host's input to the command, to its end. A command that stops reading loses the rest.
+/// The thread ends with the channel, or with this machine.
 fn feed(mut pipe: impl Write + Send + 'static, input: &In) {
     let input = Arc::clone(input);
     thread::spawn(move || {
@@ -93,7 +93,7 @@ fn feed(mut pipe: impl Write + Send + 'static, input: &In) {
     });
 }
 
-/// Sends what comes out of the pipe as it comes.
+/// Sends the output of the pipe as it arrives.
 fn stream(mut pipe: impl Read + Send + 'static, which: Stream, out: &Out) -> JoinHandle<()> {
     let out = Arc::clone(out);
     thread::spawn(move || {
@@ -107,7 +107,7 @@ fn stream(mut pipe: impl Read + Send + 'static, which: Stream, out: &Out) -> Joi
     })
 }
 
-/// How a process ended, in our terms.
+/// Converts the exit status of a process.
 pub(crate) fn exit_of(status: ExitStatus) -> Exit {
     let small = |number: i32| u8::try_from(number & 0xff).unwrap_or(u8::MAX);
     match (status.code(), status.signal()) {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_command_is_127_and_named() {
+    fn a_missing_command_is_127_and_reported_by_name() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let out: Out = Arc::new(Mutex::new(FrameWriter::new(file.reopen().unwrap())));
         let job = Job { directory: Some("/".to_owned()), ..Job::new(["no-such-program"]) };

@@ -11,22 +11,22 @@ use super::{InitError, step};
 const DEVICES: &str = "/sys/bus/cxl/devices";
 const BIND: &str = "/sys/bus/cxl/drivers/cxl_region/bind";
 const ONLINE: &str = "/sys/devices/system/memory/auto_online_blocks";
-/// Where memory is that the system uses as such.
+/// The driver directory of memory that the system uses as ordinary memory.
 const SYSTEM_MEMORY: &str = "/sys/bus/dax/drivers/kmem";
-/// Drivers find their devices one after the other; a loaded machine under TCG takes seconds.
+/// Drivers find their devices one after another; a loaded machine under TCG takes seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Bytes from one device to the next where a region has several; ours have one.
+/// The interleave granularity in bytes of a region with several devices; ours have one device.
 const GRANULARITY: &str = "256";
 
-/// A region for each device, on the window of its host bridge; nothing without devices.
+/// Makes a region for each device, on the window of its host bridge; does nothing without devices.
 pub(super) fn bring_online() -> Result<(), InitError> {
     let windows = of_type("cxl_decoder_root");
     if windows.is_empty() {
         return Ok(());
     }
     let endpoints = wait_for("CXL devices", windows.len(), || of_type("cxl_decoder_endpoint"))?;
-    // The kernel's own data stay where they were.
+    // The kernel's own data stay where they are.
     write(Path::new(ONLINE), "online_movable")?;
     for window in &windows {
         let bus = read(&window.join("target_list"))?;
@@ -61,7 +61,7 @@ fn make_region(window: &Path, endpoint: &Path) -> Result<(), InitError> {
     write(Path::new(BIND), &region)
 }
 
-/// The decoders of a type.
+/// Returns the decoders of a type.
 fn of_type(kind: &str) -> Vec<PathBuf> {
     let is_kind = |path: &PathBuf| read(&path.join("devtype")).is_ok_and(|found| found == kind);
     names(DEVICES, "decoder").into_iter().filter(is_kind).collect()
@@ -77,13 +77,13 @@ fn names(directory: &str, prefix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The bus that the device's host bridge begins with, as windows name it.
+/// Returns the first bus of the device's host bridge, as in the windows' names.
 fn host_bridge(endpoint: &Path) -> Option<String> {
     let device = fs::canonicalize(endpoint.join("../uport")).ok()?;
     bus_of(device.to_str()?).map(|bus| bus.to_string())
 }
 
-/// 12 of `/sys/devices/pci0000:0c/0000:0c:00.0/0000:0d:00.0/mem0`.
+/// Returns 12 for `/sys/devices/pci0000:0c/0000:0c:00.0/0000:0d:00.0/mem0`.
 fn bus_of(device: &str) -> Option<u32> {
     let (_, bus) = device.split_once("/pci")?.1.split('/').next()?.split_once(':')?;
     u32::from_str_radix(bus, 16).ok()
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bus_of_a_host_bridge_is_the_first_on_the_way_to_its_device() {
+    fn the_bus_of_a_host_bridge_is_the_first_in_its_devices_path() {
         let device = "/sys/devices/pci0000:0c/0000:0c:00.0/0000:0d:00.0/mem0";
         assert_eq!(bus_of(device), Some(12));
         assert_eq!(bus_of("/sys/devices/platform/cxl_mem.0/mem0"), None);

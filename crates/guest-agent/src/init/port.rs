@@ -11,7 +11,7 @@ use crate::protocol::PORT_NAME;
 const PORTS: &str = "/sys/class/virtio-ports";
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Opens the port; the kernel makes it some time after the driver is loaded.
+/// Opens the port; the kernel creates it some time after the driver is loaded.
 pub(super) fn open(patience: Duration) -> Result<File, InitError> {
     let end = Instant::now() + patience;
     loop {
@@ -28,7 +28,7 @@ pub(super) fn open(patience: Duration) -> Result<File, InitError> {
     }
 }
 
-/// The device file of the port with our name.
+/// Returns the device file of the port with our name.
 fn find(ports: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(ports).ok()?.filter_map(Result::ok);
     let ours = |entry: &fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! Makes a system out of a bare kernel: file systems, modules, the loopback device.
+//! Sets up a system on a bare kernel: file systems, modules, the loopback device.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -7,9 +7,9 @@ use rustix::mount::{MountFlags, mount};
 
 use super::{InitError, MODULE_LIST, step};
 
-/// File systems every guest has: type and place, parents first.
+/// File systems of every guest: type and mount point, parents first.
 const REQUIRED: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
-/// File systems which a kernel may lack.
+/// File systems that a kernel may lack.
 const OPTIONAL: [(&str, &str); 8] = [
     ("tmpfs", "/tmp"),
     ("tmpfs", "/run"),
@@ -26,11 +26,11 @@ pub(super) fn mount_all() -> Result<(), InitError> {
         attach(kind, place).map_err(step(format!("mount {place}")))?;
     }
     for (kind, place) in OPTIONAL {
-        // A program of the image keeps its path; what lies around it is in memory anyway.
+        // A program of the image keeps its path; the files around it are in memory anyway.
         if kind == "tmpfs" && fs::read_dir(place).is_ok_and(|mut files| files.next().is_some()) {
             continue;
         }
-        // A job that needs it will say so better than we can here.
+        // A job that needs it will report this better than we can here.
         let _ = attach(kind, place);
     }
     Ok(())
@@ -52,13 +52,13 @@ pub(super) fn load_modules() -> Result<(), InitError> {
 fn load(path: &str) -> std::io::Result<()> {
     let module = fs::read(path)?;
     match rustix::system::init_module(&module, c"") {
-        // Loaded before, by the kernel's own wish.
+        // Already loaded by the kernel itself.
         Err(rustix::io::Errno::EXIST) => Ok(()),
         other => Ok(other?),
     }
 }
 
-/// Servers and their clients in one guest talk over the loopback device.
+/// Brings up the loopback device, which servers and their clients in one guest use.
 pub(super) fn loopback() {
     let mut command = Command::new("/usr/bin/busybox");
     command.args(["ip", "link", "set", "lo", "up"]);

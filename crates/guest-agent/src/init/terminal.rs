@@ -1,6 +1,5 @@
-//! Gives a command a terminal: a process of its own which leads a session,
-//! opens the terminal (which so becomes its controlling one, tty(4)), and then
-//! becomes the command.
+//! Runs a command on a terminal: a separate process starts a session, opens the terminal (which
+//! thereby becomes its controlling one, tty(4)), and then executes the command.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -9,12 +8,12 @@ use std::process::Command;
 
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// The name under which this program is started to do so.
+/// The name under which this program is started for this purpose.
 pub(super) const HELPER_NAME: &str = "numalab-guest-tty";
-/// The virtio console that is joined to the person's terminal.
+/// The virtio console that is connected to the user's terminal.
 const DEVICE: &str = "/dev/hvc0";
 
-/// Becomes the command in the arguments; never returns.
+/// Executes the command in the arguments; never returns.
 pub(super) fn become_command() -> ! {
     let error = match take_terminal() {
         Ok(()) => {

@@ -1,4 +1,4 @@
-//! Frames: a kind, a length, a payload; and the checksum over all of them.
+//! Frames: a kind, a length and a payload, with a checksum over all of them.
 
 use std::io::{self, Read, Write};
 
@@ -11,38 +11,38 @@ pub const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
 const MAGIC: [u8; 2] = *b"NL";
 const HEADER_BYTES: usize = 8;
 
-/// Why a frame cannot be read.
+/// Reasons why a frame cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The stream failed.
     #[error("result channel: {0}")]
     Io(#[from] io::Error),
-    /// The stream ended where a frame should begin or within one.
+    /// The stream ended at the start of a frame or within one.
     #[error("result channel: closed after {frames} frames, before the end marker")]
     Closed {
-        /// Whole frames read before.
+        /// Number of complete frames read before.
         frames: u64,
     },
-    /// The bytes are no frame.
+    /// The bytes are not a frame.
     #[error(
         "result channel: frame {frames} begins with {found:02x?}, expected \"NL\" and a length of at most {MAX_PAYLOAD_BYTES}"
     )]
     Malformed {
-        /// Whole frames read before.
+        /// Number of complete frames read before.
         frames: u64,
-        /// The header found.
+        /// The header that was found.
         found: [u8; HEADER_BYTES],
     },
 }
 
-/// Writes frames and keeps the checksum of all it wrote.
+/// Writes frames and updates the checksum of everything written.
 #[derive(Debug)]
 pub struct FrameWriter<W> {
     out: W,
     sum: Sha256,
 }
 
-/// Reads frames and keeps the checksum of all it read.
+/// Reads frames and updates the checksum of everything read.
 #[derive(Debug)]
 pub struct FrameReader<R> {
     input: R,
@@ -51,15 +51,15 @@ pub struct FrameReader<R> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// A writer of frames into `out`.
+    /// Creates a writer of frames to `out`.
     pub fn new(out: W) -> Self {
         Self { out, sum: Sha256::new() }
     }
 
-    /// Writes one frame at once.
+    /// Writes one frame immediately.
     ///
     /// # Errors
-    /// Those of the writer; `InvalidInput` if the payload is over [`MAX_PAYLOAD_BYTES`].
+    /// Those of the writer; `InvalidInput` if the payload is larger than [`MAX_PAYLOAD_BYTES`].
     pub fn write(&mut self, kind: u8, payload: &[u8]) -> io::Result<()> {
         let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "payload too long");
         if payload.len() > MAX_PAYLOAD_BYTES {
@@ -76,7 +76,7 @@ impl<W: Write> FrameWriter<W> {
         self.out.flush()
     }
 
-    /// SHA-256 of all that was written.
+    /// Returns the SHA-256 of everything written.
     #[must_use]
     pub fn checksum(&self) -> [u8; 32] {
         self.sum.clone().finalize().into()
@@ -84,12 +84,12 @@ impl<W: Write> FrameWriter<W> {
 }
 
 impl<R: Read> FrameReader<R> {
-    /// A reader of frames out of `input`.
+    /// Creates a reader of frames from `input`.
     pub fn new(input: R) -> Self {
         Self { input, sum: Sha256::new(), frames: 0 }
     }
 
-    /// Reads one frame: its kind and payload.
+    /// Reads one frame, and returns its kind and payload.
     ///
     /// # Errors
     /// [`FrameError`].
@@ -110,7 +110,7 @@ impl<R: Read> FrameReader<R> {
         Ok((kind, payload))
     }
 
-    /// SHA-256 of all that was read.
+    /// Returns the SHA-256 of everything read.
     #[must_use]
     pub fn checksum(&self) -> [u8; 32] {
         self.sum.clone().finalize().into()
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read_with_the_same_checksum(
+        fn written_frames_are_read_with_the_same_checksum(
             frames in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..300)), 0..8),
         ) {
             let (bytes, sum) = written(&frames);

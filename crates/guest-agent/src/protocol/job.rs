@@ -1,47 +1,47 @@
-//! What a guest is to do, and how it ended.
+//! The job of a guest, and the way it ended.
 
 use serde::{Deserialize, Serialize};
 
-/// What a guest is to do.
+/// A job for a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// The program and its arguments, as a guest's path or name.
+    /// The program, as a path or name in the guest, and its arguments.
     pub command: Vec<String>,
-    /// Variables set for it, beside `PATH`, `HOME` and `TERM`.
+    /// Environment variables in addition to `PATH`, `HOME` and `TERM`.
     pub environment: Vec<(String, String)>,
-    /// The directory it starts in; `/root` if there is none.
+    /// The working directory; `/root` by default.
     pub directory: Option<String>,
     /// Files and directories of the guest that are sent back at the end.
     pub collect: Vec<String>,
-    /// Whether the program reads what the host sends, instead of nothing.
+    /// True if the program's standard input comes from the host; otherwise it is empty.
     pub input: bool,
-    /// Whether the program gets the terminal `/dev/hvc0` instead of pipes.
+    /// True if the program gets the terminal `/dev/hvc0` instead of pipes.
     pub terminal: bool,
-    /// Whether a memory emulator is told to charge while the program runs.
+    /// True if a memory emulator should charge while the program runs.
     pub charged: bool,
 }
 
 impl Job {
-    /// A job that runs this command.
+    /// Creates a job that runs this command.
     #[must_use]
     pub fn new(command: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 }
 
-/// How the command in the guest ended.
+/// The way the command in the guest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(u8),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(u8),
 }
 
 impl Exit {
-    /// The code a shell would give: 128 and the signal's number for a signal.
+    /// Returns the exit code that a shell would return: 128 plus the signal's number for a signal.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -50,7 +50,7 @@ impl Exit {
         }
     }
 
-    /// Whether the command succeeded.
+    /// Returns true if the command succeeded.
     #[must_use]
     pub fn success(self) -> bool {
         self == Self::Code(0)

@@ -1,4 +1,4 @@
-//! The messages, and how each is a frame.
+//! The messages, and their encoding as frames.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, Read, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use super::frame::{FrameError, FrameReader, FrameWriter};
 use super::job::{Exit, Job};
 
-/// One of the command's two outputs.
+/// An output stream of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -15,7 +15,7 @@ pub enum Stream {
     Err,
 }
 
-/// The guest's first words.
+/// The guest's first message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// The protocol's version.
@@ -37,26 +37,26 @@ pub struct FileHeader {
     pub size_bytes: u64,
 }
 
-/// What one side says to the other.
+/// A message from one side to the other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Guest: process 1 runs and has the channel.
+    /// Guest: process 1 is running and has the channel.
     Hello(Hello),
-    /// Host: what to do; files may have come before.
+    /// Host: the job; files may have come before.
     Job(Job),
     /// Either: a file follows.
     File(FileHeader),
     /// Either: bytes of the file.
     Data(Vec<u8>),
-    /// Host: input for the command; no bytes are its end.
+    /// Host: input for the command; an empty message is its end.
     Input(Vec<u8>),
     /// Guest: output of the command.
     Output(Stream, Vec<u8>),
-    /// Guest: something that could not be done, such as a file to collect that is not there.
+    /// Guest: a failed operation, such as collecting a file that does not exist.
     Complaint(String),
     /// Guest: the command ended.
     Exit(Exit),
-    /// Guest: all is said; SHA-256 of every frame before.
+    /// Guest: the last message, with the SHA-256 of every frame before.
     End([u8; 32]),
 }
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_arrives_as_it_was_sent() {
+    fn every_message_arrives_unchanged() {
         let mut bytes = Vec::new();
         let mut writer = FrameWriter::new(&mut bytes);
         for message in every_message() {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_kinds_and_wrong_payloads_are_named() {
+    fn unknown_kinds_and_wrong_payloads_are_reported() {
         for (kind, payload, words) in [
             (99, &b""[..], "unknown kind 99"),
             (EXIT, b"{}", "exit message"),

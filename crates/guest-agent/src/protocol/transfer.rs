@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use super::frame::{FrameError, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES};
 use super::message::{FileHeader, Message};
 
-/// Why a file did not come over.
+/// Reasons why a file was not transferred.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// The channel failed.
@@ -19,29 +19,29 @@ pub enum TransferError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The name would lie outside the directory for results.
+    /// The name is outside the directory for results.
     #[error("file name {path:?} from the guest: expected a relative path without \"..\"")]
     UnsafePath {
         /// The name.
         path: String,
     },
-    /// Something else came where the file's content should have been.
+    /// The stream had something else in place of the file's content.
     #[error("file {path}: {missing} bytes missing")]
     Interrupted {
         /// The name.
         path: String,
-        /// Bytes that did not come.
+        /// Number of missing bytes.
         missing: u64,
     },
 }
 
 /// Sends a file under the name `path`.
 ///
-/// The size is what the file has at the start: one that shrinks meanwhile is
-/// filled with zeros, one that grows is cut, so that the frames stay in step.
+/// The size is that at the start: a file that shrinks meanwhile is padded with zeros, one that
+/// grows is truncated, so that the frames stay in step.
 ///
 /// # Errors
 /// Those of the file, before anything was sent, and those of the writer.
@@ -104,7 +104,7 @@ pub fn receive_file<R: Read>(
     Ok(())
 }
 
-/// The path below `directory`, if the name from the other side stays in it.
+/// Returns the path below `directory`, if the name from the other side stays within it.
 ///
 /// # Errors
 /// [`TransferError::UnsafePath`].
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_several_frames_arrives_whole_with_its_permissions() {
+    fn a_file_of_several_frames_arrives_complete_with_its_permissions() {
         let directory = tempfile::tempdir().unwrap();
         let from = directory.path().join("from");
         let content: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[0] ^ 0x5a).collect();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn names_outside_the_directory_are_refused() {
         let directory = Path::new("/results");
         for path in ["", "/etc/passwd", "../x", "a/../../x", "."] {
             assert!(safe_relative(directory, path).is_err(), "{path:?}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_content_is_an_error_with_what_is_missing() {
+    fn missing_content_is_an_error_with_the_missing_bytes() {
         let directory = tempfile::tempdir().unwrap();
         let header = FileHeader { path: "x".to_owned(), permissions: 0o644, size_bytes: 10 };
         let mut bytes = Vec::new();

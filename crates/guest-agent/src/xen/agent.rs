@@ -1,6 +1,6 @@
-//! The agent in the first domain: makes the domains of a plan, finds where their memory
-//! is, has them do the jobs, and reports. Nothing it waits for is waited for without
-//! end: a domain that cannot be made, does not speak or dies is reported and left out.
+//! The agent in the first domain: creates the domains of a plan, finds the nodes of their memory,
+//! makes them run the jobs, and reports. Every wait has a limit: a domain that cannot be created,
+//! does not respond or dies is reported and left out.
 
 mod create;
 mod jobs;
@@ -23,10 +23,10 @@ use super::xenstore::{Xenstore, XenstoreError};
 
 /// The agent's name in the first domain; it is `numalab` itself.
 pub const PROGRAM: &str = "/usr/bin/numalab-xen";
-/// Where its plan is.
+/// Path of its plan.
 pub const PLAN: &str = "/run/numalab/plan.json";
 
-/// Why the agent gave up; what befalls one domain is an event instead.
+/// Reasons why the agent gave up; the failure of a single domain is an event instead.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The plan cannot be read.
@@ -34,21 +34,21 @@ pub enum AgentError {
     Plan {
         /// The plan's file.
         path: String,
-        /// What is wrong.
+        /// The system's error.
         source: io::Error,
     },
     /// The toolstack cannot be started or does not answer.
     #[error("toolstack: {step}: {source}")]
     Step {
-        /// What was tried.
+        /// The operation.
         step: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// This is no first domain of Xen.
-    #[error("this machine is no dom0: {found}")]
+    /// This machine is not a first domain of Xen.
+    #[error("this machine is not a dom0: {found}")]
     NoDom0 {
-        /// What was looked at and found.
+        /// The facts that were found.
         found: String,
     },
     /// A tool is missing or failed.
@@ -57,71 +57,71 @@ pub enum AgentError {
     /// xenstore failed.
     #[error(transparent)]
     Xenstore(#[from] XenstoreError),
-    /// The hypervisor does not let the tools make domains.
+    /// The hypervisor does not allow the tools to create domains.
     #[error("{domain}: {reason}")]
     Refused {
         /// The domain's name.
         domain: String,
-        /// What the tools say.
+        /// The message of the tools.
         reason: String,
     },
-    /// The tools failed at a hypervisor that they may not fit.
+    /// The tools failed, and may not fit the hypervisor.
     #[error(
         "{source}; the hypervisor is Xen {hypervisor}, the tools in dom0 are of Xen {tools}: they \
          fit only one with the same XEN_SYSCTL_INTERFACE_VERSION and XEN_DOMCTL_INTERFACE_VERSION"
     )]
     OtherInterfaces {
-        /// How they failed.
+        /// Their error.
         source: Box<AgentError>,
         /// The hypervisor's release, such as `4.20`.
         hypervisor: String,
         /// The tools' release.
         tools: String,
     },
-    /// Nobody takes the events any more.
+    /// The events are no longer received.
     #[error("events: {0}")]
     Events(io::Error),
 }
 
-/// Takes the events as they happen.
+/// The receiver of events as they happen.
 pub type Emit<'a> = &'a mut dyn FnMut(XenEvent) -> io::Result<()>;
 
-/// A domain that has been made.
+/// A domain that has been created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
-    /// Its place in the plan.
+    /// Its index in the plan.
     pub index: usize,
     pub name: String,
     pub id: u32,
 }
 
-/// What the agent works with.
+/// The state of the agent.
 pub(crate) struct Agent<'a> {
     plan: &'a XenPlan,
     emit: Emit<'a>,
     store: Xenstore<UnixStream>,
     began: Instant,
-    /// The domains that are still of use.
+    /// The domains that are still usable.
     made: Vec<Made>,
-    /// All that have been made, to be destroyed again.
+    /// All created domains, to be destroyed at the end.
     leftovers: Vec<Made>,
 }
 
-/// Looks whether this machine is a first domain of Xen.
+/// Checks that this machine is a first domain of Xen.
 ///
 /// # Errors
-/// [`AgentError::NoDom0`] says what was found instead.
+/// [`AgentError::NoDom0`], with the facts that were found.
 pub fn check_dom0() -> Result<(), AgentError> {
     toolstack::check_dom0(Path::new("/"))
 }
 
-/// Whether this process is the agent.
+/// Returns true if this process is the agent.
 pub(crate) fn is_wanted() -> bool {
     let name = std::env::args_os().next().unwrap_or_default();
     name.as_bytes() == PROGRAM.as_bytes()
 }
 
-/// Does what the agent's program does; never returns.
+/// Runs the agent's program; never returns.
 pub(crate) fn main() -> ! {
     let done = read_plan(PLAN).and_then(|plan| {
         run(&plan, &mut |event| {
@@ -145,10 +145,10 @@ fn read_plan(path: &str) -> Result<XenPlan, AgentError> {
     serde_json::from_slice(&text).map_err(|error| failed(error.into()))
 }
 
-/// Carries the plan out, and takes away every domain it made.
+/// Executes the plan, and destroys every domain that it created.
 ///
 /// # Errors
-/// [`AgentError`] if nothing more can be done; a domain's own trouble is an event.
+/// [`AgentError`] if it cannot continue; the failure of a single domain is an event.
 pub fn run(plan: &XenPlan, emit: Emit) -> Result<(), AgentError> {
     let began = Instant::now();
     if plan.start_toolstack {
@@ -192,7 +192,7 @@ impl Agent<'_> {
         (self.emit)(event).map_err(AgentError::Events)
     }
 
-    /// Leaves a domain out of what follows.
+    /// Excludes a domain from the following steps.
     fn lose(
         &mut self,
         name: &str,
@@ -204,24 +204,24 @@ impl Agent<'_> {
         self.tell(event)
     }
 
-    /// What `xl` prints.
+    /// Returns the output of `xl`.
     fn xl(&self, arguments: &[&str]) -> Result<String, CommandError> {
         xl(self.plan, arguments)
     }
 
-    /// A machine that ends with the boot needs no tidying; any other gets it.
+    /// Destroys the domains, unless the machine ends with the boot.
     fn destroy_all(&mut self) {
         if self.plan.start_toolstack {
             return;
         }
         for domain in std::mem::take(&mut self.leftovers) {
-            // One that is gone already is no loss.
+            // A domain that has already ended is no loss.
             let _ = self.xl(&["destroy", &domain.id.to_string()]);
         }
     }
 }
 
-/// What `xl` prints, within the limit for one command of the toolstack.
+/// Returns the output of `xl`, within the time limit for one command of the toolstack.
 ///
 /// # Errors
 /// [`CommandError`].
@@ -234,8 +234,8 @@ fn tool_output(plan: &XenPlan, name: &str, arguments: &[&str]) -> Result<String,
     output_of(tool(tool_path(name), arguments), limit)
 }
 
-/// A tool of Xen's, such as `xl`: they lie in a directory with its version, and Debian's
-/// names on the `PATH`, which it is called by otherwise, are scripts around them.
+/// Returns the path of a Xen tool such as `xl`: they are in a directory with Xen's version, and
+/// Debian's commands of these names on the `PATH`, used as a fallback, are scripts around them.
 #[must_use]
 pub fn tool_path(name: &str) -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();

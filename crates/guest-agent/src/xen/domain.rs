@@ -1,8 +1,8 @@
-//! Process 1 of a domain that is not the first: waits for jobs in xenstore, does them,
-//! and leaves what came of each there.
+//! Process 1 of a domain other than the first: waits for jobs in xenstore, runs them, and writes
+//! each result there.
 //!
-//! xenstore carries the result as numbered pieces, then their length and checksum, then
-//! the state; so a state is only there when everything before it is.
+//! xenstore holds the result as numbered pieces, then their length and checksum, then the state; so
+//! a state only appears after everything before it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,42 +18,42 @@ use super::xenstore::{DEVICE, MAX_VALUE_BYTES, Xenstore, XenstoreError};
 use crate::digest::sha256;
 use crate::init;
 
-/// Where the first domain puts the job.
+/// Path at which the first domain posts the job.
 pub(crate) const JOB: &str = "/numalab/job";
-/// Where each domain has its side, below its own path.
+/// Path of each domain's state, relative to its own path.
 pub(crate) const STATE: &str = "data/numalab/state";
 pub(crate) const RESULT: &str = "data/numalab/result";
 pub(crate) const OUTPUT: &str = "data/numalab/output";
-/// When the domain begins its next job, in ns, if not when all do.
+/// Path of the time at which the domain begins its next job, in ns, if it differs between domains.
 pub(crate) const BEGIN: &str = "data/numalab/begin";
 /// The state of a domain that waits for its first job.
 pub(crate) const READY: &str = "ready";
-/// xenstored lets a domain have about a thousand values.
+/// Limit of the output: xenstored allows a domain about a thousand values.
 const MAX_OUTPUT_BYTES: usize = 400 * MAX_VALUE_BYTES;
-/// A clock that is further off than this is none that domains share.
+/// The largest plausible wait; a larger one means that the clock is not shared by the domains.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// A shell's code for a command that took too long (timeout(1)).
 const TIMED_OUT: u8 = 124;
 const NOT_RUN: u8 = 126;
 
-/// A job as it lies in xenstore.
+/// A job as stored in xenstore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PostedJob {
-    /// Counts up from 1.
+    /// Number of the job, from 1.
     pub number: usize,
     pub command: Vec<String>,
     pub limit_s: u64,
-    /// When all domains begin, by the clock they share, in ns.
+    /// Common start time of all domains, by their shared clock, in ns.
     pub start_ns: u64,
-    /// When what the command marks (`numalab mark`) begins in all domains, if each begins the
-    /// command itself at a time of its own.
+    /// Start of the marked part (`numalab mark`) in all domains, in ns, if each domain starts the
+    /// command itself at a different time.
     pub mark_ns: Option<u64>,
-    /// Whether all its accesses are counted, and charged, where memory is emulated; else
+    /// True if all its accesses are counted, and charged if memory is emulated; otherwise only
     /// those that it marks itself.
     pub charged: bool,
 }
 
-/// What came of a job, as it lies in xenstore.
+/// The result of a job as stored in xenstore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PostedResult {
     pub number: usize,
@@ -65,21 +65,21 @@ pub(crate) struct PostedResult {
     pub checksum: String,
 }
 
-/// The state of a domain that has done this job.
+/// Returns the state of a domain that has finished this job.
 pub(crate) fn done(number: usize) -> String {
     format!("done {number}")
 }
 
-/// Serves until the domain is destroyed.
+/// Serves jobs until the domain is destroyed.
 ///
 /// # Errors
-/// [`XenstoreError`], for which the domain ends.
+/// [`XenstoreError`], on which the domain ends.
 pub(crate) fn serve() -> Result<(), XenstoreError> {
     serve_over(&mut Xenstore::over(open()?))
 }
 
 fn serve_over(store: &mut Xenstore<impl Read + Write>) -> Result<(), XenstoreError> {
-    // Tells of a change at once, as all watches do that are set.
+    // Fires immediately, as all watches do when they are set.
     store.watch(JOB, JOB)?;
     let mut last = 0;
     loop {
@@ -87,10 +87,10 @@ fn serve_over(store: &mut Xenstore<impl Read + Write>) -> Result<(), XenstoreErr
             continue;
         }
         let posted = store.read(JOB)?.unwrap_or_default();
-        // Nothing, or something that is just being written, is no job.
+        // A missing or partially written value is not a job.
         let Ok(job) = serde_json::from_slice::<PostedJob>(&posted) else {
-            // A restored domain is another one, which has not said so yet: its kernel sets
-            // all watches anew, so that each tells of a change.
+            // A restored domain is a new one, which has not reported itself yet: its kernel sets
+            // all watches again, so each of them fires.
             if last == 0 {
                 store.write(STATE, READY.as_bytes())?;
             }
@@ -107,7 +107,7 @@ fn serve_over(store: &mut Xenstore<impl Read + Write>) -> Result<(), XenstoreErr
     }
 }
 
-/// The device is there as soon as the kernel's own part of xenbus is.
+/// Opens the device, which appears as soon as the kernel's own part of xenbus is ready.
 fn open() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(DEVICE)
 }
@@ -131,7 +131,7 @@ fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
     if job.charged {
         mark::begin();
     }
-    // What comes before the marks is not what all do together.
+    // The part before the marks is not common to all.
     let begin_ns = now_ns().max(job.mark_ns.unwrap_or(0));
     let (mut exit, mut output) = execute(&job.command, job.limit_s, job.mark_ns);
     let end_ns = now_ns();
@@ -159,8 +159,8 @@ fn wait_until(time_ns: u64) {
     thread::sleep(wait.min(LONGEST_WAIT));
 }
 
-/// Runs a command in this domain, and gives its code and both its outputs. What it marks
-/// begins at `mark_ns`, up to when its limit does not run.
+/// Runs a command in this domain, and returns its exit code and both its outputs. The marked part
+/// begins at `mark_ns`; its time limit counts from then.
 pub(crate) fn execute(command: &[String], limit_s: u64, mark_ns: Option<u64>) -> (u8, Vec<u8>) {
     let before_mark = mark_ns.map_or(0, |mark_ns| mark_ns.saturating_sub(now_ns()));
     let limit = Duration::from_secs(limit_s) + Duration::from_nanos(before_mark).min(LONGEST_WAIT);
@@ -179,7 +179,7 @@ pub(crate) fn execute(command: &[String], limit_s: u64, mark_ns: Option<u64>) ->
     }
 }
 
-/// The wall clock, which the hypervisor gives to all domains alike.
+/// Returns the wall clock, which the hypervisor keeps the same for all domains.
 pub(crate) fn now_ns() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_says_that_it_is_ready_and_again_as_the_one_that_it_is_restored_as() {
+    fn a_domain_reports_that_it_is_ready_and_again_after_it_is_restored() {
         let change = message(WATCH_EVENT, 0, b"/numalab/job\0/numalab/job\0");
         let answers = [message(4, 1, b"OK\0"), message(2, 2, b""), message(11, 3, b"OK\0")];
         let restored = [message(2, 4, b""), message(11, 5, b"OK\0")];
@@ -213,14 +213,14 @@ mod tests {
         answers[0].extend_from_slice(&change);
         answers[2].extend_from_slice(&change);
         let (mut store, server) = answered_by(answers);
-        assert!(serve_over(&mut store).is_err(), "xenstore is gone in the end");
+        assert!(serve_over(&mut store).is_err(), "xenstore is closed at the end");
         let looks = [&b"/numalab/job\0"[..], b"data/numalab/state\0ready"].concat();
         let asked = [&b"/numalab/job\0/numalab/job\0"[..], &looks, &looks].concat();
         assert_eq!(server.join().unwrap(), asked);
     }
 
     #[test]
-    fn a_job_begins_when_all_begin() {
+    fn a_job_begins_at_the_common_start() {
         let mut later = job(&["true"], 20);
         later.start_ns = now_ns() + 30_000_000;
         let (result, _) = run(&later);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_when_to_mark_and_has_its_time_from_then_on() {
+    fn a_command_gets_the_time_to_mark_and_its_limit_counts_from_then() {
         let mark_ns = now_ns() + 400_000_000;
         let script = ["sh", "-c", "sleep 0.1; echo $NUMALAB_MARK_AT_NS"];
         let (result, output) = run(&PostedJob { mark_ns: Some(mark_ns), ..job(&script, 0) });
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_hangs_or_is_not_there_is_a_result_too() {
+    fn a_hanging_or_missing_command_gives_a_result_too() {
         let (result, output) = run(&job(&["sleep", "60"], 0));
         assert_eq!(result.exit, TIMED_OUT);
         assert!(String::from_utf8_lossy(&output).contains("had not ended after"));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn more_output_than_xenstore_takes_is_refused_with_its_size() {
+    fn more_output_than_xenstore_can_hold_is_refused_with_its_size() {
         let script = format!("head -c {} /dev/zero", MAX_OUTPUT_BYTES + 1);
         let (result, output) = run(&job(&["sh", "-c", &script], 20));
         assert_eq!(result.exit, NOT_RUN);

@@ -1,72 +1,72 @@
-//! What the agent reports, as one JSON object a line.
+//! The agent's reports, as one JSON object per line.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The first domain's name, in `xl list` as here.
+/// The first domain's name, in `xl list` and here.
 pub const FIRST_DOMAIN: &str = "Domain-0";
 
-/// Something that the agent did or found.
+/// An action or an observation of the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum XenEvent {
-    /// The toolstack answers.
+    /// The toolstack is ready.
     Toolstack {
-        /// How long it took to start, in seconds.
+        /// Duration of its start, in seconds.
         seconds: f64,
-        /// `xl info -n`.
+        /// The output of `xl info -n`.
         info: String,
-        /// The lines of the hypervisor's log that are about NUMA.
+        /// The lines of the hypervisor's log about NUMA.
         log: Vec<String>,
     },
-    /// Every node has a cpupool of its own: `xl cpupool-list -c`.
+    /// Every node has a separate cpupool: `xl cpupool-list -c`.
     Split {
-        /// A title, then a line for each pool: its name and its cpus.
+        /// A title, then a line for each pool with its name and its cpus.
         listed: String,
     },
-    /// A domain has been made.
+    /// A domain has been created.
     Created {
         /// Its name.
         domain: String,
         /// Its number.
         id: u32,
-        /// How long `xl create` or `xl restore` took, in seconds.
+        /// Duration of `xl create` or `xl restore`, in seconds.
         seconds: f64,
     },
-    /// A domain is no part of what follows, for a reason.
+    /// A domain is excluded from the following steps.
     Lost {
         /// Its name.
         domain: String,
-        /// What was being done.
+        /// The phase of the failure.
         phase: LostPhase,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Where a domain is.
+    /// The placement of a domain.
     Placed(Place),
-    /// A domain has done a job.
+    /// A domain has finished a job.
     Answered(DomainAnswer),
-    /// All domains are gone again.
+    /// All domains have been destroyed.
     Ended {
-        /// From the start of the agent, in seconds.
+        /// Time from the start of the agent, in seconds.
         seconds: f64,
     },
 }
 
-/// When a domain was lost.
+/// The phase in which a domain was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LostPhase {
-    /// While it was made.
+    /// During its creation.
     Create,
-    /// Before its first word.
+    /// Before its first response.
     Boot,
-    /// While it ran a job.
+    /// During a job.
     Job,
 }
 
-/// Where a domain's memory and cpus are.
+/// The placement of a domain's memory and cpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Its name.
@@ -74,57 +74,57 @@ pub struct Place {
     /// Frames on each node of the machine, from the domain's own table of machine frames
     /// (`xen-mfndump dump-p2m`) and the machine's memory map.
     pub frames: BTreeMap<u32, u64>,
-    /// Frames whose address is in no node's memory.
+    /// Frames with an address outside every node's memory.
     pub elsewhere: u64,
-    /// Frames on each node as the hypervisor has it (debug key `u`); with `numa=off` it
-    /// takes all for one node.
+    /// Frames on each node according to the hypervisor (debug key `u`); with `numa=off` it treats
+    /// the machine as one node.
     pub hypervisor: BTreeMap<u32, u64>,
     /// The virtual cpus.
     pub vcpus: Vec<VcpuPlace>,
     /// The node affinity that `xl list -n` shows.
     pub node_affinity: String,
-    /// Why something is not known.
+    /// Reasons why some values are unknown.
     pub unknown: Vec<String>,
 }
 
-/// Where a virtual cpu is (`xl vcpu-list`).
+/// The placement of a virtual cpu (`xl vcpu-list`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VcpuPlace {
     /// Its number.
     pub vcpu: u32,
     /// The machine's cpu it last ran on, if it has run.
     pub cpu: Option<u32>,
-    /// Where it may run.
+    /// Its hard affinity: the cpus it may run on.
     pub hard: String,
-    /// Where it should run.
+    /// Its soft affinity: the cpus it should run on.
     pub soft: String,
 }
 
-/// What came of a job in one domain, [`FIRST_DOMAIN`] included.
+/// The result of a job in one domain, including [`FIRST_DOMAIN`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainAnswer {
     /// The domain's name.
     pub domain: String,
-    /// The job's place in the plan.
+    /// The job's index in the plan.
     pub job: usize,
-    /// The command's exit code; 128 and more is a signal.
+    /// The command's exit code; 128 and above is a signal.
     pub exit: u8,
-    /// What it printed, both outputs together.
+    /// Its output, both streams together.
     pub output: String,
-    /// When it began, by the clock all domains share, in ns.
+    /// Start time, by the clock that all domains share, in ns.
     pub begin_ns: u64,
-    /// When it ended.
+    /// End time, by the same clock, in ns.
     pub end_ns: u64,
 }
 
 impl Place {
-    /// All frames that were found.
+    /// Returns the number of all frames that were found.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.frames.values().sum::<u64>() + self.elsewhere
     }
 
-    /// The share of the domain's frames that lie on this node; `None` if none were found.
+    /// Returns the share of the domain's frames on this node; `None` if no frames were found.
     #[must_use]
     pub fn share_on(&self, node: u32) -> Option<f64> {
         let total = self.total();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_counts_frames_that_are_nowhere() {
+    fn a_share_includes_frames_outside_every_node() {
         let place =
             Place { frames: BTreeMap::from([(0, 6), (1, 2)]), elsewhere: 2, ..Place::default() };
         assert_eq!(place.share_on(0), Some(0.6));

@@ -1,4 +1,4 @@
-//! What the agent in the first domain is to do.
+//! The plan for the agent in the first domain.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ pub struct NodeRange {
     pub node: u32,
     /// Its first address.
     pub start: u64,
-    /// The address behind its last.
+    /// The address after its last.
     pub end: u64,
 }
 
@@ -19,30 +19,30 @@ pub struct NodeRange {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct XenPlan {
-    /// The domains, in the order in which they are made.
+    /// The domains, in the order of creation.
     pub domains: Vec<DomainPlan>,
-    /// What the first domain itself does when the others are placed, before their jobs.
+    /// Jobs of the first domain itself, after the others are placed and before their jobs.
     pub own_jobs: Vec<DomainJob>,
     /// The jobs, each of which all domains begin together.
     pub jobs: Vec<DomainJob>,
-    /// Which machine addresses are each node's, to know where frames lie also when the
-    /// hypervisor does not.
+    /// The machine addresses of each node, which give the nodes of frames even if the hypervisor
+    /// does not know them.
     pub memory: Vec<NodeRange>,
-    /// Whether xenstored and the rest are to be started: true in a first domain of ours.
+    /// True if xenstored and the other daemons must be started, as in our own first domain.
     pub start_toolstack: bool,
-    /// Whether every node gets a cpupool of its own (`xl cpupool-numa-split`).
+    /// True if every node gets a separate cpupool (`xl cpupool-numa-split`).
     pub split_pools: bool,
-    /// Whether a domain like the first is booted and saved (`xl save`), and all domains like
-    /// it are restored from it: under TCG one boots in half a minute and is restored in some
-    /// seconds.
+    /// True if a domain like the first is booted and saved (`xl save`), and all domains like it are
+    /// restored from it: under TCG a domain takes half a minute to boot and some seconds to
+    /// restore.
     pub restores: bool,
-    /// Whether the jobs' accesses are counted, and charged, by a memory emulator.
+    /// True if a memory emulator counts, and charges, the jobs' accesses.
     pub charged: bool,
     /// The kernel and the image of the domains, as files of the first domain.
     pub kernel: String,
-    /// See `kernel`.
+    /// The image of the domains; see `kernel`.
     pub image: String,
-    /// How long things may take.
+    /// Time limits.
     pub limits: XenLimits,
 }
 
@@ -52,45 +52,45 @@ pub struct XenPlan {
 pub struct DomainPlan {
     /// Its name: letters, digits and `-`.
     pub name: String,
-    /// How it is virtualised.
+    /// Its kind of virtualisation.
     pub kind: DomainKind,
     /// Its memory in MiB.
     pub memory_mib: u64,
     /// Its virtual cpus.
     pub vcpus: u32,
-    /// The node it belongs to by plan, if any.
+    /// The node it should be on according to the plan, if any.
     pub home: Option<u32>,
     /// The machine's cpus it is pinned to, as a list such as `0-3`; ignored without pinning.
     pub cpus: String,
-    /// How it is pinned.
+    /// The kind of pinning.
     pub pinning: Pinning,
     /// The cpupool it is in, if not the first.
     pub pool: Option<String>,
 }
 
-/// How a domain is virtualised.
+/// The kind of virtualisation of a domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DomainKind {
-    /// Paravirtualised: needs nothing of the processor.
+    /// Paravirtualised, which needs no processor support.
     #[default]
     Pv,
-    /// In a container of the processor's: needs `svm` and `npt`, or VMX.
+    /// With hardware virtualisation: needs `svm` and `npt`, or VMX.
     Pvh,
 }
 
-/// What of a domain is tied to its node.
+/// The parts of a domain that are bound to its node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pinning {
     /// Nothing: the toolstack chooses (automatic placement with `numa=on`).
     #[default]
     None,
-    /// Its cpus, after it has been built wherever the toolstack chose.
+    /// Its cpus, after it has been built where the toolstack chose.
     Cpus,
     /// Its cpus and its memory: `cpus=["..."]`, the list form of xl.cfg(5).
     CpusAndMemory,
-    /// `cpus="..."`, the string form, which by a fault of libxl places no memory.
+    /// `cpus="..."`, the string form, which because of a bug in libxl does not place memory.
     CpusAsString,
 }
 
@@ -98,36 +98,36 @@ pub enum Pinning {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainJob {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Longer than this it may not take, in seconds.
+    /// Time limit in seconds.
     pub limit_s: u64,
-    /// Whether its command has the memory emulator's markers around what counts
-    /// (`numalab mark`); else all of it counts.
+    /// True if its command marks the measured part for the memory emulator (`numalab mark`);
+    /// otherwise all of it counts.
     pub marks_itself: bool,
 }
 
-/// How long things may take, in seconds.
+/// Time limits, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct XenLimits {
     /// One command of the toolstack, such as `xl create`.
     pub create_s: u64,
-    /// From a domain's creation to its first word.
+    /// From a domain's creation to its first response.
     pub ready_s: u64,
 }
 
 impl Default for XenLimits {
-    /// Many times what a quiet machine needs under TCG.
+    /// Returns limits that are many times the duration on a quiet machine under TCG.
     fn default() -> Self {
         Self { create_s: 240, ready_s: 300 }
     }
 }
 
 impl Pinning {
-    /// Its name in plans, arguments and reports.
+    /// Returns its name in plans, arguments and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -140,13 +140,13 @@ impl Pinning {
 }
 
 impl DomainPlan {
-    /// Whether what was saved of this domain can be restored as `other`.
+    /// Returns true if the saved state of this domain can be restored as `other`.
     pub(crate) fn can_become(&self, other: &Self) -> bool {
         let of = |domain: &Self| (domain.kind, domain.memory_mib, domain.vcpus);
         self.kind == DomainKind::Pv && of(self) == of(other)
     }
 
-    /// Its configuration for `xl create` (xl.cfg(5)).
+    /// Returns its configuration for `xl create` (xl.cfg(5)).
     #[must_use]
     pub fn configuration(&self, kernel: &str, image: &str) -> String {
         let kind = match self.kind {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_domain_becomes_another_one_of_its_size_wherever_that_is_pinned() {
+    fn a_saved_domain_becomes_another_one_of_its_size_with_any_pinning() {
         let saved = domain(Pinning::None);
         let elsewhere = DomainPlan { cpus: "0-3".to_owned(), ..domain(Pinning::CpusAndMemory) };
         assert!(saved.can_become(&elsewhere));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_that_ends_is_kept_so_that_the_reason_can_be_read() {
+    fn an_ended_domain_is_kept_so_that_the_reason_can_be_read() {
         let text = domain(Pinning::None).configuration("k", "i");
         for event in ["on_poweroff", "on_crash", "on_reboot"] {
             assert!(text.contains(&format!("{event} = \"preserve\"")), "{text}");

@@ -1,4 +1,4 @@
-//! What Xen's tools print, read.
+//! Parsers of the output of Xen's tools.
 
 mod heap;
 mod info;

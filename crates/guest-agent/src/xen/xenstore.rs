@@ -9,14 +9,14 @@ use std::io::{self, Read, Write};
 pub const DEVICE: &str = "/dev/xen/xenbus";
 /// The socket in the first domain.
 pub const SOCKET: &str = "/run/xenstored/socket";
-/// A domain's values are at most this long, as xenstored is set up, in bytes.
+/// The largest length of a domain's values in bytes, as xenstored is configured.
 pub const MAX_VALUE_BYTES: usize = 1800;
 
 const HEADER_BYTES: usize = 16;
-/// No message is longer (`XENSTORE_PAYLOAD_MAX`).
+/// The largest length of a message (`XENSTORE_PAYLOAD_MAX`).
 const MAX_PAYLOAD_BYTES: usize = 4096;
 
-/// What a message is (`enum xsd_sockmsg_type`).
+/// The type of a message (`enum xsd_sockmsg_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Directory = 1,
@@ -28,21 +28,21 @@ enum Kind {
 pub(super) const WATCH_EVENT: u32 = 15;
 const ERROR: u32 = 16;
 
-/// Why xenstore gave no answer.
+/// Reasons why xenstore gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum XenstoreError {
     /// The connection failed.
     #[error("xenstore: {0}")]
     Io(#[from] io::Error),
-    /// It refused; `ENOENT` for a value that is not there.
+    /// It refused; `ENOENT` for a value that does not exist.
     #[error("xenstore: {path}: {code}")]
     Refused {
-        /// What was asked about.
+        /// The path of the request.
         path: String,
         /// The error's name.
         code: String,
     },
-    /// An answer is longer than any may be.
+    /// An answer is longer than the limit.
     #[error("xenstore: an answer of {0} bytes, expected at most {MAX_PAYLOAD_BYTES}")]
     TooLong(usize),
 }
@@ -53,12 +53,12 @@ impl XenstoreError {
     }
 }
 
-/// A change of something that is watched.
+/// A change of a watched path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What changed.
+    /// The path that changed.
     pub path: String,
-    /// The token that the watch was set with.
+    /// The token of the watch.
     pub token: String,
 }
 
@@ -78,12 +78,12 @@ struct Message {
 }
 
 impl<S: Read + Write> Xenstore<S> {
-    /// A connection over this stream.
+    /// Creates a connection over this stream.
     pub fn over(stream: S) -> Self {
         Self { stream, received: Vec::new(), changes: VecDeque::new(), requests: 0 }
     }
 
-    /// The value at a path; `None` if there is none.
+    /// Returns the value at a path; `None` if there is none.
     ///
     /// # Errors
     /// [`XenstoreError`].
@@ -94,7 +94,7 @@ impl<S: Read + Write> Xenstore<S> {
         }
     }
 
-    /// The value at a path as text.
+    /// Returns the value at a path as text.
     ///
     /// # Errors
     /// [`XenstoreError`].
@@ -103,7 +103,7 @@ impl<S: Read + Write> Xenstore<S> {
         Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// The names below a path; none if it is not there.
+    /// Returns the names below a path; empty if it does not exist.
     ///
     /// # Errors
     /// [`XenstoreError`].
@@ -116,7 +116,7 @@ impl<S: Read + Write> Xenstore<S> {
         Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Writes a value, and what is above it if that is not there.
+    /// Writes a value, and creates its parents if necessary.
     ///
     /// # Errors
     /// [`XenstoreError`].
@@ -124,7 +124,7 @@ impl<S: Read + Write> Xenstore<S> {
         self.ask(Kind::Write, path, &[path.as_bytes(), b"\0", value]).map(drop)
     }
 
-    /// Lets every domain read a value of the first domain's.
+    /// Allows every domain to read a value of the first domain.
     ///
     /// # Errors
     /// [`XenstoreError`].
@@ -132,7 +132,7 @@ impl<S: Read + Write> Xenstore<S> {
         self.ask(Kind::SetPermissions, path, &[path.as_bytes(), b"\0r0\0"]).map(drop)
     }
 
-    /// Watches a path and all below it; the first change comes at once.
+    /// Watches a path and everything below it; the first change comes immediately.
     ///
     /// # Errors
     /// [`XenstoreError`].
@@ -141,7 +141,7 @@ impl<S: Read + Write> Xenstore<S> {
         self.ask(Kind::Watch, path, &parts).map(drop)
     }
 
-    /// The next change; `None` if the stream's own read time limit is over.
+    /// Returns the next change; `None` after the stream's own read timeout.
     ///
     /// # Errors
     /// [`XenstoreError`].
@@ -170,7 +170,7 @@ impl<S: Read + Write> Xenstore<S> {
         self.stream.write_all(&message)?;
         loop {
             let answer = match self.receive() {
-                // An answer comes for certain; only changes may not.
+                // An answer always comes; only changes may not.
                 Err(XenstoreError::Io(error)) if is_timeout(&error) => continue,
                 answer => answer?,
             };
@@ -191,7 +191,7 @@ impl<S: Read + Write> Xenstore<S> {
         }
     }
 
-    /// The next message; what has come of it is kept if it is not whole yet.
+    /// Returns the next message; an incomplete one is kept for the next call.
     fn receive(&mut self) -> Result<Message, XenstoreError> {
         loop {
             if let Some(message) = take_message(&mut self.received)? {
@@ -215,7 +215,7 @@ fn judged(answer: Message, path: &str) -> Result<Vec<u8>, XenstoreError> {
     Err(XenstoreError::Refused { path: path.to_owned(), code })
 }
 
-/// Takes the first message off the bytes, if all of it is there.
+/// Takes the first message off the bytes, if it is complete.
 fn take_message(received: &mut Vec<u8>) -> Result<Option<Message>, XenstoreError> {
     let word = |index: usize| {
         let bytes = received.get(index * 4..index * 4 + 4)?;
@@ -248,7 +248,7 @@ pub(super) mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// A message to a client: 2 answers a read, 4 a watch, 11 a write.
+    /// Returns a message to a client: 2 answers a read, 4 a watch, 11 a write.
     pub(crate) fn message(kind: u32, request: u32, payload: &[u8]) -> Vec<u8> {
         let length = u32::try_from(payload.len()).unwrap();
         let words = [kind, request, 0, length];
@@ -257,7 +257,7 @@ pub(super) mod tests {
         bytes
     }
 
-    /// A xenstored that answers the requests with these messages, whatever they are.
+    /// Returns a xenstored that answers the requests with these messages, whatever they are.
     pub(crate) fn answered_by(
         answers: Vec<Vec<u8>>,
     ) -> (Xenstore<UnixStream>, thread::JoinHandle<Vec<u8>>) {
@@ -298,7 +298,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_path_and_no_change_in_time_is_none() {
+    fn a_refusal_gives_the_path_and_no_change_in_time_is_none() {
         let (mut store, _server) = answered_by(vec![message(ERROR, 1, b"EACCES\0")]);
         let error = store.write("/numalab/job", b"{}").unwrap_err();
         assert_eq!(error.to_string(), "xenstore: /numalab/job: EACCES");
@@ -320,7 +320,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn a_message_cut_anywhere_waits_for_the_rest(cut in 0_usize..24) {
+        fn a_truncated_message_waits_for_the_rest(cut in 0_usize..24) {
             let whole = message(2, 9, b"12345678");
             let mut received = whole[..cut.min(whole.len() - 1)].to_vec();
             prop_assert!(take_message(&mut received).unwrap().is_none());

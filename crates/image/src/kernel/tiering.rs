@@ -1,4 +1,4 @@
-//! Whether a kernel makes memory tiers of nodes by what HMAT says of them.
+//! Detection of kernels that make memory tiers of nodes from the HMAT.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,15 +8,15 @@ use numalab_host::linux_version;
 
 use super::{Kernel, KernelError};
 
-/// The first Linux that looks at HMAT for the tier of a node without cpus
+/// The first Linux release that uses HMAT for the tier of a node without cpus
 /// (`mm/memory-tiers.c`).
 const FIRST: (u32, u32) = (6, 10);
-/// Where a Linux image for PCs says where its release stands, less 0x200
-/// (Linux `Documentation/arch/x86/boot.rst`).
+/// The header of a Linux image for PCs: its magic number, and the offset of its release minus
+/// [`SETUP_BASE`] (Linux `Documentation/arch/x86/boot.rst`).
 const MAGIC: std::ops::Range<usize> = 0x202..0x206;
 const RELEASE_OFFSET: std::ops::Range<usize> = 0x20e..0x210;
 const SETUP_BASE: usize = 0x200;
-/// The offset is of 16 bits, and a release has at most 64 letters.
+/// The offset has 16 bits, and a release at most 64 letters.
 const HEAD_BYTES: u64 = 0x1_0400;
 
 impl Kernel {
@@ -38,7 +38,7 @@ impl Kernel {
     }
 }
 
-/// The release that an image's header names; none of an image of another form.
+/// Returns the release in an image's header; `None` for an image of another form.
 fn image_release(file: &Path) -> Result<Option<String>, KernelError> {
     let io = |source| KernelError::Io { path: file.to_path_buf(), source };
     let mut head = Vec::new();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_does_not_name_its_release_is_taken() {
+    fn an_image_without_a_release_is_accepted() {
         assert!(checked(b"\x7fELF").is_ok());
         assert_eq!(release_in(&image("")), Some(String::new()));
         assert!(checked(&image("")).is_ok());

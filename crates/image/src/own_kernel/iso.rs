@@ -8,53 +8,53 @@ use std::time::Duration;
 
 use numalab_host::{Interrupt, run_command};
 
-/// An image is made within this time.
+/// Time limit for making an image.
 const LIMIT: Duration = Duration::from_secs(600);
 /// The program that makes the image.
 const PROGRAM: &str = "grub-mkrescue";
-/// What it needs, as Debian calls it: GRUB for both kinds of firmware, and what writes images.
+/// The Debian packages that it needs: GRUB for both kinds of firmware, and the writers of images.
 const PACKAGES: &str = "grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools";
-/// Where GRUB's parts for each kind of firmware are.
+/// Directories of GRUB's parts for each kind of firmware.
 const MODULES: [(&str, &str); 2] = [("BIOS", "i386-pc"), ("UEFI", "x86_64-efi")];
 const GRUB: &str = "/usr/lib/grub";
 
-/// Why no image was made.
+/// Reasons why no image was made.
 #[derive(Debug, thiserror::Error)]
 pub enum IsoError {
-    /// A program or a part of GRUB is not there.
-    #[error("{what} is not there, which an image needs")]
+    /// A program or a part of GRUB is missing.
+    #[error("{what} is missing, and an image needs it")]
     Lacking {
-        /// What is missing.
+        /// The missing part.
         what: String,
     },
-    /// The words cannot be written into GRUB's configuration.
+    /// The words cannot be written to GRUB's configuration.
     #[error("`{words}`: expected words of letters, digits and = : , . - _ with blanks between")]
     Words {
         /// The words.
         words: String,
     },
-    /// It failed.
+    /// An operation failed.
     #[error("{doing}: {reason}")]
     Failed {
-        /// What was tried.
+        /// The operation.
         doing: String,
-        /// What came of it.
+        /// The reason.
         reason: String,
     },
 }
 
 impl IsoError {
-    /// What would mend this machine.
+    /// Returns how to fix it on this machine.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         matches!(self, Self::Lacking { .. }).then(|| format!("apt-get install {PACKAGES}"))
     }
 }
 
-/// Writes an image that boots `kernel` with `words` on its command line to `file`.
+/// Writes an image to `file` that boots `kernel` with `words` on its command line.
 ///
 /// # Errors
-/// [`IsoError`]; what lies at `file` is replaced only by a whole image.
+/// [`IsoError`]; an existing `file` is only replaced by a complete image.
 pub fn write(kernel: &Path, words: &str, file: &Path) -> Result<(), IsoError> {
     let configuration = configuration(words)?;
     check_tools()?;
@@ -99,7 +99,7 @@ fn check_tools() -> Result<(), IsoError> {
     Ok(())
 }
 
-/// GRUB's menu: one entry, at once, on the screen and on the serial port.
+/// Returns GRUB's menu: one entry without delay, on the screen and on the serial port.
 fn configuration(words: &str) -> Result<String, IsoError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "=:,.-_ ".contains(c);
     if !words.chars().all(plain) {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_grub_would_read_otherwise_are_refused() {
+    fn words_with_a_special_meaning_for_grub_are_refused() {
         for words in ["a;b", "a\nb", "$x", "{", "'", "a\"b"] {
             let error = configuration(words).unwrap_err();
             assert!(error.to_string().contains("expected words of letters"), "{error}");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_is_not_there_makes_no_image() {
+    fn a_missing_kernel_gives_an_error_and_no_image() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("x.iso");
         let error = write(Path::new("/no/such/kernel"), "", &file).unwrap_err();

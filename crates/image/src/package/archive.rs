@@ -1,5 +1,5 @@
-//! apt as a reader: what packages there are, and their files. Nothing here
-//! installs, and nothing writes outside the cache.
+//! Read-only use of apt: the available packages, and their files. Nothing here installs, and
+//! nothing writes outside the cache.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,13 +15,13 @@ use crate::cache::CacheError;
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(600);
 
-/// Where packages come from: the host's own sources, or others kept in the cache.
+/// The source of packages: the host's own sources, or others kept in the cache.
 #[derive(Clone, Debug, Default)]
 pub struct Archive {
     options: Vec<OsString>,
 }
 
-/// Why a package cannot be had.
+/// Reasons why a package cannot be obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
     /// A tool failed or is absent.
@@ -30,18 +30,18 @@ pub enum PackageError {
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// apt knows no such package.
-    #[error("apt knows no package {name:?}")]
+    /// apt does not know the package.
+    #[error("apt does not know a package {name:?}")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// They are Debian's, and the host's system is not.
-    #[error("{system}: {packages} are wanted, which numalab takes on Debian only")]
+    /// The packages are Debian's, and the host's system is not Debian.
+    #[error("{system}: {packages} are needed, which numalab only gets on Debian")]
     OtherSystem {
         /// The system's name.
         system: String,
-        /// What was to be fetched.
+        /// The packages to fetch.
         packages: String,
     },
     /// A file of a package cannot be read or written.
@@ -49,18 +49,18 @@ pub enum PackageError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl PackageError {
-    /// What would mend this machine, if it lacks something.
+    /// Returns how to fix it, if this machine lacks something.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Tool(CommandError::NotFound { program }) => Some(format!(
-                "{program} is needed to take packages: use a Debian or Ubuntu system, or give the files yourself"
+                "{program} is needed to get packages: use a Debian or Ubuntu system, or provide the files yourself"
             )),
             Self::Tool(_) => Some("check the network and run: apt-get update".to_owned()),
             Self::Unknown { .. } => Some("apt-get update".to_owned()),
@@ -71,15 +71,15 @@ impl PackageError {
 }
 
 impl Archive {
-    /// The sources this host is set up with.
+    /// Returns the sources that this host is configured with.
     #[must_use]
     pub fn host() -> Self {
         Self::default()
     }
 
-    /// Sources of our own, their lists kept below `directory` and fetched now;
-    /// the host's apt is not touched. With the distribution's name for another processor they
-    /// are packages for that.
+    /// Returns separate sources with their lists below `directory`, fetched now; the host's apt is
+    /// not affected. With the distribution's name for another processor the packages are for that
+    /// processor.
     ///
     /// # Errors
     /// [`PackageError`] if the lists cannot be fetched.
@@ -112,15 +112,15 @@ impl Archive {
         if let Some(name) = architecture {
             archive.options.push(format!("-oAPT::Architecture={name}").into());
             archive.options.push(format!("-oAPT::Architectures={name}").into());
-            // What is installed here is for the host's own processor.
+            // The installed packages are for the host's own processor.
             archive.options.push("-oDir::State::status=/dev/null".into());
         }
         archive.apt("apt-get", &["update", "-qq"], directory, DOWNLOAD_LIMIT)?;
         Ok(archive)
     }
 
-    /// What apt says of these packages: the version it would install of each.
-    /// Names it does not know are left out.
+    /// Returns apt's records of these packages: the version of each that it would install. Unknown
+    /// names are left out.
     ///
     /// # Errors
     /// [`PackageError::Tool`] if apt is absent or takes too long.
@@ -133,7 +133,7 @@ impl Archive {
         Ok(record::parse(&ran.stdout))
     }
 
-    /// What apt says of one package.
+    /// Returns apt's record of one package.
     ///
     /// # Errors
     /// [`PackageError::Unknown`] if apt does not know it; [`PackageError::Tool`].
@@ -142,8 +142,8 @@ impl Archive {
         record.ok_or_else(|| PackageError::Unknown { name: name.to_owned() })
     }
 
-    /// Downloads the package into `directory`, which holds no other package;
-    /// apt checks it against the archive's signed index.
+    /// Downloads the package into `directory`, which contains no other package; apt verifies it
+    /// against the archive's signed index.
     ///
     /// # Errors
     /// [`PackageError`].

@@ -1,5 +1,5 @@
-//! Packages of Debian that the host's own sources do not have: newer ones out of backports or a
-//! later release, and those for another processor.
+//! Packages of Debian that the host's own sources do not have: newer ones from backports or a later
+//! release, and those for another processor.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use super::archive::{Archive, PackageError};
 use crate::architecture::Architecture;
 use crate::cache::{Cache, CacheError, EntryKind};
 
-/// The first release with firmware for aarch64 (edk2 2025.02) that Linux takes nodes from: that of
-/// Debian 12 calls its flash memory, which lies on no node, and Linux then ignores all nodes.
+/// The first release with firmware for aarch64 (edk2 2025.02) that passes nodes to Linux: that of
+/// Debian 12 lists its flash memory, which is on no node, and Linux then ignores all nodes.
 const OF_FIRMWARE: &str = "trixie";
 
-/// The backports of the host's own Debian release for a guest's processor, with lists kept in
-/// the cache.
+/// Returns the backports of the host's own Debian release for a guest's processor, with lists kept
+/// in the cache.
 ///
 /// # Errors
 /// [`PackageError::OtherSystem`] on another system, or if the lists cannot be fetched.
@@ -24,7 +24,7 @@ pub fn backports(
     debian(cache, "-backports", architecture, note)
 }
 
-/// The packages of the host's own Debian release for a guest's processor: the host's own
+/// Returns the packages of the host's own Debian release for a guest's processor: the host's own
 /// sources, or lists kept in the cache.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub fn packages_for(
     }
 }
 
-/// The packages of the release that has usable firmware for aarch64.
+/// Returns the packages of the release with usable firmware for aarch64.
 ///
 /// # Errors
 /// As [`backports`].
@@ -49,7 +49,8 @@ pub fn with_firmware(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Archiv
     of_suite(cache, OF_FIRMWARE, Architecture::X86_64, note)
 }
 
-/// A suite of the host's release, such as `-backports`, for the host's processor or another.
+/// Returns a suite of the host's release, such as `-backports`, for the host's processor or
+/// another.
 fn debian(
     cache: &Cache,
     suite: &str,
@@ -61,7 +62,7 @@ fn debian(
     of_suite(cache, &format!("{codename}{suite}"), architecture, note)
 }
 
-/// A suite such as `bookworm-backports`, its lists fetched into the cache.
+/// Returns a suite such as `bookworm-backports`, with its lists fetched into the cache.
 fn of_suite(
     cache: &Cache,
     suite: &str,
@@ -82,7 +83,7 @@ fn of_suite(
     Archive::of_source(&line, &lists, foreign)
 }
 
-/// The codename of the host's release, for what is to be fetched.
+/// Returns the codename of the host's release, for the packages to fetch.
 fn codename(packages: &str) -> Result<String, PackageError> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let known = debian_codename(&release).map(ToOwned::to_owned);
@@ -92,7 +93,7 @@ fn codename(packages: &str) -> Result<String, PackageError> {
     })
 }
 
-/// The codename if `os-release` is Debian's (os-release(5)).
+/// Returns the codename if `os-release` is Debian's (os-release(5)).
 fn debian_codename(release: &str) -> Option<&str> {
     (field(release, "ID") == Some("debian")).then(|| field(release, "VERSION_CODENAME"))?
 }

@@ -1,4 +1,4 @@
-//! What apt says of a package (deb-control(5)).
+//! apt's record of a package (deb-control(5)).
 
 /// One version of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,21 +7,22 @@ pub struct PackageRecord {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it depends on: for each dependency the names that would do, in order.
+    /// Its dependencies: for each one the alternative names, in order.
     pub depends: Vec<Vec<String>>,
-    /// The names it also stands for.
+    /// The virtual names it provides.
     pub provides: Vec<String>,
 }
 
 impl PackageRecord {
-    /// The name of its entry in the cache: name and version, as apt writes file names.
+    /// Returns the name of its entry in the cache: name and version, in the form of apt's file
+    /// names.
     #[must_use]
     pub fn entry_name(&self) -> String {
         format!("{}_{}", self.name, self.version.replace(':', "%3a"))
     }
 }
 
-/// Reads the output of `apt-cache show`: records apart by empty lines.
+/// Parses the output of `apt-cache show`: records are separated by empty lines.
 pub(super) fn parse(text: &str) -> Vec<PackageRecord> {
     let records = text.split("\n\n").map(parse_one);
     records.filter(|record| !record.name.is_empty()).collect()
@@ -30,7 +31,7 @@ pub(super) fn parse(text: &str) -> Vec<PackageRecord> {
 fn parse_one(text: &str) -> PackageRecord {
     let mut record = PackageRecord::default();
     for line in text.lines() {
-        // Continued lines begin with a space and belong to fields not read here.
+        // Continuation lines begin with a space and belong to fields that are not read here.
         let Some((field, value)) = line.split_once(": ") else {
             continue;
         };
@@ -49,7 +50,7 @@ fn alternatives(dependency: &str) -> Vec<String> {
     dependency.split(" | ").map(bare_name).collect()
 }
 
-/// `libc6:amd64 (>= 2.34)` is `libc6`.
+/// Returns `libc6` for `libc6:amd64 (>= 2.34)`.
 fn bare_name(text: &str) -> String {
     let end = text.find([' ', ':', '(']).unwrap_or(text.len());
     text[..end].to_owned()

@@ -16,7 +16,7 @@ use crate::cache::{Cache, EntryKind};
 
 const UNPACK_LIMIT: Duration = Duration::from_secs(300);
 
-/// A package's files, and those of the packages it depends on which the host lacks.
+/// A package's files, and those of its dependencies that the host lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unpacked {
     /// The tree with the package's own files.
@@ -25,10 +25,9 @@ pub struct Unpacked {
     pub dependencies: Vec<PathBuf>,
 }
 
-/// Makes sure that the package is unpacked in the cache; asks apt only if it is not.
+/// Ensures that the package is unpacked in the cache; calls apt only if it is not.
 ///
-/// Dependencies that are installed on the host are not downloaded: their files
-/// are found there.
+/// Dependencies that are installed on the host are not downloaded: their files are used from there.
 ///
 /// # Errors
 /// [`PackageError`].
@@ -40,7 +39,7 @@ pub fn ensure_unpacked(
     ensure_unpacked_for(cache, name, Architecture::X86_64, note)
 }
 
-/// The same for a guest's processor; for another than the host's, with every dependency.
+/// Does the same for a guest's processor; for one that is not the host's, with every dependency.
 ///
 /// # Errors
 /// [`PackageError`].
@@ -53,8 +52,8 @@ pub fn ensure_unpacked_for(
     ensure(cache, (name, architecture), &|_| true, note)
 }
 
-/// The same with no other dependencies than libraries (packages named `lib...`), for
-/// programs whose package also wants a whole system around them.
+/// Does the same with only libraries as dependencies (packages named `lib...`), for programs with
+/// packages that depend on a whole system.
 ///
 /// # Errors
 /// [`PackageError`].
@@ -93,10 +92,10 @@ fn ensure(
     Ok(Unpacked { own, dependencies: trees })
 }
 
-/// In the tree of a package that was asked for by name: the entries of its closure.
+/// The file in the tree of a requested package that lists the entries of its closure.
 const LIST_NAME: &str = ".numalab-closure";
 
-/// The package as it was unpacked before, if all its trees are still there.
+/// Returns the package as unpacked before, if all its trees still exist.
 fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
     let parent = cache.path(EntryKind::Package, "");
     let prefix = format!("{name}_");
@@ -140,8 +139,8 @@ pub fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// The named packages first, installed or not, then what they need that the
-/// host has not installed and that is `wanted`.
+/// Returns the named packages first, installed or not, then those of their dependencies that are
+/// not installed on the host and that `wanted_name` accepts.
 ///
 /// # Errors
 /// [`PackageError`].
@@ -153,7 +152,7 @@ pub fn closure(
     closure_beyond(&installed()?, archive, names, wanted_name)
 }
 
-/// The same for a system that has these packages.
+/// Does the same for a system with these installed packages.
 fn closure_beyond(
     installed: &BTreeSet<String>,
     archive: &Archive,
@@ -181,8 +180,8 @@ fn closure_beyond(
             break;
         }
         let wanted: Vec<&str> = wanted.into_iter().collect();
-        // A name without a record is a virtual package; a library missing for
-        // that reason is reported by name when the image is made.
+        // A name without a record is a virtual package; a library that is missing for that reason
+        // is reported by name when the image is built.
         let found = archive.show(&wanted)?;
         seen.extend(wanted.into_iter().map(ToOwned::to_owned));
         let unique: BTreeMap<String, PackageRecord> =
@@ -192,7 +191,7 @@ fn closure_beyond(
     Ok(records)
 }
 
-/// The packages installed on the host, and the names they also stand for.
+/// Returns the packages installed on the host, and the names that they provide.
 fn installed() -> Result<BTreeSet<String>, PackageError> {
     let format = "-f=${db:Status-Abbrev}\t${Package}\t${Provides}\n";
     let text = output_of(tool("dpkg-query", ["-W", format]), Duration::from_secs(60))?;

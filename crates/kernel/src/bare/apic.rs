@@ -10,7 +10,7 @@ use super::address::pointer;
 const APIC_BASE: u32 = 0x1b;
 const ENABLED: u64 = 1 << 11;
 const X2APIC: u64 = 1 << 10;
-/// Registers, by their offset in the xAPIC; in the x2APIC they are MSRs.
+/// Offsets of registers in the xAPIC; in the x2APIC they are MSRs.
 const EOI: u32 = 0xb0;
 const SPURIOUS: u32 = 0xf0;
 const COMMAND: u32 = 0x300;
@@ -20,10 +20,10 @@ const PENDING: u32 = 1 << 12;
 static IS_X2APIC: AtomicBool = AtomicBool::new(false);
 static BASE: AtomicU64 = AtomicU64::new(0xfee0_0000);
 
-/// What a cpu is told.
+/// A signal to a cpu.
 #[derive(Clone, Copy)]
 pub enum Signal {
-    /// Wait for a start.
+    /// Reset, and wait for a start.
     Init,
     /// Start at this page in real mode.
     Start(u8),
@@ -31,14 +31,14 @@ pub enum Signal {
     Interrupt(u8),
 }
 
-/// Switches this cpu's controller on, as x2APIC where it can.
+/// Enables this cpu's controller, as x2APIC if possible.
 pub fn enable() {
     let x2apic = __cpuid(1).ecx >> 21 & 1 == 1;
     let mut msr = Msr::new(APIC_BASE);
     // SAFETY: enabling the controller changes no memory; every long-mode cpu has this register.
     let base = unsafe { msr.read() };
     let mode = if x2apic { X2APIC } else { 0 };
-    // SAFETY: as above. From a disabled controller it takes two steps to the x2APIC (SDM 11.12.5).
+    // SAFETY: as above. A disabled controller needs two steps to become an x2APIC (SDM 11.12.5).
     unsafe {
         msr.write(base | ENABLED);
         msr.write(base | ENABLED | mode);
@@ -49,12 +49,12 @@ pub fn enable() {
     write(SPURIOUS, 0x1ff);
 }
 
-/// Whether it is an x2APIC.
+/// Returns true if it is an x2APIC.
 pub fn is_x2apic() -> bool {
     IS_X2APIC.load(Ordering::Relaxed)
 }
 
-/// The id of the cpu that runs this, whatever state its controller is in.
+/// Returns the id of the current cpu, whatever state its controller is in.
 pub fn id() -> u32 {
     if __cpuid(0).eax >= 0xb {
         let topology = __cpuid_count(0xb, 0);
@@ -65,7 +65,7 @@ pub fn id() -> u32 {
     __cpuid(1).ebx >> 24
 }
 
-/// Sends a signal to a cpu; `false` if this controller cannot name it, or never sent it.
+/// Sends a signal to a cpu; returns false if this controller cannot address it, or did not send it.
 pub fn send(to: u32, signal: Signal) -> bool {
     let command = match signal {
         Signal::Init => 0x4500,
@@ -74,7 +74,7 @@ pub fn send(to: u32, signal: Signal) -> bool {
     };
     if is_x2apic() {
         let word = u64::from(to) << 32 | u64::from(command);
-        // SAFETY: the interrupt command register; whom it reaches is the caller's choice.
+        // SAFETY: the interrupt command register; the caller chooses the target.
         unsafe { Msr::new(0x830).write(word) };
         return true;
     }
@@ -86,14 +86,14 @@ pub fn send(to: u32, signal: Signal) -> bool {
     (0..1_000_000).any(|_| read(COMMAND) & PENDING == 0)
 }
 
-/// Lets the next interrupt come.
+/// Allows the next interrupt.
 pub fn end_of_interrupt() {
     write(EOI, 0);
 }
 
 fn write(register: u32, value: u32) {
     if is_x2apic() {
-        // SAFETY: the same registers in the x2APIC's place (SDM table 11-6).
+        // SAFETY: the same registers at their x2APIC addresses (SDM table 11-6).
         unsafe { Msr::new(0x800 + register / 16).write(value.into()) };
         return;
     }
@@ -102,7 +102,7 @@ fn write(register: u32, value: u32) {
 }
 
 fn read(register: u32) -> u32 {
-    // SAFETY: as in `write`; only used without x2APIC.
+    // SAFETY: as in `write`; only used without an x2APIC.
     unsafe { at(register).read_volatile() }
 }
 

@@ -1,4 +1,4 @@
-//! The heap of everything that is made before the frame allocator is there, and of results.
+//! The heap for everything that is allocated before the frame allocator exists, and for results.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SIZE: usize = 8 << 20;
 
-/// A fixed piece of memory that is given out from the front. What was given out last can be
-/// given back or grow; all else stays until the end.
+/// A fixed piece of memory that is allocated from the front. Only the last block can be freed or
+/// grow; all others stay until the end.
 #[repr(align(4096))]
 struct Arena {
     memory: UnsafeCell<[u8; SIZE]>,
@@ -16,7 +16,8 @@ struct Arena {
     locked: AtomicBool,
 }
 
-// SAFETY: `memory` is only handed out in disjoint parts, `used` only changed with the lock held.
+// SAFETY: `memory` is only allocated in disjoint parts, and `used` is only changed with the lock
+// held.
 unsafe impl Sync for Arena {}
 
 #[global_allocator]
@@ -26,7 +27,7 @@ static ARENA: Arena = Arena {
     locked: AtomicBool::new(false),
 };
 
-/// Bytes of the arena that are in use.
+/// Returns the number of bytes of the arena that are in use.
 pub fn used_bytes() -> usize {
     ARENA.used.load(Ordering::Relaxed)
 }
@@ -41,16 +42,16 @@ impl Arena {
         result
     }
 
-    /// The offset behind a block, if the block was given out last.
+    /// Returns the offset after a block, if it is the last block.
     fn is_last(&self, block: *mut u8, bytes: usize) -> Option<usize> {
         let start = block.addr() - self.memory.get().addr();
         (start + bytes == self.used.load(Ordering::Relaxed)).then_some(start)
     }
 }
 
-// SAFETY: 1. Blocks are disjoint: each starts at or behind `used`, which then lies behind it, and
-// `used` goes back only over the block that ends there, which is given back. 2. They are aligned
-// as asked for, and within `memory`.
+// SAFETY: 1. Blocks are disjoint: each starts at or after `used`, which then moves behind it, and
+// `used` only moves back over the last block, when that is freed. 2. They have the requested
+// alignment, and are within `memory`.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.locked(|arena| {
@@ -87,11 +88,12 @@ unsafe impl GlobalAlloc for Arena {
         if new_size <= layout.size() {
             return block;
         }
-        // SAFETY: `new_size` is above the old one, hence not 0, and the alignment was valid.
+        // SAFETY: `new_size` is above the old one, so it is not 0, and the alignment was valid.
         let new =
             unsafe { self.alloc(Layout::from_size_align_unchecked(new_size, layout.align())) };
         if !new.is_null() {
-            // SAFETY: both blocks are ours, disjoint, and at least the old size long.
+            // SAFETY: both blocks belong to this arena, are disjoint, and have at least the old
+            // size.
             unsafe { new.copy_from_nonoverlapping(block, layout.size()) };
         }
         new

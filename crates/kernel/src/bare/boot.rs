@@ -1,4 +1,4 @@
-//! In what order the machine comes up.
+//! The order in which the machine is brought up.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -34,12 +34,13 @@ unsafe extern "C" {
     static __kernel_end: u8;
 }
 
-/// The first MiB is the firmware's, and the trampoline's.
+/// The first MiB, which belongs to the firmware and the trampoline.
 const LOW: Span = Span { start: 0, end: 1 << 20 };
-/// Words of metadata beyond those of the first plan: taking them cuts one range in two.
+/// Words of metadata in addition to those of the first plan: allocating them splits one range in
+/// two.
 const SLACK_WORDS: usize = 1024;
 
-/// The first Rust code: `loader` is 1 for PVH, 2 for Multiboot2.
+/// Runs as the first Rust code; `loader` is 1 for PVH, 2 for Multiboot2.
 extern "C" fn start(info: u64, loader: u32) -> ! {
     let begun = Stamp::now();
     serial::init();
@@ -47,7 +48,7 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
     interrupts::load();
     processor::enable_vectors();
     // SAFETY: the loader maps the first 4 GiB at their own addresses (`boot.s`), and no other cpu
-    // runs; what is read is the loader's, to which the kernel does not write.
+    // runs; the memory that is read belongs to the loader, and the kernel does not write to it.
     let low = unsafe { Mapped::new([Span { start: 0, end: 4 << 30 }].into_iter()) };
     let read = match loader {
         1 => BootInfo::pvh(&low, info),
@@ -71,13 +72,13 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
     exit(verdict)
 }
 
-/// Plans the machine and hands its memory to the frame allocator.
+/// Plans the machine and passes its memory to the frame allocator.
 fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
-    // Page 0 is not mapped any more.
+    // Page 0 is no longer mapped.
     let mapped = |span: Span| Span { start: span.start.max(4096), end: span.end };
     let spans = info.areas.iter().map(|area| area.span).chain([LOW]).map(mapped);
-    // SAFETY: `start` mapped all areas at their own addresses, and no other cpu runs; what is read
-    // is the firmware's, to which the kernel does not write.
+    // SAFETY: `start` mapped all areas at their own addresses, and no other cpu runs; the memory
+    // that is read belongs to the firmware, and the kernel does not write to it.
     let firmware = unsafe { Mapped::new(spans) };
     let found = tables::find(&firmware, info.rsdp);
     let kernel = Span {
@@ -97,8 +98,8 @@ fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
     };
     let plan: &'static Plan = Box::leak(Box::new(plan(&free)));
     let machine = plan.served(plan.fallback_slices().leak());
-    // SAFETY: `carve` cut the span, of whole blocks of 2 MiB of mapped memory, off what the plan
-    // gives to anybody.
+    // SAFETY: `carve` cut the span, of whole blocks of 2 MiB of mapped memory, off the memory that
+    // the plan distributes.
     let metadata = unsafe { words(&metadata) };
     if let Err(error) = FRAMES.init(machine, metadata, CpuFences) {
         refuse(&error);
@@ -106,7 +107,7 @@ fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
     plan
 }
 
-/// Says what machine this is.
+/// Reports the machine.
 fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
     let (plan, rate) = (lab.plan, lab.rate);
     let cpus = plan.machine.cpus.len();
@@ -141,7 +142,7 @@ fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
         lab.report.send(&Event::Cpu(Cpu { online, ..cpu.clone() }));
         if !online {
             let place = alloc::format!("cpu {place}, APIC id {}", cpu.apic_id.unwrap_or_default());
-            let dead = finding("cpu-dead", place, "did not start: goes on without it");
+            let dead = finding("cpu-dead", place, "did not start: continuing without it");
             lab.report.send(&dead);
         }
     }
@@ -152,7 +153,7 @@ fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
         lab.report.send(&Event::Finding(finding.clone()));
     }
     if rate.source == "assumed" {
-        let message = "no timer runs evenly: 1 GHz is assumed, times are doubtful";
+        let message = "no timer runs evenly: 1 GHz is assumed, so times are unreliable";
         lab.report.send(&finding("clock-unknown", "time stamp counter".to_string(), message));
     }
 }
@@ -162,7 +163,7 @@ fn finding(code: &str, place: String, message: &str) -> Event {
     Event::Finding(Finding { severity: Severity::Warning, code, place, message })
 }
 
-/// Stops before anything was done.
+/// Stops before any work.
 fn refuse(reason: &dyn core::fmt::Display) -> ! {
     say(format_args!("REFUSED: {reason}"));
     exit(Verdict::Refused)

@@ -1,4 +1,4 @@
-//! The other cpus: started once, asleep until there is something to do, woken together.
+//! The other cpus: started once, asleep until there is work, woken together.
 
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
@@ -12,10 +12,10 @@ use super::apic::{self, Signal};
 use super::memory::{FRAMES, Run};
 use super::{interrupts, paging, processor};
 
-/// Where the trampoline lies; `memory_map` keeps it free.
+/// Address of the trampoline; `memory_map` keeps it free.
 const TRAMPOLINE: usize = 0x8000;
 const STACK_FRAMES: u64 = 16;
-/// A cpu that says nothing for this long does not run.
+/// Time limit for a cpu to respond; one that takes longer does not run.
 const START_LIMIT_MS: u64 = 200;
 
 unsafe extern "C" {
@@ -27,16 +27,16 @@ unsafe extern "C" {
     static trampoline_entry: u8;
 }
 
-/// What a cpu does: it gets the cpu's place.
+/// The work of a cpu, called with the cpu's index.
 type Job<'j> = dyn Fn(usize) + Sync + 'j;
 
-/// One cpu, on cache lines of its own.
+/// One cpu, on its own cache lines.
 #[repr(align(128))]
 struct Cpu {
     place: usize,
     apic_id: u32,
     started: AtomicBool,
-    /// The job, as a pointer to the fat pointer to it; null when there is none.
+    /// The job, as a pointer to the fat pointer to it; null if there is none.
     job: AtomicPtr<&'static Job<'static>>,
 }
 
@@ -47,18 +47,18 @@ pub struct Cpus {
     ticks_per_ms: u64,
 }
 
-/// Where one cpu puts what its job gives.
+/// A place where one cpu stores the result of its job.
 struct Given<T>(UnsafeCell<Option<T>>);
 
-// SAFETY: `Cpus::collect` lets one cpu write each, and reads it after that cpu is done.
+// SAFETY: `Cpus::collect` lets one cpu write each, and reads it after that cpu has finished.
 unsafe impl<T: Send> Sync for Given<T> {}
 
-/// Jobs that are still running, and who waits for them.
+/// The number of running jobs, and the cpu that waits for them.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 static WAITER: AtomicU32 = AtomicU32::new(0);
 
 impl Cpus {
-    /// The cpus with these APIC ids, of which only `boot` runs.
+    /// Creates the set of cpus with these APIC ids, of which only `boot` is running.
     pub fn new(apic_ids: impl Iterator<Item = u32>, boot_apic_id: u32, ticks_per_ms: u64) -> Self {
         let cpu = |(place, apic_id)| Cpu {
             place,
@@ -72,26 +72,26 @@ impl Cpus {
         Self { all, boot, ticks_per_ms }
     }
 
-    /// The place of the cpu that the kernel was booted on.
+    /// Returns the index of the cpu that booted the kernel.
     pub fn boot(&self) -> usize {
         self.boot
     }
 
-    /// Whether a cpu runs.
+    /// Returns true if a cpu is running.
     pub fn has_started(&self, place: usize) -> bool {
         self.all[place].started.load(Ordering::Acquire)
     }
 
-    /// Starts all cpus, each with a stack on its own node. Those that do not start stay as they
-    /// are, which [`Cpus::has_started`] tells.
+    /// Starts all cpus, each with a stack on its own node. [`Cpus::has_started`] returns false for
+    /// those that do not start.
     pub fn start(&self) {
         self.lay_trampoline();
         let others = || self.all.iter().enumerate().filter(|&(place, _)| place != self.boot);
         for (_, cpu) in others() {
             apic::send(cpu.apic_id, Signal::Init);
         }
-        // 10 ms after INIT a cpu is ready for its start-up signal (Multiprocessor Specification
-        // 1.4, B.4); virtual ones are at once, and have had the time that this takes.
+        // A cpu is ready for its start-up signal 10 ms after INIT (Multiprocessor Specification
+        // 1.4, B.4); virtual ones are ready immediately, and have had the time that this takes.
         if processor::is_real_hardware() {
             self.wait_ms(10, || false);
         }
@@ -100,11 +100,11 @@ impl Cpus {
         }
     }
 
-    /// Runs a job on these cpus at once, and waits until all have done it.
+    /// Runs a job on these cpus at once, and waits until all have finished it.
     pub fn run(&self, places: &[usize], job: &Job<'_>) {
         let job: &Job<'_> = job;
-        // SAFETY: only the lifetime changes. `wait` below returns when no cpu is at the job any
-        // more, and every cpu forgets its pointer before it says so.
+        // SAFETY: only the lifetime changes. `wait` below returns when no cpu is running the job
+        // any more, and every cpu drops its pointer before it reports that.
         let job: &'static Job<'static> = unsafe { core::mem::transmute(job) };
         let others = || places.iter().filter(|&&place| place != self.boot);
         RUNNING.store(others().count(), Ordering::Release);
@@ -119,14 +119,14 @@ impl Cpus {
         wait();
     }
 
-    /// As [`Cpus::run`], and gives what each cpu's job gave, in the order of `places`.
+    /// Runs a job like [`Cpus::run`], and returns its results in the order of `places`.
     pub fn collect<T: Send>(&self, places: &[usize], job: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
         let results: Vec<Given<T>> = places.iter().map(|_| Given(UnsafeCell::new(None))).collect();
         self.run(places, &|place| {
             let given = job(place);
             if let Some(at) = places.iter().position(|&other| other == place) {
-                // SAFETY: each place is in the list once, so that only its cpu writes here, and
-                // nobody reads before `run` has waited for it.
+                // SAFETY: each index is in the list once, so only its cpu writes here, and it is
+                // read only after `run` has waited for it.
                 unsafe { *results[at].0.get() = Some(given) };
             }
         });
@@ -146,21 +146,22 @@ impl Cpus {
                 return;
             }
         }
-        // One that comes late would take the next one's stack: it is to wait for a start again.
+        // A cpu that starts late would use the next one's stack, so it is reset to wait for a start
+        // again.
         apic::send(cpu.apic_id, Signal::Init);
     }
 
     fn lay_trampoline(&self) {
         let (start, end) = (&raw const trampoline_start, &raw const trampoline_end);
         let to = core::ptr::with_exposed_provenance_mut::<u8>(TRAMPOLINE);
-        // SAFETY: the frame at 0x8000 is ordinary memory which nobody else uses, and longer than
-        // the trampoline; the source lies in the kernel's read-only data.
+        // SAFETY: the frame at 0x8000 is ordinary memory that is not used otherwise, and longer
+        // than the trampoline; the source is in the kernel's read-only data.
         unsafe { to.copy_from_nonoverlapping(start, end.addr() - start.addr()) };
         set(&raw const trampoline_cr3, paging::root());
         set(&raw const trampoline_entry, started as *const () as u64);
     }
 
-    /// Waits for something, so many milliseconds at most; whether it came.
+    /// Waits for a condition, at most this number of milliseconds; returns true if it became true.
     fn wait_ms(&self, milliseconds: u64, came: impl Fn() -> bool) -> bool {
         let begun = Stamp::now();
         loop {
@@ -184,7 +185,7 @@ fn set(word: *const u8, value: u64) {
     unsafe { at.write_volatile(value) };
 }
 
-/// Where a started cpu comes out of the trampoline.
+/// Runs a started cpu, from the end of the trampoline on.
 extern "C" fn started(cpu: &'static Cpu) -> ! {
     interrupts::load();
     processor::enable_vectors();
@@ -198,7 +199,7 @@ extern "C" fn started(cpu: &'static Cpu) -> ! {
             continue;
         }
         flags::enable();
-        // SAFETY: `Cpus::run` keeps the pointer alive until this cpu has counted itself out.
+        // SAFETY: `Cpus::run` keeps the pointer valid until this cpu has counted itself out.
         unsafe { (*job)(cpu.place) };
         if RUNNING.fetch_sub(1, Ordering::AcqRel) == 1 {
             apic::send(WAITER.load(Ordering::Relaxed), Signal::Interrupt(interrupts::WAKE));
@@ -206,7 +207,7 @@ extern "C" fn started(cpu: &'static Cpu) -> ! {
     }
 }
 
-/// Sleeps until no job runs.
+/// Sleeps until no job is running.
 fn wait() {
     loop {
         flags::disable();

@@ -1,14 +1,14 @@
-//! The end: a verdict to whoever started the machine.
+//! The end: a verdict for the program that started the machine.
 
 use x86_64::instructions::port::Port;
 use x86_64::instructions::{hlt, interrupts};
 
-/// How it ended, as the exit port has it (QEMU then ends with twice the value and 1).
+/// The result of a boot, as written to the exit port (QEMU then exits with twice the value plus 1).
 #[derive(Clone, Copy)]
 pub enum Verdict {
-    /// Everything that was asked for was done.
+    /// All requested work was done.
     Done = 0x10,
-    /// A workload failed, or a check of the kernel's own.
+    /// A workload failed, or one of the kernel's own checks.
     Failed = 0x11,
     /// The command line or the machine was refused.
     Refused = 0x12,
@@ -16,9 +16,9 @@ pub enum Verdict {
     Panicked = 0x13,
 }
 
-/// Ends QEMU by its debug exit port; any other machine halts.
+/// Ends QEMU through its debug exit port; any other machine halts.
 pub fn exit(verdict: Verdict) -> ! {
-    // SAFETY: a port that nothing but the debug exit device answers at.
+    // SAFETY: only the debug exit device responds at this port.
     unsafe { Port::new(0xf4).write(verdict as u32) };
     loop {
         interrupts::disable();

@@ -1,4 +1,4 @@
-//! Exceptions are told with their cpu and address; interrupts only wake.
+//! Exceptions are reported with their cpu and address; interrupts only wake cpus.
 
 use core::cell::UnsafeCell;
 use core::fmt::Write;
@@ -35,7 +35,7 @@ unsafe extern "C" {
 }
 
 impl Gate {
-    /// An interrupt gate to an address, in the code segment 8.
+    /// Returns an interrupt gate to an address, in the code segment 8.
     const fn to(address: u64) -> Self {
         let [a, b, c, d, e, f, g, h] = address.to_le_bytes();
         Self([
@@ -47,10 +47,10 @@ impl Gate {
     }
 }
 
-/// Fills the table, and masks the interrupt controllers of old.
+/// Fills the table, and masks the legacy interrupt controllers.
 pub fn init() {
     // SAFETY: the only writer, before the table is loaded anywhere. The vectors are addresses of
-    // code in boot.s, which was written for this use.
+    // code in boot.s, which was written for this purpose.
     unsafe {
         let table = &mut *TABLE.0.get();
         table.fill(Gate::to(ignore_vector as *const () as u64));
@@ -59,11 +59,11 @@ pub fn init() {
         }
         table[usize::from(WAKE)] = Gate::to(wake_vector as *const () as u64);
     }
-    // The 8259s' vectors go to 0x20 and above, away from the exceptions, and all are masked.
+    // The 8259s' vectors are moved to 0x20 and above, away from the exceptions, and all are masked.
     let words = [(0x20, 0x11), (0xa0, 0x11), (0x21, 0x20), (0xa1, 0x28), (0x21, 4), (0xa1, 2)];
     for (port, value) in words.into_iter().chain([(0x21, 1), (0xa1, 1), (0x21, 0xff), (0xa1, 0xff)])
     {
-        // SAFETY: the initialisation that their data sheet gives.
+        // SAFETY: the initialisation sequence from their data sheet.
         unsafe { Port::<u8>::new(port).write(value) };
     }
 }
@@ -75,7 +75,7 @@ pub fn load() {
     unsafe { lidt(&DescriptorTablePointer { limit: 4095, base }) };
 }
 
-/// What boot.s and the processor put on the stack.
+/// The stack frame built by boot.s and the processor.
 #[repr(C)]
 pub struct Trap {
     number: u64,
@@ -112,7 +112,7 @@ const NAMES: [&str; 22] = [
     "control protection",
 ];
 
-/// Called by boot.s for every exception.
+/// Handles every exception; called by boot.s.
 pub extern "C" fn exception(trap: &Trap) -> ! {
     let place = usize::try_from(trap.number).unwrap_or(usize::MAX);
     let name = NAMES.get(place).copied().unwrap_or("reserved");
@@ -131,7 +131,7 @@ pub extern "C" fn exception(trap: &Trap) -> ! {
     exit(Verdict::Panicked)
 }
 
-/// Called by boot.s when a cpu is woken.
+/// Handles the wake-up interrupt; called by boot.s.
 pub extern "C" fn wake() {
     apic::end_of_interrupt();
 }

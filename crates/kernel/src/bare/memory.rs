@@ -1,4 +1,4 @@
-//! Frames as memory: runs that are owned, filled and given back.
+//! Frames as memory: runs that are owned, filled and freed.
 
 use numalab_frames::{
     AllocError, CpuFences, CpuIndex, Frame, Frames, FramesCell, FreeError, NodeIndex, Order,
@@ -13,7 +13,7 @@ use super::address::{index, pointer};
 /// The allocator of the machine.
 pub static FRAMES: FramesCell = FramesCell::new();
 
-/// Consecutive frames that the allocator has handed out, and that only their owner touches.
+/// Consecutive allocated frames, which are accessed only by their owner.
 pub struct Run {
     first: Frame,
     frames: u64,
@@ -21,14 +21,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// As many frames by a policy; `cpu` is the one that this runs on.
+    /// Allocates this number of frames by a policy; `cpu` is the current one.
     pub fn new(
         allocator: &'static Frames<'static, CpuFences>,
         cpu: CpuIndex,
         frames: u64,
         policy: Policy<'_>,
     ) -> Result<Self, AllocError> {
-        // Powers of two are aligned to their size, as a buddy allocator's are.
+        // Powers of two are aligned to their size, as in a buddy allocator.
         let request = match frames.is_power_of_two().then(|| order_of(frames)) {
             Some(Some(order)) => Request::order(order),
             _ => Request::run(frames),
@@ -38,41 +38,41 @@ impl Run {
         Ok(Self { first, frames, node })
     }
 
-    /// How many frames.
+    /// Returns the number of frames.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// The run at an address that was forgotten while its frames were in use.
+    /// Returns the run at an address that was leaked with its frames in use.
     ///
     /// # Safety
-    /// A run of so many frames began at `address` and was dropped without being freed; the caller
-    /// makes one of it only once, and nothing uses its memory by the address any more.
+    /// A run of this number of frames began at `address` and was dropped without being freed; the
+    /// caller rebuilds it only once, and its memory is no longer accessed through the address.
     pub unsafe fn from_address(address: u64, frames: u64) -> Self {
         Self { first: Frame::new(address / 4096), frames, node: NodeIndex(0) }
     }
 
-    /// The node of its first frame.
+    /// Returns the node of its first frame.
     pub fn node(&self) -> NodeIndex {
         self.node
     }
 
-    /// The address of its first byte.
+    /// Returns the address of its first byte.
     pub fn address(&self) -> u64 {
         self.first.addr()
     }
 
-    /// Its memory.
+    /// Returns its memory.
     pub fn lines(&mut self) -> &mut [Line] {
         let start = pointer(self.address());
-        // SAFETY: 1. The frames are handed out to this run alone, and `&mut self` excludes any
-        // other view. 2. All frames of the allocator are ordinary memory, mapped at their own
-        // addresses, and never at 0. 3. Any bytes are lines.
+        // SAFETY: 1. The frames are allocated to this run alone, and `&mut self` excludes any other
+        // view. 2. All frames of the allocator are ordinary memory, mapped at their own addresses,
+        // and never at 0. 3. Any bytes are valid lines.
         let lines = unsafe { Line::slice_from_raw(start, index(self.frames * 4096)) };
         lines.unwrap_or_default()
     }
 
-    /// Gives it back.
+    /// Frees it.
     pub fn free(
         self,
         allocator: &'static Frames<'static, CpuFences>,
@@ -82,31 +82,32 @@ impl Run {
     }
 }
 
-/// The order of a power of two of frames.
+/// Returns the order of a power of two of frames.
 fn order_of(frames: u64) -> Option<Order> {
     u8::try_from(frames.ilog2()).ok().and_then(Order::new)
 }
 
-/// A span of memory as words.
+/// Returns a span of memory as words.
 ///
 /// # Safety
-/// The span is ordinary memory, mapped at its own addresses and aligned to 8 bytes, which nobody
-/// else uses from now on.
+/// The span is ordinary memory, mapped at its own addresses and aligned to 8 bytes, which is not
+/// used otherwise from now on.
 pub unsafe fn words(span: &Span) -> &'static mut [Word] {
     let start = pointer::<Word>(span.start);
-    // SAFETY: the caller's promise; any bytes are words.
+    // SAFETY: the caller's promise; any bytes are valid words.
     unsafe { core::slice::from_raw_parts_mut(start, index(span.bytes() / 8)) }
 }
 
-/// Physical memory as the loader's map has it, as far as it is mapped.
+/// The mapped part of the physical memory in the loader's map.
 pub struct Mapped(alloc::vec::Vec<Span>);
 
 impl Mapped {
-    /// What may be looked at.
+    /// Creates the memory that may be read.
     ///
     /// # Safety
-    /// As long as this lives, all of these spans but address 0 that hold memory or firmware's data
-    /// are mapped at their own addresses, and nobody writes to what is read.
+    /// As long as this exists, all of these spans except address 0 that contain memory or
+    /// firmware's data are mapped at their own addresses, and the memory that is read is not
+    /// written to.
     pub unsafe fn new(spans: impl Iterator<Item = Span>) -> Self {
         Self(spans.collect())
     }
@@ -119,7 +120,7 @@ impl Physical for Mapped {
             return None;
         }
         let start = pointer(address);
-        // SAFETY: the bytes lie within a span, which by the promise of `new` is mapped and not
+        // SAFETY: the bytes are within a span, which by the promise of `new` is mapped and not
         // written to.
         Some(unsafe { core::slice::from_raw_parts(start, bytes) })
     }

@@ -1,5 +1,5 @@
-//! What time it is, and what memory cost: the time stamp counter, and the emulator's counts
-//! where there is one.
+//! The current time and the cost of memory: the time stamp counter, and the emulator's counts if
+//! there is an emulator.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -11,16 +11,17 @@ use x86_64::instructions::port::Port;
 
 use super::address::pointer;
 
-/// The device that shows the emulator's counts: ivshmem, a Red Hat device of QEMU.
+/// The PCI device with the emulator's counts: ivshmem, a Red Hat device of QEMU.
 const IVSHMEM: u32 = 0x1110_1af4;
 /// Its registers: command and status, and the base of its memory.
 const COMMAND: u32 = 0x04;
 const MEMORY_BASE: u32 = 0x18;
 
-/// Where the counts are; 0 where there are none.
+/// Address of the counts; 0 if there are none.
 static COUNTS: AtomicU64 = AtomicU64::new(0);
 
-/// Looks for the emulator's counts on the first bus; `mapped_bytes` is where memory ends for us.
+/// Looks for the emulator's counts on the first bus; `mapped_bytes` is the end of the mapped
+/// addresses.
 pub fn find(mapped_bytes: u64) {
     for device in 0..32_u32 {
         if config(device, 0) == IVSHMEM {
@@ -37,7 +38,7 @@ pub fn find(mapped_bytes: u64) {
     }
 }
 
-/// Whether an emulator counts.
+/// Returns true if an emulator is counting.
 pub fn is_emulated() -> bool {
     COUNTS.load(Ordering::Acquire) != 0
 }
@@ -49,19 +50,19 @@ pub struct Moment {
     counts: Option<PmuCounts>,
 }
 
-/// What lies between two moments.
+/// The difference between two moments.
 #[derive(Clone, Copy, Default)]
 pub struct Span {
-    /// By the time stamp counter.
+    /// Ticks of the time stamp counter.
     pub ticks: u64,
-    /// By the cpu's own clock in the emulator, in nanoseconds; 0 without one.
+    /// Time of the cpu's own clock in the emulator, in nanoseconds; 0 without an emulator.
     pub own_ns: u64,
-    /// Accesses of the cpu to its own node's memory, and to others'.
+    /// Accesses of the cpu to its own node's memory, and to that of other nodes.
     pub accesses: [u64; 2],
 }
 
 impl Moment {
-    /// Now, on the cpu of this place, which runs this.
+    /// Returns the current moment, on the cpu with this index, which must be the current one.
     pub fn now(place: usize) -> Self {
         let base = COUNTS.load(Ordering::Acquire);
         let counts = if base == 0 {
@@ -74,7 +75,7 @@ impl Moment {
         Self { stamp: Stamp::now(), counts }
     }
 
-    /// What lies between an earlier moment of the same cpu and this one.
+    /// Returns the difference between an earlier moment of the same cpu and this one.
     pub fn since(&self, earlier: &Self) -> Span {
         let Ticks(ticks) = self.stamp.since(earlier.stamp).unwrap_or_default();
         let (Some(now), Some(then)) = (self.counts, earlier.counts) else {
@@ -86,30 +87,31 @@ impl Moment {
         Span { ticks, own_ns, accesses: [more(0), more(1)] }
     }
 
-    /// The time stamp.
+    /// Returns the time stamp.
     pub fn stamp(&self) -> Stamp {
         self.stamp
     }
 }
 
-/// The ticks of spans.
+/// Returns the ticks of spans.
 pub fn ticks(spans: &[Span]) -> Vec<u64> {
     spans.iter().map(|span| span.ticks).collect()
 }
 
-/// The cpus' own times of spans; none without an emulator.
+/// Returns the cpus' own times of spans; empty without an emulator.
 pub fn own_ns(spans: &[Span]) -> Vec<u64> {
     spans.iter().filter(|_| is_emulated()).map(|span| span.own_ns).collect()
 }
 
-/// The accesses of spans; none without an emulator.
+/// Returns the accesses of spans; empty without an emulator.
 pub fn accesses(spans: &[Span]) -> Vec<[u64; 2]> {
     spans.iter().filter(|_| is_emulated()).map(|span| span.accesses).collect()
 }
 
 fn pmu_at(base: u64) -> Option<Pmu<'static>> {
-    // SAFETY: the device's memory is mapped, never goes away, and `find` saw that all of it lies
-    // below the end of what is mapped; words of it may change at any time, as atomics may.
+    // SAFETY: the device's memory is mapped and never removed, and `find` has checked that all of
+    // it is below the end of the mapped addresses; its words may change at any time, as atomics
+    // may.
     let words = unsafe {
         core::slice::from_raw_parts(pointer::<AtomicU64>(base), PMU_BYTES / size_of::<u64>())
     };
@@ -117,7 +119,7 @@ fn pmu_at(base: u64) -> Option<Pmu<'static>> {
 }
 
 fn config(device: u32, register: u32) -> u32 {
-    // SAFETY: reads PCI configuration space by the mechanism that every PC has.
+    // SAFETY: reads PCI configuration space by the mechanism of every PC.
     unsafe {
         Port::<u32>::new(0xcf8).write(1 << 31 | device << 11 | register);
         Port::<u32>::new(0xcfc).read()
@@ -125,7 +127,7 @@ fn config(device: u32, register: u32) -> u32 {
 }
 
 fn set_config(device: u32, register: u32, value: u32) {
-    // SAFETY: switches the memory of a device on that nobody else drives.
+    // SAFETY: enables the memory of a device that has no other driver.
     unsafe {
         Port::<u32>::new(0xcf8).write(1 << 31 | device << 11 | register);
         Port::<u32>::new(0xcfc).write(value);

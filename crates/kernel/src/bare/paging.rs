@@ -1,4 +1,4 @@
-//! All memory at its own address, by the largest pages that the cpu has.
+//! Identity mapping of all memory, with the largest pages of the cpu.
 
 use alloc::boxed::Box;
 use core::arch::x86_64::__cpuid;
@@ -15,8 +15,8 @@ const MIB2: u64 = 2 << 20;
 #[repr(align(4096))]
 struct Table([u64; 512]);
 
-/// Maps everything below `end` bytes, and 4 GiB at least; page 0 is left out, so that using a
-/// null pointer is an exception. Gives the size of the largest pages.
+/// Maps everything below `end` bytes, and at least 4 GiB; page 0 is left out, so that using a null
+/// pointer is an exception. Returns the size of the largest pages.
 pub fn map_all(end: u64) -> u64 {
     let has_gib_pages =
         __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).edx >> 26 & 1 == 1;
@@ -40,12 +40,12 @@ pub fn map_all(end: u64) -> u64 {
     if has_gib_pages { GIB } else { MIB2 }
 }
 
-/// How far [`map_all`] maps for memory that ends there.
+/// Returns the end of the addresses that [`map_all`] maps for memory that ends there.
 pub fn mapped_bytes(end: u64) -> u64 {
     end.max(4 * GIB).next_multiple_of(GIB)
 }
 
-/// The page table root of this cpu.
+/// Returns the page table root of this cpu.
 pub fn root() -> u64 {
     Cr3::read().0.start_address().as_u64()
 }
@@ -69,7 +69,7 @@ fn table() -> Box<Table> {
     Box::new(Table([0; 512]))
 }
 
-/// The entry that leads to a table, which is kept for ever.
+/// Returns the entry that points to a table, which is never freed.
 fn entry(table: Box<Table>) -> u64 {
     core::ptr::from_mut(Box::leak(table)).expose_provenance() as u64 | PRESENT_WRITABLE
 }

@@ -1,11 +1,11 @@
-//! What this cpu has, and is.
+//! Features and properties of this cpu.
 
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
 use x86_64::registers::control::{Cr4, Cr4Flags};
 use x86_64::registers::xcontrol::{XCr0, XCr0Flags};
 
-/// Lets this cpu use its vector registers, as wide as they are.
+/// Enables the cpu's vector registers at their full width.
 pub fn enable_vectors() {
     if __cpuid(1).ecx >> 26 & 1 == 0 {
         return;
@@ -21,15 +21,15 @@ pub fn enable_vectors() {
             wanted |= zmm;
         }
     }
-    // SAFETY: only what the cpu offers, in combinations that it allows; nothing of the kernel
-    // keeps vector registers over an interrupt.
+    // SAFETY: only features that the cpu has, in combinations that it allows; the kernel does not
+    // use vector registers in interrupts.
     unsafe {
         Cr4::update(|flags| flags.insert(Cr4Flags::OSXSAVE));
         XCr0::write(wanted);
     }
 }
 
-/// Whether no hypervisor says that it is there.
+/// Returns true if no hypervisor reports itself.
 pub fn is_real_hardware() -> bool {
     __cpuid(1).ecx >> 31 == 0
 }

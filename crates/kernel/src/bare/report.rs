@@ -1,4 +1,4 @@
-//! Results on their way out.
+//! Output of results.
 
 use core::fmt::Write;
 
@@ -7,7 +7,7 @@ use numalab_kernel::wire::Encoder;
 
 use super::serial::Serial;
 
-/// Writes results to the serial port, one after the other.
+/// Writes results to the serial port, one after another.
 #[derive(Default)]
 pub struct Report {
     encoder: Encoder,
@@ -16,7 +16,8 @@ pub struct Report {
 impl Report {
     /// Sends a result.
     pub fn send(&mut self, event: &Event) {
-        // No event has what JSON cannot express, and the serial port takes everything.
+        // Events only contain values that JSON can express, and writing to the serial port does not
+        // fail.
         if let Ok(json) = serde_json::to_string(event) {
             let _ = self.encoder.result(&json, &mut Serial);
         }
@@ -28,7 +29,7 @@ impl Report {
     }
 }
 
-/// Tells people something.
+/// Prints a text for people.
 pub fn say(text: core::fmt::Arguments<'_>) {
     let _ = writeln!(Serial, "{text}");
 }

@@ -6,14 +6,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use x86_64::instructions::port::Port;
 
 const BASE: u16 = 0x3f8;
-/// Bytes that the transmitter takes once it is empty.
+/// Number of bytes that the transmitter accepts once it is empty.
 const FIFO: usize = 16;
-/// Looks at a transmitter that never gets empty before it is taken for missing.
+/// Number of reads after which a transmitter that does not become empty is treated as missing.
 const PATIENCE: u32 = 10_000_000;
 
 static MISSING: AtomicBool = AtomicBool::new(false);
 
-/// Sets the port up.
+/// Initialises the port.
 pub fn init() {
     // Interrupts off; divisor 1; 8 bits, no parity; FIFOs on and empty.
     for (register, value) in [(1, 0), (3, 0x80), (0, 1), (1, 0), (3, 3), (2, 0xc7), (4, 3)] {
@@ -21,7 +21,7 @@ pub fn init() {
     }
 }
 
-/// The port as a place for text. Only one cpu writes, or one that panics.
+/// The port as a text sink. Only one cpu writes, or one that panics.
 pub struct Serial;
 
 impl fmt::Write for Serial {
@@ -39,7 +39,7 @@ fn wait_until_empty() {
         return;
     }
     for _ in 0..PATIENCE {
-        // SAFETY: reads the line status register of a port that every PC has or floats.
+        // SAFETY: reads the line status register of a port that exists on every PC or floats.
         if unsafe { Port::<u8>::new(BASE + 5).read() } & 0x20 != 0 {
             return;
         }

@@ -5,7 +5,7 @@ use core::arch::x86_64::__cpuid;
 use numalab_membench::{Stamp, Ticks};
 use x86_64::instructions::port::Port;
 
-/// The rate, and how it was found.
+/// The rate, and the way it was found.
 #[derive(Clone, Copy)]
 pub struct Rate {
     /// Ticks per millisecond.
@@ -14,7 +14,7 @@ pub struct Rate {
     pub source: &'static str,
 }
 
-/// Finds the rate: as the cpu or the hypervisor says it, else against the timer of old.
+/// Finds the rate: from the cpu or the hypervisor, otherwise by measuring against the legacy timer.
 pub fn rate() -> Rate {
     if let Some(khz) = of_cpu() {
         return Rate { khz, source: "cpuid" };
@@ -30,7 +30,8 @@ pub fn rate() -> Rate {
     Rate { khz: 1_000_000, source: "assumed" }
 }
 
-/// The crystal's rate and the ratio to it (Intel SDM volume 2, CPUID leaf 15H).
+/// Returns the rate from the crystal's rate and the ratio to it (Intel SDM volume 2, CPUID leaf
+/// 15H).
 fn of_cpu() -> Option<u64> {
     let leaf = (__cpuid(0).eax >= 0x15).then(|| __cpuid(0x15))?;
     let hz = u64::from(leaf.ecx) * u64::from(leaf.ebx);
@@ -38,7 +39,7 @@ fn of_cpu() -> Option<u64> {
     (hz > 0).then_some(hz / 1000)
 }
 
-/// The timing leaf that VMware defined, and KVM and others have.
+/// Returns the rate from the timing leaf that VMware defined, and that KVM and others have.
 fn of_hypervisor() -> Option<u64> {
     let is_guest = __cpuid(1).ecx >> 31 == 1;
     let last = if is_guest { __cpuid(0x4000_0000).eax } else { 0 };
@@ -46,9 +47,9 @@ fn of_hypervisor() -> Option<u64> {
     (khz > 0).then_some(khz.into())
 }
 
-/// Ticks per millisecond against the timer of old; `None` where it stands still, or where the two
-/// halves of the time differ by over 0.1 %: one of the clocks stepped, or does not run evenly.
-/// All in integers: arithmetic with fractions would be 2 KiB of code.
+/// Measures ticks per millisecond against the legacy timer; `None` if it does not advance, or if
+/// the two halves of the time differ by more than 0.1 %, because one of the clocks stepped or runs
+/// unevenly. All in integers: floating-point arithmetic would add 2 KiB of code.
 fn against_timer(for_ns: u64) -> Option<u64> {
     let mut timer = Timer::start();
     let start = timer.reading();
@@ -71,16 +72,16 @@ fn khz(from: &Reading, to: &Reading) -> Option<u64> {
 struct Reading {
     stamp: Stamp,
     ns: u64,
-    /// How long it took to read the timer.
+    /// The time it took to read the timer.
     width: Ticks,
 }
 
-/// Readings of which the tightest counts.
+/// Number of readings, of which the tightest is used.
 const ATTEMPTS: u32 = 16;
-/// Readings that may be the same: the timer counts about once for each.
+/// Number of readings that may be the same: the timer counts about once for each.
 const READINGS_UNTIL_STOPPED: u32 = 10_000;
 
-/// Channel 2 of the 8254, counting down from 65,536 at 1.193182 MHz again and again.
+/// Channel 2 of the 8254, counting down from 65,536 at 1.193182 MHz repeatedly.
 struct Timer {
     last: u16,
     counts: u64,
@@ -88,7 +89,8 @@ struct Timer {
 
 impl Timer {
     fn start() -> Self {
-        // SAFETY: opens the channel's gate with the speaker off, then sets mode 2, count 0 (65,536).
+        // SAFETY: opens the channel's gate with the speaker off, then sets mode 2, count 0
+        // (65,536).
         unsafe {
             let mut gate = Port::<u8>::new(0x61);
             let value = gate.read();
@@ -100,7 +102,8 @@ impl Timer {
         Self { last: Self::read(), counts: 0 }
     }
 
-    /// The tightest of several readings: the processor may have been elsewhere during the others.
+    /// Returns the tightest of several readings: the processor may have been interrupted during the
+    /// others.
     fn reading(&mut self) -> Reading {
         let mut best = self.attempt();
         for _ in 1..ATTEMPTS {
@@ -112,7 +115,7 @@ impl Timer {
         best
     }
 
-    /// The same once the timer has passed a time; `None` if it stands still.
+    /// Returns a reading once the timer has passed a time; `None` if it does not advance.
     fn reading_at(&mut self, ns: u64) -> Option<Reading> {
         let (mut last, mut readings) = (self.now_ns(), 0);
         while last <= ns {
@@ -135,7 +138,7 @@ impl Timer {
 
     fn now_ns(&mut self) -> u64 {
         let now = Self::read();
-        // Right as long as it is asked more often than every 54 ms.
+        // Correct as long as it is called more often than every 54 ms.
         self.counts += u64::from(self.last.wrapping_sub(now));
         self.last = now;
         self.counts * 1_000_000_000 / 1_193_182

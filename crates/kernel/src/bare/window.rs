@@ -1,4 +1,4 @@
-//! Memory that lies here and there, seen in one piece: a stretch of addresses for each cpu.
+//! Scattered memory mapped to contiguous addresses: a stretch of addresses for each cpu.
 
 use x86_64::instructions::tlb;
 use x86_64::registers::control::Cr3;
@@ -10,41 +10,41 @@ use super::memory::Run;
 
 type Allocator = &'static Frames<'static, CpuFences>;
 
-/// The root's entries from this on are the cpus' own, one each; everything else lies below.
+/// The first of the root's entries that belong to the cpus, one each; everything else is below.
 const FIRST_ROOT_ENTRY: usize = 128;
-/// Cpus that have a window.
+/// Number of cpus that have a window.
 pub const MOST_CPUS: usize = 128;
 const PRESENT_WRITABLE: u64 = 3;
 const LARGE: u64 = 1 << 7;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 const BLOCK_BYTES: u64 = 2 << 20;
 
-/// A cpu's own stretch of addresses. Only that cpu uses it, so that only its own translations
-/// have to be forgotten.
+/// A cpu's own stretch of addresses. Only that cpu uses it, so only its own translations have to be
+/// flushed.
 pub struct Window {
     place: usize,
     mapped_bytes: u64,
 }
 
 impl Window {
-    /// The empty window of a cpu; there is one at a time.
+    /// Returns the empty window of a cpu; only one may exist at a time.
     pub fn of(place: usize) -> Self {
         debug_assert!(place < MOST_CPUS);
         Self { place, mapped_bytes: 0 }
     }
 
-    /// The first address.
+    /// Returns the first address.
     pub fn base(&self) -> u64 {
         ((FIRST_ROOT_ENTRY + self.place) as u64) << 39
     }
 
-    /// Bytes that are mapped.
+    /// Returns the number of mapped bytes.
     pub fn mapped_bytes(&self) -> u64 {
         self.mapped_bytes
     }
 
-    /// Maps frames behind those that are mapped; all pieces are of one size, a power of two.
-    /// Tables come from the cpu's own node.
+    /// Maps frames after those already mapped; all pieces have one size, a power of two. Tables
+    /// come from the cpu's own node.
     pub fn push(
         &mut self,
         allocator: Allocator,
@@ -67,12 +67,12 @@ impl Window {
         Ok(())
     }
 
-    /// Where a mapped address lies.
+    /// Returns the physical address of a mapped offset.
     pub fn address_of(&self, offset: u64) -> Option<u64> {
         let at = self.base() + offset;
         let mut table = root();
         for level in (0..4).rev() {
-            // SAFETY: the root, or a table to which a present entry of the level above leads.
+            // SAFETY: the root, or a table that a present entry of the level above points to.
             let entry = unsafe { read(table, at, level) };
             if entry & PRESENT_WRITABLE == 0 {
                 return None;
@@ -85,22 +85,22 @@ impl Window {
         Some(table + at % 4096)
     }
 
-    /// Forgets all translations and gives the tables back; what was mapped is the caller's.
+    /// Flushes all translations and frees the tables; the mapped frames belong to the caller.
     pub fn close(self, allocator: Allocator, cpu: CpuIndex) -> Result<(), FreeError> {
         let entry = at(root(), self.base(), 3);
         // SAFETY: the root's entry of this window, which only this cpu uses.
         let top = unsafe { entry.read_volatile() };
-        // SAFETY: as above; nothing in the window is used any more.
+        // SAFETY: as above; the window is no longer used.
         unsafe { entry.write_volatile(0) };
         tlb::flush_all();
         if top & PRESENT_WRITABLE == 0 {
             return Ok(());
         }
-        // SAFETY: the root's entry led there, and does so no more.
+        // SAFETY: the root's entry pointed there, and no longer does.
         unsafe { free_tables(allocator, cpu, top & ADDRESS, 2) }
     }
 
-    /// The entry of an address in the table of a level, with the tables above it made.
+    /// Returns the entry of an address in the table of a level, creating the tables above it.
     fn entry(
         &self,
         allocator: Allocator,
@@ -110,7 +110,7 @@ impl Window {
     ) -> Result<*mut u64, AllocError> {
         let mut table = root();
         for level in (leaf + 1..4).rev() {
-            // SAFETY: the root, or a table to which a present entry of the level above leads.
+            // SAFETY: the root, or a table that a present entry of the level above points to.
             let mut entry = unsafe { read(table, address, level) };
             if entry & PRESENT_WRITABLE == 0 {
                 let mut fresh = Run::new(allocator, cpu, 1, Policy::Local)?;
@@ -125,10 +125,10 @@ impl Window {
     }
 }
 
-/// Gives back a table and those below it; the last level's entries are pages.
+/// Frees a table and those below it; the last level's entries are pages.
 ///
 /// # Safety
-/// `table` is a table of this level that `Window::entry` made, and nothing leads to it any more.
+/// `table` is a table of this level that `Window::entry` made, and it is no longer referenced.
 unsafe fn free_tables(
     allocator: Allocator,
     cpu: CpuIndex,
@@ -140,12 +140,12 @@ unsafe fn free_tables(
             // SAFETY: the caller's promise: it is a table.
             let entry = unsafe { read(table, place << (12 + 9 * level), level) };
             if entry & PRESENT_WRITABLE != 0 && entry & LARGE == 0 {
-                // SAFETY: this entry alone leads there, and its table goes too.
+                // SAFETY: only this entry points there, and its table is freed too.
                 unsafe { free_tables(allocator, cpu, entry & ADDRESS, level - 1)? };
             }
         }
     }
-    // SAFETY: `Window::entry` made each table of a run of one frame, and kept only its address.
+    // SAFETY: `Window::entry` made each table from a run of one frame, and kept only its address.
     unsafe { Run::from_address(table, 1) }.free(allocator, cpu)
 }
 
@@ -153,13 +153,13 @@ fn root() -> u64 {
     Cr3::read().0.start_address().as_u64()
 }
 
-/// The entry of an address in a table of a level, 0 being the last.
+/// Returns a pointer to the entry of an address in a table of a level, 0 being the last.
 fn at(table: u64, address: u64, level: u32) -> *mut u64 {
     let place = address >> (12 + 9 * level) & 511;
     pointer(table + place * 8)
 }
 
-/// What the entry of an address in a table of a level says.
+/// Reads the entry of an address in a table of a level.
 ///
 /// # Safety
 /// `table` is one of this cpu's paging structures, all of which are mapped at their own addresses.

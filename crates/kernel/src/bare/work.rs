@@ -1,5 +1,5 @@
-//! The workloads, and what they share. None is inlined into [`all`]: one stack for all of them
-//! is so large that every access to it takes longer code.
+//! The workloads, and their common state. None is inlined into [`all`]: one stack frame for all of
+//! them would be so large that every access to it takes longer code.
 
 mod arena;
 mod bandwidth;
@@ -26,24 +26,24 @@ use super::memory::FRAMES;
 use super::report::Report;
 use super::time::Rate;
 
-/// Everything that a workload works with.
+/// The environment of the workloads.
 pub struct Lab {
     /// The machine.
     pub plan: &'static Plan,
-    /// What is asked for.
+    /// The requested work.
     pub command: Command,
     /// The cpus of the machine.
     pub cpus: Cpus,
     /// The rate of their time stamp counters.
     pub rate: Rate,
-    /// Where results go.
+    /// The output for results.
     pub report: Report,
-    /// The nodes that an interleaving or binding policy names.
+    /// The nodes of an interleaving or binding policy.
     mask: NodeMask,
 }
 
 impl Lab {
-    /// The laboratory of a machine.
+    /// Creates the environment for a machine.
     pub fn new(plan: &'static Plan, command: Command, cpus: Cpus, rate: Rate) -> Self {
         let all = (0..=u16::MAX).take(plan.machine.nodes.len());
         let mask = match &command.policy {
@@ -53,12 +53,12 @@ impl Lab {
         Self { plan, command, cpus, rate, report: Report::default(), mask }
     }
 
-    /// The allocator.
+    /// Returns the allocator.
     pub fn frames(&self) -> &'static Frames<'static, CpuFences> {
         FRAMES.get().expect("the allocator was made before any workload")
     }
 
-    /// The places of the cpus that take part.
+    /// Returns the indices of the cpus that take part.
     pub fn chosen(&self) -> Vec<usize> {
         let runs = |place: &usize| self.cpus.has_started(*place);
         let all: Vec<usize> = (0..self.plan.machine.cpus.len()).filter(runs).collect();
@@ -71,18 +71,18 @@ impl Lab {
         }
     }
 
-    /// So many of these cpus, of all nodes in turn.
+    /// Returns this number of these cpus, of all nodes in turn.
     pub fn dealt(&self, places: &[usize], count: usize) -> Vec<usize> {
         let nodes: Vec<u16> = places.iter().map(|&place| self.plan.cpu_nodes[place].0).collect();
         dealt(&nodes, count).map(|place| places[place]).collect()
     }
 
-    /// The place of a cpu's node.
+    /// Returns the index of a cpu's node.
     pub fn node_of(&self, place: usize) -> usize {
         self.plan.cpu_nodes[place].0.into()
     }
 
-    /// From where a workload's frames come.
+    /// Returns the policy of a workload's allocations.
     pub fn policy(&self) -> Policy<'_> {
         match (&self.command.alloc, &self.command.policy) {
             (Alloc::Blind, _) => Policy::Blind,
@@ -97,17 +97,17 @@ impl Lab {
     }
 }
 
-/// A cpu's place as the allocator's number, which `MAX_CPUS` bounds.
+/// Converts a cpu's index to the allocator's type; `MAX_CPUS` bounds it.
 pub fn cpu_index(place: usize) -> CpuIndex {
     CpuIndex(u16::try_from(place).unwrap_or(u16::MAX))
 }
 
-/// A node's place as the allocator's number, which `MAX_NODES` bounds.
+/// Converts a node's index to the allocator's type; `MAX_NODES` bounds it.
 pub fn node_index(place: usize) -> NodeIndex {
     NodeIndex(u16::try_from(place).unwrap_or(u16::MAX))
 }
 
-/// Does all that was asked for, in order.
+/// Runs all requested work, in order.
 pub fn all(lab: &mut Lab) -> Verdict {
     let works = lab.command.work.clone();
     for work in works {
@@ -139,14 +139,15 @@ pub fn all(lab: &mut Lab) -> Verdict {
 fn fault(lab: &Lab) -> Result<(), Failure> {
     if let Some(&last) = lab.chosen().last() {
         lab.cpus.run(&[last], &|_| {
-            // SAFETY: not a read of any memory: page 0 is not mapped, and the exception ends all.
+            // SAFETY: does not read any memory: page 0 is not mapped, and the exception ends the
+            // kernel.
             let _ = unsafe { core::ptr::without_provenance::<u64>(8).read_volatile() };
         });
     }
     Err("a null pointer could be used".into())
 }
 
-/// Sends the allocator's dump in pieces that fit a line.
+/// Sends the allocator's dump in pieces that fit into a line.
 fn dump(lab: &mut Lab) {
     const PIECE: usize = 4096;
     let frames = lab.frames();
@@ -176,5 +177,5 @@ fn send_piece(lab: &mut Lab, offset: u64, bytes: &[u8]) {
     lab.report.send(&Event::Heap(Heap { offset, hex: digits }));
 }
 
-/// Why a workload did not come to its end.
+/// The reason why a workload failed.
 pub type Failure = String;

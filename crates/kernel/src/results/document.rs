@@ -1,4 +1,4 @@
-//! Results as the record that everything else works on.
+//! Conversion of results to the common record.
 
 use std::collections::BTreeMap;
 use std::format;
@@ -15,7 +15,7 @@ use numalab_topology::{CpuId, CpuSet, NodeId};
 use super::Results;
 use crate::event::{Boot, Storm, Stream};
 
-/// What the host knows of a kernel's run.
+/// The host's information about a kernel's run.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// The user's label.
@@ -31,7 +31,7 @@ pub struct Context {
 /// Relative half width at which a cell counts as precise.
 const PRECISION: f64 = 0.01;
 
-/// Cells with their samples, as they are made.
+/// Cells with their samples, under construction.
 #[derive(Default)]
 struct Cells {
     plan: Vec<Cell>,
@@ -39,7 +39,7 @@ struct Cells {
     samples: Vec<Sample>,
 }
 
-/// A value before it has its place in time.
+/// A value before it has a position in time.
 struct Value {
     metric: Metric,
     value: f64,
@@ -48,7 +48,7 @@ struct Value {
 }
 
 impl Results {
-    /// The results as a document of the run `kernel`.
+    /// Returns the results as a document of the run `kernel`.
     #[must_use]
     pub fn document(&self, context: &Context) -> Document {
         let boot = self.boot.clone().unwrap_or_default();
@@ -166,7 +166,7 @@ impl Results {
         }
     }
 
-    /// Proof by the allocator that handed the frames out of this node alone.
+    /// Returns the proof of placement: the allocator took the frames from this node alone.
     fn placement(&self, boot: &Boot, worker: WorkerPlan, bytes: u64) -> Placement {
         let pages = bytes.div_ceil(4096);
         Placement {
@@ -245,8 +245,8 @@ impl Cells {
     }
 }
 
-/// Whether several values of each metric lie within the run's precision of each other, as
-/// those of virtual time do: no interval of theirs can be wider.
+/// Returns true if all values of each metric are within the run's precision of each other, as in
+/// virtual time: no interval of them can be wider.
 fn is_narrow(values: &[Value]) -> bool {
     let of = |metric| values.iter().filter(move |v| v.metric == metric).map(|v| v.value);
     values.iter().all(|first| {

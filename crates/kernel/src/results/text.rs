@@ -1,4 +1,4 @@
-//! Results for people, as they come.
+//! Results as text for people, as they arrive.
 
 use std::fmt::Write;
 use std::format;
@@ -8,7 +8,8 @@ use super::Results;
 use crate::event::{Boot, Event};
 
 impl Results {
-    /// What a result adds to the text; latencies and bandwidths are told at the end, together.
+    /// Returns the text that a result adds; latencies and bandwidths are printed together at the
+    /// end.
     #[must_use]
     pub fn text_of(&self, event: &Event) -> String {
         let unnamed = Boot::default();
@@ -16,7 +17,7 @@ impl Results {
         match event {
             Event::Boot(boot) => boot_text(boot),
             Event::Finding(finding) => format!("{finding}\n"),
-            // As the seed's own script prints it.
+            // In the form of the original project's script.
             Event::Run(run) => {
                 format!("Run #{}:\nTime elapsed: {:.3} s\n", run.index + 1, run.elapsed_s(boot))
             }
@@ -40,7 +41,7 @@ impl Results {
                 fill.cpu, fill.pieces, fill.order, fill.node, fill.left_nearer
             ),
             Event::Refill(refill) => format!(
-                "exhausted: {} frames free when refused, {} of {} after all came back\n",
+                "exhausted: {} frames free when refused, {} of {} after all were freed\n",
                 refill.refused_at, refill.after, refill.before
             ),
             Event::Failure { work, message } => format!("{work} failed: {message}\n"),
@@ -48,8 +49,8 @@ impl Results {
         }
     }
 
-    /// What is told at the end of all runs of `test_numa`: the seed's average, and where the
-    /// frames lay.
+    /// Returns the text at the end of all runs of `test_numa`: the average time, and the nodes of
+    /// the frames.
     #[must_use]
     pub fn average(&self) -> String {
         let Some(boot) = self.boot.as_ref().filter(|_| !self.runs.is_empty()) else {

@@ -1,4 +1,4 @@
-//! What goes wrong is said, with its place.
+//! Failures are reported with their place.
 
 use crate::qemu::{DONE, FAILED, PANICKED, Qemu, REFUSED};
 
@@ -7,7 +7,7 @@ fn one_node(cpus: &str) -> [String; 4] {
 }
 
 #[test]
-fn an_exception_is_told_with_its_cpu_and_address() {
+fn an_exception_is_reported_with_its_cpu_and_address() {
     let Some(qemu) = Qemu::open() else { return };
     let boot = qemu.boot(&one_node("3"), "work=fault");
     assert_eq!(boot.status, Some(PANICKED), "{}", boot.text);
@@ -17,18 +17,18 @@ fn an_exception_is_told_with_its_cpu_and_address() {
 }
 
 #[test]
-fn a_wrong_word_is_refused_with_what_was_expected() {
+fn a_wrong_word_is_refused_with_the_expected_form() {
     let Some(qemu) = Qemu::open() else { return };
     let boot = qemu.boot(&one_node("1"), "alloc=both");
     assert_eq!(boot.status, Some(REFUSED), "{}", boot.text);
     assert!(boot.text.contains("REFUSED: `alloc=both`: expected numa or blind"), "{}", boot.text);
     let boot = qemu.boot(&one_node("1"), "numa=fake=4G,4G");
     assert_eq!(boot.status, Some(REFUSED), "{}", boot.text);
-    assert!(boot.text.contains("REFUSED: the nodes ask for 8589934592 bytes"), "{}", boot.text);
+    assert!(boot.text.contains("REFUSED: the nodes need 8589934592 bytes"), "{}", boot.text);
 }
 
 #[test]
-fn a_workload_that_cannot_be_done_fails_with_its_reason() {
+fn an_impossible_workload_fails_with_its_reason() {
     let Some(qemu) = Qemu::open() else { return };
     let results = qemu.boot(&one_node("2"), "work=test_numa size=200M runs=1").results(FAILED);
     let (work, message) = results.failure.expect("a failure");

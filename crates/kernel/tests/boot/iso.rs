@@ -1,4 +1,4 @@
-//! An image that a PC boots: by BIOS and by UEFI.
+//! An image that a PC boots by BIOS and by UEFI.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use crate::qemu::{DONE, Qemu};
 
 const FIRMWARE: [&str; 2] = ["/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"];
 
-/// What the kernel said between the words of firmware and boot loader.
+/// Returns the kernel's results from among the messages of firmware and boot loader.
 fn results(text: &str) -> Results {
     let mut reader = Reader::default();
     for line in text.lines() {
-        // Escape sequences of a screen may stand before the first line.
+        // Escape sequences of a screen may precede the first line.
         let line = line.find("@numalab").map_or(line, |at| &line[at..]);
         reader.line(line).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }

@@ -1,4 +1,4 @@
-//! Machines of every shape: what the kernel sees of them, and where its frames come from.
+//! Machines of every shape: the kernel's view of them, and the nodes of its frames.
 
 use numalab_frames::Dump;
 use numalab_kernel::event::{Guest, Run};
@@ -9,17 +9,17 @@ use crate::qemu::{DONE, Qemu, arguments, machine};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// A run that is over in a moment.
+/// Parameters of a very short run.
 const SMALL: &str = "size=4M count=2000 runs=2";
 
-/// Frames on their thread's own node, of all.
+/// Returns the share of frames on their thread's own node.
 fn local_share(runs: &[Run]) -> f64 {
     let (local, remote) = runs.iter().fold((0, 0), |sum, r| (sum.0 + r.local, sum.1 + r.remote));
     assert!(local + remote > 0);
     f64::from(u32::try_from(local).unwrap()) / f64::from(u32::try_from(local + remote).unwrap())
 }
 
-/// Every cpu runs, and nodes, distances and orders are those of the machine.
+/// Checks that every cpu is running, and that nodes, distances and orders are those of the machine.
 fn sees(results: &Results, machine: &Machine) {
     let boot = results.boot.as_ref().expect("it booted");
     assert_eq!((boot.cpus as usize, boot.started), (machine.cpus.len(), boot.cpus));
@@ -29,7 +29,7 @@ fn sees(results: &Results, machine: &Machine) {
     for (told, &seen) in machine.nodes.iter().zip(&places) {
         let seen = &results.machine.nodes[seen];
         assert_eq!(seen.cpus, told.cpus, "node {}", told.id);
-        // What the firmware, the kernel and its metadata take is missing.
+        // The memory of the firmware, the kernel and its metadata is missing.
         assert!(seen.memory_bytes <= told.memory_bytes);
         assert!(seen.memory_bytes + 96 * MIB >= told.memory_bytes, "node {}", told.id);
     }
@@ -52,14 +52,14 @@ fn sees(results: &Results, machine: &Machine) {
     }
 }
 
-/// Where the node of a proximity domain stands. QEMU gives its nodes' numbers as domains; the
-/// kernel numbers nodes as Linux does, in order of appearance in the SRAT, cpus before memory.
+/// Returns the index of the node of a proximity domain. QEMU uses its nodes' numbers as domains;
+/// the kernel numbers nodes as Linux does, in order of appearance in the SRAT, cpus before memory.
 fn place(results: &Results, domain: u32) -> usize {
     let is_it = |node: &Node| node.proximity_domain == Some(ProximityDomain(domain));
     results.machine.nodes.iter().position(is_it).expect("a node of this domain")
 }
 
-/// The exhaustion took every frame, nearest first, and all came back.
+/// Checks that the exhaustion took every frame, nearest first, and that all were freed.
 fn exhausts_exactly(results: &Results) {
     let refill = results.refill.as_ref().expect("it came to the end");
     assert_eq!((refill.refused_at, refill.after), (0, refill.before));
@@ -102,23 +102,23 @@ fn two_nodes_with_32_gib_give_every_thread_its_own_memory() {
 }
 
 #[test]
-fn an_allocator_that_knows_no_nodes_gives_one_thread_of_n_its_own_memory() {
+fn an_allocator_without_node_knowledge_gives_one_thread_of_n_its_own_memory() {
     let Some(qemu) = Qemu::open() else { return };
     let machine = machine("4", 4, 2 * GIB, None);
     let words = format!("alloc=blind threads=4 work=test_numa,storm,guests {SMALL}");
     let results = qemu.results(&machine, &words);
     assert_eq!(local_share(&results.runs), 0.25);
     assert_eq!(results.storms[0].local * 3, results.storms[0].remote);
-    // A guest of each node, all where node 0 is.
+    // A guest of each node, all of them on node 0.
     let local = results.guests.iter().filter(|guest| guest.remote == 0).count();
     assert_eq!((local, results.guests.len()), (1, 4));
-    // The same cpus, and an allocator that knows.
+    // The same cpus with the allocator that knows the nodes.
     let results = qemu.results(&machine, &format!("threads=4 work=test_numa order=0 {SMALL}"));
     assert_eq!(local_share(&results.runs), 1.0);
 }
 
 #[test]
-fn four_nodes_with_unlike_distances_fall_back_by_them() {
+fn four_nodes_with_different_distances_fall_back_by_them() {
     let Some(qemu) = Qemu::open() else { return };
     let distances = "10,31,14,22;31,10,22,14;16,22,10,31;22,16,31,10";
     let machine = machine("256M:1,512M:2,256M:2,384M:1", 6, 1408 * MIB, Some(distances));
@@ -143,7 +143,7 @@ fn a_node_without_cpus_and_one_without_memory_among_eight_are_served() {
         qemu.results(&machine, &format!("work=test_numa,exhaust,guests threads=8 {SMALL}"));
     sees(&results, &machine);
     exhausts_exactly(&results);
-    // Two of the eight threads run where there is no memory.
+    // Two of the eight threads run on nodes without memory.
     assert_eq!(local_share(&results.runs), 0.75);
     let homeless = place(&results, 2);
     let node = &results.machine.nodes[homeless];
@@ -151,7 +151,7 @@ fn a_node_without_cpus_and_one_without_memory_among_eight_are_served() {
     assert_eq!(results.orders[homeless][0] as usize, homeless);
     let is_home = |guest: &Guest| guest.remote == 0 && guest.node as usize != homeless;
     assert!(results.guests.iter().all(is_home));
-    // Memory alone comes last, for no cpu named its domain.
+    // The node with only memory comes last, because its domain has no cpus.
     assert_eq!((place(&results, 3), results.machine.nodes[7].cpus.len()), (7, 0));
 }
 
@@ -192,7 +192,7 @@ fn one_cpu_with_64_mib_is_enough() {
 }
 
 #[test]
-fn nodes_can_be_made_of_a_flat_machine_and_a_machine_made_flat() {
+fn a_flat_machine_can_be_split_and_a_machine_made_flat() {
     let Some(qemu) = Qemu::open() else { return };
     let flat = ["-smp", "4", "-m", "1G"].map(str::to_owned);
     let results =
@@ -209,7 +209,7 @@ fn nodes_can_be_made_of_a_flat_machine_and_a_machine_made_flat() {
 }
 
 #[test]
-fn a_policy_decides_where_frames_come_from() {
+fn a_policy_decides_the_nodes_of_frames() {
     let Some(qemu) = Qemu::open() else { return };
     let machine = machine("4", 4, GIB, None);
     let held = |policy: &str| {

@@ -1,4 +1,4 @@
-//! A QEMU that boots the kernel, and what the kernel says.
+//! A QEMU that boots the kernel, and the kernel's output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -8,12 +8,12 @@ use numalab_formats::{HostPlacement, emulation, qemu};
 use numalab_kernel::results::{Reader, Results};
 use numalab_topology::{Machine, UniformMachine};
 
-/// Guests use both cores.
+/// Guests use both cores, so tests run one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-/// Far more than any boot here takes, on a loaded machine too.
+/// Far more than any boot takes here, even on a loaded machine.
 const LIMIT_S: &str = "240";
 
-/// The kernel's verdicts, as QEMU's exit code has them.
+/// The kernel's verdicts, as QEMU's exit codes.
 pub const DONE: i32 = 0x10 * 2 + 1;
 pub const FAILED: i32 = 0x11 * 2 + 1;
 pub const REFUSED: i32 = 0x12 * 2 + 1;
@@ -25,14 +25,14 @@ pub struct Qemu {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// What came of a boot.
+/// The result of a boot.
 pub struct Boot {
     pub status: Option<i32>,
     pub text: String,
 }
 
 impl Qemu {
-    /// `None`, and loud words, where nothing can be booted.
+    /// Returns `None`, with a message on stderr, if nothing can be booted.
     pub fn open() -> Option<Self> {
         static KERNEL: OnceLock<Result<PathBuf, String>> = OnceLock::new();
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,24 +68,24 @@ impl Qemu {
         Boot { status: status.code(), text: String::from_utf8_lossy(&stdout).into_owned() }
     }
 
-    /// The kernel's file.
+    /// Returns the kernel's file.
     pub fn kernel(&self) -> &Path {
         &self.kernel
     }
 
-    /// Boots what these arguments bring themselves: an image.
+    /// Boots from the medium in these arguments, an image.
     pub fn boot_image(&self, arguments: &[String]) -> Boot {
         Self::started(arguments, &[])
     }
 
-    /// Boots on a machine, does what the words say, and gives the results.
+    /// Boots on a machine, runs the given words, and returns the results.
     pub fn results(&self, machine: &Machine, words: &str) -> Results {
         self.boot(&arguments(machine), words).results(DONE)
     }
 }
 
 impl Boot {
-    /// What the kernel said, with this verdict.
+    /// Returns the kernel's results, and checks this verdict.
     pub fn results(&self, verdict: i32) -> Results {
         assert_eq!(self.status, Some(verdict), "{}", self.text);
         let mut reader = Reader::default();
@@ -96,7 +96,7 @@ impl Boot {
     }
 }
 
-/// QEMU's arguments for a machine; memory that is never touched is not set aside.
+/// Returns QEMU's arguments for a machine; untouched memory is not reserved.
 pub fn arguments(machine: &Machine) -> Vec<String> {
     let words = qemu::write(machine, &HostPlacement::default()).expect("QEMU can be it").output;
     let unreserved = |word: String| match word.starts_with("memory-backend-ram,") {
@@ -106,7 +106,7 @@ pub fn arguments(machine: &Machine) -> Vec<String> {
     words.into_iter().map(unreserved).collect()
 }
 
-/// A machine as `--emulate` makes it: `nodes` as 1G:4,1G:4.
+/// Returns a machine as `--emulate` makes it: `nodes` as 1G:4,1G:4.
 pub fn machine(nodes: &str, cpus: u32, memory_bytes: u64, distances: Option<&str>) -> Machine {
     let uniform =
         UniformMachine { cpus, threads_per_core: 1, packages: 1, l3_groups: 1, memory_bytes };

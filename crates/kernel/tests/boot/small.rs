@@ -1,10 +1,11 @@
-//! How small the kernel is, and how soon it is up.
+//! The size of the kernel, and its boot time.
 
 use crate::qemu::{DONE, Qemu, arguments, machine};
 
 const TEXT_BYTES: u64 = 200 << 10;
 
-/// Bytes of the segments that can be executed, by the program headers (System V ABI, chapter 5).
+/// Returns the size in bytes of the executable segments, by the program headers (System V ABI,
+/// chapter 5).
 fn text_bytes(elf: &[u8]) -> u64 {
     let number = |at: usize, bytes: usize| {
         let digits = elf[at..at + bytes].iter().rev();
@@ -28,7 +29,7 @@ fn the_text_is_under_200_kib() {
 #[test]
 fn eight_cpus_are_up_within_a_second_of_their_own_time() {
     let Some(qemu) = Qemu::open() else { return };
-    // Time goes by instructions, so that the host's speed is of no account.
+    // Time advances by instructions, so the host's speed does not matter.
     let mut words = arguments(&machine("4", 8, 2 << 30, None));
     words.extend(["-icount", "shift=0"].map(str::to_owned));
     let results = qemu.boot(&words, "work=chase size=64K count=100").results(DONE);

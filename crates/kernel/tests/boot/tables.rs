@@ -1,4 +1,4 @@
-//! Tables that are damaged, missing or wrong: the kernel says so and goes on.
+//! Damaged, missing or wrong tables: the kernel reports them and continues.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::qemu::{DONE, Qemu, machine};
 
-/// QEMU's own exit code when it does not like a table.
+/// QEMU's own exit code when it rejects a table.
 const NOT_STARTED: i32 = 1;
 
 fn with_tables(tables: &[&Path], extra: &[&str]) -> Vec<String> {
@@ -64,7 +64,7 @@ fn corpus(kind: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn damaged_affinities_leave_a_machine_that_works_and_are_told() {
+fn damaged_affinities_leave_a_working_machine_and_are_reported() {
     let Some(qemu) = Qemu::open() else { return };
     let (mut told, mut flat) = (0, 0);
     for file in corpus("SRAT") {
@@ -85,7 +85,7 @@ fn damaged_affinities_leave_a_machine_that_works_and_are_told() {
 }
 
 #[test]
-fn damaged_distances_are_replaced_and_told() {
+fn damaged_distances_are_replaced_and_reported() {
     let Some(qemu) = Qemu::open() else { return };
     let written = Written::of(&machine("8", 8, 512 << 20, None));
     for file in corpus("SLIT") {
@@ -122,7 +122,7 @@ fn without_tables_the_machine_is_one_node_with_one_cpu() {
 #[test]
 fn without_affinities_the_machine_is_one_node_with_all_cpus() {
     let Some(qemu) = Qemu::open() else { return };
-    // SeaBIOS then makes a MADT itself, and no SRAT.
+    // SeaBIOS then makes a MADT itself, but no SRAT.
     let words = with_tables(&[], &["-machine", "acpi=off"]);
     let results = qemu.boot(&words, "work=exhaust,chase size=1M").results(DONE);
     assert!(has(&results, Severity::Warning, "flat"), "{:?}", results.findings);
@@ -131,7 +131,7 @@ fn without_affinities_the_machine_is_one_node_with_all_cpus() {
 }
 
 #[test]
-fn a_cpu_that_does_not_start_is_told_and_left_out() {
+fn a_cpu_that_does_not_start_is_reported_and_left_out() {
     let Some(qemu) = Qemu::open() else { return };
     // Tables of three cpus for a machine of two.
     let three = machine("256M:2,256M:1", 3, 512 << 20, None);

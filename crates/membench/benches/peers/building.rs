@@ -1,4 +1,4 @@
-//! How long it takes to build a cycle, beside two other ways.
+//! Time to build a cycle, compared with two other methods.
 
 use crate::machine::{Memory, Pages};
 use crate::reference::Reference;
@@ -18,14 +18,14 @@ pub fn compare(reference: &Reference) {
     let mut memory = Memory::new(gibibytes << 30, Pages::Huge);
     let memory = memory.lines();
     let (start, lines) = (memory.as_mut_ptr().cast::<u8>(), memory.len());
-    // SAFETY: `memory` has as many lines, and no one uses it meanwhile.
+    // SAFETY: `memory` has this number of lines, and is not used otherwise meanwhile.
     let sattolo = || unsafe { (reference.build_sattolo)(start, lines, LINE_BYTES) };
     // SAFETY: as above.
     let groups = |group| unsafe { (reference.build_groups)(start, lines, LINE_BYTES, group) };
     let local = Pattern::PageLocal { block_bytes: GROUP_LINES * LINE_BYTES };
 
     println!("## Building a cycle: s for {gibibytes} GiB of touched memory, one thread\n");
-    println!("| order | their way | theirs | ours | ours per GiB | ratio |");
+    println!("| order | their method | theirs | ours | ours per GiB | ratio |");
     println!("|---|---|---|---|---|---|");
     let mut row = |order: &str, way: &str, pattern: Pattern, theirs: &dyn Fn() -> c_int| {
         let paired = Paired::take(

@@ -1,18 +1,18 @@
-//! The chase beside one in C, and L1 load-to-use as a multiple of an addition.
+//! The chase compared with one in C, and L1 load-to-use latency as a multiple of an addition.
 
 use crate::machine::{self, Memory, Pages};
 use crate::reference::Reference;
 use crate::sample::{Paired, Summary};
 use numalab_membench::{Adds, Chase, Cycle, LineSize, Pattern, Stamp};
 
-/// The two chases on the same cycle in the same memory, window by window.
+/// Compares the two chases on the same cycle in the same memory, window by window.
 pub fn compare_with_c(reference: &Reference) {
     const LOADS: u64 = 20_000;
     let clock = machine::clock();
     let mut memory = Memory::new(256 << 20, Pages::Huge);
     let memory = memory.lines();
     let first = memory.as_mut_ptr();
-    println!("## Chase: ns per load, windows of {LOADS} loads in turn with a chase in C\n");
+    println!("## Chase: ns per load, windows of {LOADS} loads alternating with a chase in C\n");
     println!("| size KiB | pattern | ours | C -O3 | ratio |");
     println!("|---|---|---|---|---|");
     for (kibibytes, pattern) in [
@@ -27,7 +27,8 @@ pub fn compare_with_c(reference: &Reference) {
         let cycle = Cycle::new(pattern, kibibytes << 10, LineSize::Bytes64, 1).expect("a plan");
         let chase = Chase::build(cycle, memory).expect("enough memory");
         let mut walk = chase.walk();
-        // Theirs walks the other half of the cycle, or neither would pay for its misses.
+        // Each chase walks a different half of the cycle, otherwise the second one would find its
+        // lines in the caches.
         let mut ahead = chase.walk();
         ahead.loads(chase.cycle().nodes() as u64 / 2);
         let mut at = first.wrapping_byte_add(ahead.offset_bytes()).cast();
@@ -48,13 +49,15 @@ pub fn compare_with_c(reference: &Reference) {
     println!();
 }
 
-/// A load's latency in L1 as a multiple of an addition's, the two in turn.
+/// Measures a load's latency in L1 as a multiple of an addition's, alternating between the two.
 pub fn load_to_use() {
     const STEPS: u64 = 20_000;
     let clock = machine::clock();
     let mut memory = Memory::new(2 << 20, Pages::Huge);
     let memory = memory.lines();
-    println!("## L1 load-to-use in core cycles: windows of {STEPS} loads and additions in turn\n");
+    println!(
+        "## L1 load-to-use in core cycles: alternating windows of {STEPS} loads and additions\n"
+    );
     println!("| size KiB | pattern | cycles per load | core GHz |");
     println!("|---|---|---|---|");
     for (kibibytes, pattern) in

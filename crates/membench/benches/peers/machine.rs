@@ -1,4 +1,4 @@
-//! The machine the bench runs on: its name, one of its cpus, and its memory.
+//! The machine that the bench runs on: its name, one of its cpus, and its memory.
 
 use numalab_membench::{Clock, Line};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -8,7 +8,7 @@ use std::fs;
 use std::ptr::{NonNull, null_mut};
 use std::time::Instant;
 
-/// One line that says which machine the figures are of.
+/// Returns one line that identifies the machine of the figures.
 pub fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpus = read("/proc/cpuinfo");
@@ -38,14 +38,14 @@ pub fn clock() -> Clock {
     Clock::calibrate(now_ns, 50_000_000).expect("a clock that runs evenly")
 }
 
-/// The pages that memory is asked to lie on.
+/// The pages requested for memory.
 #[derive(Clone, Copy)]
 pub enum Pages {
     Small,
     Huge,
 }
 
-/// Touched memory of its own mapping.
+/// Touched memory in a separate mapping.
 pub struct Memory {
     mapping: *mut c_void,
     mapped_bytes: usize,
@@ -67,27 +67,27 @@ impl Memory {
         let mapping = mapping.expect("memory for the bench");
         // SAFETY: less than a huge page into the mapping.
         let start = unsafe { mapping.cast::<u8>().add(mapping.align_offset(HUGE)) };
-        // SAFETY: `size_bytes` from `start` on lie in the mapping; the advice changes no content.
+        // SAFETY: `size_bytes` from `start` on are in the mapping; the advice changes no content.
         if let Err(error) = unsafe { madvise(start.cast(), size_bytes, advice) } {
             println!("pages are the kernel's choice: {error}");
         }
-        // SAFETY: that memory is mapped and zero, and no one else's until it is unmapped.
+        // SAFETY: that memory is mapped and zero, and is not used otherwise until it is unmapped.
         let lines = unsafe { Line::slice_from_raw(start, size_bytes) }.expect("whole lines");
         lines.fill(Line::ZERO);
         Memory { mapping, mapped_bytes, lines: NonNull::from(lines) }
     }
 
     pub fn lines(&mut self) -> &mut [Line] {
-        // SAFETY: in our mapping, which `self` is borrowed for.
+        // SAFETY: in our mapping, which is borrowed through `self`.
         unsafe { self.lines.as_mut() }
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: our mapping, which no one can borrow from any more.
+        // SAFETY: our mapping, which can no longer be borrowed.
         if let Err(error) = unsafe { munmap(self.mapping, self.mapped_bytes) } {
-            println!("memory not given back: {error}");
+            println!("memory was not unmapped: {error}");
         }
     }
 }

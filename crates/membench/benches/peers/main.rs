@@ -1,7 +1,7 @@
-//! membench beside its peers, in one run: `cargo bench -p numalab-membench [-- SECTION...]`.
+//! membench compared with its peers, in one run: `cargo bench -p numalab-membench [-- SECTION...]`.
 //!
-//! Prints Markdown. Values are medians with the middle half of the sample in brackets; a
-//! ratio is that of pairs taken in turn. `NUMALAB_LONG=1` builds 4 GiB cycles instead of 1.
+//! Prints Markdown. Values are medians with the middle half of the sample in brackets; a ratio is
+//! that of alternating pairs. `NUMALAB_LONG=1` builds 4 GiB cycles instead of 1.
 
 mod building;
 mod chasing;
@@ -15,7 +15,7 @@ use reference::Reference;
 
 type Section = fn(&Reference);
 
-/// The sections, of at most a minute each.
+/// The sections, each of at most a minute.
 const SECTIONS: [(&str, Section); 7] = [
     ("build", building::compare),
     ("chase", chasing::compare_with_c),
@@ -27,7 +27,7 @@ const SECTIONS: [(&str, Section); 7] = [
 ];
 
 fn main() {
-    // Cargo passes `--bench`; anything else names a section.
+    // Cargo passes `--bench`; all other arguments are sections.
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let names = SECTIONS.map(|(name, _)| name);
     if let Some(unknown) = asked.iter().find(|arg| !names.contains(&arg.as_str())) {
@@ -39,7 +39,7 @@ fn main() {
     let reference = match Reference::load() {
         Ok(reference) => reference,
         Err(reason) => {
-            eprintln!("no C to compare with: {reason}");
+            eprintln!("no comparison with C: {reason}");
             std::process::exit(3);
         }
     };

@@ -1,7 +1,7 @@
-//! The bandwidth kernels beside other programs, in turn with runs of them.
+//! The bandwidth kernels compared with other programs, alternating with runs of them.
 //!
-//! They use 4 KiB pages and get new ones for every run, so here ours do too: where the pages
-//! happen to lie makes more of a difference than the loops do.
+//! The programs use 4 KiB pages and get new ones for every run, so our kernels do the same here:
+//! the placement of the pages makes more difference than the loops do.
 
 use crate::machine::{self, Memory, Pages};
 use crate::sample::Paired;
@@ -10,24 +10,24 @@ use numalab_membench::{Access, Clock, Isa, Kernel};
 use std::process::Command;
 
 const PAIRS: usize = 7;
-/// Passes of a run, theirs and ours.
+/// Number of passes of a run, for both.
 const PASSES: usize = 20;
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// A program's run, and which kernel of ours does the same.
+/// A program's run, and our kernel that does the same.
 struct Peer {
     program: &'static str,
-    /// What tells this run from others of the program.
+    /// The name of this run among those of the program.
     variant: String,
     arguments: String,
     kernel: Kernel,
-    /// What comes before the rate in its output.
+    /// The text before the rate in its output.
     label: &'static str,
-    /// Bytes counted as STREAM does, for each unit of the rate printed.
+    /// Bytes counted as STREAM does, for each unit of the printed rate.
     unit_bytes: f64,
 }
 
-/// likwid-bench's loops for the widest instruction set that it and this machine have.
+/// Compares with likwid-bench's loops for the widest instruction set that it and this machine have.
 pub fn compare_with_likwid() {
     let suffix = match Isa::detect() {
         Isa::Avx512 => "_avx512",
@@ -57,7 +57,7 @@ pub fn compare_with_likwid() {
     }));
 }
 
-/// sysbench's memory test, on one block of an array's size.
+/// Compares with sysbench's memory test, on one block of an array's size.
 pub fn compare_with_sysbench() {
     let operations = [("read", Kernel::Read), ("write", Kernel::Write)];
     compare(&operations.map(|(operation, kernel)| Peer {
@@ -74,7 +74,7 @@ pub fn compare_with_sysbench() {
     }));
 }
 
-/// mbw's two copies: a loop of its own, and glibc's memcpy. It counts a copied byte once.
+/// Compares with mbw's two copies: its own loop, and glibc's memcpy. It counts a copied byte once.
 pub fn compare_with_mbw() {
     let copies =
         [("-t1", "AVG Method: DUMB", Kernel::Copy), ("-t0", "AVG Method: MEMCPY", Kernel::NtCopy)];
@@ -91,8 +91,10 @@ pub fn compare_with_mbw() {
 fn compare(peers: &[Peer]) {
     let clock = machine::clock();
     let program = peers[0].program;
-    println!("## Bandwidth beside {program}, one thread, 4 KiB pages: GB/s as STREAM counts\n");
-    println!("| kernel | theirs is | ours | theirs | ratio |");
+    println!(
+        "## Bandwidth compared with {program}, one thread, 4 KiB pages: GB/s as STREAM counts\n"
+    );
+    println!("| kernel | their variant | ours | theirs | ratio |");
     println!("|---|---|---|---|---|");
     for Peer { kernel, variant, .. } in peers.iter().filter(|peer| peer.is_missing()) {
         println!("| {kernel} | {variant} | not compared: {program} is missing or failed | | |");
@@ -107,7 +109,7 @@ fn compare(peers: &[Peer]) {
     println!();
 }
 
-/// A run like theirs.
+/// Makes a run of ours that matches theirs.
 fn ours(kernel: Kernel, clock: &Clock) -> f64 {
     let mut memory = Memory::new(kernel.arrays() * ARRAY_BYTES, Pages::Small);
     let mut stream = streaming::stream(kernel, Access::Sequential, Isa::detect(), memory.lines());
@@ -119,7 +121,7 @@ impl Peer {
         self.run().is_none()
     }
 
-    /// Runs it once and reads the rate, in GB/s; `None` if it does not run or print one.
+    /// Runs it once and reads the rate in GB/s; `None` if it does not run or does not print a rate.
     fn run(&self) -> Option<f64> {
         let words = self.arguments.split_whitespace();
         let output = Command::new(self.program).args(words).output().ok()?;
@@ -127,7 +129,7 @@ impl Peer {
         text.lines().find_map(|line| self.rate_in(line)).map(|rate| rate * self.unit_bytes / 1e9)
     }
 
-    /// The last number of a line that has the label, whatever the spaces between its words.
+    /// Returns the last number of a line that has the label, with any spaces between its words.
     fn rate_in(&self, line: &str) -> Option<f64> {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.join(" ").contains(self.label).then_some(())?;

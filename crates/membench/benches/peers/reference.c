@@ -1,5 +1,5 @@
 /*
- * What membench is compared with, compiled by `cc -O3 -march=native` when the bench runs:
+ * The reference that membench is compared with, compiled by `cc -O3 -march=native` when the bench runs:
  * a pointer chase, STREAM's loops with ordinary and with non-temporal stores, and the two
  * usual ways to build a chase. Written for this comparison, from the papers' and manuals'
  * descriptions.
@@ -21,7 +21,7 @@ void *reference_chase(void *start, uint64_t loads)
 	return at;
 }
 
-/* STREAM's kernels, and a sum and a fill beside them. `n` counts doubles. */
+/* STREAM's kernels, with a sum and a fill. `n` counts doubles. */
 double reference_read(const double *restrict a, size_t n)
 {
 	double s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;
@@ -126,9 +126,9 @@ static void shuffled(size_t *numbers, size_t count, size_t base)
 }
 
 /*
- * The way of multichase: shuffle the groups of pages that a TLB holds, shuffle the lines of
+ * The method of multichase: shuffle the groups of pages that a TLB holds, shuffle the lines of
  * each group, invert the whole, then link every line to the one after it in the shuffled
- * order. Returns 0 if there is no memory for the two tables.
+ * order. Returns 0 if the two tables cannot be allocated.
  */
 int reference_build_groups(char *memory, size_t lines, size_t line_bytes, size_t group_lines)
 {
@@ -157,8 +157,8 @@ int reference_build_groups(char *memory, size_t lines, size_t line_bytes, size_t
 }
 
 /*
- * Sattolo's way: shuffle an array of line numbers so that it is one cycle, with an inline
- * generator, then link every line to the one the array names.
+ * Sattolo's method: shuffle an array of line numbers so that it is one cycle, with an inline
+ * generator, then link every line to the one given by the array.
  */
 int reference_build_sattolo(char *memory, size_t lines, size_t line_bytes)
 {

@@ -29,7 +29,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Compiles and loads the reference; says why where that is not possible.
+    /// Compiles and loads the reference, or returns the reason why it is not possible.
     pub fn load() -> Result<Reference, String> {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/reference.c");
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reference.so");
@@ -40,12 +40,12 @@ impl Reference {
             return Err(format!("cc failed on {source}: {status}"));
         }
         let path = CString::new(library.to_string_lossy().as_bytes()).map_err(|e| e.to_string())?;
-        // SAFETY: the library is our own and its loading runs no code of its own.
+        // SAFETY: the library is our own, and loading it runs no code of it.
         let handle = unsafe { dlopen(path.as_ptr(), RTLD_NOW) };
         if handle.is_null() {
             return Err(format!("cannot load {}", library.display()));
         }
-        // SAFETY: each symbol has in reference.c the signature which its field declares.
+        // SAFETY: each symbol has the signature in reference.c that its field declares.
         unsafe {
             Ok(Reference {
                 chase: symbol(handle, c"reference_chase")?,
@@ -70,6 +70,6 @@ unsafe fn symbol<F>(library: *mut c_void, name: &std::ffi::CStr) -> Result<F, St
     if address.is_null() {
         return Err(format!("no {} in the reference", name.to_string_lossy()));
     }
-    // SAFETY: the caller says that `F` is a function pointer, which has a pointer's size.
+    // SAFETY: the caller guarantees that `F` is a function pointer, which has a pointer's size.
     Ok(unsafe { std::mem::transmute_copy(&address) })
 }

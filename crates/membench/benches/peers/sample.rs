@@ -1,8 +1,8 @@
-//! Medians and how far the values lie apart.
+//! Medians and the spread of the values.
 
 use std::fmt;
 
-/// The median of a sample, with the quarter of it below and above.
+/// The median of a sample, with its lower and upper quartile.
 pub struct Summary {
     pub median: f64,
     low: f64,
@@ -13,7 +13,7 @@ pub struct Summary {
 impl Summary {
     pub fn of(mut values: Vec<f64>, digits: usize) -> Summary {
         values.sort_by(f64::total_cmp);
-        // Between the two neighbours where a quarter falls between them.
+        // Interpolated between two neighbours if a quartile falls between them.
         let at = |quarters: usize| {
             let place = (values.len() - 1) * quarters;
             let (below, above) = (values[place / 4], values[place.div_ceil(4)]);
@@ -30,7 +30,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Values of two things taken in turn, so that what disturbs one disturbs the other.
+/// Alternating values of two things, so that a disturbance affects both.
 #[derive(Default)]
 pub struct Paired {
     ours: Vec<f64>,
@@ -38,7 +38,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Takes `pairs` values of each, the two in changing order.
+    /// Takes `pairs` values of each, with the order within a pair alternating.
     pub fn take(
         pairs: usize,
         mut ours: impl FnMut() -> f64,
@@ -65,7 +65,7 @@ impl Paired {
         Summary::of(self.theirs.clone(), digits)
     }
 
-    /// Ours as a multiple of theirs, pair by pair.
+    /// Returns our value as a multiple of theirs, pair by pair.
     pub fn ratio(&self) -> Summary {
         let ratios = self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours / theirs);
         Summary::of(ratios.collect(), 3)

@@ -1,11 +1,11 @@
-//! The bandwidth kernels beside the same loops in C.
+//! The bandwidth kernels compared with the same loops in C.
 
 use crate::machine::{self, Memory, Pages};
 use crate::reference::Reference;
 use crate::sample::Paired;
 use numalab_membench::{Access, Arrays, Clock, Isa, Kernel, Line, Stamp, Stream};
 
-/// Small enough that a pair is over before the machine changes, past every cache.
+/// Small enough that a pair is over before the machine changes, and larger than every cache.
 pub const ARRAY_BYTES: usize = 128 << 20;
 const PAIRS: usize = 160;
 
@@ -60,14 +60,14 @@ pub fn stream(kernel: Kernel, access: Access, isa: Isa, memory: &mut [Line]) -> 
     Stream::new(kernel, access, isa, arrays).expect("an available set")
 }
 
-/// Counted bytes per ns, which is GB/s.
+/// Returns counted bytes per ns, which is GB/s.
 pub fn rate(clock: &Clock, pass: impl FnOnce() -> u64) -> f64 {
     let start = Stamp::now();
     let counted = pass();
     counted as f64 / clock.ns(Stamp::now().since(start).expect("a steady clock"))
 }
 
-/// A loop of the reference on the arrays which ours works on.
+/// A loop of the reference on the arrays that ours works on.
 struct CLoop<'r> {
     reference: &'r Reference,
     kernel: Kernel,
@@ -83,8 +83,8 @@ impl<'r> CLoop<'r> {
         let doubles = ARRAY_BYTES / 8;
         let (a, b) = (self.first, self.first.wrapping_add(doubles));
         let c = b.wrapping_add(doubles);
-        // SAFETY: the memory holds three arrays of that many doubles; the loops of ours, which
-        // hold it too, do not run meanwhile.
+        // SAFETY: the memory contains three arrays of that number of doubles; our loops, which also
+        // use it, do not run meanwhile.
         unsafe {
             match self.kernel {
                 Kernel::Read => {

@@ -1,19 +1,20 @@
-//! What only aarch64's own instructions can do.
+//! Operations that need aarch64 instructions.
 
 use core::arch::asm;
 
-/// Follows `loads` pointers from `start`, each load waiting for the last; returns the last
-/// pointer loaded.
+/// Follows `loads` pointers from `start`, each load waiting for the last; returns the last pointer
+/// loaded.
 ///
-/// Not unrolled: a load takes longer than the loop's two other instructions, which run beside
-/// it, and prefetchers that go by a load's address see one load as in a program's own loop.
+/// Not unrolled: a load takes longer than the loop's two other instructions, which run in parallel
+/// with it, and prefetchers that are indexed by a load's address see one load, as in an ordinary
+/// program's loop.
 ///
 /// # Safety
 /// Every one of the `loads` pointers reached from `start` must be readable and 8-byte aligned.
 #[inline(never)]
 pub unsafe fn follow(start: usize, loads: u64) -> usize {
     let mut at = start;
-    // SAFETY: only reads, and only through pointers which the caller vouches for.
+    // SAFETY: only reads, and only through pointers that the caller guarantees.
     unsafe {
         asm!(
             "cbz {left}, 3f",
@@ -34,7 +35,7 @@ pub unsafe fn follow(start: usize, loads: u64) -> usize {
 /// Executes a chain of `adds` dependent additions of a register.
 #[inline(never)]
 pub fn dependent_adds(adds: u64) {
-    // SAFETY: touches nothing but its own registers.
+    // SAFETY: accesses only its own registers.
     unsafe {
         asm!(
             "cbz {blocks}, 3f",
@@ -61,8 +62,8 @@ pub fn dependent_adds(adds: u64) {
     }
 }
 
-/// The generic timer's virtual count, read after all loads before it have finished and
-/// before anything after starts (Arm ARM D12.2: reads of `CNTVCT_EL0` may move unless an ISB
+/// Returns the generic timer's virtual count, read after all loads before it have finished and
+/// before anything after it starts (Arm ARM D12.2: reads of `CNTVCT_EL0` may move unless an ISB
 /// holds them).
 pub fn timestamp() -> u64 {
     let count: u64;
@@ -80,12 +81,13 @@ pub fn timestamp() -> u64 {
     count
 }
 
-/// Always: the architecture demands a fixed rate of the generic timer (Arm ARM D12.1).
+/// Always returns true: the architecture requires a fixed rate of the generic timer (Arm ARM
+/// D12.1).
 pub fn timestamp_is_invariant() -> bool {
     true
 }
 
-/// The length of an SVE vector, or 0 where the crate is not built for SVE.
+/// Returns the length of an SVE vector, or 0 if the crate is not built for SVE.
 pub fn sve_vector_bytes() -> usize {
     #[cfg(target_feature = "sve")]
     {
@@ -98,24 +100,24 @@ pub fn sve_vector_bytes() -> usize {
     0
 }
 
-/// Whether [`cpu_number`] can be asked: of Linux.
+/// Returns true if [`cpu_number`] is available: on Linux.
 pub fn has_cpu_number() -> bool {
     cfg!(target_os = "linux")
 }
 
-/// The number of the cpu that the calling thread is on: no register that a program may read has
-/// it. May only be called where [`has_cpu_number`].
+/// Returns the number of the cpu that the calling thread is on, which no register readable by
+/// programs contains. May only be called if [`has_cpu_number`] is true.
 #[cfg(target_os = "linux")]
 pub fn cpu_number() -> u32 {
     unsafe extern "C" {
-        // The system's C library, which since glibc 2.35 has the number in memory that Linux keeps
-        // for each thread (rseq(2)); a system call takes some hundred accesses.
+        // The system's C library, which since glibc 2.35 reads the number from memory that Linux
+        // maintains for each thread (rseq(2)); a system call takes some hundred accesses.
         safe fn sched_getcpu() -> i32;
     }
     sched_getcpu().cast_unsigned()
 }
 
-/// Never asked.
+/// Never called.
 #[cfg(not(target_os = "linux"))]
 pub fn cpu_number() -> u32 {
     0

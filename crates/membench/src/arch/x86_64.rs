@@ -1,13 +1,14 @@
-//! What only x86-64's own instructions can do.
+//! Operations that need x86-64 instructions.
 
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, CpuidResult};
 
-/// Follows `loads` pointers from `start`, each load waiting for the last; returns the last
-/// pointer loaded.
+/// Follows `loads` pointers from `start`, each load waiting for the last; returns the last pointer
+/// loaded.
 ///
-/// Not unrolled: a load takes longer than the loop's two other instructions, which run beside
-/// it, and prefetchers that go by a load's address see one load as in a program's own loop.
+/// Not unrolled: a load takes longer than the loop's two other instructions, which run in parallel
+/// with it, and prefetchers that are indexed by a load's address see one load, as in an ordinary
+/// program's loop.
 ///
 /// # Safety
 /// Every one of the `loads` pointers reached from `start` must be readable and 8-byte aligned.
@@ -15,14 +16,14 @@ use core::arch::x86_64::{__cpuid, CpuidResult};
 pub unsafe fn follow(start: usize, loads: u64) -> usize {
     let mut at = start;
     if cfg!(miri) {
-        // It checks the same reads, and has no assembler.
+        // Miri checks the same reads, and has no assembler.
         for _ in 0..loads {
-            // SAFETY: the caller vouches for every pointer reached.
+            // SAFETY: the caller guarantees every pointer reached.
             at = unsafe { core::ptr::with_exposed_provenance::<usize>(at).read_volatile() };
         }
         return at;
     }
-    // SAFETY: only reads, and only through pointers which the caller vouches for.
+    // SAFETY: only reads, and only through pointers that the caller guarantees.
     unsafe {
         asm!(
             "test {left}, {left}",
@@ -44,7 +45,7 @@ pub unsafe fn follow(start: usize, loads: u64) -> usize {
 /// Executes a chain of `adds` dependent additions of a register.
 #[inline(never)]
 pub fn dependent_adds(adds: u64) {
-    // SAFETY: touches nothing but its own registers.
+    // SAFETY: accesses only its own registers.
     unsafe {
         asm!(
             "shr {blocks}, 5",
@@ -73,12 +74,12 @@ pub fn dependent_adds(adds: u64) {
     }
 }
 
-/// The time stamp counter, read after everything before has executed and before anything
+/// Returns the time stamp counter, read after everything before has executed and before anything
 /// after starts.
 ///
-/// LFENCE on both sides of RDTSC rather than RDTSCP: the same order (Intel SDM volume 2,
-/// RDTSC), and also on cpus without RDTSCP, such as QEMU's qemu64. On AMD this needs LFENCE
-/// to serialise (`DE_CFG` bit 1), which Linux sets and Zen cores start with.
+/// LFENCE on both sides of RDTSC rather than RDTSCP: the same order (Intel SDM volume 2, RDTSC),
+/// and also on cpus without RDTSCP, such as QEMU's qemu64. On AMD this needs LFENCE to serialise
+/// (`DE_CFG` bit 1), which Linux sets and Zen cores start with.
 pub fn timestamp() -> u64 {
     let low: u64;
     let high: u64;
@@ -96,17 +97,17 @@ pub fn timestamp() -> u64 {
     high << 32 | low
 }
 
-/// Whether [`cpu_number`] can be asked: RDTSCP exists (Intel SDM volume 2, CPUID).
+/// Returns true if [`cpu_number`] is available: RDTSCP exists (Intel SDM volume 2, CPUID).
 pub fn has_cpu_number() -> bool {
     cpuid(0x8000_0000).eax >= 0x8000_0001 && cpuid(0x8000_0001).edx & (1 << 27) != 0
 }
 
-/// The number of the cpu that this runs on, where the system keeps it in the time stamp
-/// counter's auxiliary register: Linux in the lower 12 bits (`vdso_encode_cpunode`). Only to
-/// be called where [`has_cpu_number`].
+/// Returns the number of the cpu that this runs on, if the system keeps it in the time stamp
+/// counter's auxiliary register: Linux does, in the lower 12 bits (`vdso_encode_cpunode`). May only
+/// be called if [`has_cpu_number`] is true.
 pub fn cpu_number() -> u32 {
     let auxiliary: u32;
-    // SAFETY: RDTSCP is executable, as the caller found out; it reads registers.
+    // SAFETY: RDTSCP exists, as the caller has checked; it reads registers.
     unsafe {
         asm!(
             "rdtscp",
@@ -119,18 +120,18 @@ pub fn cpu_number() -> u32 {
     auxiliary & 0xfff
 }
 
-/// Whether the time stamp counter runs at one rate in all power states (AMD APM volume 3,
+/// Returns true if the time stamp counter runs at one rate in all power states (AMD APM volume 3,
 /// CPUID Fn8000_0007 EDX bit 8; the same in the Intel SDM, volume 3, 17.17.1).
 pub fn timestamp_is_invariant() -> bool {
     cpuid(0x8000_0000).eax >= 0x8000_0007 && cpuid(0x8000_0007).edx & (1 << 8) != 0
 }
 
-/// One leaf of CPUID, sub-leaf 0.
+/// Returns one leaf of CPUID, sub-leaf 0.
 pub fn cpuid(leaf: u32) -> CpuidResult {
     __cpuid(leaf)
 }
 
-/// XCR0. Only to be called where CPUID.1:ECX bit 27 (OSXSAVE) is set.
+/// Returns XCR0. May only be called if CPUID.1:ECX bit 27 (OSXSAVE) is set.
 pub fn extended_control_register() -> u64 {
     let low: u64;
     let high: u64;

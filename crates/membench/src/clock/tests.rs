@@ -44,7 +44,7 @@ fn a_clock_that_steps_back_is_refused_with_both_readings() {
 }
 
 #[test]
-fn a_clock_that_steps_forward_once_or_twice_is_measured_anew() {
+fn a_clock_that_steps_forward_once_or_twice_is_measured_again() {
     let once = |ns| if ns > 800_000 { ns + 100_000 } else { ns };
     let twice = |ns| if ns > 1_800_000 { once(ns) + 100_000 } else { once(ns) };
     for rate in [Simulated::new(10, 3).calibrated(once), Simulated::new(10, 3).calibrated(twice)] {
@@ -54,7 +54,7 @@ fn a_clock_that_steps_forward_once_or_twice_is_measured_anew() {
 }
 
 #[test]
-fn a_clock_that_steps_forward_again_and_again_is_refused_with_both_rates() {
+fn a_clock_that_steps_forward_repeatedly_is_refused_with_both_rates() {
     let stepped = Simulated::new(10, 3)
         .calibrated(|ns| ns + (ns + 200_000) / 1_000_000 * 100_000)
         .unwrap_err();
@@ -76,13 +76,13 @@ fn a_counter_that_steps_back_is_refused() {
 }
 
 #[test]
-fn a_clock_that_stands_still_is_refused() {
+fn a_clock_that_does_not_advance_is_refused() {
     let stopped = Simulated::new(10, 3).calibrated(|_| 5).unwrap_err();
     assert!(matches!(stopped, ClockError::Stopped { unit: "ns", at: 5, .. }), "{stopped}");
 }
 
 #[test]
-fn a_counter_that_stands_still_is_refused() {
+fn a_counter_that_does_not_advance_is_refused() {
     let stopped = Simulated::new(10, 0).calibrated(|ns| ns).unwrap_err();
     assert!(matches!(stopped, ClockError::Stopped { unit: "ticks", .. }), "{stopped}");
 }

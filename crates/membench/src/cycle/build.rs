@@ -1,4 +1,4 @@
-//! A cycle written into memory, in parts which threads can share.
+//! Building of a cycle in memory, in parts that threads can share.
 
 use super::permutation::BATCH;
 use super::{Cycle, CycleError};
@@ -17,29 +17,29 @@ pub struct Parts<'a> {
     lines: PhantomData<&'a mut [Line]>,
 }
 
-/// A stretch of a cycle's memory which one thread builds.
+/// A stretch of a cycle's memory that one thread builds.
 #[derive(Debug)]
 pub struct Part<'a> {
     cycle: Cycle,
-    /// The first line of the whole memory, which it may all be reached from.
+    /// The first line of the whole memory, with access to all of it.
     memory: NonNull<Line>,
     first: usize,
     end: usize,
     lines: PhantomData<&'a mut [Line]>,
 }
 
-// SAFETY: a part accesses only its own nodes' lines, which no other part has, and which it
-// has borrowed exclusively: it may do so from any thread, as `&mut [Line]` may.
+// SAFETY: a part accesses only the lines of its own nodes, which no other part has and which it has
+// borrowed exclusively: it may do so from any thread, as `&mut [Line]` may.
 unsafe impl Send for Part<'_> {}
 
-/// A part whose lines all hold the address of their successor.
+/// A part in which every line contains the address of its successor.
 #[derive(Debug)]
 pub struct BuiltPart<'a>(Part<'a>);
 
 impl Cycle {
-    /// Divides the building into `count` parts of equal size. Each touches only its own
-    /// stretch of memory: a thread on the right node makes the right first touch. `lines`
-    /// may be longer than the cycle.
+    /// Divides the building into `count` parts of equal size. Each part touches only its own
+    /// stretch of memory, so a thread on the right node makes the first touch there. `lines` may be
+    /// longer than the cycle.
     ///
     /// # Errors
     /// [`CycleError::MemoryTooSmall`] if `lines` are fewer than the cycle's, and
@@ -82,7 +82,7 @@ impl<'a> Iterator for Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// The first node of part `index`; the number of nodes if there is no such part.
+    /// Returns the first node of part `index`, or the number of nodes if there is no such part.
     fn start_of(&self, index: usize) -> usize {
         let (nodes, count) = (self.cycle.nodes(), self.count);
         nodes / count * index + (nodes % count).min(index)
@@ -90,8 +90,8 @@ impl Parts<'_> {
 }
 
 impl<'a> Part<'a> {
-    /// Writes, in address order, into each node's line the address of its successor. What
-    /// else was in those lines is lost.
+    /// Writes, in address order, the address of its successor into each node's line. The previous
+    /// content of those lines is lost.
     #[must_use]
     pub fn build(self) -> BuiltPart<'a> {
         self.write();
@@ -105,7 +105,7 @@ impl<'a> Part<'a> {
             let count = self.cycle.order.successors(node as u64, &mut nodes);
             let count = count.min(self.end - node);
             for &next in &nodes[..count] {
-                // SAFETY: `node` is one of this part's: `first <= node < end`.
+                // SAFETY: `node` is one of this part's nodes: `first <= node < end`.
                 unsafe { self.write_node(node, next) };
                 node += 1;
             }
@@ -114,14 +114,14 @@ impl<'a> Part<'a> {
     }
 
     /// # Safety
-    /// `node` must be one of this part's.
+    /// `node` must be one of this part's nodes.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a node's number came from a usize")]
     unsafe fn write_node(&self, node: usize, next: u64) {
         let address = self.memory.addr().get() + self.cycle.offset_bytes(next as usize);
-        // SAFETY: 1. Every node lies inside the cycle's size, and `Cycle::parts` checked that
-        // the memory has that size. 2. Its offset is a multiple of 64. 3. `memory` may reach
-        // all of it, and this node's line is this part's alone.
+        // SAFETY: 1. Every node is inside the cycle's size, and `Cycle::parts` has checked that the
+        // memory has that size. 2. Its offset is a multiple of 64. 3. `memory` may access all of
+        // it, and this node's line belongs only to this part.
         unsafe {
             let line = self.memory.byte_add(self.cycle.offset_bytes(node));
             write_whole_line(line, address as u64);
@@ -157,7 +157,7 @@ impl<'a> BuiltPart<'a> {
 }
 
 impl Part<'_> {
-    /// Whether `next` starts where this one ends, in the same memory and of the same cycle.
+    /// Returns true if `next` starts where this one ends, in the same memory and of the same cycle.
     fn is_continued_by(&self, next: &Part<'_>) -> bool {
         let plan = |cycle: &Cycle| (cycle.pattern, cycle.size_bytes, cycle.line_size, cycle.seed);
         self.end == next.first
@@ -166,8 +166,8 @@ impl Part<'_> {
     }
 }
 
-/// Writes `word` and seven zeros, past the caches: a line that is overwritten as a whole
-/// need not be read first, which halves the traffic.
+/// Writes `word` and seven zeros, bypassing the caches: a line that is overwritten as a whole need
+/// not be read first, which halves the traffic.
 ///
 /// # Safety
 /// `line` must be valid for writing.
@@ -176,8 +176,8 @@ impl Part<'_> {
 unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
     use core::arch::x86_64::{_mm_set_epi64x, _mm_setzero_si128, _mm_stream_si128};
     let quarters = line.cast().as_ptr();
-    // SAFETY: the caller vouches for the line's 64 bytes, which are 64-byte aligned. `write_out`
-    // ends the sequence of non-temporal stores, before the lines are handed on.
+    // SAFETY: the caller guarantees the line's 64 bytes, which are 64-byte aligned. `write_out`
+    // ends the sequence of non-temporal stores before the lines are passed on.
     unsafe {
         _mm_stream_si128(quarters, _mm_set_epi64x(0, word.cast_signed()));
         _mm_stream_si128(quarters.add(1), _mm_setzero_si128());
@@ -189,7 +189,7 @@ unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
 /// Makes all lines written so far visible in program order.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 fn write_out() {
-    // SAFETY: SSE is part of the target, as the condition above says.
+    // SAFETY: SSE is part of the target, by the condition above.
     unsafe { core::arch::x86_64::_mm_sfence() };
 }
 
@@ -200,10 +200,10 @@ fn write_out() {
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 #[inline(always)]
 unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
-    // SAFETY: the caller vouches for the line.
+    // SAFETY: the caller guarantees the line.
     unsafe { line.cast::<[u64; 8]>().write([word, 0, 0, 0, 0, 0, 0, 0]) };
 }
 
-/// Ordinary stores need no fence.
+/// Does nothing: ordinary stores need no fence.
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 fn write_out() {}

@@ -1,4 +1,4 @@
-//! In which order a cycle visits its nodes: the successor of each, by pattern.
+//! The order in which a cycle visits its nodes: the successor of each, by pattern.
 
 use super::permutation::{BATCH, Permutation};
 use super::round::mix;
@@ -6,21 +6,21 @@ use super::round::mix;
 /// The order of a cycle over nodes `0..nodes`, as a successor function without tables.
 #[derive(Clone, Copy, Debug)]
 pub enum Order {
-    /// Any node after any other.
+    /// A random order of all nodes.
     Random(Permutation),
-    /// All nodes of a block, then all of another.
+    /// All nodes of one block, then all of the next.
     Blocks(Blocks),
-    /// Every `stride`-th node, then the same one further on.
+    /// Every `stride`-th node, then those one further on.
     Columns {
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: u64,
-        /// Nodes from one visited to the next.
+        /// Distance in nodes from one visited node to the next.
         stride: u64,
     },
 }
 
 impl Order {
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u64 {
         match self {
             Order::Random(permutation) => permutation.size(),
@@ -29,8 +29,8 @@ impl Order {
         }
     }
 
-    /// The successors of node `first` and of those after it: into `nodes`, as many as
-    /// returned.
+    /// Writes the successors of node `first` and of the nodes after it into `nodes`, and returns
+    /// their number.
     pub fn successors(&self, first: u64, nodes: &mut [u64; BATCH]) -> usize {
         match self {
             Order::Random(permutation) => permutation.successors(first, nodes),
@@ -46,7 +46,7 @@ fn columns(first: u64, all: u64, stride: u64, nodes: &mut [u64; BATCH]) -> usize
         *next = if node + stride < all {
             node + stride
         } else {
-            // The column's foot: on to the head of the next column, if there is one.
+            // The end of the column: continue at the start of the next column, if there is one.
             let head = node % stride + 1;
             if head < stride.min(all) { head } else { 0 }
         };
@@ -55,8 +55,8 @@ fn columns(first: u64, all: u64, stride: u64, nodes: &mut [u64; BATCH]) -> usize
     count
 }
 
-/// Random order inside blocks of equal size, and of the blocks. What does not fill a block
-/// is visited last.
+/// Random order inside blocks of equal size, and of the blocks. Nodes that do not fill a block are
+/// visited last.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks {
     /// The order of the full blocks; `None` if there are none.
@@ -69,7 +69,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// An order of `nodes` in blocks of `block_nodes`, both at least 1.
+    /// Creates an order of `nodes` in blocks of `block_nodes`, both at least 1.
     pub fn new(nodes: u64, block_nodes: u64, seed: u64) -> Blocks {
         let part = |size, seed| (size > 0).then(|| Permutation::new(size, seed));
         Blocks {
@@ -95,7 +95,7 @@ impl Blocks {
         for node in &mut nodes[..count] {
             *node += start;
         }
-        // The block's last node leads on to the next block.
+        // The block's last node leads to the next block.
         let last = start + order.forward(order.size() - 1);
         if let Some(lane) = last.checked_sub(first).and_then(|lane| usize::try_from(lane).ok())
             && lane < count
@@ -105,7 +105,7 @@ impl Blocks {
         count
     }
 
-    /// The first node visited after all of `block`, or after the rest.
+    /// Returns the first node visited after all of `block`, or after the rest.
     #[cold]
     fn entry_after(&self, block: Option<u64>) -> u64 {
         let Some(blocks) = self.blocks else {

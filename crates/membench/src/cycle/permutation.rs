@@ -1,43 +1,44 @@
 //! A keyed bijection on `0..size`: a Feistel network in mixed radix, with cycle walking.
 //!
-//! An element is a row and a column of a table of `rows` x `columns` cells, which has hardly
-//! more cells than there are elements. Each round adds to one half a keyed hash of the other.
-//! Four rounds look random to whoever may ask for any element (Luby and Rackoff, "How to
-//! construct pseudorandom permutations", 1988), but only with halves of many values: in a
-//! table of 8 x 8, some steps come twice as often as others, and it takes six. Where a round
-//! leads to one of the few cells beyond the last element, all is applied again until it leads
-//! back (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+//! An element is a row and a column of a table of `rows` x `columns` cells, which has hardly more
+//! cells than there are elements. Each round adds a keyed hash of one half to the other. Four
+//! rounds look random to an observer that can query any element (Luby and Rackoff, "How to
+//! construct pseudorandom permutations", 1988), but only with halves of many values: in a table of
+//! 8 x 8, some steps come twice as often as others, and six rounds are needed. If a round leads to
+//! one of the few cells beyond the last element, the network is applied again until it leads back
+//! (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
 
 use super::round::{add_hash, mix, subtract_hash};
 
-/// How many elements a batch has: enough for the compiler to use whole vectors.
+/// Number of elements in a batch: enough for the compiler to use whole vectors.
 pub const BATCH: usize = 64;
 
 /// The keys of two rounds: one of the rows and one of the columns.
 type RoundPair = [u32; 2];
-/// Pairs of rounds that are enough for a table of any size.
+/// Number of pairs of rounds that are enough for a table of any size.
 const PAIRS: usize = 3;
-/// Pairs of rounds that are enough for [`LARGE`] elements and more.
+/// Number of pairs of rounds that are enough for [`LARGE`] elements and more.
 const PAIRS_IF_LARGE: usize = 2;
 const LARGE: u64 = 1 << 16;
 
-/// A permutation of `0..size` which a seed chooses.
+/// A permutation of `0..size` selected by a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     size: u64,
     rows: u32,
     columns: u32,
     keys: [RoundPair; PAIRS],
-    /// Looked up once: CPUID is slow in a virtual machine.
+    /// Queried once: CPUID is slow in a virtual machine.
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     has_avx2: bool,
 }
 
-/// Cells of the table, by row and column: apart, so that vectors hold many of one kind.
+/// Cells of the table, by row and column: stored separately, so that vectors contain many of one
+/// kind.
 struct Cells<const N: usize> {
     rows: [u32; N],
     columns: [u32; N],
-    /// All ones where there is no such cell.
+    /// All ones if there is no such cell.
     lost: [u32; N],
 }
 
@@ -48,7 +49,7 @@ impl Default for Cells<BATCH> {
 }
 
 impl Permutation {
-    /// A permutation of `0..size`; `size` at least 1 and at most 2^60.
+    /// Creates a permutation of `0..size`; `size` is at least 1 and at most 2^60.
     pub fn new(size: u64, seed: u64) -> Permutation {
         let (rows, columns) = table(size);
         Permutation {
@@ -61,17 +62,17 @@ impl Permutation {
         }
     }
 
-    /// Another permutation of as many elements.
+    /// Returns another permutation of the same number of elements.
     pub fn with_seed(self, seed: u64) -> Permutation {
         Permutation { keys: keys(seed), ..self }
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The element at `position`.
+    /// Returns the element at `position`.
     pub fn forward(&self, position: u64) -> u64 {
         let mut at = position;
         loop {
@@ -84,7 +85,7 @@ impl Permutation {
         }
     }
 
-    /// The position of `element`.
+    /// Returns the position of `element`.
     fn backward(&self, element: u64) -> u64 {
         let mut at = element;
         loop {
@@ -97,43 +98,44 @@ impl Permutation {
         }
     }
 
-    /// The element at the position after that of `element`, the first one after the last.
-    /// This makes all elements one cycle, whatever the keys.
+    /// Returns the element at the position after that of `element`, or the first one after the
+    /// last. This makes all elements one cycle, whatever the keys.
     pub fn successor(&self, element: u64) -> u64 {
         let position = self.backward(element) + 1;
         self.forward(if position == self.size { 0 } else { position })
     }
 
-    /// The elements at `first` and the positions after it: into `elements`, as many as
-    /// returned.
+    /// Writes the elements at `first` and the positions after it into `elements`, and returns their
+    /// number.
     pub fn forwards(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
         #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
         if self.has_avx2 {
-            // SAFETY: the cpu has AVX2, as `new` found.
+            // SAFETY: the cpu has AVX2, as `new` has checked.
             return unsafe { self.forwards_with_avx2(first, elements) };
         }
         self.forwards_in_vectors(first, elements)
     }
 
-    /// The successors of `first` and of the elements after it: into `elements`, as many as
-    /// returned.
+    /// Writes the successors of `first` and of the elements after it into `elements`, and returns
+    /// their number.
     pub fn successors(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
         #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
         if self.has_avx2 {
-            // SAFETY: the cpu has AVX2, as `new` found.
+            // SAFETY: the cpu has AVX2, as `new` has checked.
             return unsafe { self.successors_with_avx2(first, elements) };
         }
         self.successors_in_vectors(first, elements)
     }
 
-    /// The same as `forwards_in_vectors`, compiled to AVX2: SSE2 lacks half of what it needs.
+    /// Does the same as `forwards_in_vectors`, compiled for AVX2: SSE2 lacks half of the
+    /// instructions it needs.
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     #[target_feature(enable = "avx2")]
     fn forwards_with_avx2(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
         self.forwards_in_vectors(first, elements)
     }
 
-    /// The same as `successors_in_vectors`, compiled to AVX2.
+    /// Does the same as `successors_in_vectors`, compiled for AVX2.
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     #[target_feature(enable = "avx2")]
     fn successors_with_avx2(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
@@ -162,9 +164,9 @@ impl Permutation {
         count
     }
 
-    /// Splits `first` and what follows into rows and columns; returns how many are in range.
-    /// The other lanes are computed too, so that all loops have a constant length, and hold
-    /// nothing of use.
+    /// Splits `first` and the positions after it into rows and columns; returns the number that are
+    /// in range. The other lanes are also computed, so that all loops have a constant length, and
+    /// their content is meaningless.
     #[inline(always)]
     fn split_batch(&self, first: u64, cells: &mut Cells<BATCH>) -> usize {
         let (row, column) = self.split(first);
@@ -185,8 +187,8 @@ impl Permutation {
         }
     }
 
-    /// Moves each position on to the next one. Those that have none, and those of spare
-    /// cells, are moved out of range.
+    /// Advances each position to the next one. Positions without a next one, and spare cells, are
+    /// moved out of range.
     #[inline(always)]
     fn advance(&self, cells: &mut Cells<BATCH>) {
         let (last_row, last_column) = self.split(self.size - 1);
@@ -203,12 +205,12 @@ impl Permutation {
     #[inline(always)]
     fn join_batch(&self, cells: &Cells<BATCH>, elements: &mut [u64; BATCH]) {
         for (element, at) in elements.iter_mut().zip(0..BATCH) {
-            // A row of all ones makes a cell far beyond the last.
+            // A row of all ones gives a cell far beyond the last.
             *element = self.cell(cells.rows[at] | cells.lost[at], cells.columns[at]);
         }
     }
 
-    /// Computes again, one by one, what the batch left beyond the last element.
+    /// Recomputes, one by one, the elements that the batch left beyond the last element.
     #[inline(always)]
     fn settle(&self, first: u64, elements: &mut [u64], one: fn(&Permutation, u64) -> u64) {
         for (index, element) in (first..).zip(elements) {
@@ -257,9 +259,9 @@ impl Permutation {
     }
 }
 
-/// Rows and columns of a table for `size` elements: at most 2.25 times as wide as high, with
-/// the fewest spare cells. It has none if `size` is a power of two, or has another divisor
-/// that suits.
+/// Returns rows and columns of a table for `size` elements: at most 2.25 times as wide as high,
+/// with the fewest spare cells. There are none if `size` is a power of two, or has another suitable
+/// divisor.
 #[expect(clippy::cast_possible_truncation, reason = "the square root of 2^60 is 2^30")]
 fn table(size: u64) -> (u32, u32) {
     let root = size.isqrt();
@@ -269,7 +271,7 @@ fn table(size: u64) -> (u32, u32) {
     (rows as u32, size.div_ceil(rows) as u32)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "both halves of each draw are wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "both halves of each draw are used")]
 fn keys(seed: u64) -> [RoundPair; PAIRS] {
     [1, 2, 3].map(|pair| {
         let drawn = mix(seed.wrapping_add(pair));
@@ -313,7 +315,7 @@ mod tests {
         }
 
         #[test]
-        fn a_table_has_room_and_hardly_more(size in 1_u64..1 << 34) {
+        fn a_table_has_enough_cells_and_few_spare_ones(size in 1_u64..1 << 34) {
             let (rows, columns) = table(size);
             let cells = u64::from(rows) * u64::from(columns);
             prop_assert!(cells >= size);

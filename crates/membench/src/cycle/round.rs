@@ -30,9 +30,9 @@ pub fn subtract_hash<const N: usize>(
     }
 }
 
-/// A number below `bound` that depends on every bit of `half` and `key`: two odd multipliers
-/// with a shift between them, then the top bits (Lemire, "Fast random integer generation in
-/// an interval", 2019).
+/// Returns a number below `bound` that depends on every bit of `half` and `key`: two odd
+/// multipliers with a shift between them, then the top bits (Lemire, "Fast random integer
+/// generation in an interval", 2019).
 #[inline(always)]
 fn hash(half: u32, key: u32, bound: u32) -> u32 {
     let value = (half ^ key).wrapping_mul(0x9E37_79B1);
@@ -40,15 +40,15 @@ fn hash(half: u32, key: u32, bound: u32) -> u32 {
     ((u64::from(value) * u64::from(bound)) >> 32) as u32
 }
 
-/// `value + by` modulo `modulus`; both below it, and it at most 2^31. Without a branch: the
-/// sum less the modulus is huge where it would be negative.
+/// Returns returns `value + by` modulo `modulus`; both are below it, and it is at most 2^31.
+/// Branch-free: the sum minus the modulus is huge if it would be negative.
 #[inline(always)]
 fn add(value: u32, by: u32, modulus: u32) -> u32 {
     let sum = value.wrapping_add(by);
     sum.min(sum.wrapping_sub(modulus))
 }
 
-/// `value - by` modulo `modulus`, in the same way.
+/// Returns `value - by` modulo `modulus`, in the same way.
 #[inline(always)]
 fn subtract(value: u32, by: u32, modulus: u32) -> u32 {
     let difference = value.wrapping_sub(by);

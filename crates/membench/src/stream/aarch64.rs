@@ -1,7 +1,7 @@
-//! The loops of each kernel in NEON, and in SVE where the crate is built for it.
+//! The loops of each kernel in NEON, and in SVE if the crate is built for it.
 //!
-//! In assembly, because a compiler would turn a copy into a call of `memcpy` and leave the
-//! choice of stores to it.
+//! They are in assembly, because a compiler would turn a copy into a call of `memcpy`, which then
+//! decides on the stores.
 
 use super::kernel::SCALAR;
 use super::loops::Loops;
@@ -9,10 +9,10 @@ use super::{Kernel, Pointers};
 use crate::isa::Isa;
 use core::arch::asm;
 
-/// The NEON instructions of a kernel for one line, from its address in each array; v31 holds
-/// the scalar.
+/// The NEON instructions of a kernel for one line, from its address in each array; v31 has the
+/// scalar.
 ///
-/// `stnp` is the architecture's hint for a store past the caches, which a cpu may ignore.
+/// `stnp` is the architecture's hint for a store that bypasses the caches, which a cpu may ignore.
 #[rustfmt::skip]
 macro_rules! neon_line {
     (read $to:literal $left:literal $right:literal) => {
@@ -50,7 +50,7 @@ macro_rules! neon_line {
 }
 
 /// The SVE instructions of a kernel for one vector, at index `{{word}}` of each array, for the
-/// words which predicate p0 selects; z31 holds the scalar.
+/// words selected by predicate p0; z31 has the scalar.
 #[cfg(target_feature = "sve")]
 #[rustfmt::skip]
 macro_rules! sve_vector {
@@ -86,7 +86,7 @@ macro_rules! kernel_loops {
         /// # Safety
         /// As `Loops::sequential`.
         unsafe fn sequential(arrays: Pointers, lines: usize) {
-            // SAFETY: the caller vouches for the arrays.
+            // SAFETY: the caller guarantees the arrays.
             unsafe {
                 asm!(
                     "dup v31.2d, {scalar}",
@@ -116,8 +116,7 @@ macro_rules! kernel_loops {
         /// # Safety
         /// As `Loops::scattered`.
         unsafe fn scattered(arrays: Pointers, offsets: &[u64]) {
-            // SAFETY: the caller vouches for the arrays; of the offsets, only those in the
-            // slice are read.
+            // SAFETY: the caller guarantees the arrays; only offsets in the slice are read.
             unsafe {
                 asm!(
                     "dup v31.2d, {scalar}",
@@ -156,8 +155,8 @@ macro_rules! kernel_loops {
         /// # Safety
         /// As `Loops::sequential`; the machine must have SVE.
         unsafe fn sequential(arrays: Pointers, lines: usize) {
-            // SAFETY: the caller vouches for the arrays and the instruction set; the
-            // predicate selects no word past `end`.
+            // SAFETY: the caller guarantees the arrays and the instruction set; the predicate
+            // selects no word after `end`.
             unsafe {
                 asm!(
                     "mov z31.d, {scalar}",
@@ -187,7 +186,7 @@ macro_rules! kernel_loops {
         /// # Safety
         /// As `Loops::scattered`; the machine must have SVE.
         unsafe fn scattered(arrays: Pointers, offsets: &[u64]) {
-            // SAFETY: as `sequential`; of the offsets, only those in the slice are read.
+            // SAFETY: as `sequential`; only offsets in the slice are read.
             unsafe {
                 asm!(
                     "mov z31.d, {scalar}",
@@ -225,7 +224,7 @@ macro_rules! kernel_loops {
     }};
 }
 
-/// The loops of `kernel` in `isa`; `None` if this machine lacks it.
+/// Returns the loops of `kernel` in `isa`; `None` if this machine lacks it.
 pub fn loops(kernel: Kernel, isa: Isa) -> Option<Loops> {
     match isa {
         Isa::Neon => Some(isa_loops!(neon, kernel)),
@@ -235,12 +234,12 @@ pub fn loops(kernel: Kernel, isa: Isa) -> Option<Loops> {
     }
 }
 
-/// Waits until the stores of `kernel` that went past the caches are on their way, so that
-/// they are in the time measured.
+/// Waits until the stores of `kernel` that bypass the caches have been issued to memory, so that
+/// they are included in the measured time.
 pub fn finish(kernel: Kernel) {
     match kernel {
         Kernel::NtWrite | Kernel::NtCopy => {
-            // SAFETY: orders stores and touches nothing.
+            // SAFETY: orders stores and accesses nothing.
             unsafe { asm!("dmb ishst", options(nostack, preserves_flags)) };
         }
         Kernel::Read | Kernel::Write | Kernel::Copy | Kernel::Triad => {}

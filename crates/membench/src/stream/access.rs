@@ -1,4 +1,4 @@
-//! In which order a stream goes through the lines of its arrays.
+//! The order in which a stream goes through the lines of its arrays.
 
 use super::StreamError;
 use crate::cycle::{BATCH, Permutation};
@@ -15,9 +15,9 @@ pub enum Access {
         /// The distance, a multiple of 64.
         stride_bytes: usize,
     },
-    /// In an order computed on the way, without a table.
+    /// In an order computed on the fly, without a table.
     Random {
-        /// Chooses the order.
+        /// Selects the order.
         seed: u64,
     },
 }
@@ -32,7 +32,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// An order over `lines` lines that is not that of their addresses.
+/// An order over `lines` lines that differs from that of their addresses.
 #[derive(Clone, Copy, Debug)]
 pub enum Scatter {
     Columns { lines: u64, stride: u64 },
@@ -40,7 +40,7 @@ pub enum Scatter {
 }
 
 impl Scatter {
-    /// The order of `access`; `None` if it is that of the addresses.
+    /// Returns the order of `access`; `None` if it is that of the addresses.
     pub fn new(access: Access, lines: u64) -> Result<Option<Scatter>, StreamError> {
         match access {
             Access::Sequential => Ok(None),
@@ -55,8 +55,8 @@ impl Scatter {
         }
     }
 
-    /// Puts into `offsets` those of the lines at `position` and after it, in bytes. There must
-    /// be as many lines left in the pass.
+    /// Writes the offsets of the lines at `position` and after it into `offsets`, in bytes. The
+    /// pass must have at least that number of lines left.
     pub fn offsets(&self, position: u64, offsets: &mut [u64]) {
         let mut batch = [0; BATCH];
         let mut done = 0;
@@ -74,7 +74,7 @@ impl Scatter {
     }
 }
 
-/// The lines at `position` and after it, column after column. The first `lines % stride`
+/// Returns the lines at `position` and after it, column by column. The first `lines % stride`
 /// columns are one line longer than the others.
 fn columns(position: u64, lines: u64, stride: u64, out: &mut [u64; BATCH]) -> usize {
     let (height, longer) = (lines / stride, lines % stride);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_taken_up_midway_goes_on_as_it_would_have() {
+    fn an_order_resumed_midway_continues_unchanged() {
         for access in [Access::Strided { stride_bytes: 448 }, Access::Random { seed: 5 }] {
             let scatter = Scatter::new(access, 1000).unwrap().unwrap();
             let whole = order(&scatter, 1000);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strided_order_goes_down_the_columns() {
+    fn a_strided_order_goes_through_the_columns() {
         let scatter = Scatter::new(Access::Strided { stride_bytes: 192 }, 8).unwrap().unwrap();
         assert_eq!(order(&scatter, 8), [0, 3, 6, 1, 4, 7, 2, 5]);
     }

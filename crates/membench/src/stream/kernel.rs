@@ -1,25 +1,25 @@
-//! What each kernel does with its arrays, and what it counts.
+//! The operation of each kernel on its arrays, and the bytes it counts.
 
 use core::fmt;
 
-/// A way to go through memory. An array is as many lines as the others of its kernel.
+/// An operation on memory. All arrays of a kernel have the same number of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// Loads every vector of one array.
     Read,
     /// Stores to every vector of one array, through the caches.
     Write,
-    /// Stores to every vector of one array, past the caches.
+    /// Stores to every vector of one array, bypassing the caches.
     NtWrite,
     /// `to = from`, with stores through the caches.
     Copy,
-    /// `to = from`, with stores past the caches.
+    /// `to = from`, with stores that bypass the caches.
     NtCopy,
     /// `to = left + 3.0 * right` on 64-bit floats, with stores through the caches.
     Triad,
 }
 
-/// The scalar of [`Kernel::Triad`], and what the writing kernels write: STREAM's.
+/// The scalar of [`Kernel::Triad`], and the value that the writing kernels write, as in STREAM.
 pub const SCALAR: f64 = 3.0;
 
 impl Kernel {
@@ -27,7 +27,7 @@ impl Kernel {
     pub const ALL: [Kernel; 6] =
         [Kernel::Read, Kernel::Write, Kernel::NtWrite, Kernel::Copy, Kernel::NtCopy, Kernel::Triad];
 
-    /// The number of arrays it works on.
+    /// Returns the number of arrays it works on.
     #[must_use]
     pub const fn arrays(self) -> usize {
         match self {
@@ -37,16 +37,16 @@ impl Kernel {
         }
     }
 
-    /// The bytes that STREAM counts when `array_bytes` of each array are gone through: what
-    /// the program asks for, loaded and stored.
+    /// Returns the bytes that STREAM counts for `array_bytes` of each array: the bytes that the
+    /// program loads and stores.
     #[must_use]
     pub const fn counted_bytes(self, array_bytes: u64) -> u64 {
         array_bytes * self.arrays() as u64
     }
 
-    /// The bytes that move when `array_bytes` of each array are gone through in memory: a
-    /// store through the caches first reads its line (write-allocate), one past them does not.
-    /// Cpus that recognise whole-line stores may do with less.
+    /// Returns the bytes that move for `array_bytes` of each array in memory: a store through the
+    /// caches first reads its line (write-allocate), one that bypasses them does not. Cpus that
+    /// recognise whole-line stores may move fewer.
     #[must_use]
     pub const fn moved_bytes(self, array_bytes: u64) -> u64 {
         let allocated = match self {

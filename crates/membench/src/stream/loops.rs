@@ -1,4 +1,4 @@
-//! The loops of a kernel, as each architecture has them.
+//! The loops of a kernel, for each architecture.
 
 use super::Pointers;
 
@@ -16,7 +16,7 @@ macro_rules! isa_loops {
     };
 }
 
-/// The loops of one kernel in one instruction set which this machine has.
+/// The loops of one kernel in one instruction set that this machine has.
 #[derive(Clone, Copy, Debug)]
 pub struct Loops {
     pub(super) sequential: unsafe fn(Pointers, usize),
@@ -27,19 +27,19 @@ impl Loops {
     /// Goes through the first `lines` lines of the arrays.
     ///
     /// # Safety
-    /// Each of the kernel's arrays must have that many, and it must be allowed to write to
-    /// the first array, if it writes.
+    /// Each of the kernel's arrays must have that number of lines, and the first array must be
+    /// writable if the kernel writes.
     pub unsafe fn sequential(&self, arrays: Pointers, lines: usize) {
-        // SAFETY: the caller vouches for the arrays; `new` found the instruction set.
+        // SAFETY: the caller guarantees the arrays; `new` checked the instruction set.
         unsafe { (self.sequential)(arrays, lines) };
     }
 
     /// Goes through the lines at `offsets`, in bytes.
     ///
     /// # Safety
-    /// Each of the kernel's arrays must have a line at every offset; else as `sequential`.
+    /// Each of the kernel's arrays must have a line at every offset; otherwise as `sequential`.
     pub unsafe fn scattered(&self, arrays: Pointers, offsets: &[u64]) {
-        // SAFETY: the caller vouches for the arrays; `new` found the instruction set.
+        // SAFETY: the caller guarantees the arrays; `new` checked the instruction set.
         unsafe { (self.scattered)(arrays, offsets) };
     }
 }

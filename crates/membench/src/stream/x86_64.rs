@@ -1,7 +1,7 @@
 //! The loops of each kernel in SSE2, AVX2 and AVX-512.
 //!
-//! In assembly, because a compiler would turn a copy into a call of `memcpy` and leave the
-//! choice of stores to it.
+//! They are in assembly, because a compiler would turn a copy into a call of `memcpy`, which then
+//! decides on the stores.
 
 use super::kernel::SCALAR;
 use super::loops::Loops;
@@ -10,8 +10,8 @@ use crate::isa::Isa;
 use crate::line::Line;
 use core::arch::asm;
 
-/// The instructions of a kernel for one vector: number `$n` of the registers named `$reg`,
-/// at an address in each array. Register 15 holds the scalar. `$v` starts the mnemonics.
+/// The instructions of a kernel for one vector: number `$n` of the registers named `$reg`, at an
+/// address in each array. Register 15 has the scalar. `$v` is the prefix of the mnemonics.
 macro_rules! vector {
     (read $v:literal $reg:literal $n:literal $to:expr, $left:expr, $right:expr) => {
         concat!($v, "movaps ", $reg, $n, ", [", $to, "]\n")
@@ -106,7 +106,7 @@ macro_rules! line {
     };
 }
 
-/// Puts the scalar, which the low half of xmm15 holds, into all of register 15.
+/// Copies the scalar from the low half of xmm15 into all of register 15.
 macro_rules! fill {
     (sse2) => {
         "unpcklpd xmm15, xmm15"
@@ -119,7 +119,7 @@ macro_rules! fill {
     };
 }
 
-/// Leaves the wide registers in the state which SSE code is fast in.
+/// Leaves the wide registers in the state in which SSE code is fast.
 macro_rules! leave {
     (sse2) => {
         ""
@@ -129,8 +129,9 @@ macro_rules! leave {
     };
 }
 
-/// The second line of a round: only reading has one. More, or two of a store, gain nothing in
-/// memory, where prefetchers that go by an instruction's address follow few of them better.
+/// The second line of a round, which only reading has. More lines, or two of a store, gain nothing
+/// in memory, where prefetchers that are indexed by an instruction's address follow few of them
+/// better.
 macro_rules! second_line {
     (read $isa:ident) => {
         line!(read $isa "{to}+{at}+64", "{left}+{at}+64", "{right}+{at}+64")
@@ -140,7 +141,7 @@ macro_rules! second_line {
     };
 }
 
-/// How many lines a round has.
+/// Returns the number of lines in a round.
 macro_rules! lines_per_round {
     (read) => {
         2
@@ -152,17 +153,17 @@ macro_rules! lines_per_round {
 
 /// The two loops of one kernel in one instruction set.
 ///
-/// All vector registers used are declared as clobbered by their lowest 16 bytes, which
-/// stands for the whole register.
+/// All vector registers used are declared as clobbered by their lowest 16 bytes, which covers the
+/// whole register.
 macro_rules! kernel_loops {
     ($kernel:ident $isa:ident) => {{
         /// # Safety
         /// As `Loops::sequential`; the machine must have the instruction set.
         unsafe fn sequential(arrays: Pointers, lines: usize) {
-            // SAFETY: the caller says that the arrays have that many lines.
+            // SAFETY: the caller guarantees that the arrays have that number of lines.
             let end = unsafe { arrays.at(lines) };
-            // SAFETY: the caller vouches for the arrays and the instruction set. `at` counts up
-            // to 0 at the arrays' end, a line at a time until what is left makes whole rounds.
+            // SAFETY: the caller guarantees the arrays and the instruction set. `at` counts up to 0
+            // at the arrays' end, a line at a time until the rest consists of whole rounds.
             unsafe {
                 asm!(
                     "movq xmm15, {scalar}",
@@ -200,8 +201,8 @@ macro_rules! kernel_loops {
         /// # Safety
         /// As `Loops::scattered`; the machine must have the instruction set.
         unsafe fn scattered(arrays: Pointers, offsets: &[u64]) {
-            // SAFETY: the caller vouches for the arrays and the instruction set; of the
-            // offsets, only those in the slice are read.
+            // SAFETY: the caller guarantees the arrays and the instruction set; only offsets in the
+            // slice are read.
             unsafe {
                 asm!(
                     "movq xmm15, {scalar}",
@@ -236,7 +237,7 @@ macro_rules! kernel_loops {
     }};
 }
 
-/// The loops of `kernel` in `isa`; `None` if this machine lacks it.
+/// Returns the loops of `kernel` in `isa`; `None` if this machine lacks it.
 pub fn loops(kernel: Kernel, isa: Isa) -> Option<Loops> {
     if !isa.is_available() {
         return None;
@@ -249,12 +250,12 @@ pub fn loops(kernel: Kernel, isa: Isa) -> Option<Loops> {
     }
 }
 
-/// Waits until the stores of `kernel` that went past the caches are on their way, so that
-/// they are in the time measured.
+/// Waits until the stores of `kernel` that bypass the caches have been issued to memory, so that
+/// they are included in the measured time.
 pub fn finish(kernel: Kernel) {
     match kernel {
         Kernel::NtWrite | Kernel::NtCopy => {
-            // SAFETY: orders stores and touches nothing.
+            // SAFETY: orders stores and accesses nothing.
             unsafe { asm!("sfence", options(nostack, preserves_flags)) };
         }
         Kernel::Read | Kernel::Write | Kernel::Copy | Kernel::Triad => {}

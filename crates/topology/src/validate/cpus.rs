@@ -65,7 +65,7 @@ fn check_nodes(machine: &Machine, findings: &mut Findings) {
                 Some(cpu) if cpu.node == Some(node.id) => continue,
                 Some(cpu) => {
                     let named = cpu.node.map_or("none".to_string(), |node| node.to_string());
-                    format!("lists cpu {id}, whose node is {named}")
+                    format!("lists cpu {id}, which is on node {named}")
                 }
             };
             findings.error("cpu-node-disagrees", &place, message);

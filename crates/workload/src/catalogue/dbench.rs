@@ -1,4 +1,4 @@
-//! `dbench`: one line that counts, among progress and stray lines.
+//! `dbench`: one relevant line, among progress and stray lines.
 
 use numalab_record::study::{Quantity, Reading};
 
@@ -27,7 +27,7 @@ fn metric(name: &str) -> Option<Quantity> {
     })
 }
 
-/// The readings of `Throughput 410.682 MB/sec  4 clients  4 procs  max_latency=111.172 ms`.
+/// Returns the readings of `Throughput 410.682 MB/sec  4 clients  4 procs  max_latency=111.172 ms`.
 fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let line = text.lines().find_map(|line| line.strip_prefix("Throughput "));
     let line = line.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! What numalab's own measuring commands print with `--format json`.
+//! The output of numalab's own measuring commands with `--format json`.
 
 use numalab_record::study::{Quantity, Reading};
 use numalab_record::tiering::TierLook;
@@ -35,14 +35,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "tiering-probe",
-        summary: "memory of which a part is hot: does the kernel bring that to the fast tier?",
+        summary: "partly hot memory: does the kernel move the hot part to the fast tier?",
         command: &[NUMALAB, "probe", "tiering", "--format", "json"],
         metrics: &["latency-end"],
         ..OWN
     },
 ];
 
-/// What all have alike.
+/// The common fields of all entries.
 const OWN: Entry = Entry {
     name: "",
     summary: "",
@@ -56,7 +56,8 @@ const OWN: Entry = Entry {
     parser: Parser { read: |_, finished| parse(finished.stdout), metric },
 };
 
-/// `latency`, or `latency` and a cell, as documents have them; a probe's are of one's own.
+/// Parses `latency`, or `latency` and a cell, as in documents; a probe's metrics have their own
+/// names.
 fn metric(name: &str) -> Option<Quantity> {
     let first = name.split(' ').next().unwrap_or(name);
     if let Some(measured) = Measured::from_name(first) {
@@ -72,10 +73,10 @@ fn metric(name: &str) -> Option<Quantity> {
     }
 }
 
-/// The readings of a document: the median of each cell's windows by metric, named by
-/// the metric and, where several cells have it, the cell.
+/// Returns the readings of a document: the median of each cell's windows by metric, with the metric
+/// as name and, if several cells have it, the cell.
 ///
-/// The windows that nothing disturbed count, or all of them where there is none.
+/// Only undisturbed windows count, or all of them if there are none.
 fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let value = json::document(text)?;
     let probe = value.get("readings").cloned();
@@ -113,7 +114,8 @@ fn readings_of(document: &Document, measured: Measured) -> Vec<Reading> {
     medians.into_iter().map(|(cell, median)| measured.quantity(name(cell)).at(median)).collect()
 }
 
-/// Where the pages of a probe of memory tiers were, of what it printed; nothing of another output.
+/// Returns the places of the pages of a probe of memory tiers, from its output; empty for any other
+/// output.
 #[must_use]
 pub fn tier_looks(stdout: &str) -> Vec<TierLook> {
     let document = json::document(stdout).ok();
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_those_of_a_probe_of_tiers_and_of_nothing_else() {
+    fn looks_are_read_only_from_a_probe_of_tiers() {
         let look =
             r#"{"at_ns":5,"latency_ns":300.0,"fast_pages":1,"slow_pages":2,"marked_pages":0}"#;
         let document = |schema: &str| format!(r#"{{"schema":"{schema}","looks":[{look}]}}"#);

@@ -1,6 +1,5 @@
-//! `perf bench` in its formats. Only some benchmarks heed `-f simple`: sched and syscall
-//! print seconds, mem prints bytes per second behind a comment, futex and numa print
-//! what they always print.
+//! `perf bench` in its formats. Only some benchmarks support `-f simple`: sched and syscall print
+//! seconds, mem prints bytes per second after a comment, futex and numa always print the same.
 
 use numalab_record::study::{Quantity, Reading};
 
@@ -78,7 +77,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "perf-numa-mem",
-        summary: "processes and threads that work on shared and own memory",
+        summary: "processes and threads that work on shared and private memory",
         command: &["perf", "bench", "numa", "mem"],
         arguments: &["-p", "2", "-t", "2", "-P", "256", "-s", "5", "-zZ0q"],
         metrics: &["total-speed"],
@@ -87,7 +86,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// What all benchmarks have alike, and the parser of those which print seconds.
+/// The common fields of all benchmarks, and the parser of those that print seconds.
 const PERF: Entry = Entry {
     name: "",
     summary: "",
@@ -104,7 +103,7 @@ const PERF: Entry = Entry {
     },
 };
 
-/// Of those which print seconds for so many operations.
+/// The parser of those that print seconds for a number of operations.
 const OPERATIONS: Parser = Parser {
     metric: |name| match name {
         "time-per-op" => Some(Quantity::lower(name, "us")),
@@ -113,7 +112,7 @@ const OPERATIONS: Parser = Parser {
     ..PERF.parser
 };
 
-/// Of those which print bytes per second by function.
+/// The parser of those that print bytes per second by function.
 const MEMORY: Parser = Parser {
     read: |_, of| memory(of.stdout),
     metric: |name| {
@@ -122,12 +121,12 @@ const MEMORY: Parser = Parser {
     },
 };
 
-/// The lines that are no comments.
+/// Returns the lines that are not comments.
 fn content(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The seconds of `Total time: 0.705 [sec]`, or of a line of its own.
+/// Returns the seconds of `Total time: 0.705 [sec]`, or of a line with only the number.
 fn seconds(text: &str) -> Result<f64, OutputError> {
     let labelled = content(text).find_map(|line| line.strip_prefix("Total time:"));
     if let Some(rest) = labelled {
@@ -141,7 +140,8 @@ fn seconds(text: &str) -> Result<f64, OutputError> {
     }
 }
 
-/// Seconds for as many operations as the arguments say, or `usual` ones.
+/// Returns the readings of seconds for the number of operations in the arguments, or the `usual`
+/// number.
 fn operations(text: &str, arguments: &[String], usual: u64) -> Result<Vec<Reading>, OutputError> {
     let given = option(arguments, &["-l", "--loop"]).and_then(|text| text.parse().ok());
     let count = given.unwrap_or(usual);
@@ -160,7 +160,7 @@ fn operations(text: &str, arguments: &[String], usual: u64) -> Result<Vec<Readin
     ])
 }
 
-/// `# function 'default' (...)`, then `2557270978.712864` bytes per second in the simple
+/// Parses `# function 'default' (...)`, then `2557270978.712864` bytes per second in the simple
 /// format and `4.669591 GB/sec` in the other, where a GB is 2^30 bytes.
 fn memory(text: &str) -> Result<Vec<Reading>, OutputError> {
     let mut readings = Vec::new();
@@ -198,8 +198,8 @@ fn unknown_unit(line: &str) -> OutputError {
     OutputError::NoNumber { what: "throughput".to_owned(), text: line.to_owned() }
 }
 
-/// `Wokeup 64 of 64 threads in 0.7931 ms (+-9.68%)`, the line of all runs after those
-/// of each; `Requeued ...`, and `Avg per-thread latency (...) in 0.0244 ms`.
+/// Parses `Wokeup 64 of 64 threads in 0.7931 ms (+-9.68%)`, the line for all runs after those for
+/// each run; `Requeued ...`, and `Avg per-thread latency (...) in 0.0244 ms`.
 fn wakeups(text: &str) -> Result<Vec<Reading>, OutputError> {
     const BEGINNINGS: [&str; 3] = ["Wokeup ", "Requeued ", "Avg per-thread latency "];
     let is_result = |line: &&str| BEGINNINGS.iter().any(|words| line.starts_with(words));
@@ -218,7 +218,7 @@ fn wakeups(text: &str) -> Result<Vec<Reading>, OutputError> {
     Ok(vec![Quantity::lower("time", "ms").at(value)])
 }
 
-/// `Averaged 1370624 operations/sec (+- 5.42%), total secs = 2`.
+/// Parses `Averaged 1370624 operations/sec (+- 5.42%), total secs = 2`.
 fn average(text: &str) -> Result<Vec<Reading>, OutputError> {
     let rest = content(text).find_map(|line| line.strip_prefix("Averaged ")).ok_or_else(|| {
         OutputError::missing("operations/sec", "Averaged 1370624 operations/sec", text)
@@ -227,7 +227,7 @@ fn average(text: &str) -> Result<Vec<Reading>, OutputError> {
     Ok(vec![Quantity::higher("rate", "ops/s").at(value)])
 }
 
-/// How `numa mem` names its figures: with `-q` behind the value, else behind the unit.
+/// Names of the values of `numa mem`: with `-q` after the value, otherwise after the unit.
 const NUMA: [(&str, &str, &str, &str); 5] = [
     ("total-speed", "total-speed", "GB/sec total speed", "GB/s"),
     ("thread-speed", "thread-speed", "GB/sec/thread speed", "GB/s"),

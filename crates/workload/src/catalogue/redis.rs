@@ -1,4 +1,4 @@
-//! `redis-benchmark --csv` on a server of its own.
+//! `redis-benchmark --csv` on a private server.
 
 use numalab_record::study::{Quantity, Reading};
 
@@ -10,7 +10,7 @@ use crate::number;
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         name: "redis",
-        summary: "redis-benchmark on a redis-server of its own",
+        summary: "redis-benchmark on a private redis-server",
         command: &["redis-benchmark", "-s", "{scratch}/redis.sock", "--csv"],
         arguments: &["-n", "200000", "-c", "10", "-r", "100000", "-d", "64", "-t", "set,get"],
         metrics: &["SET rps", "GET rps"],
@@ -18,7 +18,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "redis-hot",
-        summary: "redis: most reads of few keys, which were stored last",
+        summary: "redis: most reads go to few keys, which were stored last",
         command: &["sh", "-euc", HOT, "redis-hot", "{scratch}/redis.sock"],
         arguments: &["keys=100000", "bytes=1024", "hot=2000", "share=90", "requests=200000"],
         metrics: &["FCALL rps"],
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// What both have alike.
+/// The common fields of both entries.
 const REDIS: Entry = Entry {
     name: "",
     summary: "",
@@ -44,12 +44,12 @@ const REDIS: Entry = Entry {
     parser: Parser { read: |_, finished| parse(finished.stdout), metric },
 };
 
-/// Stores `keys` values of `bytes`, those of the `hot` keys last, then reads them `requests`
-/// times, `share` of 100 reads among the hot ones. redis-benchmark draws numbers that are all
-/// alike; which key a number stands for is said by a function in the server.
+/// Stores `keys` values of `bytes`, the `hot` keys last, then reads them `requests` times, with
+/// `share` of 100 reads among the hot ones. redis-benchmark draws uniform numbers; a function in
+/// the server maps them to keys.
 const HOT: &str = include_str!("redis_hot.sh");
 
-/// A socket needs no free port; nothing is saved.
+/// Returns the service of the server. A socket needs no free port; nothing is saved.
 fn server() -> Service {
     const SERVER: [&str; 9] = [
         "redis-server",
@@ -74,7 +74,7 @@ fn metric(name: &str) -> Option<Quantity> {
     }
 }
 
-/// The columns that are read, as the header names them; the first is the test's name.
+/// The columns that are read, with their names in the header; the first column is the test's name.
 const COLUMNS: [(&str, &str, &str); 4] = [
     ("rps", "rps", "requests/s"),
     ("avg_latency_ms", "latency-avg", "ms"),
@@ -82,8 +82,8 @@ const COLUMNS: [(&str, &str, &str); 4] = [
     ("p99_latency_ms", "latency-p99", "ms"),
 ];
 
-/// The readings of a table with a header; a row's metrics are named `GET rps`,
-/// `MSET latency-p99`.
+/// Returns the readings of a table with a header; the metrics of a row have names such as `GET
+/// rps`, `MSET latency-p99`.
 fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let expected = "a header \"test\",\"rps\",...";
     let mut rows = text.lines().filter(|line| line.starts_with('"')).map(cells);
@@ -91,8 +91,8 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let mut readings = Vec::new();
     for row in rows {
         let test = row.first().copied().unwrap_or_default();
-        // `MSET (10 keys)` is MSET to those who name metrics; a command of one's own, which is
-        // there with all its words, is its first.
+        // The row `MSET (10 keys)` has metrics of the name MSET; a custom command, which is printed
+        // with all its words, has the name of its first word.
         let test = test.split(' ').next().unwrap_or(test).to_uppercase();
         for (column, name, unit) in COLUMNS {
             let Some(index) = header.iter().position(|title| *title == column) else { continue };
@@ -111,7 +111,7 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     Ok(readings)
 }
 
-/// The cells of a row; all of them are quoted, and no name holds a quote.
+/// Returns the cells of a row; all of them are quoted, and no name contains a quote.
 fn cells(row: &str) -> Vec<&str> {
     row.trim().split(',').map(|cell| cell.trim_matches('"')).collect()
 }

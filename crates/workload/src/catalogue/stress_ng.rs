@@ -1,4 +1,4 @@
-//! `stress-ng --metrics-brief`, which goes to standard error.
+//! `stress-ng --metrics-brief`, which prints on standard error.
 
 use numalab_record::study::{Quantity, Reading};
 
@@ -24,9 +24,9 @@ fn metric(name: &str) -> Option<Quantity> {
     known.then(|| Quantity::higher(name, "ops/s"))
 }
 
-/// The readings of lines such as
-/// `stress-ng: metrc: [77] vm  43108  1.00  0.59  0.41  42905.49  42910.82`: stressor,
-/// operations, real, user and system seconds, operations by real and by cpu second.
+/// Returns the readings of lines such as `stress-ng: metrc: [77] vm  43108  1.00  0.59  0.41
+/// 42905.49  42910.82`: stressor, operations, real, user and system seconds, operations by real and
+/// by cpu second.
 fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let mut readings = Vec::new();
     for row in text.lines().filter_map(columns) {
@@ -49,7 +49,7 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     Ok(readings)
 }
 
-/// The columns behind `stress-ng: metrc: [pid]`.
+/// Returns the columns after `stress-ng: metrc: [pid]`.
 fn columns(line: &str) -> Option<Vec<&str>> {
     let rest = line.strip_prefix("stress-ng: metrc: [")?.split_once(']')?.1;
     Some(rest.split_whitespace().collect())

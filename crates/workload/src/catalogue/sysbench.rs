@@ -1,6 +1,6 @@
-//! `sysbench`: a report of `label: value` lines. Which of them are there depends on the
-//! test: mutex has only times, `--memory-oper=none` transfers nothing, and the label of
-//! the percentile follows `--percentile`.
+//! `sysbench`: a report of `label: value` lines. The labels depend on the test: mutex has only
+//! times, `--memory-oper=none` transfers nothing, and the label of the percentile follows
+//! `--percentile`.
 
 use numalab_record::study::{Quantity, Reading};
 
@@ -48,7 +48,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// What all tests have alike.
+/// The common fields of all tools.
 const SYSBENCH: Entry = Entry {
     name: "",
     summary: "",
@@ -74,16 +74,16 @@ fn metric(name: &str) -> Option<Quantity> {
     })
 }
 
-/// What the kernel and the machine must have.
+/// Returns the requirements on the kernel and the machine.
 pub(super) fn kernel_needs(command: &[String]) -> Vec<KernelNeed> {
     let pages = sysbench_huge_pages(command);
     let need = |pages| KernelNeed::HugePages { page_kib: HUGE_PAGE_BYTES >> 10, pages };
     pages.map(need).into_iter().collect()
 }
 
-/// How many huge pages `--memory-hugetlb=on` takes: for a buffer sysbench asks for one
-/// byte less than two pages beyond its block (6,291,455 bytes for 2 MiB), which the
-/// kernel rounds up. Buffers are one for all threads, or one for each.
+/// Returns the number of huge pages that `--memory-hugetlb=on` takes: for a buffer, sysbench
+/// allocates one byte less than two pages more than its block (6,291,455 bytes for 2 MiB), which
+/// the kernel rounds up. There is one buffer for all threads, or one for each.
 fn sysbench_huge_pages(command: &[String]) -> Option<u64> {
     if command.first().map(String::as_str) != Some("sysbench") {
         return None;
@@ -101,7 +101,7 @@ fn sysbench_huge_pages(command: &[String]) -> Option<u64> {
     Some(each.saturating_mul(buffers))
 }
 
-/// Bytes of `2M` as sysbench writes sizes.
+/// Returns the bytes of a size in sysbench's notation, such as `2M`.
 fn bytes(text: &str) -> Option<u64> {
     let (number, shift) = match text.as_bytes().last()?.to_ascii_uppercase() {
         b'K' => (&text[..text.len() - 1], 10),
@@ -113,7 +113,7 @@ fn bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// The readings in a report.
+/// Returns the readings in a report.
 fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     if let Some(line) = text.lines().find(|line| line.starts_with("FATAL: ")) {
         return Err(OutputError::NotApplicable { reason: line.trim().to_owned() });
@@ -136,12 +136,12 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     Ok(readings)
 }
 
-/// What follows the first line's label.
+/// Returns the text after the label of the first line that has it.
 fn labelled<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.trim_start().strip_prefix(label))
 }
 
-/// The number behind a label that every report has; a unit may follow, as in `3.0105s`.
+/// Returns the number after a label that every report has; a unit may follow, as in `3.0105s`.
 fn value(text: &str, label: &'static str) -> Result<f64, OutputError> {
     let rest = labelled(text, label).ok_or_else(|| {
         OutputError::missing(label.trim_end_matches(':'), "a finished report of sysbench", text)
@@ -149,8 +149,8 @@ fn value(text: &str, label: &'static str) -> Result<f64, OutputError> {
     Ok(number::first(label, rest)?.0)
 }
 
-/// `Total operations: 512 ( 3948.27 per second)` and
-/// `1024.00 MiB transferred (7896.54 MiB/sec)`.
+/// Parses `Total operations: 512 ( 3948.27 per second)` and `1024.00 MiB transferred (7896.54
+/// MiB/sec)`.
 fn memory(text: &str) -> Result<Vec<Reading>, OutputError> {
     let mut readings = Vec::new();
     if let Some(rest) = labelled(text, "Total operations:").and_then(parenthesis) {
@@ -184,7 +184,7 @@ fn file_operations(text: &str) -> Result<Vec<Reading>, OutputError> {
     found.collect()
 }
 
-/// `avg:`, `max:` and `95th percentile:` below `Latency (ms):`.
+/// Parses `avg:`, `max:` and `95th percentile:` below `Latency (ms):`.
 fn latency(text: &str) -> Result<Vec<Reading>, OutputError> {
     let lines = text.lines().skip_while(|line| !line.starts_with("Latency (ms):")).skip(1);
     let mut readings = Vec::new();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_counted_as_sysbench_asks_for_them() {
+    fn huge_pages_are_counted_as_sysbench_allocates_them() {
         let pages = |text: &str| sysbench_huge_pages(&words(text));
         assert_eq!(
             pages("sysbench memory --memory-hugetlb=on --memory-block-size=2M run"),

@@ -1,4 +1,4 @@
-//! Makes the domains, one after the other, and waits for their first words.
+//! Creates the domains, one after another, and waits for their first response.
 
 use std::fs;
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::xen::text::{ListedDomain, read_list};
 use crate::xen::xenstore::XenstoreError;
 
 const CONFIGURATIONS: &str = "/run/numalab";
-/// The watch that tells of domains that have ended (`docs/misc/xenstore.txt`).
+/// The watch that fires when domains have ended (`docs/misc/xenstore.txt`).
 const RELEASED: &str = "@releaseDomain";
-/// At least this often the toolstack is asked which domains live.
+/// The longest time between two queries of the toolstack for living domains.
 const LOOK_EVERY: Duration = Duration::from_secs(20);
 
 impl Agent<'_> {
@@ -37,7 +37,7 @@ impl Agent<'_> {
                     let (domain, seconds) = (domain.name.clone(), began.elapsed().as_secs_f64());
                     self.tell(XenEvent::Created { domain, id, seconds })?;
                 }
-                // The next ones will be refused too.
+                // The next ones would be refused too.
                 Err(reason) if self.made.is_empty() && versions::is_refusal(&reason) => {
                     return Err(AgentError::Refused { domain: domain.name.clone(), reason });
                 }
@@ -47,15 +47,15 @@ impl Agent<'_> {
         Ok(())
     }
 
-    /// A domain has been made: its states are waited for from now on.
+    /// Records a created domain, and begins to watch its state.
     pub(super) fn waits_for(&mut self, made: Made) -> Result<(), XenstoreError> {
         self.store.watch(&state_path(made.id), &made.name)?;
         self.made.push(made);
         Ok(())
     }
 
-    /// Boots one domain, or restores it from what was saved of another; what is left of one
-    /// that failed is taken away.
+    /// Boots one domain, or restores it from the saved state of another; the remains of a failed
+    /// one are removed.
     pub(super) fn create(
         &mut self,
         domain: &DomainPlan,
@@ -90,7 +90,7 @@ impl Agent<'_> {
             }
             (Err(reason), id) => {
                 if let Some(id) = id {
-                    // It may have gone by itself.
+                    // It may have ended by itself.
                     let _ = self.xl(&["destroy", &id.to_string()]);
                 }
                 Err(reason)
@@ -98,7 +98,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Pins the cpus of a domain whose memory has been taken already, and lets it run.
+    /// Pins the cpus of a domain whose memory has already been allocated, and lets it run.
     fn pin(&self, domain: &DomainPlan) -> Result<(), String> {
         let pinned = self.xl(&["vcpu-pin", &domain.name, "all", &domain.cpus]);
         pinned.map_err(|error| said(&error))?;
@@ -119,7 +119,7 @@ impl Agent<'_> {
         self.wait_for_state(READY, LostPhase::Boot, limit)
     }
 
-    /// Waits until every domain has this state; one that ends or takes too long is lost.
+    /// Waits until every domain has this state; a domain that ends or takes too long is lost.
     pub(super) fn wait_for_state(
         &mut self,
         wanted: &str,
@@ -153,7 +153,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Reports those of the domains that have ended.
+    /// Reports the domains that have ended.
     fn lose_ended(&mut self, pending: &[Made], phase: LostPhase) -> Result<(), AgentError> {
         let listed = read_list(&self.xl(&["list"])?);
         for domain in pending {
@@ -167,12 +167,12 @@ impl Agent<'_> {
     }
 }
 
-/// Where a domain's state is.
+/// Returns the xenstore path of a domain's state.
 pub(super) fn state_path(id: u32) -> String {
     format!("/local/domain/{id}/{STATE}")
 }
 
-/// Why a domain does not run, if it does not; `None` for one that does.
+/// Returns the reason why a domain is not running; `None` if it is.
 fn ended(line: Option<&ListedDomain>) -> Option<String> {
     let Some(line) = line else { return Some("the domain is gone".to_owned()) };
     let reason = match () {
@@ -184,7 +184,7 @@ fn ended(line: Option<&ListedDomain>) -> Option<String> {
     Some(format!("{reason} (state {})", line.state))
 }
 
-/// The panic on the domain's console, or its last line: often they tell why.
+/// Returns the panic on the domain's console, or its last line, which often give the reason.
 pub(super) fn console(name: &str) -> String {
     let path = format!("/var/log/xen/console/guest-{name}.log");
     let text = fs::read(path).unwrap_or_default();
@@ -198,7 +198,7 @@ fn telling(console: &str) -> String {
     line.map_or(String::new(), |line| format!("; its console: {line}"))
 }
 
-/// What a tool complained of, in one line.
+/// Returns a tool's error message in one line.
 fn said(error: &CommandError) -> String {
     let lines: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
     lines.join("; ")
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_console_the_panic_tells_most_and_else_the_last_line() {
+    fn the_panic_on_a_console_is_reported_or_else_its_last_line() {
         let panicked = "booting\n[ 1.0] Kernel panic - not syncing: no init\n[ 1.1] Offset\n";
         assert!(telling(panicked).ends_with("Kernel panic - not syncing: no init"));
         assert_eq!(telling("one\ntwo\n\n"), "; its console: two");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_that_does_not_run_any_more_is_told_with_its_state() {
+    fn a_domain_that_has_stopped_is_reported_with_its_state() {
         let line = |state: &str| ListedDomain {
             name: "d1".to_owned(),
             domain: 1,

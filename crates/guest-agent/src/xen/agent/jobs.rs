@@ -1,4 +1,4 @@
-//! Has all domains do a job together, and takes what came of it out of xenstore.
+//! Makes all domains run a job together, and reads the results from xenstore.
 
 use std::io;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use crate::xen::event::{DomainAnswer, FIRST_DOMAIN, LostPhase, XenEvent};
 use crate::xen::plan::DomainJob;
 use crate::xen::xenstore::XenstoreError;
 
-/// All domains have read a job when it begins: this much after it was posted, and so much
-/// more for each, in ns.
+/// The delay from posting a job to its start, and an additional delay for each domain, in ns: by
+/// then all domains have read it.
 const START_NS: u64 = 500_000_000;
 const START_EACH_NS: u64 = 150_000_000;
-/// Where only what commands mark is charged, domains do the rest one after the other, each
-/// this much after the one before: QEMU gives each of many busy cpus so few instructions at
-/// a time that together they take ten times as long.
+/// The delay between the domains' starts if only the marked part of the commands is charged: the
+/// rest runs in one domain after another, because QEMU gives each of many busy cpus only a few
+/// instructions at a time, so that together they take ten times as long.
 const TURN_NS: u64 = 1_000_000_000;
-/// What a domain needs beyond the command's own limit to say that it is done.
+/// The time beyond the command's own limit that a domain may take to report its end.
 const SAYING_SO: Duration = Duration::from_secs(60);
 
 impl Agent<'_> {
-    /// Makes the place where jobs are posted.
+    /// Creates the place where jobs are posted.
     pub(super) fn prepare_jobs(&mut self) -> Result<(), AgentError> {
         self.store.write(JOB, b"")?;
         Ok(self.store.let_all_read(JOB)?)
     }
 
-    /// Does a job in this very domain and reports what came of it.
+    /// Runs a job in this domain and reports the result.
     pub(super) fn do_own_job(&mut self, index: usize, job: &DomainJob) -> Result<(), AgentError> {
         let begin_ns = now_ns();
         let (exit, output) = execute(&job.command, job.limit_s, None);
@@ -44,7 +44,7 @@ impl Agent<'_> {
         }))
     }
 
-    /// Posts the job with this number (from 1) and reports every domain's answer.
+    /// Posts the job with this number (from 1) and reports every domain's result.
     pub(super) fn do_job(&mut self, number: usize) -> Result<(), AgentError> {
         let job = &self.plan.jobs[number - 1];
         let start_ns = now_ns() + START_NS + START_EACH_NS * self.made.len() as u64;
@@ -75,8 +75,8 @@ impl Agent<'_> {
         Ok(())
     }
 
-    /// Tells every domain when it begins, one after the other; when all are through with
-    /// what comes before their marks.
+    /// Gives every domain a start time, one after another; returns the time at which all have
+    /// finished the part before their marks.
     fn give_turns(&mut self, start_ns: u64) -> Result<u64, XenstoreError> {
         let mut turn_ns = start_ns;
         for domain in self.made.clone() {
@@ -87,7 +87,7 @@ impl Agent<'_> {
         Ok(turn_ns)
     }
 
-    /// The answer of one domain, or what is wrong with it.
+    /// Returns the result of one domain, or the problem with it.
     fn answer_of(
         &mut self,
         domain: &Made,

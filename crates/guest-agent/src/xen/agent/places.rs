@@ -1,4 +1,4 @@
-//! Finds where the domains' memory and cpus are.
+//! Finds the nodes of the domains' memory and cpus.
 
 use std::thread;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::xen::event::{Place, VcpuPlace, XenEvent};
 use crate::xen::plan::DomainKind;
 use crate::xen::text::{ListedVcpu, XenDump, count_frames, read_list, read_vcpus};
 
-/// The hypervisor writes its dump in the background.
+/// Number of attempts to read the dump, which the hypervisor writes in the background.
 const DUMP_TRIES: u32 = 10;
 const DUMP_EVERY: Duration = Duration::from_millis(300);
 
@@ -34,7 +34,7 @@ impl Agent<'_> {
         Ok(())
     }
 
-    /// The frames of one domain from its own table, by the machine's memory map.
+    /// Counts the frames of one domain from its own table, by the machine's memory map.
     fn frames_of(&self, domain: &Made) -> Place {
         let mut place = Place { domain: domain.name.clone(), ..Place::default() };
         let planned = &self.plan.domains[domain.index];
@@ -57,7 +57,7 @@ impl Agent<'_> {
         place
     }
 
-    /// The hypervisor's own account, once it lists every domain; the last one otherwise.
+    /// Returns the hypervisor's own account, once it lists every domain; otherwise the last one.
     fn dump_heap(&self) -> Result<XenDump, AgentError> {
         self.xl(&["debug-keys", "u"])?;
         let mut dump = XenDump::default();
@@ -81,7 +81,7 @@ fn vcpu_place(vcpu: &ListedVcpu) -> VcpuPlace {
     }
 }
 
-/// An affinity as `xl` shows it.
+/// Formats an affinity as `xl` does.
 fn or_all<T: ToString>(affinity: Option<&T>) -> String {
     affinity.map_or_else(|| "all".to_owned(), ToString::to_string)
 }

@@ -1,4 +1,4 @@
-//! Boots one domain and saves it, for all others to be restored from.
+//! Boots one domain and saves it, so that all others are restored from it.
 
 use std::ffi::CString;
 use std::fs;
@@ -13,16 +13,16 @@ use crate::xen::domain::READY;
 use crate::xen::event::LostPhase;
 use crate::xen::plan::DomainPlan;
 
-/// Where the domain is saved: in the first domain's memory.
+/// The directory of the saved domain, in the first domain's memory.
 const DIRECTORY: &str = "/run/numalab/saved";
-/// The name of the domain that is saved, which the plan does not have.
+/// The name of the saved domain, which does not occur in the plan.
 const NAME: &str = "saved";
 
 impl Agent<'_> {
-    /// The file of a domain like this one, saved when it waited for its first job.
+    /// Returns the file of a domain like this one, saved when it was waiting for its first job.
     ///
     /// # Errors
-    /// [`AgentError::Refused`] if that domain does not come so far: the others would not
+    /// [`AgentError::Refused`] if that domain does not get that far, because the others would not
     /// either.
     pub(super) fn save_one(&mut self, like: &DomainPlan) -> Result<PathBuf, AgentError> {
         let refused = |reason| AgentError::Refused { domain: NAME.to_owned(), reason };
@@ -42,7 +42,7 @@ impl Agent<'_> {
     }
 }
 
-/// A file system for the file, which has a domain's memory and what belongs to it.
+/// Mounts a file system for the file, which contains a domain's memory and its state.
 fn make_room(memory_mib: u64) -> std::io::Result<()> {
     fs::create_dir_all(DIRECTORY)?;
     let size = CString::new(format!("size={}M", memory_mib * 9 / 8))?;

@@ -1,4 +1,4 @@
-//! Starts the toolstack of a first domain of ours, or finds that of the machine's own.
+//! Starts the toolstack in our own first domain, or finds that of an existing one.
 
 use std::fs;
 use std::io;
@@ -25,13 +25,13 @@ const DIRECTORIES: [&str; 7] = [
     "/var/lib/xenstored",
     "/var/log/xen/console",
 ];
-/// Words of the hypervisor's log that are about NUMA.
+/// Words in the lines of the hypervisor's log that concern NUMA.
 const LOGGED: [&str; 6] = ["SRAT: Node", "NUMA", "Faking", "Command line:", "SLIT", "nr_sockets"];
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// A pause after which the agent looks whether domains still live.
+/// The pause between checks that domains are alive.
 pub(super) const PAUSE: Duration = Duration::from_secs(2);
 
-/// Makes a toolstack out of a bare first domain (Xen `tools/hotplug/Linux/init.d/xencommons`).
+/// Sets up a toolstack in a bare first domain (Xen `tools/hotplug/Linux/init.d/xencommons`).
 pub(super) fn start(plan: &XenPlan) -> Result<(), AgentError> {
     for directory in DIRECTORIES {
         fs::create_dir_all(directory).map_err(step(directory))?;
@@ -49,7 +49,7 @@ pub(super) fn start(plan: &XenPlan) -> Result<(), AgentError> {
     daemon(plan, "xenconsoled", &["--log=guest", "--log-dir=/var/log/xen/console"])
 }
 
-/// Whether this machine is a first domain: what Linux says of the hypervisor it is on.
+/// Checks that this machine is a first domain, by Linux's information about its hypervisor.
 pub(super) fn check_dom0(root: &Path) -> Result<(), AgentError> {
     let capabilities = root.join("proc/xen/capabilities");
     let found = match fs::read_to_string(&capabilities) {
@@ -65,7 +65,7 @@ pub(super) fn check_dom0(root: &Path) -> Result<(), AgentError> {
     Err(AgentError::NoDom0 { found: found.to_owned() })
 }
 
-/// A connection to xenstored, as soon as it listens.
+/// Connects to xenstored, as soon as it listens.
 pub(super) fn connect(plan: &XenPlan) -> Result<UnixStream, AgentError> {
     let end = Instant::now() + Duration::from_secs(plan.limits.create_s);
     loop {
@@ -80,7 +80,7 @@ pub(super) fn connect(plan: &XenPlan) -> Result<UnixStream, AgentError> {
     }
 }
 
-/// What the toolstack says of the machine.
+/// Returns the toolstack's description of the machine.
 pub(super) fn describe(plan: &XenPlan, began: Instant) -> Result<XenEvent, AgentError> {
     let info = xl(plan, &["info", "-n"])?;
     let log = xl(plan, &["dmesg"])?;
@@ -89,11 +89,11 @@ pub(super) fn describe(plan: &XenPlan, began: Instant) -> Result<XenEvent, Agent
     Ok(XenEvent::Toolstack { seconds: began.elapsed().as_secs_f64(), info, log })
 }
 
-/// Starts a program that goes into the background by itself, and waits until it has.
+/// Starts a program that daemonises itself, and waits until it has.
 fn daemon(plan: &XenPlan, name: &str, arguments: &[&str]) -> Result<(), AgentError> {
     let mut command = Command::new(tool_path(name));
     command.args(arguments);
-    // Kept open by the daemon, pipes of ours would never end.
+    // With pipes of ours, which the daemon keeps open, reading would never end.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(step(name))?;
     let end = Instant::now() + Duration::from_secs(plan.limits.create_s);
@@ -119,10 +119,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_domain_is_told_from_other_machines() {
+    fn a_first_domain_is_distinguished_from_other_machines() {
         let root = tempfile::tempdir().unwrap();
         let error = check_dom0(root.path()).unwrap_err().to_string();
-        assert!(error.contains("no dom0: neither"), "{error}");
+        assert!(error.contains("not a dom0: neither"), "{error}");
         fs::create_dir_all(root.path().join("proc/xen")).unwrap();
         let capabilities = root.path().join("proc/xen/capabilities");
         fs::write(&capabilities, "").unwrap();

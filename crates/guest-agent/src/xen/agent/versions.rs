@@ -1,4 +1,4 @@
-//! Whether the first domain's tools can speak to its hypervisor: they fit one with the
+//! Compatibility of the first domain's tools with its hypervisor: they only work with the
 //! interfaces of their own release (`XEN_SYSCTL_INTERFACE_VERSION` and
 //! `XEN_DOMCTL_INTERFACE_VERSION` in `xen/include/public`).
 
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::AgentError;
 
-/// How the hypervisor refuses a caller of other interfaces (`-EACCES`), and what libxc
-/// makes of it.
+/// The hypervisor's refusal of a caller with other interfaces (`-EACCES`), and libxc's message for
+/// it.
 const REFUSALS: [&str; 2] = ["Permission denied", "rebuild the user-space tool set"];
 
 /// The releases of hypervisor and tools, such as `4.17`.
@@ -18,12 +18,13 @@ struct Releases {
     tools: String,
 }
 
-/// An error of the toolstack with the reason, if it is that hypervisor and tools do not fit.
+/// Adds the reason to an error of the toolstack, if it is that hypervisor and tools are
+/// incompatible.
 pub(super) fn explained(error: AgentError) -> AgentError {
     explained_at(Path::new("/"), error)
 }
 
-/// Whether the tools say that the hypervisor does not let them.
+/// Returns true if the tools report a refusal by the hypervisor.
 pub(super) fn is_refusal(said: &str) -> bool {
     REFUSALS.iter().any(|words| said.contains(words))
 }
@@ -36,8 +37,8 @@ fn explained_at(root: &Path, error: AgentError) -> AgentError {
     AgentError::OtherInterfaces { source: Box::new(error), hypervisor, tools }
 }
 
-/// What Linux says of the hypervisor (`Documentation/ABI/stable/sysfs-hypervisor-xen`), and
-/// the directory that the tools are in.
+/// Returns the release of the hypervisor from Linux
+/// (`Documentation/ABI/stable/sysfs-hypervisor-xen`), and that of the tools from their directory.
 fn releases(root: &Path) -> Option<Releases> {
     let part = |name: &str| {
         let text = fs::read_to_string(root.join("sys/hypervisor/version").join(name)).ok()?;
@@ -56,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// A first domain with a hypervisor of this minor version and tools of 4.17.
+    /// Makes a first domain with a hypervisor of this minor version and tools of 4.17.
     fn root(minor: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let version = root.path().join("sys/hypervisor/version");
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_xl_says_of_domains_that_another_release_does_not_make_is_a_refusal() {
+    fn the_message_of_xl_for_a_domain_refused_by_another_release_is_recognised() {
         // Debian's xl of 4.17 on Xen 4.20.
         let said = "xl create -q -e g01.cfg: exit status: 3: libxl: error: libxl_create.c:711:\
                     libxl__domain_make: domain creation fail: Permission denied";
@@ -84,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_with_a_hypervisor_of_another_release_names_both() {
+    fn an_error_with_a_hypervisor_of_another_release_gives_both() {
         let error = explained_at(root("20").path(), failed("exit status: 1")).to_string();
         assert!(error.starts_with("toolstack: xenstored: exit status: 1; "), "{error}");
         assert!(error.contains("is Xen 4.20") && error.contains("of Xen 4.17"), "{error}");
     }
 
     #[test]
-    fn a_refusal_by_one_of_the_same_release_is_explained_and_other_errors_are_left() {
+    fn a_refusal_by_one_of_the_same_release_is_explained_and_other_errors_are_unchanged() {
         let root = root("17");
         let of = |reason: &str| explained_at(root.path(), failed(reason)).to_string();
         assert!(of("xl info: Permission denied").contains("same XEN_SYSCTL_INTERFACE_VERSION"));

@@ -1,45 +1,45 @@
-//! What Xen prints on its console for the debug keys `u` (where memory is) and `H` (its
-//! heap): `xl debug-keys u; xl dmesg` (Xen `xen/common/numa.c`, `xen/common/page_alloc.c`).
+//! The output on Xen's console of the debug keys `u` (placement of memory) and `H` (its heap): `xl
+//! debug-keys u; xl dmesg` (Xen `xen/common/numa.c`, `xen/common/page_alloc.c`).
 
 use std::collections::BTreeMap;
 
 use numalab_topology::{CpuId, NodeId};
 
-/// Bytes of a page of Xen on x86.
+/// Size in bytes of a page of Xen on x86.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// A node as Xen has it.
+/// A node in Xen's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenNode {
     /// The node.
     pub node: NodeId,
     /// Its first page.
     pub start_page: u64,
-    /// Pages that it spans, holes included.
+    /// Number of pages that it spans, including holes.
     pub spanned_pages: u64,
-    /// Free pages.
+    /// Number of free pages.
     pub free_pages: u64,
 }
 
-/// Where a domain's memory is.
+/// The placement of a domain's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XenDomain {
     /// Its number.
     pub domain: u32,
-    /// Its pages.
+    /// Total number of its pages.
     pub total_pages: u64,
-    /// Its pages by node.
+    /// Number of its pages by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,
 }
 
-/// Free pages of a zone: zone z has the pages whose number takes z bits.
+/// Free pages of a zone: zone z has the pages with numbers of z bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenZone {
     /// The node.
     pub node: NodeId,
     /// The zone.
     pub zone: u32,
-    /// Free pages.
+    /// Number of free pages.
     pub free_pages: u64,
 }
 
@@ -57,8 +57,8 @@ pub struct XenDump {
 }
 
 impl XenDump {
-    /// Reads a console: the last output of each key counts, and lines of others between
-    /// are passed over.
+    /// Parses a console: the last output of each key counts, and other lines in between are
+    /// skipped.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let mut dump = Self::default();
@@ -75,14 +75,14 @@ impl XenDump {
         dump
     }
 
-    /// The pages of a domain by node; `None` for one that is not listed.
+    /// Returns the pages of a domain by node; `None` for one that is not listed.
     #[must_use]
     pub fn pages_of(&self, domain: u32) -> Option<&BTreeMap<NodeId, u64>> {
         let known = self.domains.iter().find(|known| known.domain == domain);
         known.map(|known| &known.pages_by_node)
     }
 
-    /// Whether there was no output of any key.
+    /// Returns true if there was no output of any key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty() && self.domains.is_empty() && self.zones.is_empty()
@@ -107,14 +107,14 @@ impl XenDump {
     }
 }
 
-/// The line without `(XEN) ` and a time stamp.
+/// Returns the line without `(XEN) ` and a time stamp.
 fn bare(line: &str) -> &str {
     let line = line.trim_start().strip_prefix("(XEN)").unwrap_or(line).trim_start();
     let stamped = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     stamped.map_or(line, |(_, rest)| rest).trim()
 }
 
-/// `NODE1 start->262144 size->262144 free->219998`
+/// Parses `NODE1 start->262144 size->262144 free->219998`.
 fn node(line: &str) -> Option<XenNode> {
     let mut words = line.strip_prefix("NODE")?.split_ascii_whitespace();
     let node = NodeId(words.next()?.parse().ok()?);
@@ -127,7 +127,7 @@ fn node(line: &str) -> Option<XenNode> {
     })
 }
 
-/// `CPU0...1 -> NODE0`, `CPU4 -> NODE1`; at most as many cpus as Xen knows.
+/// Parses `CPU0...1 -> NODE0` and `CPU4 -> NODE1`; at most the number of cpus that Xen supports.
 fn cpus(line: &str) -> Option<(u32, u32, NodeId)> {
     let (cpus, node) = line.strip_prefix("CPU")?.split_once(" -> NODE")?;
     let (first, last) = cpus.split_once("...").unwrap_or((cpus, cpus));
@@ -135,20 +135,20 @@ fn cpus(line: &str) -> Option<(u32, u32, NodeId)> {
     (last < 4096).then_some((first, last, NodeId(node.parse().ok()?)))
 }
 
-/// `Domain 1 (total: 32768):`, or `d1 (total: 32768):` since Xen 4.18.
+/// Parses `Domain 1 (total: 32768):`, or `d1 (total: 32768):` since Xen 4.18.
 fn domain(line: &str) -> Option<(u32, u64)> {
     let rest = line.strip_prefix("Domain ").or_else(|| line.strip_prefix('d'))?;
     let (domain, rest) = rest.split_once(" (total: ")?;
     Some((domain.parse().ok()?, rest.strip_suffix("):")?.parse().ok()?))
 }
 
-/// `Node 0: 32768`
+/// Parses `Node 0: 32768`.
 fn pages_on_node(line: &str) -> Option<(NodeId, u64)> {
     let (node, pages) = line.strip_prefix("Node ")?.split_once(':')?;
     Some((NodeId(node.trim().parse().ok()?), pages.trim().parse().ok()?))
 }
 
-/// `heap[node=0][zone=15] -> 16128 pages`
+/// Parses `heap[node=0][zone=15] -> 16128 pages`.
 fn zone(line: &str) -> Option<XenZone> {
     let (node, rest) = line.strip_prefix("heap[node=")?.split_once("][zone=")?;
     let (zone, rest) = rest.split_once("] -> ")?;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// What of `xl info -n` is about the machine.
+/// The part of `xl info -n` that describes the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XenInfo {
     /// The hypervisor's version, such as `4.17.7`.
     pub version: String,
     /// Its command line.
     pub command_line: String,
-    /// What its linker called the build, in hexadecimal digits; empty if it did not.
+    /// The linker's build id, in hexadecimal digits; empty if there is none.
     pub build_id: String,
     /// Memory free for domains, in MiB.
     pub free_mib: u64,
@@ -21,7 +21,7 @@ pub struct XenInfo {
     pub nodes: BTreeMap<u32, (u64, Vec<u8>)>,
 }
 
-/// Reads the output of `xl info -n`.
+/// Parses the output of `xl info -n`.
 #[must_use]
 pub fn xen_info(text: &str) -> XenInfo {
     let mut info = XenInfo::default();
@@ -45,7 +45,7 @@ pub fn xen_info(text: &str) -> XenInfo {
 }
 
 impl XenInfo {
-    /// A row of `cpu: core socket node`.
+    /// Adds a row of `cpu: core socket node`.
     fn add_cpu(&mut self, cpu: u32, row: &str) {
         let fields: Vec<u32> = row.split_whitespace().flat_map(str::parse).collect();
         if let [_, socket, node] = fields[..] {
@@ -54,7 +54,7 @@ impl XenInfo {
         }
     }
 
-    /// A row of `node: memsize memfree distances`.
+    /// Adds a row of `node: memsize memfree distances`.
     fn add_node(&mut self, node: u32, row: &str) {
         let mut fields = row.split_whitespace();
         let size = fields.next().and_then(|text| text.parse().ok());
@@ -105,7 +105,7 @@ build_id               : 5f8e94d1d6b9a5c2f1b9e2a1c0d3
     }
 
     #[test]
-    fn text_cut_anywhere_is_no_panic() {
+    fn truncated_text_does_not_panic() {
         for end in 0..INFO.len() {
             let _ = xen_info(&INFO[..end]);
         }

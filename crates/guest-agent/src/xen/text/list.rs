@@ -1,4 +1,4 @@
-//! What `xl list -n`, `xl vcpu-list` and `xl cpupool-list -c` print (xl(1)).
+//! The output of `xl list -n`, `xl vcpu-list` and `xl cpupool-list -c` (xl(1)).
 
 use numalab_topology::{CpuId, CpuSet, NodeSet};
 
@@ -32,14 +32,14 @@ pub struct ListedVcpu {
     pub soft: Option<CpuSet>,
 }
 
-/// Reads `xl list -n`; lines that are none are passed over.
+/// Parses `xl list -n`; other lines are skipped.
 #[must_use]
 pub fn read_list(text: &str) -> Vec<ListedDomain> {
     text.lines().filter_map(listed_domain).collect()
 }
 
 fn listed_domain(line: &str) -> Option<ListedDomain> {
-    // Name, ID, Mem, VCPUs, State, Time(s), then the affinity, if asked for.
+    // Name, ID, Mem, VCPUs, State, Time(s), then the affinity, if requested.
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [name, domain, memory, _vcpus, state, _time, nodes @ ..] = words.as_slice() else {
         return None;
@@ -54,7 +54,7 @@ fn listed_domain(line: &str) -> Option<ListedDomain> {
     })
 }
 
-/// Reads `xl vcpu-list`; lines that are none are passed over.
+/// Parses `xl vcpu-list`; other lines are skipped.
 #[must_use]
 pub fn read_vcpus(text: &str) -> Vec<ListedVcpu> {
     text.lines().filter_map(listed_vcpu).collect()
@@ -76,7 +76,7 @@ fn listed_vcpu(line: &str) -> Option<ListedVcpu> {
     })
 }
 
-/// Reads `xl cpupool-list -c`: the name and the cpus of each pool, below a title.
+/// Parses `xl cpupool-list -c`: the name and the cpus of each pool, below a title.
 #[must_use]
 pub fn cpupools(text: &str) -> Vec<(String, String)> {
     let pools = text.lines().skip(1).filter_map(|line| {
@@ -86,7 +86,7 @@ pub fn cpupools(text: &str) -> Vec<(String, String)> {
     pools.collect()
 }
 
-/// `0-1,4`; `all` is no restriction.
+/// Parses a list such as `0-1,4`; `all` is no restriction.
 fn cpus(text: &str) -> Option<CpuSet> {
     text.parse().ok().filter(|cpus: &CpuSet| !cpus.is_empty())
 }

@@ -11,11 +11,11 @@ const FRAME_BYTES: u64 = 4096;
 pub struct FrameCount {
     /// Frames on each node.
     pub by_node: BTreeMap<u32, u64>,
-    /// Frames whose address is in no node's memory.
+    /// Frames with an address outside every node's memory.
     pub elsewhere: u64,
 }
 
-/// Counts the frames of a dump by the node whose memory they lie in.
+/// Counts the frames of a dump by the node of their address.
 #[must_use]
 pub fn count_frames(dump: &str, ranges: &[NodeRange]) -> FrameCount {
     let mut count = FrameCount::default();
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_without_a_frame_are_no_frames() {
+    fn lines_without_a_frame_are_not_counted() {
         assert_eq!(count_frames("mfn=0x\nmfn=0xzz\npfn=0x1\n", &RANGES), FrameCount::default());
     }
 }

@@ -1,8 +1,8 @@
-//! What the hypervisor read from the machine's SRAT, as its log has it (`xen/arch/x86/srat.c`).
+//! The machine's SRAT as read by the hypervisor, from its log (`xen/arch/x86/srat.c`).
 
 use crate::xen::NodeRange;
 
-/// The memory ranges of a log's lines `SRAT: Node 0 PXM 0 [START, LAST]`.
+/// Parses the memory ranges of a log's lines `SRAT: Node 0 PXM 0 [START, LAST]`.
 #[must_use]
 pub fn srat_ranges(log: &[String]) -> Vec<NodeRange> {
     log.iter().filter_map(|line| range(line)).collect()
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_read_and_other_lines_are_none() {
+    fn ranges_are_read_and_other_lines_are_ignored() {
         let log = [
             "(XEN) ACPI: SRAT 7FFE22B0, 01A0 (r1 BOCHS  BXPC            1 BXPC        1)",
             "(XEN) SRAT: Node 2 PXM 2 [0000000100000000, 000000013fffffff]",

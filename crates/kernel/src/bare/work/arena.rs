@@ -1,5 +1,5 @@
-//! A thread's arena: pieces of memory wherever a policy puts them, seen in one piece, filled by
-//! first touch.
+//! A thread's arena: pieces of memory on the nodes that a policy chooses, mapped contiguously and
+//! filled by first touch.
 
 use numalab_frames::{AllocError, CpuFences, CpuIndex, Frames, FreeError, Policy};
 use numalab_membench::touch;
@@ -17,8 +17,9 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// `pieces` pieces of `piece_frames` frames (a power of two), each of its lines written once.
-    /// `held` counts the frames by node. What was had before an error is given back.
+    /// Allocates `pieces` pieces of `piece_frames` frames (a power of two) and writes each of its
+    /// lines once. `held` counts the frames by node. On an error the memory allocated so far is
+    /// freed.
     pub fn fill(
         allocator: Allocator,
         place: usize,
@@ -31,7 +32,7 @@ impl Arena {
         for _ in 0..pieces {
             let grown = arena.grow(allocator, cpu, policy, held);
             if let Err(error) = grown {
-                // Frames that were handed out a moment ago are taken back.
+                // Frames that were allocated a moment ago can be freed.
                 let _ = arena.free(allocator, cpu);
                 return Err(error);
             }
@@ -56,23 +57,23 @@ impl Arena {
         Ok(())
     }
 
-    /// Its words of 8 bytes.
+    /// Returns its words of 8 bytes.
     pub fn words(&self) -> &[u64] {
         let start = pointer::<u64>(self.window.base());
         let words = index(self.window.mapped_bytes() / 8);
-        // SAFETY: 1. All of the window up to there is mapped to memory that the arena owns and
-        // that is initialised: ordinary memory always is. 2. It is only read while `self` is
+        // SAFETY: 1. All of the window up to there is mapped to memory that the arena owns and that
+        // is initialised, as ordinary memory always is. 2. It is only read while `self` is
         // borrowed, and only on the cpu of the window.
         unsafe { core::slice::from_raw_parts(start, words) }
     }
 
-    /// Gives everything back.
+    /// Frees everything.
     pub fn free(self, allocator: Allocator, cpu: CpuIndex) -> Result<(), FreeError> {
         let bytes = self.piece_frames * 4096;
         for offset in (0..self.window.mapped_bytes()).step_by(index(bytes)) {
             if let Some(address) = self.window.address_of(offset) {
-                // SAFETY: `grow` mapped pieces of that size there, of which it kept nothing else;
-                // `self` is gone with this call, and so is every view of its words.
+                // SAFETY: `grow` mapped pieces of that size there, and kept nothing else of them;
+                // `self` is consumed by this call, and with it every view of its words.
                 unsafe { Run::from_address(address, self.piece_frames) }.free(allocator, cpu)?;
             }
         }

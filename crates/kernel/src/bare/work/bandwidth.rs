@@ -1,4 +1,4 @@
-//! Streams: all cpus of a node at once, on their own node's memory and on every other's.
+//! Streams: all cpus of a node at once, on their own node's memory and on every other node's.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -14,14 +14,14 @@ use crate::bare::memory::Run;
 use crate::bare::meter::{self, Moment, Span};
 
 const SIZE_BYTES: u64 = 8 << 20;
-/// How long each streams, in milliseconds.
+/// Duration of each stream, in milliseconds.
 const WINDOW_MS: u64 = 10;
-/// Lines between two looks at the clock.
+/// Number of lines between two reads of the clock.
 const CHUNK_LINES: usize = 4096;
 const KERNELS: [(Kernel, &str); 3] =
     [(Kernel::Read, "read"), (Kernel::NtWrite, "write-nt"), (Kernel::Copy, "copy")];
 
-/// Every node's cpus on every node's memory, then all cpus on their own.
+/// Runs every node's cpus on every node's memory, then all cpus on their own.
 #[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let chosen = lab.chosen();
@@ -40,7 +40,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     team(lab, &chosen, None)
 }
 
-/// A team's kernels, on a node's memory or each on its own.
+/// Runs a team's kernels, on one node's memory or each on its own.
 fn team(lab: &mut Lab, cpus: &[usize], to: Option<usize>) -> Result<(), Failure> {
     let size_bytes = lab.command.size_bytes.unwrap_or(SIZE_BYTES);
     for (kernel, name) in KERNELS {
@@ -69,7 +69,7 @@ fn team(lab: &mut Lab, cpus: &[usize], to: Option<usize>) -> Result<(), Failure>
     Ok(())
 }
 
-/// Bytes, and the time that they took.
+/// Streams on one cpu; returns the bytes, and the time that they took.
 fn cpu(
     lab: &Lab,
     place: usize,
@@ -93,7 +93,7 @@ fn cpu(
         }
         Err(failure) => Err(failure.clone()),
     };
-    // Everybody comes to the barrier, also who has nothing to stream.
+    // All cpus come to the barrier, including those that have nothing to stream.
     let _ = barrier.wait();
     let (mut bytes, mut span) = (0, Span::default());
     let done = streamed.map(|mut stream| {

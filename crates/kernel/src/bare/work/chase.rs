@@ -1,4 +1,4 @@
-//! Latency: every cpu on every node's memory, one at a time, the others asleep.
+//! Latency: every cpu on every node's memory, one at a time, with the others asleep.
 
 use alloc::format;
 
@@ -13,7 +13,7 @@ use crate::bare::meter::Moment;
 
 const SIZE_BYTES: u64 = 4 << 20;
 const LOADS: u64 = 20_000;
-/// The first window of each walk warms up, and is told as such.
+/// Number of windows; the first window of each walk warms up, and is reported as such.
 const WINDOWS: usize = 9;
 
 /// Builds one cycle on each node and lets every cpu walk it.
@@ -29,7 +29,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
         let mut memory = Run::new(lab.frames(), boot, bytes / 4096, Policy::Exact(node))
             .map_err(|error| format!("{bytes} bytes on node {place}: {error}"))?;
         if memory.node() != node {
-            return Err(format!("memory for node {place} lies on node {}", memory.node().0));
+            return Err(format!("memory for node {place} is on node {}", memory.node().0));
         }
         let size = memory.lines().len() * 64;
         let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, lab.command.seed);
@@ -44,7 +44,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One cpu's windows on one node's memory.
+/// Takes one cpu's windows on one node's memory.
 fn walk(
     lab: &mut Lab,
     chase: &Chase<'_>,

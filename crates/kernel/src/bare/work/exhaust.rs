@@ -1,5 +1,5 @@
-//! All memory taken by one cpu: nearest first, exactly, until there is none; then all of it
-//! given back.
+//! All memory allocated by one cpu: exactly nearest first, until there is none; then all of it
+//! freed.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use super::{Failure, Lab, cpu_index, node_index};
 use crate::bare::address::number;
 use crate::bare::memory::Run;
 
-/// On the first cpu that takes part, in pieces of the order asked for, then in single frames.
+/// Runs on the first cpu that takes part, in pieces of the requested order, then in single frames.
 #[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let Some(&place) = lab.chosen().first() else {
@@ -33,14 +33,14 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     Ok(())
 }
 
-/// With nodes, no frame may come from a node while a nearer one has any.
+/// Checks, if the allocator uses nodes, that no frame came from a node while a nearer one had any.
 fn check(lab: &Lab, place: usize, fills: &[Fill], refill: &Refill) -> Result<(), Failure> {
     if refill.refused_at > 0 {
         return Err(format!("refused with {} frames free", refill.refused_at));
     }
     if refill.after != refill.before {
         return Err(format!(
-            "{} frames free after all came back, {} before",
+            "{} frames free after all were freed, {} before",
             refill.after, refill.before
         ));
     }
@@ -57,7 +57,7 @@ fn check(lab: &Lab, place: usize, fills: &[Fill], refill: &Refill) -> Result<(),
 }
 
 fn exhaust(lab: &Lab, place: usize) -> Result<(Vec<Fill>, Refill), Failure> {
-    // A refusal takes back what lies in all cpus' caches, as frames there would come last.
+    // A refusal takes back the frames in all cpus' caches, because frames there would come last.
     let _ = lab.frames().alloc(cpu_index(place), &Request::FRAME.below(1));
     let before = free_frames(lab);
     let mut fills = Vec::with_capacity(256);
@@ -70,7 +70,7 @@ fn exhaust(lab: &Lab, place: usize) -> Result<(Vec<Fill>, Refill), Failure> {
     Ok((fills, Refill { before, refused_at, after: free_frames(lab) }))
 }
 
-/// Takes pieces until one is refused; nobody else is at work.
+/// Takes pieces until one is refused; no other cpu is working.
 fn fill(lab: &Lab, place: usize, order: u8, chain: &mut Chain, fills: &mut Vec<Fill>) {
     let first = fills.len();
     let frames = 1 << order;
@@ -88,7 +88,7 @@ fn fill(lab: &Lab, place: usize, order: u8, chain: &mut Chain, fills: &mut Vec<F
     }
 }
 
-/// Pieces of an order that are free on nodes nearer than this one.
+/// Returns the number of pieces of an order that are free on nodes nearer than this one.
 fn left_nearer(lab: &Lab, place: usize, node: NodeIndex, order: u8) -> u64 {
     let home = usize::from(lab.plan.cpu_nodes[place].0);
     let nearer = lab.plan.fallback[home].iter().take_while(|&&other| other != node);
@@ -105,7 +105,7 @@ fn free_frames(lab: &Lab) -> u64 {
     (0..lab.plan.machine.nodes.len()).map(info).map(|info| info.free + info.cached).sum()
 }
 
-/// Pieces that hold the list of themselves: where the one before lies, and its size.
+/// Pieces that form a linked list: each contains the address and the size of the one before.
 #[derive(Default)]
 struct Chain {
     last: Option<(u64, u64)>,
@@ -123,7 +123,7 @@ impl Chain {
 
     fn free(mut self, lab: &Lab, place: usize) -> Result<(), Failure> {
         while let Some((address, frames)) = self.last {
-            // SAFETY: `push` dropped a run of that size there, and nothing else knows of it.
+            // SAFETY: `push` dropped a run of that size there, and it is not referenced otherwise.
             let mut piece = unsafe { Run::from_address(address, frames) };
             let link = piece.lines().first().map(|line| (line.words()[0], line.words()[1]));
             self.last = link.filter(|&(_, size)| size > 0);

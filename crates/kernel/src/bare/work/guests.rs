@@ -1,5 +1,5 @@
-//! Guests built as a hypervisor builds them: memory populated on a node, exchanged and given
-//! back, with an account of where it lies.
+//! Guests built as by a hypervisor: memory populated on a node, exchanged and freed, with an
+//! account of its nodes.
 
 use alloc::format;
 use alloc::vec;
@@ -12,11 +12,11 @@ use numalab_kernel::event::{Event, Guest};
 use super::{Failure, Lab, cpu_index, node_index};
 use crate::bare::address::number;
 
-/// Guests of each node, and the part of all memory that all guests have.
+/// Number of guests of each node, and the part of all memory that all guests have.
 const GUESTS_PER_NODE: usize = 2;
 const PART: u64 = 2;
 
-/// Builds all guests, tells where they lie, then changes and ends them.
+/// Builds all guests, reports their nodes, then changes and ends them.
 #[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let machine = &lab.plan.machine;
@@ -47,7 +47,8 @@ fn domain(guest: usize, accounts: &[Word]) -> Domain<'_> {
     Domain::new(Owner(u32::try_from(guest + 1).unwrap_or(u32::MAX)), accounts)
 }
 
-/// Where a guest's memory is asked from: its node, or by number as who knows none.
+/// Returns the node from which a guest's memory is requested: its own, or the first by number
+/// without node knowledge.
 fn affinity(lab: &Lab, home: NodeIndex) -> Affinity {
     match lab.command.alloc {
         Alloc::Numa => Affinity::Preferred(home),
@@ -75,7 +76,7 @@ fn build(
     Ok(())
 }
 
-/// Exchanges a block for two halves of one, then gives all back.
+/// Exchanges a block for two halves of one, then frees everything.
 fn end(
     lab: &Lab,
     guest: usize,
@@ -98,7 +99,7 @@ fn end(
     let nodes = lab.plan.machine.nodes.len();
     let left: u64 = (0..nodes).map(|node| domain.held(node_index(node))).sum();
     if left > 0 {
-        return Err(format!("guest {guest} still holds {left} frames after giving all back"));
+        return Err(format!("guest {guest} still has {left} frames after freeing all"));
     }
     Ok(())
 }

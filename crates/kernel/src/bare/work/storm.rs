@@ -13,24 +13,24 @@ use crate::bare::memory::Run;
 use crate::bare::meter::{self, Moment, Span};
 
 const ROUNDS: u64 = 100_000;
-/// Frames that each cpu holds at a time.
+/// Number of frames that each cpu holds at a time.
 const WINDOW: usize = 256;
 
-/// What one cpu found.
+/// The result of one cpu.
 struct Found {
     span: Span,
     held: [u64; NODES],
     failure: Option<Failure>,
 }
 
-/// Once on every cpu that takes part.
+/// Runs once on every cpu that takes part.
 #[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let cpus = lab.chosen();
     on(lab, "storm", &cpus)
 }
 
-/// On 1, 2, 4, ... and all cpus, of all nodes in turn.
+/// Runs on 1, 2, 4, ... and all cpus, of all nodes in turn.
 #[inline(never)]
 pub fn scaling(lab: &mut Lab) -> Result<(), Failure> {
     let all = lab.chosen();
@@ -71,13 +71,13 @@ fn on(lab: &mut Lab, work: &str, cpus: &[usize]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A frame is taken and written, and a random one of those held goes back for it.
+/// Takes and writes frames on one cpu, and frees a random one of those held for each.
 fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
     let (allocator, cpu, policy) = (lab.frames(), cpu_index(place), lab.policy());
     let mut random = Random::new(lab.command.seed, place as u64);
     let mut window = [const { None::<Run> }; WINDOW];
     let mut held = [0; NODES];
-    // Nobody gives up at this barrier.
+    // No cpu aborts this barrier.
     let _ = barrier.wait();
     let start = Moment::now(place);
     let mut failure = None;

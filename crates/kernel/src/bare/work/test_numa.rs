@@ -1,5 +1,5 @@
-//! The workload of the seed: threads that fill an arena each by first touch, then read it at
-//! random places. Both is timed.
+//! The workload of the original project: threads that fill an arena each by first touch, then read
+//! it at random addresses. Both are timed.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -17,14 +17,14 @@ use crate::bare::address;
 use crate::bare::meter::{self, Moment, Span};
 use crate::bare::window::MOST_CPUS;
 
-/// The seed's numbers: two threads, 4 GiB each, 20 million reads.
+/// The original parameters: two threads, 4 GiB each, 20 million reads.
 const THREADS: u32 = 2;
 const SIZE_BYTES: u64 = 4 << 30;
 const READS: u64 = 20_000_000;
-/// Nodes whose frames are counted one by one.
+/// Number of nodes for which frames are counted separately.
 pub const NODES: usize = 64;
 
-/// What one thread found.
+/// The result of one thread.
 struct Thread {
     start: Moment,
     touched: Moment,
@@ -40,7 +40,7 @@ struct Size {
     reads: u64,
 }
 
-/// As many runs as asked for.
+/// Makes the requested number of runs.
 #[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let threads = lab.command.threads.unwrap_or(THREADS) as usize;
@@ -53,10 +53,10 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let pieces = bytes.div_ceil(piece_frames * 4096);
     let size = Size { pieces, piece_frames, reads: lab.command.count.unwrap_or(READS) };
     if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
-        return Err(format!("a cpu above {}: expected one that has a window", MOST_CPUS - 1));
+        return Err(format!("a cpu above {}: expected one with a window", MOST_CPUS - 1));
     }
     for index in 0..lab.command.runs {
-        // The emulator's report has each run's accesses by themselves.
+        // The emulator's report then has the accesses of each run separately.
         mark::phase(u8::try_from(index).unwrap_or(u8::MAX));
         one(lab, index, &cpus, &size)?;
     }
@@ -99,7 +99,7 @@ fn one(lab: &mut Lab, index: u32, cpus: &[usize], size: &Size) -> Result<(), Fai
     Ok(())
 }
 
-/// From the first thread's start to the last one's end.
+/// Returns the ticks from the first thread's start to the last one's end.
 fn elapsed_ticks(threads: &[Thread]) -> u64 {
     let start = threads.iter().map(|thread| thread.start.stamp()).min();
     let end = threads.iter().map(|thread| thread.end.stamp()).max();
@@ -117,7 +117,7 @@ fn thread(
 ) -> Thread {
     let (allocator, cpu) = (lab.frames(), cpu_index(place));
     let mut held = [0; NODES];
-    // Nobody gives up at this barrier.
+    // No cpu aborts this barrier.
     let _ = barrier.wait();
     let start = Moment::now(place);
     let policy: Policy<'_> = lab.policy();
@@ -151,7 +151,7 @@ struct Shared {
     numbers: core::cell::UnsafeCell<Additive>,
 }
 
-// SAFETY: `numbers` is only touched by who has set `locked`.
+// SAFETY: `numbers` is accessed only by the cpu that has set `locked`.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -165,7 +165,7 @@ impl Shared {
         while self.locked.swap(true, Ordering::Acquire) {
             core::hint::spin_loop();
         }
-        // SAFETY: this cpu alone has set `locked`.
+        // SAFETY: only this cpu has set `locked`.
         let number = unsafe { (*self.numbers.get()).draw() };
         self.locked.store(false, Ordering::Release);
         number.into()
