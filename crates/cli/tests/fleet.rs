@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
 
 const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
 

@@ -108,8 +108,9 @@ impl Default for Predictor {
 
 /// An address in fewer bits.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the upper half is mixed in, then dropped")]
 fn short(address: u64) -> u32 {
-    ((address ^ address >> 17) & u64::from(u32::MAX)) as u32
+    (address ^ address >> 17) as u32
 }
 
 #[inline]
@@ -178,8 +179,8 @@ impl Predictor {
             table.entries[places[at]] = entry;
             return;
         }
-        for at in from..TABLES {
-            let entry = &mut self.tables[at].entries[places[at]];
+        for (table, place) in self.tables.iter_mut().zip(places).skip(from) {
+            let entry = &mut table.entries[*place];
             entry.useful = entry.useful.saturating_sub(1);
         }
     }

@@ -136,6 +136,7 @@ fn halves(mask: u8) -> impl Iterator<Item = bool> {
 
 /// Words of arrays that are a page apart have different places.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "less than PLACES")]
 fn place(word: u64) -> usize {
     ((word ^ word >> 7 ^ word >> 14) % PLACES as u64) as usize
 }
