@@ -14,9 +14,7 @@ use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
 use numalab_record::{Document, Kind, KindError, file};
 
 use crate::error::FleetError;
-use crate::store::{Store, Writing};
-
-pub(crate) use digest::Digest;
+use crate::store::{Digest, Store, Writing};
 
 /// Digests that wait for the store.
 const WAITING: usize = 64;

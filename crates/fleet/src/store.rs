@@ -18,6 +18,21 @@ pub struct Store {
     runs: BTreeMap<String, KeptRun>,
 }
 
+/// What a run is reduced to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Digest {
+    /// When it began, in milliseconds since 1970.
+    pub(crate) started_unix_ms: u64,
+    /// Cells that were planned.
+    pub(crate) planned: usize,
+    /// Cells that ended with samples.
+    pub(crate) ended: usize,
+    /// Facts about the system and its topology by name.
+    pub(crate) facts: BTreeMap<String, String>,
+    /// The medians of the undisturbed samples.
+    pub(crate) figures: Vec<(FigureKey, f64)>,
+}
+
 /// What a figure is, by names: those that this version does not know stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {

@@ -8,20 +8,7 @@ use numalab_topology::Machine;
 
 use numalab_analysis::fleet::FigureKey;
 
-/// What is kept of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Digest {
-    /// When it began, in milliseconds since 1970.
-    pub(crate) started_unix_ms: u64,
-    /// Cells that were planned.
-    pub(crate) planned: usize,
-    /// Cells that ended with samples.
-    pub(crate) ended: usize,
-    /// Facts about the system and its topology by name.
-    pub(crate) facts: BTreeMap<String, String>,
-    /// The medians of the undisturbed samples.
-    pub(crate) figures: Vec<(FigureKey, f64)>,
-}
+use crate::store::Digest;
 
 /// Figures beyond so many of a run are left out: a run keeps at most about 50 KB.
 const MOST_FIGURES: usize = 1_200;

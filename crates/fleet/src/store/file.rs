@@ -11,8 +11,7 @@ use numalab_host::bounded::read_file;
 use numalab_host::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
-use super::{KeptRun, Key, Store};
-use crate::collect::Digest;
+use super::{Digest, KeptRun, Key, Store};
 use crate::error::FleetError;
 
 /// The schema of what is written here.
