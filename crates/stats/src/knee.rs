@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_too_light_has_no_knee_and_nonsense_is_refused() {
+    fn a_load_too_light_has_no_knee_and_invalid_points_are_refused() {
         assert_eq!(knee(&points(&[(1.0, 100.0)]), 2.0).unwrap(), None);
         assert_eq!(knee(&[], 2.0), Err(Error::Empty));
         assert!(knee(&queue(1.0), 1.0).is_err());

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_alternate_count_in_full_and_have_no_trend() {
+    fn alternating_values_count_in_full_and_have_no_trend() {
         let values = sample((0..20).map(|index| f64::from(index * 7 % 20 % 2 * 10 + index % 3)));
         let order = Order::of(&values, &values);
         assert_eq!((order.autocorrelation, order.effective_size), (0.0, 40.0));

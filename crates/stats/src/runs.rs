@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_a_side_says_nothing() {
+    fn one_run_per_side_gives_no_interval() {
         let found = shift(&[1.0], &[9.0]);
         assert_eq!((found.effect, found.interval(Confidence::P95)), (8.0, None));
         assert_eq!((found.p_beyond(0.0), found.p_within(100.0)), (1.0, 1.0));

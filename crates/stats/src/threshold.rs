@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn values_about_the_threshold_ask_for_more_until_there_may_be_no_more() {
+    fn values_near_the_threshold_need_more_up_to_the_limit() {
         let values: Vec<f64> = (0..32).map(|i| if i % 2 == 0 { 0.1 } else { -0.1 }).collect();
         let mut sizes = vec![test().first_look()];
         while let Look::Continue { look_at } = test().look(&values[..sizes[sizes.len() - 1]]) {

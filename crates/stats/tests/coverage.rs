@@ -222,7 +222,7 @@ fn stopping_when_narrow_enough_keeps_the_stated_coverage() {
 /// Bursts of 20 to 33 windows are longer than an interval can allow for. Those that were seen are
 /// reported; a cell that ends before it sees one cannot know.
 #[test]
-fn bursts_that_an_interval_is_too_short_for_are_reported_and_hardly_anything_else_is() {
+fn bursts_too_long_for_an_interval_are_reported_with_few_false_reports() {
     let repeats = repeats(100);
     for phi in [0.0, 0.5, 0.7, 0.9] {
         let said = share(repeats, |rng| {

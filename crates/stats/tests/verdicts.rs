@@ -132,7 +132,7 @@ fn the_margin_of_negative_values_is_a_share_of_their_size() {
 }
 
 #[test]
-fn holm_takes_back_a_verdict_that_one_of_many_metrics_gave_by_chance() {
+fn holm_withdraws_a_verdict_that_one_of_many_metrics_gave_by_chance() {
     let barely = paired(&[10.0, 10.0, 10.0, 10.0, 10.0, 10.0], &[9.0, 8.9, 9.2, 8.8, 9.1, 9.3]);
     assert_eq!((barely.verdict, barely.difference.p), (Verdict::Better, 2.0 / 64.0));
     let nothing = paired(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.2, 1.9, 3.3, 3.7, 5.2, 5.9]);
@@ -157,7 +157,7 @@ fn blocks_that_are_enough_for_one_metric_are_too_few_for_eight() {
 }
 
 #[test]
-fn the_noise_floor_is_what_an_a_a_arm_would_show_as_an_effect() {
+fn the_noise_floor_is_the_effect_that_an_a_a_arm_would_show() {
     let found = paired(&DRIFTING, &times_factor(1.0));
     let floor = found.least_detectable_percent().unwrap();
     assert!((0.2..1.5).contains(&floor), "{floor}");
@@ -172,7 +172,7 @@ fn blocks_without_a_partner_are_refused() {
 }
 
 #[test]
-fn the_design_says_how_many_values_there_were() {
+fn the_design_records_the_numbers_of_values() {
     let found = unpaired(&[1.0, 2.0, 3.0], &[1.0, 2.0]);
     assert_eq!(found.design, Design::Unpaired { baseline: 3, candidate: 2 });
     assert_eq!(paired(&[1.0], &[2.0]).design, Design::Paired { blocks: 1 });

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn without_every_bandwidth_there_is_no_advice() {
+    fn there_are_no_weights_unless_every_bandwidth_is_known() {
         assert_eq!(weights(&[Some(20_000), None]), None);
         assert_eq!(weights(&[Some(20_000)]), None);
     }

@@ -41,7 +41,7 @@ fn as_expected(expected: &str, verdict: Verdict) -> bool {
 }
 
 #[test]
-fn every_table_of_the_corpus_is_judged_as_its_manifest_says() {
+fn every_table_of_the_corpus_is_judged_as_its_manifest_states() {
     let mut classes: BTreeMap<String, [usize; 4]> = BTreeMap::new();
     let mut wrong = Vec::new();
     for sample in samples() {
