@@ -136,8 +136,8 @@ fn sweep() -> Vec<CellResult> {
     let at = |bytes: u64| {
         let ns = match bytes >> 10 {
             ..=32 => 1.0,
-            ..=1024 => 4.0,
-            ..=2048 => 30.0,
+            33..=1024 => 4.0,
+            1025..=2048 => 30.0,
             _ => 90.0,
         };
         latency(LatencyCell { size_bytes: bytes, ..chase(0, 0) }, ns)
