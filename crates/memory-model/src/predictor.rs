@@ -237,8 +237,8 @@ mod tests {
         assert_eq!(missed(|_| true), 0);
         assert!(missed(|at| at % 7 < 3) < 5);
         assert!(missed(|at| at % 60 == 0) < 8, "a loop of sixty rounds");
-        assert!((400..600).contains(&missed(|at| random(at) % 2 == 0)));
-        assert!((50..130).contains(&missed(|at| random(at) % 16 == 0)), "rare ones");
+        assert!((400..600).contains(&missed(|at| random(at).is_multiple_of(2))));
+        assert!((50..130).contains(&missed(|at| random(at).is_multiple_of(16))), "rare ones");
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let mut predictor = Predictor::default();
         let mut wrong = 0;
         for at in 0..20_000 {
-            let taken = random(at) % 2 == 0;
+            let taken = random(at).is_multiple_of(2);
             predictor.misses(0x1000, taken);
             wrong += u32::from(predictor.misses(0x2000, taken) && at >= 19_000);
         }
