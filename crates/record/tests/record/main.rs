@@ -2,6 +2,7 @@
 
 mod emulated;
 mod experiments;
+mod forms;
 mod kept;
 mod kinds;
 mod names;
