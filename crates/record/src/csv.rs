@@ -94,6 +94,11 @@ fn parse_line(line: usize, text: &str) -> Result<Sample, CsvError> {
     let work = number(line, "work", next("work")?)?;
     let disturbed = Some(next("disturbed")?).filter(|reason| !reason.is_empty());
     let disturbed = disturbed.map(str::to_owned);
+    // A line that lost its end has the next one behind it.
+    if fields.next().is_some() {
+        let (field, expected) = ("disturbed", "nine columns");
+        return Err(CsvError::Field { line, field, found: text.to_owned(), expected });
+    }
     Ok(Sample { cell, metric, index, value, start_ns, duration_ns, work, disturbed })
 }
 

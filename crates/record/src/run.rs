@@ -32,7 +32,7 @@ impl Environment {
         if PASSING.contains(&name) {
             return None;
         }
-        let gib = |kib: u64| format!("{} GiB", (kib + (1 << 19)) >> 20);
+        let gib = |kib: u64| format!("{} GiB", kib.saturating_add(1 << 19) >> 20);
         Some(match name {
             // Of `8 (3 free)`, how many pages there are.
             _ if name.starts_with("huge_pages_") => {

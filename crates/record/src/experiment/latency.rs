@@ -71,7 +71,7 @@ impl Description for LatencyCell {
     }
 
     fn family(&self, _: Metric, largest_cache_bytes: u64) -> Option<Family> {
-        let is_cached = self.size_bytes <= largest_cache_bytes * BEYOND_CACHE;
+        let is_cached = self.size_bytes <= largest_cache_bytes.saturating_mul(BEYOND_CACHE);
         Some(if is_cached { Family::CacheLatency } else { Family::MemoryLatency })
     }
 }

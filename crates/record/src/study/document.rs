@@ -1,6 +1,6 @@
 //! A study's run in one value, and its samples in blocks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -168,8 +168,9 @@ impl StudyDocument {
         let out = self.out();
         let is_tried = |treatment, block| out.get(&treatment).is_none_or(|from| block < *from);
         let mut cells = Cells { treatments: vec![Vec::new(); treatments], ..Cells::default() };
-        let blocks = samples.keys().map(|key| key.0 + 1).max().unwrap_or(0);
-        for block in self.run.rules.warm_ups..blocks {
+        // Those that there are: a damaged number may be far from all others.
+        let blocks: BTreeSet<usize> = samples.keys().map(|key| key.0).collect();
+        for block in blocks.into_iter().filter(|block| *block >= self.run.rules.warm_ups) {
             let tried = (0..treatments).filter(|treatment| is_tried(*treatment, block));
             let valued = |at| Some((at, value(block, at, Arm::Main)?));
             let row: Option<Vec<(usize, f64)>> = tried.map(valued).collect();

@@ -284,13 +284,13 @@ fn how_a_command_or_a_process_ended_is_said_and_an_odd_end_first() {
     let process = Target::Process { process: 42, command: vec!["solver".to_owned()] };
     let command = profile(samples()).target;
     let ends = [
-        (&command, Ended::Exited(0), "./solver -n 8; 2 s, exited", ""),
-        (&command, Ended::Exited(3), "; 2 s, exited with 3", "The command failed: exit code 3."),
+        (&command, Ended::Exited(0), "./solver -n 8; 2.00 s, exited", ""),
+        (&command, Ended::Exited(3), "; 2.00 s, exited with 3", "The command failed: exit code 3."),
         (&command, Ended::Signalled(9), "ended by signal 9", "was ended by signal 9."),
-        (&command, Ended::TimeOver, "2 s, then ended", ""),
-        (&process, Ended::TimeOver, "process 42: solver; 2 s, and it still ran", ""),
-        (&process, Ended::ProcessEnded, "2 s, until the process ended", ""),
-        (&process, Ended::Interrupted, "2 s, interrupted", "Interrupted: this is what was seen"),
+        (&command, Ended::TimeOver, "2.00 s, then ended", ""),
+        (&process, Ended::TimeOver, "process 42: solver; 2.00 s, and it still ran", ""),
+        (&process, Ended::ProcessEnded, "2.00 s, until the process ended", ""),
+        (&process, Ended::Interrupted, "2.00 s, interrupted", "Interrupted: this is what was seen"),
     ];
     for (target, ended, meta, first) in ends {
         let profile = Profile { target: target.clone(), ended, ..profile(samples()) };
@@ -311,12 +311,14 @@ fn a_short_look_and_few_counts_are_said_at_their_borders() {
     let little = |watched_ns, loads| {
         let mut of = Profile { watched_ns, ..profile(samples()) };
         of.program.regions.truncate(1);
+        of.program.regions[0].parts.clear();
+        of.program.unplaced = 0;
         of.program.regions[0].accesses =
             vec![RegionAccesses { loads, ..RegionAccesses::default() }];
         sentences(&of).into_iter().find(|text| text.starts_with("Little was seen"))
     };
     let said = |text: &str| Some(format!("Little was seen: {text}"));
-    assert_eq!(little(99 * MS, 50), said("It ended after 99 ms: this is of its start."));
+    assert_eq!(little(99 * MS, 50), said("It ended after 99.0 ms: this is of its start."));
     assert_eq!(little(100 * MS, 50), None);
     assert_eq!(little(100 * MS, 49), said("Only 49 samples were seen: look for longer."));
 }
@@ -326,6 +328,8 @@ fn remote_memory_is_odd_from_one_access_in_twenty_on() {
     let placed = |remote| {
         let mut of = profile(samples());
         of.program.regions.truncate(1);
+        of.program.regions[0].parts.clear();
+        of.program.unplaced = 0;
         of.program.regions[0].accesses = [(0, 1000 - remote), (1, remote)]
             .map(|(cpu_node, either)| RegionAccesses {
                 cpu_node,
@@ -335,10 +339,10 @@ fn remote_memory_is_odd_from_one_access_in_twenty_on() {
             .to_vec();
         sentences(&of)
     };
-    assert!(placed(50)[0].starts_with("Placement: 5 % of the samples are to memory of another"));
-    assert!(placed(50)[1].starts_with("Region: table.bin at 0x100000 (8M) takes 5 % of these"));
+    assert!(placed(50)[0].starts_with("Placement: 5.0 % of the samples are to memory of another"));
+    assert!(placed(50)[1].starts_with("Region: table.bin at 0x100000 (8M) takes 100 % of these"));
     let fine = placed(49);
-    assert!(fine[0].ends_with("95.1 % of the samples are to memory of the cpu's own node."));
+    assert!(fine[0].ends_with("95 % of the samples are to memory of the cpu's own node."));
     assert!(!fine.iter().any(|text| text.starts_with("Region")), "{fine:?}");
 }
 
@@ -352,7 +356,7 @@ fn lines_are_shared_falsely_only_where_no_thread_uses_what_another_stores() {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let text = shared([0xff, 0xff00]);
-    assert!(text.contains("False sharing: threads store to different bytes of one cache line, at pop.c:7 and push.c:7; waiting for such lines takes 13.3 % of the time."), "{text}");
+    assert!(text.contains("False sharing: threads store to different bytes of one cache line, at pop.c:7 and push.c:7; waiting for such lines takes 13.33 % of the time."), "{text}");
     let text = shared([0xff, 0x80]);
     assert!(text.contains("Threads contend for a cache line, at pop.c:7"), "{text}");
 }

@@ -1,0 +1,14 @@
+//! What documents say, whole, damaged and written before.
+
+mod emulated;
+mod experiments;
+mod forms;
+mod kept;
+mod kinds;
+mod names;
+mod programs;
+mod samples;
+mod scaled;
+mod settings;
+mod studied;
+mod views;
