@@ -36,48 +36,55 @@ struct Entry {
 struct Folded(u32);
 
 impl Folded {
+    /// Takes in whether a branch was taken, and the one out that leaves the history, whose bit has come
+    /// round to a place.
     #[inline]
-    fn push(&mut self, taken: u32, leaves: u32, length: u32, width: u32) {
-        let folded = (self.0 << 1 | taken) ^ (leaves << (length % width));
+    fn push(&mut self, taken: u32, (leaves, place): (u32, u32), width: u32) {
+        let folded = (self.0 << 1 | taken) ^ (leaves << place);
         self.0 = (folded ^ folded >> width) & ((1 << width) - 1);
     }
 }
 
+/// Widths to which a table's history is folded: for its index, and twice for tags.
+const WIDTHS: [u32; 3] = [TABLE_BITS, TAG_BITS, TAG_BITS - 1];
+
 /// A table of entries after histories of one length.
 #[derive(Clone, Debug)]
 struct Table {
-    length: u32,
     entries: Box<[Entry]>,
-    index: Folded,
-    tags: [Folded; 2],
+    folded: [Folded; WIDTHS.len()],
+    /// Where in each the oldest branch is.
+    oldest: [u32; WIDTHS.len()],
+    length: u32,
 }
 
 impl Table {
     fn new(length: u32) -> Self {
         let entries = vec![Entry::default(); 1 << TABLE_BITS].into_boxed_slice();
-        Self { length, entries, index: Folded::default(), tags: [Folded::default(); 2] }
+        let oldest = WIDTHS.map(|width| length % width);
+        Self { entries, folded: Default::default(), oldest, length }
     }
 
     #[inline]
     fn place(&self, address: u32) -> usize {
-        ((address ^ address >> (TABLE_BITS - 2) ^ self.index.0) & ((1 << TABLE_BITS) - 1)) as usize
+        let mixed = address ^ address >> (TABLE_BITS - 2) ^ self.folded[0].0;
+        (mixed & ((1 << TABLE_BITS) - 1)) as usize
     }
 
     #[inline]
     fn tag(&self, address: u32) -> u16 {
-        let [one, other] = self.tags.map(|folded| folded.0);
-        let tag = (address ^ one ^ other << 1) & ((1 << TAG_BITS) - 1);
+        let tag = (address ^ self.folded[1].0 ^ self.folded[2].0 << 1) & ((1 << TAG_BITS) - 1);
         // A table that was never used knows no branch.
         u16::try_from(tag).unwrap_or(0) | 1 << TAG_BITS
     }
 
     #[inline]
-    fn push(&mut self, history: u128, taken: bool) {
+    fn push(&mut self, history: u128, taken: u32) {
         let leaves = u32::from(history >> (self.length - 1) & 1 == 1);
-        let taken = u32::from(taken);
-        self.index.push(taken, leaves, self.length, TABLE_BITS);
-        self.tags[0].push(taken, leaves, self.length, TAG_BITS);
-        self.tags[1].push(taken, leaves, self.length, TAG_BITS - 1);
+        for (folded, (oldest, width)) in self.folded.iter_mut().zip(self.oldest.iter().zip(WIDTHS))
+        {
+            folded.push(taken, (leaves, *oldest), width);
+        }
     }
 }
 
@@ -108,9 +115,8 @@ impl Default for Predictor {
 
 /// An address in fewer bits.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the upper half is mixed in, then dropped")]
 fn short(address: u64) -> u32 {
-    (address ^ address >> 17) as u32
+    u32::try_from((address ^ address >> 17) & u64::from(u32::MAX)).unwrap_or(0)
 }
 
 #[inline]
@@ -210,7 +216,7 @@ impl Predictor {
     #[inline]
     fn push(&mut self, taken: bool) {
         let history = self.history;
-        self.tables.iter_mut().for_each(|table| table.push(history, taken));
+        self.tables.iter_mut().for_each(|table| table.push(history, u32::from(taken)));
         self.history = history << 1 | u128::from(taken);
     }
 }

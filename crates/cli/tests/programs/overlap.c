@@ -21,11 +21,13 @@ static uint64_t branches(int by_chance) {
     ways[at] = by_chance ? word >> 20 & 1 : at & 1;
   }
   for (size_t at = 0; at < 4 * LINES; at++) {
-    if (ways[at % LINES])
+    if (ways[at % LINES]) {
       sum += 3;
-    else
+      /* So that it stays a branch. */
+      __asm__ volatile("" : "+r"(sum));
+    } else {
       sum ^= at;
-    __asm__ volatile("" : "+r"(sum));
+    }
   }
   return sum;
 }

@@ -31,16 +31,17 @@ impl Bytes {
         self.address
     }
 
-    /// Numbers of the words that they lie in, each with a bit for each byte.
+    /// The first of the words that they lie in by its number, and a bit for each byte of it; those that
+    /// are left behind it.
     #[inline]
-    fn words(self) -> impl Iterator<Item = (u64, u8)> {
-        let end = self.address.saturating_add(self.count);
-        let words = self.address / WORD_BYTES..=(end - 1) / WORD_BYTES;
-        words.map(move |word| {
-            let first = self.address.saturating_sub(word * WORD_BYTES);
-            let last = (end - word * WORD_BYTES).min(WORD_BYTES);
-            (word, (u8::MAX >> (WORD_BYTES - (last - first))) << first)
-        })
+    fn split(self) -> ((u64, u8), Option<Self>) {
+        let first = self.address % WORD_BYTES;
+        let here = self.count.min(WORD_BYTES - first);
+        let mask = (u8::MAX >> (WORD_BYTES - here)) << first;
+        let left = self.count - here;
+        let rest =
+            (left > 0).then(|| Self { address: self.address.wrapping_add(here), count: left });
+        ((self.address / WORD_BYTES, mask), rest)
     }
 }
 
@@ -92,47 +93,57 @@ impl Stores {
     /// An instruction stores what is known at a time.
     #[inline]
     pub fn store(&mut self, bytes: Bytes, ready_ps: u64, instruction: u64) {
-        for (word, mask) in bytes.words() {
-            let stored = &mut self.recent[place(word)];
-            let is_new = stored.word != word || stored.instruction + self.window < instruction;
-            if is_new {
-                *stored = Stored { word, ..Stored::default() };
-            }
-            stored.instruction = instruction;
-            stored.bytes |= mask;
-            for (half, ready) in halves(mask).zip(&mut stored.ready_ps) {
-                *ready = if half { ready_ps } else { *ready };
-            }
+        let ((word, mask), mut rest) = bytes.split();
+        self.store_word((word, mask), ready_ps, instruction);
+        while let Some(bytes) = rest {
+            let (word, left) = bytes.split();
+            self.store_word(word, ready_ps, instruction);
+            rest = left;
+        }
+    }
+
+    #[inline]
+    fn store_word(&mut self, (word, mask): (u64, u8), ready_ps: u64, instruction: u64) {
+        let stored = &mut self.recent[place(word)];
+        if stored.word != word || stored.instruction + self.window < instruction {
+            *stored = Stored { word, ..Stored::default() };
+        }
+        stored.instruction = instruction;
+        stored.bytes |= mask;
+        for (half, of_half) in stored.ready_ps.iter_mut().zip(HALVES) {
+            *half = if mask & of_half != 0 { ready_ps } else { *half };
         }
     }
 
     /// What an instruction that loads these bytes gets.
     #[inline]
     pub fn forwarded(&self, bytes: Bytes, instruction: u64) -> Forwarded {
-        let mut all = Forwarded { ready_ps: 0, whole: true };
-        for (word, mask) in bytes.words() {
-            let stored = &self.recent[place(word)];
-            let is_there = stored.word == word
-                && stored.bytes & mask != 0
-                && stored.instruction + self.window >= instruction;
-            if !is_there {
-                all.whole = false;
-                continue;
-            }
-            all.whole &= stored.bytes & mask == mask;
-            let ready = halves(mask & stored.bytes).zip(stored.ready_ps);
-            let ready_ps = ready.map(|(half, ps)| if half { ps } else { 0 }).max().unwrap_or(0);
-            all.ready_ps = all.ready_ps.max(ready_ps);
+        let (word, mut rest) = bytes.split();
+        let mut all = self.forwarded_word(word, instruction);
+        while let Some(bytes) = rest {
+            let (word, left) = bytes.split();
+            let more = self.forwarded_word(word, instruction);
+            all.ready_ps = all.ready_ps.max(more.ready_ps);
+            all.whole &= more.whole;
+            rest = left;
         }
         all
     }
+
+    #[inline]
+    fn forwarded_word(&self, (word, mask): (u64, u8), instruction: u64) -> Forwarded {
+        let stored = &self.recent[place(word)];
+        let there = stored.bytes & mask;
+        if stored.word != word || there == 0 || stored.instruction + self.window < instruction {
+            return Forwarded::default();
+        }
+        let of_half = |at: usize| if there & HALVES[at] == 0 { 0 } else { stored.ready_ps[at] };
+        Forwarded { ready_ps: of_half(0).max(of_half(1)), whole: there == mask }
+    }
 }
 
-/// Whether bytes are in the lower and in the upper half of a word.
-#[inline]
-fn halves(mask: u8) -> impl Iterator<Item = bool> {
-    [mask & 0x0f != 0, mask & 0xf0 != 0].into_iter()
-}
+/// The bytes of both halves of a word.
+const HALVES: [u8; 2] = [0x0f, 0xf0];
 
 /// Words of arrays that are a page apart have different places.
 #[inline]
