@@ -2,9 +2,12 @@
 
 use numalab_topology::TierSpec;
 
-use super::{CacheLevel, FORMAT, Stage};
+use super::{CacheLevel, FORMAT, Stage, parse_caches};
 use crate::error::WriteError;
 use crate::guest::Guest;
+
+/// The caches of a machine of tiers, where nothing else is said.
+const TIER_CACHES: &str = "32K,256K@4";
 
 /// What the emulator is to charge.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,12 +25,14 @@ pub struct MemoryCosts {
 
 impl MemoryCosts {
     /// What emulated tiers cost: the latencies that the guest is told, and the limits of
-    /// bandwidth of those that have one.
+    /// bandwidth of those that have one. Small caches keep what the kernel itself does from
+    /// costing as much as the memory that it moves.
     #[must_use]
     pub fn of_tiers(tiers: &TierSpec) -> Self {
         let limits = tiers.limits_mb_per_s();
         let bandwidth = limits.map_or(BandwidthModel::Unlimited, BandwidthModel::Nodes);
-        Self { latency: LatencyModel::Firmware, bandwidth, ..Self::default() }
+        let caches = parse_caches(TIER_CACHES).unwrap_or_default();
+        Self { latency: LatencyModel::Firmware, bandwidth, caches, ..Self::default() }
     }
 }
 
