@@ -20,6 +20,7 @@ pub mod samples;
 pub mod scaling;
 pub mod self_test;
 pub mod study;
+pub mod tiering;
 mod verdict;
 
 pub use finding::Finding;

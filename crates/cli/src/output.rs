@@ -1,5 +1,6 @@
 //! Printing to standard output.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
@@ -57,10 +58,17 @@ pub(crate) fn shared_page(report: &impl Report) -> Page {
         Some(Redact::No) => report.page(),
         Some(Redact::Yes) | None => {
             let mut page = report.page();
+            page.private.retain(|private| !is_shipped(&private.text));
             page.private.extend(user());
             page.redacted()
         }
     }
+}
+
+/// Whether a text is of a study that comes with numalab: everybody has it.
+fn is_shipped(text: &str) -> bool {
+    static SHIPPED: OnceLock<BTreeSet<String>> = OnceLock::new();
+    SHIPPED.get_or_init(numalab_study::bundled_words).contains(text)
 }
 
 /// Who runs this, unless it is the one whom every machine has.

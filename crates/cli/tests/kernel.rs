@@ -123,6 +123,7 @@ fn the_seeds_lines_and_a_result_directory_with_the_heap_come_of_a_run() {
     assert!(at("Run #2:") < at("Average Time elapsed over 2 runs: "), "{out}");
     assert!(out.contains("Frames: 100.0 % local (2048 of 2048)"), "{out}");
     assert!(out.contains("exhausted: 0 frames free when refused"), "{out}");
+    assert!(out.contains("Plain TCG: memory costs the same on every node"), "{out}");
     assert!(out.contains("heap: 2 nodes, 2 cpus; a character is 2 MiB"), "{out}");
     assert!(out.contains("2 nodes, 2 cpus, "), "{out}");
     let run = fs::read_dir(&results).expect("made").next().expect("a run").expect("readable");

@@ -15,12 +15,12 @@ struct Captured {
 static CAPTURED: LazyLock<Captured> = LazyLock::new(|| {
     let place = tempfile::tempdir().expect("a directory");
     let results = place.path().join("results");
-    let output = numalab(&["machine", "capture", "--budget", "12s", "-q", "-o", path(&results)]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let file = place.path().join("mine.toml");
+    let (directory, to) = (path(&results), path(&file));
+    let words = ["machine", "capture", "--budget", "12s", "-q", "--results", directory, "-o", to];
+    assert_eq!(prints(&words), "", "the file has it all");
     let mut kept = std::fs::read_dir(&results).expect("results");
     let result = kept.next().expect("a run").expect("readable").path();
-    let file = place.path().join("mine.toml");
-    std::fs::write(&file, &output.stdout).expect("written");
     Captured { place, result, file }
 });
 
@@ -152,4 +152,14 @@ fn a_quick_capture_measures_less_than_half_and_loads_memory_by_loads_and_by_stor
     assert!(loads.iter().all(|cell| kernels.iter().any(|of| cell.starts_with(of))), "{loads:#?}");
     let words = ["machine", "capture", "--quick", "--from", "results"];
     assert_eq!(numalab(&words).status.code(), Some(2));
+}
+
+#[test]
+fn a_directory_is_no_file_to_capture_to() {
+    let place = tempfile::tempdir().expect("a directory");
+    let output = numalab(&["machine", "capture", "-q", "-o", path(place.path())]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    assert!(message.contains("it is a directory: expected the file to write"), "{message}");
+    assert!(message.contains("--results DIR"), "{message}");
 }

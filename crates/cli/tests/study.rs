@@ -494,3 +494,19 @@ fn the_commands_of_a_study_are_printed_as_they_are_run_with_what_their_levels_se
     let (plan, _) = place.ends(&["study", "plan", "hugepages-host"], 0);
     assert!(plan.contains("  pages=2m: chase-pages = 2m, huge_1g_pages = 0, "), "{plan}");
 }
+
+#[test]
+fn a_new_study_is_named_by_its_file_and_keeps_one_ending() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = Place { directory: place };
+    fs::create_dir(place.directory.path().join("sub")).expect("made");
+    for (name, file) in
+        [("mine.toml", "mine.toml"), ("other", "other.toml"), ("sub/third.toml", "sub/third.toml")]
+    {
+        let (out, _) = place.ends(&["study", "new", name], 0);
+        assert_eq!(out, format!("{file}\n"));
+        let text = fs::read_to_string(place.directory.path().join(file)).expect("it is there");
+        let stem = file.trim_end_matches(".toml").trim_start_matches("sub/");
+        assert!(text.contains(&format!("name = \"{stem}\"")), "{text}");
+    }
+}

@@ -30,16 +30,15 @@ pub fn read_heap(path: &Path) -> Result<HeapView, ExploreError> {
         return frames::view(&dump)
             .map_err(|source| ExploreError::Dump { path: path_buf(), source });
     }
-    let dump = XenDump::read(&text);
+    let (dump, list, lists) = XenDump::read_with_guests(&text);
     match dump.is_empty() {
         true => Err(ExploreError::NoHeap { path: path_buf() }),
-        false => Ok(xen_view(dump)),
+        false => Ok(xen_view(dump, (list, lists))),
     }
 }
 
-/// Converts a heap from Xen's dump.
-#[must_use]
-pub fn xen_view(dump: XenDump) -> HeapView {
+/// Converts a heap from Xen's dump, which is one of several lists: its number and theirs.
+fn xen_view(dump: XenDump, (list, lists): (usize, usize)) -> HeapView {
     let mut nodes: Vec<HeapNode> = dump.nodes.iter().map(node_of_xen).collect();
     for zone in &dump.zones {
         let free_bytes = zone.free_pages.saturating_mul(PAGE_BYTES);
@@ -57,7 +56,7 @@ pub fn xen_view(dump: XenDump) -> HeapView {
         total_pages: domain.total_pages,
         pages_by_node: domain.pages_by_node,
     });
-    let xen = XenHeap { cpus: dump.cpus, domains: domains.collect() };
+    let xen = XenHeap { cpus: dump.cpus, domains: domains.collect(), list, lists };
     HeapView { source: HeapSource::Xen, nodes, xen: Some(xen), picture: None }
 }
 

@@ -68,7 +68,7 @@ fn the_serial_output_of_the_kernel_contains_the_same_dump() {
     for (at, piece) in hex.as_bytes().chunks(512).enumerate() {
         let (offset, piece) = (at * 256, std::str::from_utf8(piece).unwrap());
         text.push_str(&format!(
-            "@numalab {at} 00000000 {{\"t\":\"heap\",\"offset\":{offset},\"hex\":\"{piece}\"}}\n"
+            "@numalab {at} 00000000 {{\"heap\":{{\"offset\":{offset},\"hex\":\"{piece}\"}}}}\n"
         ));
     }
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -89,4 +89,27 @@ fn a_broken_dump_and_a_file_without_one_are_bad_input_with_the_reason() {
     assert_eq!(error.class(), ErrorClass::BadInput);
     let absent = read_heap(std::path::Path::new("/nonexistent/heap")).unwrap_err();
     assert!(absent.to_string().contains("/nonexistent/heap"), "{absent}");
+}
+
+/// Keys pressed while guests ran, and again when they were gone.
+#[test]
+fn a_console_with_several_lists_of_domains_shows_the_last_one_with_guests() {
+    let list = |free: u32, guest: &str| {
+        format!(
+            "(XEN) 'u' pressed -> dumping numa info (now = 1)\n\
+             (XEN) NODE0 start->0 size->1000 free->{free}\n\
+             (XEN) Domain 0 (total: 100):\n(XEN)     Node 0: 100\n{guest}"
+        )
+    };
+    let guest = "(XEN) Domain 4 (total: 300):\n(XEN)     Node 0: 300\n";
+    let console = [list(900, ""), list(600, guest), list(901, "")].concat();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), &console).unwrap();
+    let view = read_heap(file.path()).unwrap();
+    assert_eq!(view.nodes[0].free_bytes, 600 * 4096, "all of it is of the same list");
+    let xen = view.xen.as_ref().unwrap();
+    let domains: Vec<u32> = xen.domains.iter().map(|domain| domain.domain).collect();
+    assert_eq!((domains, xen.list, xen.lists), (vec![0, 4], 2, 3));
+    let text = Explored::of(View::Heap(view)).terminal(Style::Plain);
+    assert!(text.contains("List 2 of 3 on this console: the last one with guests"), "{text}");
 }

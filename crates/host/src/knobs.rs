@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod journal;
 mod knob;
+mod pool;
 mod restore;
 mod tuning;
 mod value;

@@ -162,6 +162,23 @@ fn absent_denied_write_only_and_clamped_are_four_answers() {
 }
 
 #[test]
+fn a_pool_that_gets_fewer_pages_is_asked_for_again_after_compacting_and_says_how_many() {
+    let lab = Lab::new();
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    let pool = "sys/kernel/mm/hugepages/hugepages-2048kB";
+    fs::create_dir_all(lab.path().join(pool)).unwrap();
+    // The kernel keeps nine bits of this file of ours: of 512 it keeps none.
+    symlink("/proc/self/coredump_filter", lab.path().join(pool).join("nr_hugepages")).unwrap();
+    lab.write("proc/sys/vm/compact_memory", "");
+    let fewer = lab.set(&mut tuning, "huge_2m_pages", "512").unwrap_err();
+    let said = fewer.to_string();
+    assert!(said.contains("0 of 512 pages could be had"), "{said}");
+    assert!(said.contains("after compacting memory too: set at most 0, free memory"), "{said}");
+    assert_eq!(fewer.class(), ErrorClass::Lacking);
+    assert_eq!(lab.text("proc/sys/vm/compact_memory"), "1\n");
+}
+
+#[test]
 fn a_file_that_sysfs_only_shows_is_denied_to_root_too() {
     let root = Root::live();
     let name = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";

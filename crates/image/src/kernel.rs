@@ -2,6 +2,8 @@
 
 mod tiering;
 
+pub use tiering::with_tiers;
+
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ pub use build::{BootFiles, Image, ImageError};
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
 pub use companion::{Companion, CompanionError};
 pub use contents::{CXL_MODULES, Contents, ContentsError};
-pub use kernel::{Kernel, KernelChoice, KernelError};
+pub use kernel::{Kernel, KernelChoice, KernelError, with_tiers};
 pub use medium::{DiskFormat, Medium, MediumError};
 pub use modules::ModuleError;
 pub use supplies::Supplies;

@@ -284,3 +284,15 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_of_the_heap_has_the_form_that_explore_reads() {
+        let piece = Event::Heap(Heap { offset: 4096, hex: "4e4c".into() });
+        let json = serde_json::to_string(&piece).unwrap();
+        assert_eq!(json, r#"{"heap":{"offset":4096,"hex":"4e4c"}}"#);
+    }
+}

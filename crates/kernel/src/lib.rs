@@ -6,6 +6,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "host"))]
 extern crate std;
 
+pub mod arena_size;
 pub mod boot_info;
 pub mod command;
 pub mod event;

@@ -47,5 +47,5 @@ pub use store::{Store, StoreError, directory_name, read};
 pub use stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
 pub use survey::Effort;
 pub use tiering::{
-    Heat, MovedPages, TierAccess, TierPlace, TieringFound, TieringProbe, fast_and_slow,
+    Heat, MovedPages, TierAccess, TierPlace, TieringFound, TieringProbe, each_tier, fast_and_slow,
 };

@@ -59,6 +59,8 @@ pub struct TieringProbe {
     pub fast: NodeSet,
     /// The nodes of slower tiers.
     pub slow: NodeSet,
+    /// The nodes of each tier, fastest first.
+    pub tiers: Vec<NodeSet>,
 }
 
 /// What came of it.
@@ -75,8 +77,9 @@ pub struct TieringFound {
     /// The share of accesses in the last eighth of the time that the fast tier served, in
     /// percent; where `predicted_ns` is there.
     pub fast_accesses_percent: Option<f64>,
-    /// The share of pages on the fast tier at the end of the part that is hot then, in percent.
-    pub hot_fast_percent: f64,
+    /// The share of pages on the fast tier at the end of the part that is hot then, in percent;
+    /// none where the kernel tells the node of none of them.
+    pub hot_fast_percent: Option<f64>,
     /// Pages that the kernel promoted, demoted, and failed to move meanwhile.
     pub moved: MovedPages,
     /// Where pages were from time to time.
@@ -123,6 +126,15 @@ pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
     let (fast, slower) = tiers.split_first()?;
     let slow: NodeSet = slower.iter().flat_map(|tier| tier.nodes.iter()).collect();
     (!slow.is_empty()).then(|| (fast.nodes.clone(), slow))
+}
+
+/// The nodes of each tier, fastest first: those of the kernel, else the fast and the slow nodes.
+#[must_use]
+pub fn each_tier(machine: &Machine) -> Vec<NodeSet> {
+    if machine.tiers.len() > 1 {
+        return machine.tiers_from_cpus().into_iter().map(|tier| tier.nodes.clone()).collect();
+    }
+    fast_and_slow(machine).map_or_else(Vec::new, |(fast, slow)| vec![fast, slow])
 }
 
 /// The nodes with cpus, and those without whose latency is above that of all of them.
@@ -188,7 +200,7 @@ impl TieringProbe {
         let offset: u64 = parts[..hottest].iter().sum();
         let look = self.look(start + offset, parts[hottest])?;
         let known = look.fast_pages + look.slow_pages;
-        found.hot_fast_percent = look.fast_pages as f64 * 100.0 / known.max(1) as f64;
+        found.hot_fast_percent = (known > 0).then(|| look.fast_pages as f64 * 100.0 / known as f64);
         Ok(found)
     }
 
@@ -291,7 +303,8 @@ impl TieringProbe {
         };
         let (fast_pages, slow_pages) = (on(&self.fast), on(&self.slow));
         let marked_pages = found.iter().filter(|node| node.is_none()).count() as u64;
-        Ok(TierLook { at_ns: 0, latency_ns: 0.0, fast_pages, slow_pages, marked_pages })
+        let tier_pages = self.tiers.iter().map(on).collect();
+        Ok(TierLook { fast_pages, slow_pages, tier_pages, marked_pages, ..TierLook::default() })
     }
 }
 
@@ -327,6 +340,22 @@ mod tests {
         assert_eq!(fast_and_slow(&machine), sets("0", "1"));
         machine.access.clear();
         assert_eq!(fast_and_slow(&machine), None);
+    }
+
+    #[test]
+    fn each_of_three_tiers_is_one_of_its_own() {
+        let mut machine = machine(100, 300);
+        let sets = |machine: &Machine| {
+            each_tier(machine).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(sets(&machine), ["0", "1"]);
+        let mut third = machine.tiers[1].clone();
+        third.id += 10;
+        third.nodes = "2".parse().unwrap();
+        machine.tiers.push(third);
+        assert_eq!(sets(&machine), ["0", "1", "2"]);
+        machine.tiers.clear();
+        assert_eq!(sets(&machine), ["0", "1"], "by the firmware");
     }
 
     #[test]

@@ -103,8 +103,11 @@ pub struct ScalingStep {
     pub complete: bool,
     /// The sizes of each rank's memory in bytes, ascending.
     pub sizes_bytes: Vec<u64>,
-    /// By size, then by rank.
+    /// By size, then by rank: the CSV's figures, each the mean of a rank's windows.
     pub values: Vec<Vec<f64>>,
+    /// The same of the medians, which leave disturbed windows out; empty where they are not known.
+    #[serde(default)]
+    pub medians: Vec<Vec<f64>>,
     /// Where each rank was, where known.
     pub places: Vec<Option<RankPlace>>,
     /// The share of the ranks' windows that something disturbed, from 0 to 1, where known.
@@ -131,11 +134,11 @@ impl ScalingStep {
         self.values.first().map_or(0, Vec::len)
     }
 
-    /// The figures of all ranks at a size.
+    /// The figures of all ranks at a size: their medians where known, else the CSV's means.
     #[must_use]
     pub fn at(&self, size_bytes: u64) -> Option<&[f64]> {
         let at = self.sizes_bytes.iter().position(|&size| size == size_bytes)?;
-        self.values.get(at).map(Vec::as_slice)
+        self.medians.get(at).or_else(|| self.values.get(at)).map(Vec::as_slice)
     }
 
     /// The L3 group (CCD) of a rank's cpu on the machine.

@@ -13,6 +13,8 @@ pub struct TieringProbed {
     pub fast: NodeSet,
     /// The nodes of the slower tiers.
     pub slow: NodeSet,
+    /// The nodes of each tier, fastest first.
+    pub tiers: Vec<NodeSet>,
     /// The working set in bytes.
     pub size_bytes: u64,
     /// What was accessed how often, in words.
@@ -26,7 +28,7 @@ pub struct TieringProbed {
 }
 
 /// Where pages were at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierLook {
     /// Nanoseconds since the first access.
@@ -37,6 +39,9 @@ pub struct TierLook {
     pub fast_pages: u64,
     /// Pages on slower ones.
     pub slow_pages: u64,
+    /// Pages on each tier, fastest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tier_pages: Vec<u64>,
     /// Pages that the kernel has marked to see who uses them, and does not tell the node of.
     pub marked_pages: u64,
 }

@@ -58,6 +58,7 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
                 latency_ns: 300.5,
                 fast_pages: 1,
                 slow_pages: 2,
+                tier_pages: Vec::new(),
                 marked_pages: 3,
             }],
         },

@@ -24,7 +24,18 @@ const LONG_TABLE: usize = 30;
 /// The page as one HTML file: it opens offline, asks nothing of any other file,
 /// follows the reader's light or dark, and fits a phone and paper.
 pub(crate) fn render(page: &Page) -> String {
-    let lead: String = page.lead.iter().map(lead_item).collect();
+    let (first, more) = page.lead.split_at(page.lead.len().min(1));
+    let leads = |lead: &[Lead]| {
+        let items: String = lead.iter().map(lead_item).collect();
+        enclosed("ol class=\"lead\"", &items)
+    };
+    let lead = match &page.picture {
+        None => leads(&page.lead),
+        Some(picture) => {
+            let drawn = enclosed("div class=\"panels\"", &captioned(picture));
+            format!("{}{drawn}{}", leads(first), leads(more))
+        }
+    };
     let tiles: String = page.tiles.iter().map(tile).collect();
     let tiles = enclosed("dl class=\"tiles\"", &tiles);
     let note = page.note.as_ref().map_or_else(String::new, |note| {
@@ -41,7 +52,7 @@ pub(crate) fn render(page: &Page) -> String {
         escape(&page.brand),
         escape(&page.title),
         escape(&page.meta),
-        enclosed("ol class=\"lead\"", &lead),
+        lead,
         enclosed("nav aria-label=\"Contents\"", &links),
     );
     page::page(&page.title, &body)
@@ -87,7 +98,28 @@ fn part_html((at, part): (usize, &Part)) -> String {
     )
 }
 
+/// A panel, behind its caption where few readers want it.
 fn panel_html(panel: &Panel) -> String {
+    let caption = escape(&panel.table.caption);
+    match (&panel.chart, panel.folded) {
+        (_, false) => captioned(panel),
+        (None, true) if panel.table.rows.is_empty() => String::new(),
+        (None, true) => {
+            let table = table(&panel.table);
+            format!("<details><summary>{caption}</summary>\n{table}</details>\n")
+        }
+        (Some(_), true) => {
+            format!("<details><summary>{caption}</summary>\n{}</details>\n", figure(panel, ""))
+        }
+    }
+}
+
+fn captioned(panel: &Panel) -> String {
+    let caption = escape(&panel.table.caption);
+    figure(panel, &format!("<figcaption>{caption}</figcaption>\n"))
+}
+
+fn figure(panel: &Panel, figcaption: &str) -> String {
     let caption = &panel.table.caption;
     let rows = panel.table.rows.len();
     let drawn = panel.chart.as_ref().map(|chart| drawing(chart, caption));
@@ -95,13 +127,6 @@ fn panel_html(panel: &Panel) -> String {
         // The coloured table is a table already.
         Some(Chart::Heatmap(_)) => String::new(),
         _ if rows == 0 => String::new(),
-        None if panel.folded => {
-            return format!(
-                "<details><summary>{}</summary>\n{}</details>\n",
-                escape(caption),
-                table(&panel.table)
-            );
-        }
         None if rows <= LONG_TABLE => table(&panel.table),
         _ => format!(
             "<details><summary>Table, {}</summary>\n{}</details>\n",
@@ -112,8 +137,7 @@ fn panel_html(panel: &Panel) -> String {
     let is_table = matches!(panel.chart, None | Some(Chart::Heatmap(_)));
     let class = if is_table { "small" } else { "drawn" };
     format!(
-        "<figure class=\"{class}\">\n<figcaption>{}</figcaption>\n{}{table}</figure>\n",
-        escape(caption),
+        "<figure class=\"{class}\">\n{figcaption}{}{table}</figure>\n",
         drawn.unwrap_or_default()
     )
 }

@@ -12,9 +12,12 @@ pub(crate) fn render(page: &Page) -> String {
     let meta = [page.brand.as_str(), page.meta.as_str()];
     let meta: Vec<&str> = meta.into_iter().filter(|text| !text.is_empty()).collect();
     out.push_str(&format!("{}\n\n", escape(&meta.join(" · "))));
-    for lead in &page.lead {
+    for (at, lead) in page.lead.iter().enumerate() {
         out.push_str(&format!("- **{}:** {}\n", escape(&lead.name), escape(&lead.sentence)));
         out.extend(lead.command.iter().map(|command| format!("\n{}\n", code(command))));
+        if let Some(picture) = page.picture.as_ref().filter(|_| at == 0) {
+            out.push_str(&format!("{}\n", table(&picture.table)));
+        }
     }
     if let Some(note) = &page.note {
         out.push_str(&format!("\n{}\n", lines(note.trim())));

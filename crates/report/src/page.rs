@@ -29,6 +29,8 @@ pub struct Page {
     pub meta: String,
     /// What matters most, in a few sentences.
     pub lead: Vec<Lead>,
+    /// The picture of the first of them, which stands right behind it.
+    pub picture: Option<Panel>,
     /// The few figures that are looked up most.
     pub tiles: Vec<Tile>,
     /// What its author wrote about it, line by line.
@@ -140,7 +142,8 @@ pub struct Panel {
     pub table: Table,
     /// What a terminal shows of it.
     pub terminal: Terminal,
-    /// Whether a page folds the table away: evidence that few readers want.
+    /// Whether a page folds it away, its picture too where that is not the page's own: evidence
+    /// that few readers want.
     pub folded: bool,
 }
 
@@ -177,7 +180,7 @@ impl Panel {
         Self { terminal, ..self }
     }
 
-    /// The same, its table folded away.
+    /// The same, folded away.
     #[must_use]
     pub fn folded(self) -> Self {
         Self { folded: true, ..self }

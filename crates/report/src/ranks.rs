@@ -65,13 +65,27 @@ fn ranks_disturbed(run: &RankRun) -> Option<String> {
     let windows: usize = run.ranks.iter().flat_map(|rank| &rank.windows).map(Vec::len).sum();
     let worst = run.ranks.iter().max_by_key(|rank| (of(rank), usize::MAX - rank.rank))?;
     let reason = worst.disturbed.iter().flat_map(BTreeMap::values).next()?;
+    let without_clean: usize = run.ranks.iter().map(medians_of_disturbed).sum();
+    let medians: usize = run.ranks.iter().map(|rank| rank.windows.len()).sum();
+    let consequence = match without_clean {
+        0 => "the medians leave them out, the means do not".to_owned(),
+        all if all == medians => "no clean one is left for the medians".to_owned(),
+        some => format!(
+            "the medians leave them out, but for {some} of {medians} that have no clean window"
+        ),
+    };
     Some(format!(
-        "{disturbed} of {windows} windows were disturbed: the medians leave them out, the means do \
-         not.\nMost of rank {} on cpu {}: {} ({reason}).\n",
+        "{disturbed} of {windows} windows were disturbed: {consequence}.\nMost of rank {} on cpu {}: {} ({reason}).\n",
         worst.rank,
         worst.cpu,
         of(worst)
     ))
+}
+
+/// Sizes of which every window of a rank was disturbed: their medians are of those.
+fn medians_of_disturbed(rank: &RankResult) -> usize {
+    let sizes = rank.windows.iter().zip(&rank.disturbed);
+    sizes.filter(|(windows, disturbed)| windows.len() == disturbed.len()).count()
 }
 
 fn table(run: &RankRun, title: &str, values: impl Fn(&RankResult) -> &Vec<f64>) -> String {
@@ -177,6 +191,23 @@ mod tests {
         let expected = "3 of 120 windows were disturbed: the medians leave them out, the means do \
                         not.\nMost of rank 1 on cpu 17: 2 (off).\n";
         assert_eq!(ranks_disturbed(&run).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn medians_are_not_said_to_leave_out_what_is_all_they_have() {
+        let mut run = run();
+        run.ranks.truncate(1);
+        run.ranks[0].windows = vec![vec![3.0; 2]; 2];
+        let all = BTreeMap::from([(0, "off".to_owned()), (1, "off".to_owned())]);
+        run.ranks[0].disturbed = vec![all.clone(), BTreeMap::new()];
+        let said = ranks_disturbed(&run).unwrap_or_default();
+        let expected = "2 of 4 windows were disturbed: the medians leave them out, but for 1 of 2 \
+                        that have no clean window.\n";
+        assert!(said.starts_with(expected), "{said}");
+        run.ranks[0].disturbed[1] = all;
+        let said = ranks_disturbed(&run).unwrap_or_default();
+        let expected = "4 of 4 windows were disturbed: no clean one is left for the medians.\n";
+        assert!(said.starts_with(expected), "{said}");
     }
 
     #[test]

@@ -25,12 +25,19 @@ pub(crate) fn render(page: &Page, style: Style) -> String {
         out.push_str(&format!("{}\n", style.faint(&wrap(&page.meta, 0))));
     }
     let mut above = "";
-    for lead in &page.lead {
+    let most_rows = if page.whole { usize::MAX } else { MOST_ROWS };
+    let picture = page.picture.as_ref();
+    for (at, lead) in page.lead.iter().enumerate() {
         out.push_str(&lead_text(lead, above, style));
         above = &lead.name;
+        let picture = picture.filter(|_| at == 0);
+        let picture = picture.and_then(|panel| panel_text(panel, style, most_rows));
+        if let Some(text) = picture {
+            out.push_str(&format!("\n{text}"));
+            above = "";
+        }
     }
     let results = page.parts.iter().filter(|part| part.weight == Weight::Result);
-    let most_rows = if page.whole { usize::MAX } else { MOST_ROWS };
     out.extend(results.map(|part| part_text(part, style, most_rows)));
     out
 }

@@ -159,7 +159,12 @@ fn a_domain_of_xen_on_several_nodes_is_told_and_the_first_domain_is_not() {
     let explored = Explored::of(View::Heap(HeapView {
         source: HeapSource::Xen,
         nodes: vec![HeapNode { node: NodeId(0), ..HeapNode::default() }],
-        xen: Some(XenHeap { cpus: [].into(), domains: vec![domain(0), domain(3)] }),
+        xen: Some(XenHeap {
+            cpus: [].into(),
+            domains: vec![domain(0), domain(3)],
+            list: 1,
+            lists: 1,
+        }),
         picture: None,
     }));
     let expected = "domain 3 is spread over nodes: 75 % of its memory are on node 0 | in its \

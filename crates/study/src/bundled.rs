@@ -1,5 +1,11 @@
 //! The studies that come with numalab, and a start for one's own.
 
+use std::collections::BTreeSet;
+
+use numalab_record::shell::command_line;
+
+use crate::{Plan, parse};
+
 /// A commented start for a study of one's own; `NAME` stands for its name.
 const START: &str = include_str!("../studies/start.toml");
 
@@ -35,6 +41,22 @@ pub fn bundled_text(name: &str) -> Option<&'static str> {
     STUDIES.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
 }
 
+/// The command lines of these studies, and what their levels fill into them: public, as everybody
+/// has them.
+#[must_use]
+pub fn bundled_words() -> BTreeSet<String> {
+    let studies = bundled().iter().filter_map(|(name, text)| parse(text, name).ok());
+    let words = studies.flat_map(|study| {
+        let workloads = study.resolved().unwrap_or_default();
+        let commands = workloads.iter().map(|workload| command_line(&workload.command));
+        let commands: Vec<String> = commands.collect();
+        let treatments = Plan::new(study, 0).treatments().to_vec();
+        let settings = treatments.into_iter().flat_map(|treatment| treatment.settings);
+        commands.into_iter().chain(settings.map(|(_, value)| value.to_string())).collect::<Vec<_>>()
+    });
+    words.collect()
+}
+
 /// A commented start for a study of this name.
 #[must_use]
 pub fn start(name: &str) -> String {
@@ -46,7 +68,6 @@ mod tests {
     use numalab_host::Interrupt;
 
     use super::*;
-    use crate::parse;
 
     #[test]
     fn every_bundled_study_can_be_read_and_says_how_long_it_takes() {
@@ -58,6 +79,16 @@ mod tests {
             // What `noise` asks about is every metric alike.
             assert_eq!(study.rules.primary.is_none(), *name == "noise", "{name}");
         }
+    }
+
+    #[test]
+    fn commands_of_bundled_studies_are_known_as_their_pages_have_them() {
+        let words = bundled_words();
+        assert!(
+            words.contains("sysbench --threads=4 memory --memory-access-mode=rnd run"),
+            "{words:?}"
+        );
+        assert!(!words.contains("./solver -n 8"));
     }
 
     #[test]

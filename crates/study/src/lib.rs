@@ -25,7 +25,7 @@ pub use backend::{
     Backend, BackendError, BackendKind, Inspection, OUTPUT, Preparation, PrepareError, Prepared,
     SampleRequest, Scope, SettingKind, SettingSpec, backend_kind, backend_kinds, open, serve,
 };
-pub use bundled::{bundled, bundled_text, start};
+pub use bundled::{bundled, bundled_text, bundled_words, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
 pub use estimate::{decisions, fewest_blocks, pilot, stated_time};
 pub use journal::{Journal, JournalError, is_study, read};

@@ -132,6 +132,8 @@ pub struct CacheFit {
     pub least_ns: f64,
     /// The highest.
     pub most_ns: f64,
+    /// Whether latency denies that the cache holds them: others have it, or it is not there.
+    pub as_slow_as_memory: bool,
 }
 
 /// A flat stretch of latency over size.

@@ -19,9 +19,11 @@ const LEVEL: f64 = 0.05;
 pub(super) fn all(scaling: &Scaling) -> Vec<ScalingFinding> {
     let mut found = Vec::new();
     found.extend(disturbance::find(scaling));
-    found.extend(caches::find(scaling));
-    found.extend(remote::find(scaling));
-    found.extend(contention::find(scaling));
+    // What other work did to a step would be laid to its ranks.
+    let clean = disturbance::without(scaling);
+    found.extend(caches::find(&clean));
+    found.extend(remote::find(&clean));
+    found.extend(contention::find(&clean));
     let placed = scaling.steps.iter().any(|step| step.places.iter().any(Option::is_some));
     if !placed {
         found.push(Finding::new(ScalingObservation::PlacementUnknown));

@@ -1,9 +1,12 @@
 //! What a study's samples say beside its effects, as values.
 
 use numalab_record::study::{EndReason, Entry};
+use numalab_stats::Ground;
 use serde::Serialize;
 
+use super::aa::AaArm;
 use super::best::BestTreatment;
+use super::without_effect::CostBound;
 use super::{Change, Effect, StudySummary, Subject};
 use crate::Finding;
 
@@ -47,6 +50,13 @@ pub enum StudyObservation {
         /// Its name.
         primary: String,
     },
+    /// What the study changes cannot act on this machine.
+    CannotShow {
+        /// The factor.
+        factor: String,
+        /// What it costs at most.
+        cost: Option<CostBound>,
+    },
     /// The best of several treatments on the metric that answers the question.
     Best(BestTreatment),
     /// Not every planned block is finished.
@@ -83,8 +93,29 @@ pub enum StudyObservation {
         metrics: usize,
         /// Those in which it differs from itself.
         differing: usize,
+        /// What follows for effects.
+        own: OwnDifference,
+    },
+}
+
+/// What the baseline against itself says of the effects that the study could see.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OwnDifference {
+    /// No test can reach the level with so few blocks: that none does reassures nobody.
+    TooFewBlocks {
+        /// Blocks that are judged.
+        blocks: usize,
+        /// The fewest with which a test could.
+        needed: usize,
+        /// The greatest change of the baseline against itself, in percent.
+        greatest_percent: Option<f64>,
+    },
+    /// There are enough blocks.
+    Least {
         /// The least and the greatest of the effects that could just be seen, in percent.
-        least_percent: Option<[f64; 2]>,
+        percent: Option<[f64; 2]>,
     },
 }
 
@@ -93,7 +124,7 @@ impl StudySummary<'_> {
     #[must_use]
     pub fn findings(&self) -> Vec<StudyFinding> {
         let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));
-        let first = [self.unanswered(), best, self.incomplete()];
+        let first = [self.unanswered(), self.cannot_show(), best, self.incomplete()];
         let first = first.into_iter().flatten();
         first.chain([self.disturbances()]).chain(self.against_itself()).collect()
     }
@@ -139,16 +170,30 @@ impl StudySummary<'_> {
 
     fn against_itself(&self) -> Option<StudyFinding> {
         let arms: Vec<_> = self.subjects.iter().filter_map(|s| s.aa.as_ref()).collect();
-        let least = arms.iter().filter_map(|arm| arm.found.least_detectable_percent());
-        let range = |range: Option<[f64; 2]>, least: f64| match range {
-            None => Some([least; 2]),
-            Some([low, high]) => Some([low.min(least), high.max(least)]),
-        };
+        let blocks = self.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
         let what = StudyObservation::BaselineAgainstItself {
             metrics: arms.len(),
             differing: arms.iter().filter(|arm| arm.found.difference.p <= FALSE_POSITIVE_P).count(),
-            least_percent: least.fold(None, range),
+            own: own_difference(&arms, blocks),
         };
         (!arms.is_empty()).then(|| Finding::new(what).over(FALSE_POSITIVE_P))
     }
+}
+
+fn own_difference(arms: &[&AaArm], blocks: usize) -> OwnDifference {
+    let needed = arms.iter().filter_map(|arm| match arm.found.ground {
+        Ground::TooFew { needed } => Some(needed),
+        _ => None,
+    });
+    if let Some(needed) = needed.max() {
+        let changes = arms.iter().filter_map(|arm| arm.found.percent()).map(f64::abs);
+        let greatest_percent = changes.max_by(f64::total_cmp);
+        return OwnDifference::TooFewBlocks { blocks, needed, greatest_percent };
+    }
+    let least = arms.iter().filter_map(|arm| arm.found.least_detectable_percent());
+    let percent = least.fold(None, |range: Option<[f64; 2]>, least| match range {
+        None => Some([least; 2]),
+        Some([low, high]) => Some([low.min(least), high.max(least)]),
+    });
+    OwnDifference::Least { percent }
 }

@@ -68,7 +68,8 @@ pub(crate) struct Subject {
     /// The ranks of parallel programs on this host, with their threads
     #[arg(long)]
     pub ranks: bool,
-    /// A heap dump
+    /// A heap dump: heap.bin of `guest run --kernel numalab -o DIR -- dump=heap`, that kernel's
+    /// console, or Xen's (`xl debug-keys uH; xl dmesg`)
     #[arg(long, value_name = "FILE")]
     pub heap: Option<PathBuf>,
 }

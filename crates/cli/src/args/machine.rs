@@ -29,8 +29,8 @@ Examples:
     /// Write this machine, or that of a result directory, as a machine file with what was measured
     #[command(after_help = "\
 Examples:
-  numalab machine capture > here.toml                          measures all of it first
-  numalab machine capture --quick > here.toml                  a third of the work
+  numalab machine capture -o here.toml                         measures all of it first
+  numalab machine capture --quick -o here.toml                 a third of the work
   numalab machine capture --from results/measure-20261121-024500 > captured.toml
   numalab guest run --emulate-like captured.toml -- numalab latency
   numalab compare captured.toml results/after                  has it changed?
@@ -48,7 +48,7 @@ taken from runs of `numalab loaded --surface`, or from curves of Mess.")]
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArgs {
     /// Take what a run measured, in place of measuring
-    #[arg(long, value_name = "RESULT", conflicts_with_all = ["cpus", "nodes", "pages", "budget", "seed", "output", "dry_run"])]
+    #[arg(long, value_name = "RESULT", conflicts_with_all = ["cpus", "nodes", "pages", "budget", "seed", "results", "dry_run"])]
     pub from: Option<PathBuf>,
     /// Take the load on every node's memory from Mess: its memory_curves.csv, or a directory of
     /// bwlat_PERCENT.txt
@@ -61,9 +61,12 @@ pub(crate) struct CaptureArgs {
     pub selection: Selection,
     #[command(flatten)]
     pub rules: Rules,
-    /// Keep the measured results in a new directory under DIR
-    #[arg(short, long, value_name = "DIR")]
+    /// Write the machine file to FILE, in place of standard output
+    #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Keep the measured results in a new directory under DIR
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
     /// Show what would be measured and how long it takes; start and write nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -24,7 +24,7 @@ pub(crate) struct MemoryCostArgs {
     pub emulate_bandwidth: Option<BandwidthModel>,
     /// Caches in front of memory, such as 32K,1M@4,16M/16@12.5 (/ways; @nanoseconds that a hit
     /// costs, else none): nearest first, the third shared by an L3 group [default: none, every
-    /// access reaches memory]
+    /// access reaches memory; of --emulate-tiers 32K,256K@4]
     #[arg(long, value_name = "SIZES", value_parser = caches, conflicts_with = "emulate_like")]
     pub emulate_cache: Option<Caches>,
     /// Stages of the memory model beyond these, with typical figures: load (latency rises with
@@ -90,7 +90,7 @@ impl MemoryCostArgs {
         MemoryCosts {
             latency: self.emulate_latency.unwrap_or(usual.latency),
             bandwidth: self.emulate_bandwidth.clone().unwrap_or(usual.bandwidth),
-            caches: self.emulate_cache.clone().map(|caches| caches.0).unwrap_or_default(),
+            caches: self.emulate_cache.clone().map_or(usual.caches, |caches| caches.0),
             stages: self.emulate_stages.clone().map(|stages| stages.0).unwrap_or_default(),
         }
     }

@@ -72,7 +72,7 @@ Example:
   numalab study new mine                   writes mine.toml
   numalab study run mine.toml")]
 pub(crate) struct NewArgs {
-    /// The study's name
+    /// The study's name, or its file's (mine.toml)
     pub name: String,
     /// The file to write (default: NAME.toml); one that exists is left alone
     #[arg(short, long, value_name = "FILE")]

@@ -106,7 +106,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "numalab study run mine.toml --blocks 6",
         Runs,
-        &["Does a larger block", "block 64k", "Answers"],
+        &["Does a larger block", "block 64k", "What the verdicts rest on"],
     ),
     rule("numalab study resume", Plans, &["samples in", "samples have been taken already"]),
     rule("numalab study report", Runs, &["results/noise-20261121-024500/report.md", "report.html"]),

@@ -5,11 +5,13 @@ use serde::Deserialize;
 
 /// The fields of a line's JSON that are used here.
 #[derive(Deserialize)]
+struct Line {
+    heap: Piece,
+}
+
+#[derive(Deserialize)]
 struct Piece {
-    t: String,
-    #[serde(default)]
     offset: usize,
-    #[serde(default)]
     hex: String,
 }
 
@@ -21,10 +23,7 @@ pub(super) fn dump(text: &str) -> Option<Vec<u8>> {
         // The line has the form `@numalab SEQ CRC JSON`.
         let Some(frame) = line.trim().strip_prefix("@numalab ") else { continue };
         let Some(json) = frame.splitn(3, ' ').nth(2) else { continue };
-        let Ok(piece) = serde_json::from_str::<Piece>(json) else { continue };
-        if piece.t != "heap" {
-            continue;
-        }
+        let Ok(Line { heap: piece }) = serde_json::from_str(json) else { continue };
         let sum = bytes.get_or_insert_default();
         if piece.offset == 0 {
             sum.clear();
@@ -49,10 +48,10 @@ mod tests {
     fn pieces_in_order_give_the_dump_and_other_lines_are_ignored() {
         let text = "\
 booting
-@numalab 0 00000000 {\"t\":\"boot\",\"tsc_khz\":1}
-@numalab 1 00000000 {\"t\":\"heap\",\"offset\":0,\"hex\":\"4e4c\"}
-@numalab 2 00000000 {\"t\":\"heap\",\"offset\":2,\"hex\":\"48\"}
-@numalab 4 00000000 {\"t\":\"heap\",\"offset\":9,\"hex\":\"ff\"}
+@numalab 0 00000000 {\"boot\":{\"tsc_khz\":1}}
+@numalab 1 00000000 {\"heap\":{\"offset\":0,\"hex\":\"4e4c\"}}
+@numalab 2 00000000 {\"heap\":{\"offset\":2,\"hex\":\"48\"}}
+@numalab 4 00000000 {\"heap\":{\"offset\":9,\"hex\":\"ff\"}}
 ";
         assert_eq!(dump(text).as_deref(), Some(b"NLH".as_slice()));
         assert_eq!(dump("(XEN) nothing\n"), None);

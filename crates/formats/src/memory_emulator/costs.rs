@@ -2,9 +2,12 @@
 
 use numalab_topology::TierSpec;
 
-use super::{CacheLevel, FORMAT, Stage};
+use super::{CacheLevel, FORMAT, Stage, parse_caches};
 use crate::error::WriteError;
 use crate::guest::Guest;
+
+/// The caches of a machine of tiers where no others are given.
+const TIER_CACHES: &str = "32K,256K@4";
 
 /// The costs that the emulator charges.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,12 +25,14 @@ pub struct MemoryCosts {
 
 impl MemoryCosts {
     /// Returns the costs of emulated tiers: the latencies reported to the guest, and the bandwidth
-    /// limits of those that have one.
+    /// limits of those that have one. Small caches keep what the kernel itself does from
+    /// costing as much as the memory that it moves.
     #[must_use]
     pub fn of_tiers(tiers: &TierSpec) -> Self {
         let limits = tiers.limits_mb_per_s();
         let bandwidth = limits.map_or(BandwidthModel::Unlimited, BandwidthModel::Nodes);
-        Self { latency: LatencyModel::Firmware, bandwidth, ..Self::default() }
+        let caches = parse_caches(TIER_CACHES).unwrap_or_default();
+        Self { latency: LatencyModel::Firmware, bandwidth, caches, ..Self::default() }
     }
 }
 

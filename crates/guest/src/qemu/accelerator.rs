@@ -125,6 +125,36 @@ impl Accelerator {
         (!Path::new(DEVICE).exists()).then(no_device)
     }
 
+    /// What is known without trying: what was asked for, that there is no KVM, or the answer that
+    /// this boot of the host has given before.
+    ///
+    /// # Errors
+    /// [`AcceleratorError::NoKvm`] if KVM was asked for and is known not to work.
+    pub fn known(
+        choice: AcceleratorChoice,
+        qemu: &Qemu,
+        cache: &Cache,
+    ) -> Result<Option<Self>, AcceleratorError> {
+        if choice == AcceleratorChoice::Tcg {
+            return Ok(Some(Self::tcg()));
+        }
+        if let Some(without) = Self::without_device() {
+            return Ok(Some(without).filter(|_| choice == AcceleratorChoice::Auto));
+        }
+        answered(qemu, cache).map(|answer| Self::of_answer(answer, choice)).transpose()
+    }
+
+    fn of_answer(answer: Answer, choice: AcceleratorChoice) -> Result<Self, AcceleratorError> {
+        match (answer, choice) {
+            (None, _) => {
+                let reason = AcceleratorReason::KvmWorks;
+                Ok(Self { kind: AcceleratorKind::Kvm, reason })
+            }
+            (Some(fault), AcceleratorChoice::Kvm) => Err(AcceleratorError::NoKvm(fault)),
+            (Some(fault), _) => Ok(Self::tcg_for(AcceleratorReason::KvmFails(fault))),
+        }
+    }
+
     /// Decides; KVM is tried with this kernel, once per boot of the host.
     ///
     /// # Errors
@@ -138,14 +168,7 @@ impl Accelerator {
         if choice == AcceleratorChoice::Tcg {
             return Ok(Self::tcg());
         }
-        match (probed(qemu, kernel, cache)?, choice) {
-            (None, _) => {
-                let reason = AcceleratorReason::KvmWorks;
-                Ok(Self { kind: AcceleratorKind::Kvm, reason })
-            }
-            (Some(fault), AcceleratorChoice::Kvm) => Err(AcceleratorError::NoKvm(fault)),
-            (Some(fault), _) => Ok(Self::tcg_for(AcceleratorReason::KvmFails(fault))),
-        }
+        Self::of_answer(probed(qemu, kernel, cache)?, choice)
     }
 }
 
@@ -154,20 +177,29 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
     if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
         return Ok(Some(KvmFault::NotOpened { error: error.to_string() }));
     }
-    let name = format!("kvm-{}-qemu-{}", Root::live().boot_id(), qemu.version);
-    let kept = fs::read(cache.path(EntryKind::Probe, &name).join(ANSWER)).unwrap_or_default();
-    if let Ok(answer) = serde_json::from_slice(&kept) {
+    if let Some(answer) = answered(qemu, cache) {
         return Ok(answer);
     }
     let answer = probe(qemu, kernel)?;
     let _lock = cache.lock()?;
-    cache.make(EntryKind::Probe, &name, |directory| {
+    cache.make(EntryKind::Probe, &entry(qemu), |directory| {
         let path = directory.join(ANSWER);
         let text = serde_json::to_vec(&answer).map_err(std::io::Error::from);
         text.and_then(|text| fs::write(&path, text))
             .map_err(|source| CacheError::Io { path, source })
     })?;
     Ok(answer)
+}
+
+/// The answer that is kept of this boot of the host.
+fn answered(qemu: &Qemu, cache: &Cache) -> Option<Answer> {
+    let kept = fs::read(cache.path(EntryKind::Probe, &entry(qemu)).join(ANSWER)).ok()?;
+    serde_json::from_slice(&kept).ok()
+}
+
+/// The name of that answer in the cache.
+fn entry(qemu: &Qemu) -> String {
+    format!("kvm-{}-qemu-{}", Root::live().boot_id(), qemu.version)
 }
 
 /// Boots the kernel under KVM until it gives up for want of a root file system.
@@ -222,6 +254,30 @@ mod tests {
         let status = ExitStatus::from_raw(0).to_string();
         assert_eq!(aborted, Some(KvmFault::Ended { status, said }));
         assert!(finished("Linux version 6.1", "").is_some(), "a start is not enough");
+    }
+
+    #[test]
+    fn an_answer_that_was_found_before_is_known_without_trying() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path()).unwrap();
+        let qemu = Qemu::of(Version::new(7, 2, 22), true);
+        assert_eq!(answered(&qemu, &cache), None);
+        let answer: Answer = Some(KvmFault::Hung { limit_s: 6 });
+        let lock = cache.lock().unwrap();
+        let text = serde_json::to_vec(&answer).unwrap();
+        let keep = |directory: &Path| {
+            let path = directory.join(ANSWER);
+            fs::write(&path, &text).map_err(|source| CacheError::Io { path, source })
+        };
+        cache.make(EntryKind::Probe, &entry(&qemu), keep).unwrap();
+        drop(lock);
+        assert_eq!(answered(&qemu, &cache), Some(answer.clone()));
+        let auto = Accelerator::of_answer(answer.clone(), AcceleratorChoice::Auto).unwrap();
+        assert_eq!(auto.kind, AcceleratorKind::Tcg);
+        let kvm = Accelerator::of_answer(answer, AcceleratorChoice::Kvm);
+        assert!(matches!(kvm, Err(AcceleratorError::NoKvm(KvmFault::Hung { .. }))));
+        let tcg = Accelerator::known(AcceleratorChoice::Tcg, &qemu, &cache).unwrap();
+        assert_eq!(tcg, Some(Accelerator::tcg()));
     }
 
     #[test]

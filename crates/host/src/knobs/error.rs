@@ -123,6 +123,22 @@ pub enum KnobError {
         /// What was read back.
         kept: String,
     },
+    /// A pool of huge pages got fewer than were asked for.
+    #[error(
+        "knob {name}: {had} of {wanted} pages could be had ({}), after compacting memory too: \
+         set at most {had}, free memory, or reserve them when the system boots (hugepages={wanted})",
+        file.display()
+    )]
+    FewerPages {
+        /// The knob.
+        name: String,
+        /// The file.
+        file: PathBuf,
+        /// Pages that were asked for.
+        wanted: u64,
+        /// Pages that are there.
+        had: u64,
+    },
     /// An earlier run left settings behind.
     #[error(
         "an earlier run ended without putting back {count} settings ({}): \
@@ -187,6 +203,7 @@ impl KnobError {
             | Self::Unsupported { .. }
             | Self::OneWay { .. }
             | Self::Clamped { .. }
+            | Self::FewerPages { .. }
             | Self::Stale { .. }
             | Self::NoJournal { denied: true, .. } => ErrorClass::Lacking,
             Self::Busy { .. }

@@ -8,6 +8,7 @@ use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
 use super::journal::{JOURNAL, Journal};
 use super::knob::{Knob, Nature};
+use super::pool;
 use super::restore::{is_of_another_boot, put_back, settle};
 use super::value;
 use crate::root::Root;
@@ -197,12 +198,31 @@ impl Tuning {
         if knob.nature == Nature::Trigger {
             return Ok(wanted.to_owned());
         }
-        let kept = self.prior(knob, path)?;
+        let mut kept = self.prior(knob, path)?;
+        let of_pool = pool::counts(path, wanted, &kept);
+        if of_pool.is_some_and(pool::Counts::is_short) {
+            kept = self.fill_pool(knob, path, wanted)?;
+        }
         if value::same(&kept, wanted) {
             return Ok(kept);
         }
         let (name, file) = (knob.name().to_owned(), knob.place(path));
+        if let Some(pool::Counts { wanted, had }) = pool::counts(path, wanted, &kept) {
+            return Err(KnobError::FewerPages { name, file, wanted, had });
+        }
         Err(KnobError::Clamped { name, file, wanted: wanted.to_owned(), kept })
+    }
+}
+
+impl Tuning {
+    /// Asks for the pages of a pool once more when memory was compacted, which changes no
+    /// setting; a kernel that cannot be asked to compact gives what it gave.
+    fn fill_pool(&self, knob: &Knob, path: &str, wanted: &str) -> Result<String, KnobError> {
+        let failure = |why: WriteFailure| knob.failure(&self.root, path, wanted, why);
+        if file::write(&self.root, pool::COMPACT, "1").is_ok() {
+            file::write(&self.root, path, wanted).map_err(failure)?;
+        }
+        self.prior(knob, path)
     }
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use numalab_host::linux_version;
+use numalab_host::{linux_version, note};
 
-use super::{Kernel, KernelError};
+use super::{Kernel, KernelChoice, KernelError};
 
 /// The first Linux release that uses HMAT for the tier of a node without cpus
 /// (`mm/memory-tiers.c`).
@@ -18,6 +18,26 @@ const RELEASE_OFFSET: std::ops::Range<usize> = 0x20e..0x210;
 const SETUP_BASE: usize = 0x200;
 /// The offset has 16 bits, and a release at most 64 letters.
 const HEAD_BYTES: u64 = 0x1_0400;
+
+/// A kernel that makes memory tiers, which `get` gets: the one chosen, or that of backports
+/// where the distribution's is too old.
+///
+/// # Errors
+/// What `get` says; [`KernelError::NoTiers`] of a kernel that was named and is too old.
+pub fn with_tiers(
+    choice: &KernelChoice,
+    get: &mut dyn FnMut(&KernelChoice) -> Result<Kernel, KernelError>,
+) -> Result<Kernel, KernelError> {
+    let kernel = get(choice)?;
+    match (kernel.expect_tiers(), choice) {
+        (Err(error @ KernelError::NoTiers { .. }), KernelChoice::Distribution) => {
+            note(format_args!("{error}: the kernel of backports is taken"));
+            let newer = get(&KernelChoice::Backports)?;
+            newer.expect_tiers().map(|()| newer)
+        }
+        (expected, _) => expected.map(|()| kernel),
+    }
+}
 
 impl Kernel {
     /// Refuses a kernel that is known to be too old for memory tiers.
@@ -83,6 +103,25 @@ mod tests {
         for later in ["6.10.0", "6.12.95+deb12-cloud-amd64", "7.0-rc1"] {
             assert!(checked(&image(later)).is_ok(), "{later}");
         }
+    }
+
+    #[test]
+    fn where_the_distributions_kernel_is_too_old_that_of_backports_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let of = |release: &str| {
+            let file = directory.path().join(release);
+            fs::write(&file, image(release)).unwrap();
+            Kernel::of_file(&file)
+        };
+        let mut get = |choice: &KernelChoice| match choice {
+            KernelChoice::Distribution => of("6.1.0"),
+            KernelChoice::Backports => of("6.12.9"),
+            KernelChoice::File(_) => of("6.9.1"),
+        };
+        let taken = with_tiers(&KernelChoice::Distribution, &mut get).unwrap();
+        assert!(taken.file.ends_with("6.12.9"), "{taken:?}");
+        let own = with_tiers(&KernelChoice::File("mine".into()), &mut get);
+        assert!(matches!(own, Err(KernelError::NoTiers { .. })), "what is named is not replaced");
     }
 
     #[test]

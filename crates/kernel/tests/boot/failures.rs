@@ -1,6 +1,6 @@
 //! Failures are reported with their place.
 
-use crate::qemu::{DONE, FAILED, PANICKED, Qemu, REFUSED};
+use crate::qemu::{FAILED, PANICKED, Qemu, REFUSED};
 
 fn one_node(cpus: &str) -> [String; 4] {
     ["-smp", cpus, "-m", "256M"].map(str::to_owned)
@@ -33,9 +33,13 @@ fn an_impossible_workload_fails_with_its_reason() {
     let results = qemu.boot(&one_node("2"), "work=test_numa size=200M runs=1").results(FAILED);
     let (work, message) = results.failure.expect("a failure");
     assert_eq!(work, "test_numa");
+    assert!(message.starts_with("2 arenas of 200 MiB do not fit into "), "{message}");
+    assert!(message.contains(": expected memory of at least 512 MiB, or size="), "{message}");
+    // Of one node alone there is not enough.
+    let words = "work=test_numa size=90M runs=1 numa=fake=2 policy=exact:0 count=1000";
+    let (_, message) = qemu.boot(&one_node("2"), words).results(FAILED).failure.expect("a failure");
     assert!(message.contains("no 512 eligible frames in a row"), "{message}");
     let results = qemu.boot(&one_node("2"), "work=test_numa threads=3").results(FAILED);
     let (_, message) = results.failure.expect("a failure");
     assert_eq!(message, "3 threads on 2 cpus: expected a cpu for each");
-    let _ = DONE;
 }

@@ -221,3 +221,13 @@ fn a_policy_decides_the_nodes_of_frames() {
     assert_eq!(held("bind:1,3"), [0, 2048, 0, 0]);
     assert_eq!(held("interleave"), [512, 512, 512, 512]);
 }
+
+#[test]
+fn arenas_whose_size_is_not_said_fit_the_machine() {
+    let Some(qemu) = Qemu::open() else { return };
+    let machine = machine("2", 2, GIB / 2, None);
+    let results = qemu.results(&machine, "work=test_numa count=2000 runs=1");
+    let free = results.machine.memory_bytes();
+    let bytes = results.runs[0].bytes;
+    assert!(bytes > free / 5 && bytes <= free / 4, "{bytes} of {free}");
+}

@@ -68,6 +68,10 @@ pub struct XenHeap {
     pub cpus: BTreeMap<CpuId, NodeId>,
     /// The domains.
     pub domains: Vec<XenDomain>,
+    /// Which list of domains of the console this is, from 1; 0 without any.
+    pub list: usize,
+    /// How many lists there are.
+    pub lists: usize,
 }
 
 /// Where a domain's memory is, in pages of [`XEN_PAGE_BYTES`].

@@ -26,6 +26,8 @@ struct RankJson {
     #[serde(default)]
     memory_nodes: BTreeMap<String, u64>,
     #[serde(default)]
+    median: Vec<Option<f64>>,
+    #[serde(default)]
     windows: Vec<Vec<f64>>,
     #[serde(default)]
     disturbed: Vec<BTreeMap<usize, String>>,
@@ -65,6 +67,15 @@ impl StepJson {
             }
         };
         self.ranks.iter().map(place).collect()
+    }
+
+    /// The median of each rank by size, then by rank; empty unless all of them are known.
+    pub(super) fn medians(&self, sizes: usize, ranks: usize) -> Vec<Vec<f64>> {
+        let of = |size: usize| -> Option<Vec<f64>> {
+            self.ranks.iter().map(|rank| rank.median.get(size).copied().flatten()).collect()
+        };
+        let all: Option<Vec<_>> = (0..sizes).map(of).collect();
+        all.filter(|_| self.ranks.len() == ranks).unwrap_or_default()
     }
 
     /// The share of all windows that something disturbed; `None` without windows.

@@ -131,6 +131,7 @@ fn step(
     let ranks = rows.values.first().map_or(0, Vec::len);
     let json = beside.step.as_ref();
     let is_bandwidth = json.is_some_and(|json| json.metric == "bandwidth");
+    let medians = json.map(|json| json.medians(rows.sizes_bytes.len(), ranks));
     Ok(ScalingStep {
         file: file.path.clone(),
         run: run.to_owned(),
@@ -141,6 +142,7 @@ fn step(
         complete: !rows.broken_off && file.path.ends_with(".csv"),
         sizes_bytes: rows.sizes_bytes,
         values: rows.values,
+        medians: medians.unwrap_or_default(),
         places: beside.places(&format!("{stem}.csv"), ranks),
         disturbed: json.and_then(StepJson::disturbed),
     })
@@ -190,6 +192,19 @@ mod tests {
         let busy = r#"{"cpu":1,"windows":[[9,9,9,9,9]],"disturbed":[{"1":"switched","4":"off"}]}"#;
         assert_eq!(share(&format!("{quiet},{busy}")), Some(0.25));
         assert_eq!(share(r#"{"cpu":0},{"cpu":1}"#), None);
+    }
+
+    #[test]
+    fn figures_are_the_medians_where_every_rank_has_one() {
+        let csv = file("sequential_domain0_2ranks_8MB.csv", "size (MB),0,1\n8,19,29\n");
+        let figures = |ranks: &str| {
+            let json = format!("{{\"metric\":\"latency\",\"ranks\":[{ranks}]}}");
+            let files = [csv.clone(), file("sequential_domain0_2ranks_8MB.json", &json)];
+            read("d", &files).unwrap().0.steps[0].at(8 << 20).unwrap().to_vec()
+        };
+        assert_eq!(figures(r#"{"cpu":0,"median":[9.0]},{"cpu":1,"median":[9.5]}"#), [9.0, 9.5]);
+        assert_eq!(figures(r#"{"cpu":0,"median":[9.0]},{"cpu":1,"median":[null]}"#), [19.0, 29.0]);
+        assert_eq!(figures(r#"{"cpu":0,"median":[9.0]}"#), [19.0, 29.0], "of another number");
     }
 
     #[test]

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+/// Shares of memory and of accesses on their own node, as backends with guests count them.
+const COUNTED: [&str; 2] = ["local-memory", "local-accesses"];
+
 /// A factor as it is analysed and shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -109,10 +112,12 @@ impl Rules {
         self.primary.as_deref().is_some_and(|primary| primary == format!("{workload}.{metric}"))
     }
 
-    /// Whether a metric is shown and not tested.
+    /// Whether a metric is shown and not tested: those that the study names, and what backends
+    /// count of places, unless the study asks about it.
     #[must_use]
     pub fn is_fact(&self, workload: &str, metric: &str) -> bool {
         self.facts.contains(&format!("{workload}.{metric}"))
+            || COUNTED.contains(&metric) && !self.is_primary(workload, metric)
     }
 
     /// The margin of a metric in percent.
@@ -120,5 +125,22 @@ impl Rules {
     pub fn margin_of(&self, workload: &str, metric: &str) -> f64 {
         let own = self.margins.get(&format!("{workload}.{metric}"));
         own.copied().unwrap_or(self.margin_percent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_backends_count_of_places_is_a_fact_unless_it_is_asked_about() {
+        let mut rules = Rules { facts: ["copy.pages".to_owned()].into(), ..Rules::default() };
+        let facts = |rules: &Rules| {
+            [("copy", "pages"), ("w", "local-memory"), ("w", "local-accesses"), ("w", "rate")]
+                .map(|(workload, metric)| rules.is_fact(workload, metric))
+        };
+        assert_eq!(facts(&rules), [true, true, true, false]);
+        rules.primary = Some("w.local-memory".to_owned());
+        assert_eq!(facts(&rules), [true, false, true, false]);
     }
 }

@@ -154,7 +154,7 @@ fn cannot_act(advice: &Advice) -> Option<Lead> {
 /// By what predictions were made, where that is not the machine's own.
 fn by_what(advice: &Advice) -> Option<Lead> {
     advice.profile?;
-    let measure = "numalab machine capture > here.toml";
+    let measure = "numalab machine capture -o here.toml";
     let lead = |sentence: &str| Lead::new("Predictions", sentence, Mood::Odd);
     match &advice.machine.known {
         CostsKnown::Described => None,

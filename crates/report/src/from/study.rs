@@ -2,8 +2,10 @@
 
 mod charts;
 mod findings;
+mod levels;
 mod method;
 mod notices;
+mod opening;
 mod pair;
 mod placeholder;
 mod places;
@@ -21,7 +23,7 @@ use numalab_record::study::{StudyRun, Workload};
 
 use crate::documents::StudyResults;
 use crate::number::{count, utc};
-use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Private, Terminal};
+use crate::page::{Chart, Page, Panel, Part, Private};
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::table::Table;
@@ -47,9 +49,11 @@ impl Report for StudySummary<'_> {
             brand: format!("numalab {} study {}", run.version, run.name),
             title: run.question.clone(),
             meta: meta.join(" · "),
-            lead: lead(self),
+            lead: opening::lead(self),
+            picture: opening::picture(self),
             note: run.note.clone(),
-            parts: answers(self)
+            parts: opening::answers(self)
+                .and_then(|panel| Part::of("Every metric", vec![panel]))
                 .into_iter()
                 .chain(facts)
                 .chain(workloads)
@@ -71,41 +75,6 @@ impl Report for StudySummary<'_> {
     }
 }
 
-/// The first screen: answers, then what the reader must know to believe them.
-fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
-    let found = summary.findings();
-    let said = |wanted: fn(&StudyFinding) -> bool| -> Vec<Lead> {
-        let found = found.iter().filter(|finding| wanted(finding));
-        found.map(findings::said).collect()
-    };
-    let unanswered = said(|finding| {
-        matches!(
-            finding.what,
-            StudyObservation::Unfinished
-                | StudyObservation::NoPrimary
-                | StudyObservation::PrimaryWithoutValues { .. }
-        )
-    });
-    let best = said(|finding| matches!(finding.what, StudyObservation::Best(_)));
-    let notices = summary.notices().into_iter();
-    let notices =
-        notices.map(|notice| Lead::new("Before it started", notice_words(notice), Mood::Odd));
-    let incomplete = said(|finding| matches!(finding.what, StudyObservation::Incomplete { .. }));
-    let depends = said(is_in_doubt);
-    let against_itself =
-        said(|finding| matches!(finding.what, StudyObservation::BaselineAgainstItself { .. }));
-    unanswered
-        .into_iter()
-        .chain(words::answer(summary))
-        .chain(best)
-        .chain(words::explained(summary))
-        .chain(notices)
-        .chain(incomplete)
-        .chain(depends)
-        .chain(against_itself)
-        .collect()
-}
-
 /// What its workloads execute: their commands, and what treatments fill into them that are
 /// commands or paths.
 fn private(run: &StudyRun) -> Vec<Private> {
@@ -116,34 +85,13 @@ fn private(run: &StudyRun) -> Vec<Private> {
     commands.chain(settings).map(private).collect()
 }
 
-/// Whether samples as they first came lead to another answer.
-fn is_in_doubt(finding: &StudyFinding) -> bool {
-    is_of_disturbance(finding) && !finding.evidence.is_empty()
-}
-
-fn is_of_disturbance(finding: &StudyFinding) -> bool {
-    let StudyFinding { what, .. } = finding;
-    matches!(what, StudyObservation::Disturbed { .. } | StudyObservation::SharedMachine { .. })
-}
-
-fn answers(summary: &StudySummary<'_>) -> Option<Part> {
-    let rows = charts::intervals(&summary.answers().collect::<Vec<_>>());
-    let answered = summary.answers().next().map(|(_, effect)| effect.kind);
-    let further = [EffectKind::Interaction, EffectKind::Trend];
-    let further = further.into_iter().filter(|kind| Some(*kind) != answered);
-    let effects = summary.answers().chain(further.flat_map(|kind| summary.effects(kind)));
-    let short = Terminal::Instead(tables::short(effects));
-    let panel = Panel::drawn(Chart::Intervals(rows), tables::answers(summary)).on_terminal(short);
-    Part::of("Answers", vec![panel])
-}
-
 /// The metrics of a workload.
 fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
     let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
     let subjects = tested.filter(|subject| subject.workload == index);
     let mut panels: Vec<Panel> = subjects.flat_map(|subject| of_metric(summary, subject)).collect();
     panels.extend(tiers::panels(summary, index));
-    panels.extend(tables::counters(summary, index).map(Panel::table));
+    panels.extend(tables::counters(summary, index).map(|table| Panel::table(table).folded()));
     let part = Part::of(&workload.name, panels)?;
     let command = Some(command_line(&workload.command));
     let notes = placeholder::sentences(&summary.document.run, workload);
@@ -151,7 +99,7 @@ fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) ->
 }
 
 fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
-    let mut panels = vec![Panel::table(tables::treatments(summary, subject))];
+    let mut panels = vec![Panel::table(tables::treatments(summary, subject)).folded()];
     if summary.subjects.len() > DRAWN_SUBJECTS {
         return panels;
     }
@@ -188,10 +136,17 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
     );
     // Where it matters it comes first.
     let found = summary.findings();
-    let disturbed =
-        found.iter().find(|finding| is_of_disturbance(finding) && !is_in_doubt(finding));
-    let disturbed = disturbed.map(|finding| findings::said(finding).sentence);
-    let notes = disturbed.into_iter().chain([began]).collect();
+    let is_ground = |finding: &&StudyFinding| match finding.what {
+        StudyObservation::BaselineAgainstItself { .. } => true,
+        _ => opening::is_of_disturbance(finding) && !opening::is_in_doubt(finding),
+    };
+    let said = found.iter().filter(is_ground).map(|finding| {
+        let said = findings::said(finding, summary);
+        format!("{}: {}", said.name, said.sentence)
+    });
+    let notices = summary.notices().into_iter();
+    let notices = notices.map(|notice| format!("Before it started: {}.", notice_words(notice)));
+    let notes = said.chain(notices).chain([began]).collect();
     let rests = Part { title: "What the verdicts rest on".to_owned(), notes, ..Part::default() };
     let effects = EffectKind::ALL.map(|kind| tables::effects(summary, kind));
     let maps = summary.guest_maps();

@@ -28,6 +28,7 @@ impl Page {
             lead.command.iter_mut().for_each(|command| redaction.clean(command));
         }
         self.tiles.iter_mut().for_each(|tile| redaction.clean(&mut tile.detail));
+        self.picture.iter_mut().for_each(|panel| redaction.panel(panel));
         self.parts.iter_mut().for_each(|part| redaction.part(part));
         if let Some(note) = redaction.note() {
             match self.parts.last_mut() {
@@ -66,17 +67,19 @@ impl Redaction {
         let texts = part.notes.iter_mut().chain(&mut part.command).chain(&mut part.listing);
         texts.for_each(|text| self.clean(text));
         self.clean(&mut part.title);
-        for Panel { chart, table, terminal, .. } in &mut part.panels {
-            let drawn = chart.iter_mut().flat_map(Chart::texts_mut);
-            drawn.for_each(|text| self.clean(text));
-            let narrow = match terminal {
-                Terminal::Instead(tables) => &mut tables[..],
-                _ => &mut [],
-            };
-            for table in narrow.iter_mut().chain([table]) {
-                self.clean(&mut table.caption);
-                table.rows.iter_mut().flatten().for_each(|cell| self.clean(cell));
-            }
+        part.panels.iter_mut().for_each(|panel| self.panel(panel));
+    }
+
+    fn panel(&mut self, Panel { chart, table, terminal, .. }: &mut Panel) {
+        let drawn = chart.iter_mut().flat_map(Chart::texts_mut);
+        drawn.for_each(|text| self.clean(text));
+        let narrow = match terminal {
+            Terminal::Instead(tables) => &mut tables[..],
+            _ => &mut [],
+        };
+        for table in narrow.iter_mut().chain([table]) {
+            self.clean(&mut table.caption);
+            table.rows.iter_mut().flatten().for_each(|cell| self.clean(cell));
         }
     }
 

@@ -22,6 +22,7 @@ const EARS: &str = "<script>window.heard = [];\
 /// to the next with an arrow key, then measures.
 const PROBE: &str = "<script>(() => {\
     const charts = [...document.querySelectorAll('[data-chart]')];\
+    charts.forEach((chart) => { const part = chart.closest('details'); if (part) part.open = true; });\
     const marks = charts.map((chart) => chart.querySelectorAll('[data-tip]'))\
       .find((marks) => marks.length > 1) || [];\
     const tip = document.getElementById('tip');\

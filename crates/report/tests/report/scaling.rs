@@ -90,6 +90,7 @@ fn step(
         complete: true,
         sizes_bytes: SIZES.to_vec(),
         values: SIZES.iter().map(|&size| at(size)).collect(),
+        medians: Vec::new(),
         places: cpus.iter().zip(memory).map(place).collect(),
         disturbed: None,
     }
@@ -167,11 +168,55 @@ fn a_disturbed_step_is_told_before_what_rests_on_it() {
     let report = ScalingSummary::of(&scaling);
     let first = &report.findings[0];
     assert_eq!(name(first), "disturbance");
-    assert!(sentence(first).starts_with("other work disturbed 1 of "), "{}", sentence(first));
+    let said = "other work disturbed 1 of 8 steps: nothing is concluded from it";
+    assert_eq!(sentence(first), said);
     let file = scaling.steps[1].file.clone();
     assert_eq!(first.evidence, [ScalingEvidence::Disturbed { file: file.clone(), share: 0.55 }]);
     let page = report.page().html();
     assert!(page.contains(&format!("<td>55.0 % of its windows; {file}</td>")), "{page}");
+}
+
+/// Means of ranks that others slowed down, over medians which they did not.
+#[test]
+fn contention_that_the_medians_deny_is_not_claimed() {
+    let mut scaling = with_contention();
+    scaling.steps.retain(|step| step.mode == Mode::Sequential && step.ranks() <= 2);
+    scaling.steps[1].values[2] = vec![220.0, 330.0];
+    scaling.steps[0].medians = vec![vec![4.0], vec![12.0], vec![122.2]];
+    scaling.steps[1].medians = vec![vec![4.0, 4.0], vec![12.0, 12.0], vec![120.2, 123.6]];
+    let found = says(&scaling, "contention");
+    assert!(found[0].contains("no slowdown beyond the spread of the ranks"), "{found:?}");
+    let report = ScalingSummary::of(&scaling);
+    let text = report.page().terminal(Style::Plain);
+    assert!(!text.contains("275"), "no mean of the disturbed ranks is shown: {text}");
+}
+
+#[test]
+fn nothing_is_claimed_from_disturbed_steps() {
+    let mut scaling = with_contention();
+    let claimed = ScalingSummary::of(&scaling).findings.len();
+    assert!(claimed > 3);
+    for step in &mut scaling.steps {
+        step.disturbed = Some(if step.ranks() > 1 { 0.3 } else { 0.0 });
+    }
+    let rules: Vec<&str> = ScalingSummary::of(&scaling).findings.iter().map(name).collect();
+    assert_eq!(rules, ["disturbance", "caches"], "of one rank alone");
+    scaling.steps.iter_mut().for_each(|step| step.disturbed = Some(0.3));
+    let report = ScalingSummary::of(&scaling);
+    let said: Vec<String> = report.findings.iter().map(sentence).collect();
+    assert_eq!(said, ["other work disturbed every step: nothing is concluded from them"]);
+}
+
+#[test]
+fn a_cache_as_slow_as_memory_is_not_said_to_hold_anything() {
+    let mut scaling = scaling(&|_, _, _| 200.0);
+    for step in &mut scaling.steps {
+        step.values[1].fill(190.0);
+    }
+    let found = says(&scaling, "caches");
+    let expected = "16M would fit L3 (32M) and take as long as memory: 190 to 190 ns";
+    assert!(found[0].contains(expected), "{found:?}");
+    assert!(found[0].contains("256K fall in L2"), "{found:?}");
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
                 latency_ns: if at < 4 { 300.0 } else { 300.0 - moved as f64 / 2.0 },
                 fast_pages: if at < 4 { 0 } else { moved },
                 slow_pages: if at < 4 { 1000 } else { 1000 - moved },
+                tier_pages: Vec::new(),
                 marked_pages: 0,
             })
             .collect();
@@ -210,10 +211,10 @@ fn virtual_time_without_variance_has_a_verdict() {
     let found = &effect(&summary, "chase latency", "numa_balancing 0 → 1").found;
     assert_eq!((found.ground, found.verdict), (Ground::NoVariance, Verdict::Better));
     let text = summary.page().terminal(Style::Plain);
-    assert!(
-        text.contains("\nBefore it started\n  numa_balancing cannot show an effect here"),
-        "{text}"
-    );
+    let answer = "numa_balancing cannot show an effect here (memory is on one node);";
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (first, then) = (words.find(answer), words.find("numa_balancing 0 → 1: better"));
+    assert!(first.is_some() && first < then, "what is seen all the same is told: {text}");
 }
 
 #[test]
@@ -398,4 +399,122 @@ fn the_csv_has_every_value_and_the_json_every_sample() {
         journal.iter().map(|entry| format!("{entry}\n")).collect::<Vec<_>>().concat();
     assert!(text.contains("numa_hint_faults"));
     assert_eq!(StudyDocument::from_files(&run, &lines).unwrap(), document);
+}
+
+/// A study of what cannot act, with eight metrics that change by chance alone.
+fn on_one_node(blocks: usize) -> StudyDocument {
+    let metrics = (0..8).map(|metric| match metric % 2 {
+        0 => (["a", "b", "c", "d", "e", "f", "g", "h"][metric], Quantity::lower("time", "s")),
+        _ => (["a", "b", "c", "d", "e", "f", "g", "h"][metric], Quantity::higher("rate", "op/s")),
+    });
+    let reason = numalab_record::NoEffect::OneNode;
+    let knob = "numa_balancing".to_owned();
+    let factors = vec![studies::choice("numa_balancing", &["0", "1"])];
+    let made = studies::Made {
+        aa: true,
+        notices: vec![numalab_record::study::Notice::KnobWithoutEffect { knob, reason }],
+        ..studies::Made::of(factors, metrics.collect(), blocks)
+    };
+    let mut document = made.document(false, |metric, block, treatment, again| {
+        let far = if again && metric == 3 { 1.94 } else { 1.0 };
+        far * 100.0 * studies::noise(metric + 5 * block + 70 * treatment + usize::from(again) * 991)
+    });
+    document.run.rules.primary = Some("a.time".to_owned());
+    document
+}
+
+#[test]
+fn what_cannot_act_is_the_first_sentence_with_what_it_costs_at_most() {
+    let document = on_one_node(10);
+    let summary = StudySummary::of(&document);
+    let asked = effect(&summary, "a time", "numa_balancing 0 → 1");
+    let most = asked.found.percent_interval().expect("an interval").hi;
+    let page = summary.page();
+    let expected = format!(
+        "numa_balancing cannot show an effect here (memory is on one node); it costs at most \
+         {most:.2} % (a time)."
+    );
+    assert_eq!(page.lead[0].sentence, expected);
+    let text = page.terminal(Style::Plain);
+    assert!(!text.contains("Not decided:"), "no table of undecided metrics leads: {text}");
+    let few = on_one_node(2);
+    let few = StudySummary::of(&few).page();
+    let sentence = &few.lead[0].sentence;
+    assert!(sentence.contains("2 blocks are too few to say what it costs at most"), "{sentence}");
+}
+
+#[test]
+fn a_baseline_of_too_few_blocks_reassures_nobody() {
+    let document = on_one_node(2);
+    let text = StudySummary::of(&document).page().markdown();
+    let expected = "Too few blocks to tell (2; 6 are the least); the baseline differed from itself \
+                    by up to 92.9 %.";
+    assert!(text.contains(expected), "{text}");
+    assert!(!text.contains("differs in 0 of 8 metrics"), "{text}");
+    let enough = StudySummary::of(&on_one_node(12)).page().markdown();
+    assert!(enough.contains("The baseline against itself differs in "), "{enough}");
+}
+
+/// In virtual time without variance nothing is too small to be seen, and saying so says nothing.
+#[test]
+fn no_effect_is_said_to_be_smaller_than_nothing() {
+    let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
+    let factors = vec![studies::choice("pages", &["4k", "2m"])];
+    let made = studies::Made { aa: true, ..studies::Made::of(factors, metrics, 8) };
+    let document = made.document(false, |_, _, treatment, _| 100.0 - treatment as f64);
+    let text = StudySummary::of(&document).page().markdown();
+    assert!(text.contains("The baseline against itself differs in 0 of 1 metric"), "{text}");
+    assert!(!text.contains("could not be seen"), "{text}");
+}
+
+#[test]
+fn a_study_over_a_number_is_answered_at_each_level_and_by_its_trend() {
+    let mut document = studies::scaling();
+    document.run.rules.primary = Some("dbench.throughput".to_owned());
+    let page = StudySummary::of(&document).page();
+    let answer = &page.lead[0].sentence;
+    let start = "numa off → on: dbench throughput changes by ";
+    assert!(answer.starts_with(start), "{answer}");
+    assert!(answer.contains(" % at 4, 8 and 16 guests: "), "{answer}");
+    assert!(answer.contains("better at 8 and 16") && answer.contains("at 4"), "{answer}");
+    assert_eq!(page.lead[1].name, "Trend");
+    let trend = &page.lead[1].sentence;
+    assert!(trend.starts_with("effect of numa off → on with each doubling of guests"), "{trend}");
+    let picture = page.picture.expect("a picture");
+    assert_eq!(picture.table.rows.len(), 3, "a row a level");
+}
+
+#[test]
+fn a_page_opens_with_the_answer_and_its_picture_and_ends_with_the_method() {
+    let mut document = on_one_node(10);
+    document.run.rules.primary = Some("a.time".to_owned());
+    let html = StudySummary::of(&document).page().html();
+    let at = |wanted: &str| html.find(wanted).unwrap_or_else(|| panic!("no {wanted}: {html}"));
+    let (answer, picture) = (at("cannot show an effect here"), at("<figure"));
+    assert!(answer < picture && picture < at("<nav"), "the picture stands behind the sentence");
+    let sections = html.find("<section").expect("evidence");
+    let evidence = &html[sections..at("What the verdicts rest on</h2>")];
+    let shown = evidence.replace("<details>", "\u{1}");
+    let open = shown.matches("<figure").count() - shown.matches("</summary>\n<figure").count();
+    assert_eq!(open, 0, "evidence is folded");
+    assert!(html.rfind("Before it started").expect("a notice") > sections);
+}
+
+#[test]
+fn where_no_number_of_blocks_decides_the_page_says_what_would() {
+    let said = |spread: f64| {
+        let metrics = vec![("shell", Quantity::lower("time", "s"))];
+        let factors = vec![studies::choice("command", &["A", "B"])];
+        let made = studies::Made::of(factors, metrics, 12);
+        let document = made.document(false, |_, block, treatment, _| {
+            let noise = studies::noise(5 * block + 70 * treatment) - 1.0;
+            (1.0 + 0.021 * treatment as f64) * (1.0 + spread * noise)
+        });
+        StudySummary::of(&document).page().markdown()
+    };
+    let busy = said(40.0);
+    assert!(busy.contains("more blocks, more than are worth running"), "{busy}");
+    let decides = "- **What would decide:** Not blocks: runs of the same differ here by more";
+    assert!(busy.contains(decides) && busy.contains("numalab emulate -- COMMAND"), "{busy}");
+    assert!(!said(0.1).contains("What would decide"));
 }

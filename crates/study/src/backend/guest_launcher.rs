@@ -5,7 +5,9 @@ use std::path::{Path, absolute};
 
 use numalab_guest::{Accelerator, AcceleratorChoice, Guest, GuestError, Qemu};
 use numalab_host::note;
-use numalab_image::{Architecture, Cache, Contents, Image, Kernel, KernelChoice, KernelError};
+use numalab_image::{
+    Architecture, Cache, Contents, Image, Kernel, KernelChoice, KernelError, with_tiers,
+};
 use numalab_record::study::Treatment;
 use numalab_workload::Workload;
 
@@ -69,10 +71,14 @@ impl Launcher {
             return Ok(image.clone());
         }
         let make = || -> Result<Image, GuestError> {
-            let kernel = ensure(&self.cache, choice, self.contents.architecture)?;
-            if self.expect_tiers {
-                kernel.expect_tiers()?;
-            }
+            let mut get = |choice: &KernelChoice| {
+                let architecture = self.contents.architecture;
+                Kernel::ensure_for(&self.cache, choice, architecture, &mut |text| note(text))
+            };
+            let kernel = match self.expect_tiers {
+                true => with_tiers(choice, &mut get)?,
+                false => get(choice)?,
+            };
             Ok(Image::ensure(&self.cache, &kernel, &self.contents, &mut |text| note(text))?)
         };
         let image = make().map_err(|error| match error {

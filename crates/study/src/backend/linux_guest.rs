@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::absolute;
 
 use numalab_formats::size::format_rounded;
-use numalab_guest::{Accelerator, Guest, HostMemory, HostPages, Launch, Qemu};
+use numalab_guest::{Accelerator, Guest, GuestError, HostMemory, HostPages, Launch, Qemu};
 use numalab_host::{Interrupt, Root, read_environment};
 use numalab_image::{Cache, KernelChoice};
 use numalab_record::Environment;
@@ -250,7 +250,13 @@ impl Backend for LinuxGuest {
         let guest = self.settings.guest(&self.machine)?;
         let qemu =
             Qemu::find(&cache, &guest.qemu_needs()).map_err(|error| failed(&error.into()))?;
-        match guest.known_accelerator(self.settings.accelerator()?) {
+        let choice = self.settings.accelerator()?;
+        let known = match guest.known_accelerator(choice) {
+            Some(known) => Some(known),
+            None => Accelerator::known(choice, &qemu, &cache)
+                .map_err(|error| failed(&GuestError::from(error)))?,
+        };
+        match known {
             Some(accelerator) => notices.extend(self.notices(&qemu, &accelerator)),
             None => notices.push(Notice::AcceleratorNotTried),
         }

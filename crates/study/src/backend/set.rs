@@ -1,11 +1,12 @@
 //! A study with settings of the command line (`--set KEY=VALUE`).
 
 use numalab_record::study::Setting;
+use numalab_workload::WorkloadSpec;
 use serde_json::Value;
 
 use super::contract::BackendError;
 use super::setting_spec::BackendKind;
-use crate::definition::{Level, Study};
+use crate::definition::{Factor, Level, NamedLevel, Study};
 use crate::study_place::StudyPlace;
 
 /// The key that chooses among a study's workloads.
@@ -15,7 +16,7 @@ const ON_THIS_DOM0: (&str, &str) = ("on-this-dom0", "numa");
 
 impl BackendKind {
     /// Changes a study that runs in this backend: a setting of the backend, the levels of a
-    /// factor (`4,8`), or which `workloads` are run. A single value for a factor that the
+    /// factor (`4,8`; by name where they have names), or which `workloads` are run. A single value for a factor that the
     /// backend has a setting for takes the factor's place.
     ///
     /// # Errors
@@ -25,9 +26,13 @@ impl BackendKind {
             return keep_workloads(study, value);
         }
         let setting = self.setting(key);
-        let factor = study.factors.iter_mut().find(|factor| factor.name == key);
-        if let Some(factor) = factor.filter(|_| setting.is_none() || value.contains(',')) {
-            factor.levels = self.levels_of(key, value)?;
+        let factor = study.factors.iter().position(|factor| factor.name == key);
+        if let Some(at) = factor.filter(|_| setting.is_none() || value.contains(',')) {
+            let is_named = |level: &Level| matches!(level, Level::Named(_));
+            if study.factors[at].levels.iter().any(is_named) {
+                return keep_levels(study, at, value);
+            }
+            study.factors[at].levels = self.levels_of(key, value)?;
             return Ok(());
         }
         let Some(setting) = setting else { return Err(self.no_such_key(study, key)) };
@@ -80,6 +85,40 @@ fn setting_of(word: &str) -> Setting {
     }
 }
 
+/// Keeps the levels of a factor that have these names, in this order: the first is the baseline.
+/// A single one is held while the other factors vary.
+fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendError> {
+    let factor = &study.factors[at];
+    let names: Vec<String> = factor.levels.iter().map(Level::name).collect();
+    let bad = |found: &str, expected: &str| BackendError::BadInput {
+        place: StudyPlace::CommandLine(factor.name.clone()),
+        found: found.to_owned(),
+        expected: format!("{expected}{}", names.join(", ")),
+    };
+    let level = |name: &str| {
+        let level = factor.levels.iter().find(|level| level.name() == name);
+        level.cloned().ok_or_else(|| bad(name, "one of "))
+    };
+    let kept: Vec<Level> = list.split(',').map(level).collect::<Result<_, _>>()?;
+    let [held] = &kept[..] else {
+        study.factors[at].levels = kept;
+        return Ok(());
+    };
+    if study.factors.len() == 1 {
+        return Err(bad(list, "two or more of "));
+    }
+    let settings = held.settings(&factor.name);
+    study.factors.remove(at);
+    let Factor { name, levels, .. } = &mut study.factors[0];
+    for level in levels {
+        let mut set = level.settings(name);
+        set.extend(settings.clone());
+        *level = Level::Named(NamedLevel { name: level.name(), set });
+    }
+    Ok(())
+}
+
+/// Keeps these workloads, and what the rules and the levels say of them.
 fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     let wanted: Vec<&str> = list.split(',').collect();
     let known: Vec<&str> = study.workloads.iter().map(|workload| workload.name()).collect();
@@ -90,15 +129,39 @@ fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
             expected: format!("one of {}", known.join(", ")),
         });
     }
-    study.workloads.retain(|workload| wanted.contains(&workload.name()));
+    let workloads = std::mem::take(&mut study.workloads);
+    let (kept, dropped): (Vec<_>, Vec<_>) =
+        workloads.into_iter().partition(|workload| wanted.contains(&workload.name()));
+    let is_of = |metric: &str, workloads: &[WorkloadSpec]| {
+        let rest = |workload: &WorkloadSpec| metric.strip_prefix(workload.name());
+        workloads.iter().filter_map(rest).any(|rest| rest.starts_with('.'))
+    };
+    let rules = &mut study.rules;
+    rules.primary = rules.primary.take().filter(|primary| is_of(primary, &kept));
+    rules.facts.retain(|fact| is_of(fact, &kept));
+    rules.margins.retain(|metric, _| is_of(metric, &kept));
+    // A setting that only commands had which are gone would be one that nothing takes.
+    let is_used = |name: &str, workloads: &[WorkloadSpec]| {
+        let place = format!("{{{name}}}");
+        let text = |workload| serde_json::to_string(workload).unwrap_or_default();
+        workloads.iter().any(|workload| text(workload).contains(&place))
+    };
+    let levels = study.factors.iter_mut().flat_map(|factor| &mut factor.levels);
+    for level in levels {
+        if let Level::Named(NamedLevel { set, .. }) = level {
+            set.retain(|name, _| !is_used(name, &dropped) || is_used(name, &kept));
+        }
+    }
+    study.workloads = kept;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::backend_kind;
-    use crate::{bundled_text, parse};
+    use crate::backend::contract::Scope;
+    use crate::backend::{backend_kind, knob_settings};
+    use crate::{Plan, bundled, bundled_text, parse};
 
     fn changed(key: &str, value: &str) -> Result<Study, String> {
         let mut study = parse(bundled_text("guest-scaling").unwrap(), "guest-scaling").unwrap();
@@ -127,6 +190,67 @@ mod tests {
     fn this_dom0_was_booted_with_or_without_nodes() {
         assert_eq!(factors(&changed("on-this-dom0", "true").unwrap()), ["guests"]);
         assert_eq!(factors(&changed("on-this-dom0", "false").unwrap()), ["numa", "guests"]);
+    }
+
+    /// The bundled study with this set, as it is kept and read again.
+    fn kept(name: &str, key: &str, value: &str) -> Result<Study, String> {
+        let mut study = parse(bundled_text(name).unwrap(), name).unwrap();
+        let kind = backend_kind(&study.backend.kind).unwrap();
+        kind.set(&mut study, key, value).map_err(|error| error.to_string())?;
+        parse(&study.to_toml().unwrap(), name).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_workload_of_every_bundled_study_can_be_run_alone() {
+        for (name, text) in bundled() {
+            let whole = parse(text, name).unwrap();
+            for workload in &whole.workloads {
+                let alone = kept(name, "workloads", workload.name())
+                    .unwrap_or_else(|error| panic!("{name} {}: {error}", workload.name()));
+                let own = format!("{}.", workload.name());
+                let is_own = |metric: &String| metric.starts_with(&own);
+                assert_eq!(alone.workloads.len(), 1);
+                let primary = whole.rules.primary.clone().filter(is_own);
+                assert_eq!(alone.rules.primary, primary, "{name}");
+                let (kind, workloads) =
+                    (backend_kind(&alone.backend.kind).unwrap(), alone.resolved().unwrap());
+                let plan = Plan::new(alone, 0);
+                let scope = Scope { treatments: plan.treatments(), workloads: &workloads };
+                if ["host", "linux-guest"].contains(&kind.name) {
+                    let is_knob = |name: &str| {
+                        let host = knob_settings::find("host:", name);
+                        host.or_else(|| knob_settings::find("", name)).is_some()
+                    };
+                    knob_settings::check_names(&scope, kind, is_knob)
+                        .unwrap_or_else(|error| panic!("{name}: {error}"));
+                }
+            }
+        }
+        let redis = kept("hugepages", "workloads", "redis").unwrap();
+        let names: Vec<&String> = match &redis.factors[1].levels[1] {
+            Level::Named(named) => named.set.keys().collect(),
+            Level::Value(value) => panic!("{value}"),
+        };
+        assert_eq!(names, ["huge_2m_pages", "thp_enabled"], "hugetlb was sysbench's");
+        assert_eq!(redis.rules.primary, None, "it was of the chase");
+    }
+
+    #[test]
+    fn levels_with_names_are_chosen_by_them_and_a_single_one_is_held() {
+        let names = |study: &Study, factor: usize| -> Vec<String> {
+            study.factors[factor].levels.iter().map(Level::name).collect()
+        };
+        let two = kept("hugepages-host", "pages", "thp,4k").unwrap();
+        assert_eq!(names(&two, 0), ["thp", "4k"], "the first is the baseline");
+        assert_eq!(two.factors[0].levels[0].settings("pages").len(), 5, "with all that they set");
+        let held = kept("hugepages", "host", "2m").unwrap();
+        assert_eq!((held.factors.len(), names(&held, 0)), (1, vec!["4k".into(), "2m".into()]));
+        let set = held.factors[0].levels[0].settings("guest");
+        assert_eq!(set["guest-memory"], Setting::Text("2m".to_owned()));
+        let one = kept("hugepages-host", "pages", "2m").unwrap_err();
+        assert!(one.contains("--set pages: 2m: expected two or more of 4k, thp, 2m, 1g"), "{one}");
+        let none = kept("hugepages-host", "pages", "4k,3m").unwrap_err();
+        assert!(none.contains("--set pages: 3m: expected one of 4k, thp, 2m, 1g"), "{none}");
     }
 
     #[test]

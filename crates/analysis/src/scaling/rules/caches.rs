@@ -12,6 +12,8 @@ use crate::scaling::{CacheFit, Plateau};
 const BEYOND: u64 = 2;
 /// A shared L3 shows in latencies beyond this ratio.
 const SHOWS: f64 = 1.5;
+/// No cache takes this share of memory's latency.
+const MEMORY_LIKE: f64 = 0.9;
 
 pub(super) fn find(scaling: &Scaling) -> Vec<ScalingFinding> {
     let alone = series(scaling)
@@ -64,11 +66,16 @@ fn by_capacity(step: &ScalingStep, caches: &[(u8, u64)]) -> Option<ScalingFindin
             to_bytes,
             least_ns: means.iter().copied().fold(f64::INFINITY, f64::min),
             most_ns: means.iter().copied().fold(0.0, f64::max),
+            as_slow_as_memory: false,
         });
         evidence.extend(cited([step], from_bytes));
         if from_bytes != to_bytes {
             evidence.extend(cited([step], to_bytes));
         }
+    }
+    let memory_ns = fits.iter().find(|fit| fit.level.is_none()).map(|fit| fit.least_ns);
+    for fit in fits.iter_mut().filter(|fit| fit.level.is_some()) {
+        fit.as_slow_as_memory = memory_ns.is_some_and(|ns| fit.most_ns >= ns * MEMORY_LIKE);
     }
     let what = ScalingObservation::Caches { ranks: step.ranks(), fits: fits.clone() };
     (!fits.is_empty()).then(|| Finding::new(what).shown_by(evidence))

@@ -1,18 +1,28 @@
 //! Whether other work took part in what was measured.
 
-use numalab_record::scaling::Scaling;
+use numalab_record::scaling::{Scaling, ScalingStep};
 
 use super::{Finding, ScalingEvidence, ScalingFinding, ScalingObservation};
 
-/// Disturbed windows beyond this share of a step's show in its means.
+/// A step of which more than this share of windows was disturbed shows other work.
 const MUCH: f64 = 0.05;
 
 pub(super) fn find(scaling: &Scaling) -> Option<ScalingFinding> {
-    let shares = scaling.steps.iter().map(|step| (step, step.disturbed.unwrap_or(0.0)));
-    let evidence: Vec<ScalingEvidence> = shares
-        .filter(|(_, share)| *share > MUCH)
+    let disturbed = scaling.steps.iter().filter_map(|step| Some((step, much(step)?)));
+    let evidence: Vec<ScalingEvidence> = disturbed
         .map(|(step, share)| ScalingEvidence::Disturbed { file: step.file.clone(), share })
         .collect();
     let what = ScalingObservation::Disturbance { steps: scaling.steps.len() };
     (!evidence.is_empty()).then(|| Finding::new(what).over(MUCH).shown_by(evidence))
+}
+
+/// The run without its disturbed steps.
+pub(super) fn without(scaling: &Scaling) -> Scaling {
+    let clean = scaling.steps.iter().filter(|step| much(step).is_none());
+    Scaling { steps: clean.cloned().collect(), ..scaling.clone() }
+}
+
+/// The share of a step's windows that something disturbed, where it is too much.
+fn much(step: &ScalingStep) -> Option<f64> {
+    step.disturbed.filter(|share| *share > MUCH)
 }

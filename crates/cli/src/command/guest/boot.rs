@@ -107,11 +107,13 @@ pub(super) fn files(
         contents.need_cxl();
     }
     contents.expect_own_processor(&contents.init).map_err(GuestError::from)?;
-    let kernel = Kernel::ensure_for(cache, linux(args)?, args.architecture, &mut note);
+    let mut kernel =
+        |choice: &KernelChoice| Kernel::ensure_for(cache, choice, args.architecture, &mut note);
+    let kernel = match (linux(args)?, machine.tiers.len()) {
+        (choice, 0 | 1) => kernel(choice),
+        (choice, _) => numalab_image::with_tiers(choice, &mut kernel),
+    };
     let kernel = kernel.map_err(GuestError::from)?;
-    if machine.tiers.len() > 1 {
-        kernel.expect_tiers().map_err(GuestError::from)?;
-    }
     let image = Image::ensure(cache, &kernel, &contents, &mut note).map_err(GuestError::from)?;
     Ok((kernel, image))
 }

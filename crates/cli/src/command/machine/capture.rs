@@ -4,6 +4,7 @@ use std::path::Path;
 
 use numalab_analysis::capture::{Captured, Load, Remark, capture};
 use numalab_formats::{machine_toml, mess};
+use numalab_host::files::write_atomically;
 use numalab_host::{UtcTime, note};
 use numalab_measure::kind::loaded::loaded_surface;
 use numalab_measure::{Effort, MeasurePlan};
@@ -13,7 +14,7 @@ use numalab_report::from::capture::sentences;
 use super::figures::file_of;
 use crate::args::{CaptureArgs, Format, Measuring, Output, Rules, VERSION};
 use crate::command::measuring::{Target, print_plan, run_plan, usual_budget, write_reports};
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::{input, output, source};
 
 /// What loads memory in a quick capture: loads alone, and stores alone.
@@ -21,6 +22,13 @@ const QUICK: [StreamKernel; 2] = [StreamKernel::Read, StreamKernel::WriteNt];
 
 /// Prints the machine file of a run, measured now unless `--from` says which.
 pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
+    if let Some(directory) = args.output.as_deref().filter(|path| path.is_dir()) {
+        return Err(Failure::bad_input(format!(
+            "--output {}: it is a directory: expected the file to write, such as here.toml; \
+             --results DIR keeps the measured results",
+            directory.display()
+        )));
+    }
     let document = match &args.from {
         Some(place) => source::run_document(place)?,
         None => match measure(args)? {
@@ -39,7 +47,11 @@ pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
     let head = head(&document, &remarks);
     let file = machine_toml::write_file(&file_of(captured.figures));
     let file = file.map_err(|error| Failure::bad_input(error.to_string()))?;
-    output::print(&format!("{head}\n{file}"))
+    let text = format!("{head}\n{file}");
+    let Some(path) = &args.output else { return output::print(&text) };
+    write_atomically(path, &text).map_err(|error| {
+        Failure::new(Code::Failed, format!("{}: could not write it: {error}", path.display()))
+    })
 }
 
 /// Measures everything that a machine file has; only shows the plan where that is asked for.
@@ -67,7 +79,7 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
         selection: args.selection.clone(),
         rules: Rules { budget: args.rules.budget.or(Some(budget)), ..args.rules.clone() },
         output: Output {
-            output: args.output.clone(),
+            output: args.results.clone(),
             label: None,
             format: Format::Text,
             dry_run: false,

@@ -3,7 +3,7 @@
 use numalab_formats::size::format_rounded;
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
 use numalab_measure::{
-    Heat, MeasureContext, Settings, TierAccess, TierPlace, TieringFound, TieringProbe,
+    Heat, MeasureContext, Settings, TierAccess, TierPlace, TieringFound, TieringProbe, each_tier,
     fast_and_slow,
 };
 use numalab_membench::Line;
@@ -88,6 +88,7 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
         cpu,
         fast,
         slow,
+        tiers: each_tier(machine),
     })
 }
 
@@ -131,10 +132,10 @@ fn probed(probe: &TieringProbe, found: TieringFound) -> TieringProbed {
     let counted = [
         (Quantity::lower("predicted", "ns"), found.predicted_ns),
         (Quantity::higher("fast-accesses", "%"), found.fast_accesses_percent),
+        (Quantity::higher("hot-fast", "%"), found.hot_fast_percent),
     ];
     readings.extend(counted.into_iter().filter_map(|(quantity, value)| Some(quantity.at(value?))));
     readings.extend([
-        Quantity::higher("hot-fast", "%").at(found.hot_fast_percent),
         Quantity::higher("promoted", "pages").at(moved.promoted as f64),
         Quantity::lower("demoted", "pages").at(moved.demoted as f64),
         Quantity::lower("failed", "pages").at(moved.failed as f64),
@@ -142,6 +143,7 @@ fn probed(probe: &TieringProbe, found: TieringFound) -> TieringProbed {
     TieringProbed {
         fast: probe.fast.clone(),
         slow: probe.slow.clone(),
+        tiers: probe.tiers.clone(),
         size_bytes: probe.size_bytes,
         heat: heat(probe),
         placed: placed(probe).to_owned(),

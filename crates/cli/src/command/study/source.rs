@@ -49,13 +49,16 @@ pub(super) fn list(format: Format) -> Result<(), Failure> {
 
 /// Writes a commented start for a study; a file that exists is left alone.
 pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
+    // Who gives the file's name means the study in it.
+    let name = args.name.strip_suffix(".toml").unwrap_or(&args.name);
     let path = match &args.output {
         Some(path) => path.clone(),
-        None => PathBuf::from(format!("{}.toml", args.name)),
+        None => PathBuf::from(format!("{name}.toml")),
     };
-    let text = format!("{}{}", start(&args.name), settings_comment());
+    let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
+    let text = format!("{}{}", start(name), settings_comment());
     // A name that makes no study is refused before anything is written.
-    parse(&text, &args.name).map_err(Failure::bad_input)?;
+    parse(&text, name).map_err(Failure::bad_input)?;
     write_new(&path, &text)?;
     output::print(&format!("{}\n", path.display()))
 }

@@ -7,6 +7,8 @@ use numalab_topology::{CpuId, NodeId};
 
 /// Size in bytes of a page of Xen on x86.
 pub const PAGE_BYTES: u64 = 4096;
+/// Outputs among which one with guests is looked for, from the last.
+const MOST_LISTS: usize = 64;
 
 /// A node in Xen's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,29 @@ impl XenDump {
             }
         }
         dump
+    }
+
+    /// Reads a console that may have several outputs of the key `u`, as before and after guests
+    /// were destroyed: of the last one that lists guests, else of the last, with its number and
+    /// how many there are.
+    #[must_use]
+    pub fn read_with_guests(text: &str) -> (Self, usize, usize) {
+        let begins = |line: &&str| line.contains("dumping numa info");
+        let lists = text.lines().filter(begins).count();
+        let upto = |list: usize| -> String {
+            let mut seen = 0;
+            let before_next = text.lines().take_while(|line| {
+                seen += usize::from(begins(line));
+                seen <= list
+            });
+            before_next.flat_map(|line| [line, "\n"]).collect()
+        };
+        let has_guests = |dump: &Self| dump.domains.iter().any(|domain| domain.domain > 0);
+        let dumps = (1..=lists).rev().map(|list| (Self::read(&upto(list)), list, lists));
+        dumps
+            .take(MOST_LISTS)
+            .find(|(dump, ..)| has_guests(dump))
+            .unwrap_or_else(|| (Self::read(text), lists, lists))
     }
 
     /// Returns the pages of a domain by node; `None` for one that is not listed.

@@ -7,6 +7,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use numalab_frames::Policy;
+use numalab_kernel::arena_size::ArenaRequest;
 use numalab_kernel::event::{Event, Run};
 use numalab_kernel::work::{Additive, Generator};
 use numalab_membench::{Barrier, Random, mark, random_reads};
@@ -17,9 +18,8 @@ use crate::bare::address;
 use crate::bare::meter::{self, Moment, Span};
 use crate::bare::window::MOST_CPUS;
 
-/// The original parameters: two threads, 4 GiB each, 20 million reads.
+/// The original parameters: two threads, 20 million reads each.
 const THREADS: u32 = 2;
-const SIZE_BYTES: u64 = 4 << 30;
 const READS: u64 = 20_000_000;
 /// Number of nodes for which frames are counted separately.
 pub const NODES: usize = 64;
@@ -49,8 +49,16 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
         return Err(format!("{threads} threads on {} cpus: expected a cpu for each", cpus.len()));
     }
     let piece_frames = 1 << lab.command.order;
-    let bytes = lab.command.size_bytes.unwrap_or(SIZE_BYTES);
-    let pieces = bytes.div_ceil(piece_frames * 4096);
+    let machine = &lab.plan.machine;
+    let request = ArenaRequest {
+        asked_bytes: lab.command.size_bytes,
+        free_bytes: machine.memory_bytes(),
+        nodes: machine.nodes.len() as u64,
+        threads: threads as u64,
+        piece_bytes: piece_frames * 4096,
+    };
+    let bytes = request.bytes().map_err(|error| format!("{error}"))?;
+    let pieces = bytes / request.piece_bytes;
     let size = Size { pieces, piece_frames, reads: lab.command.count.unwrap_or(READS) };
     if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
         return Err(format!("a cpu above {}: expected one with a window", MOST_CPUS - 1));

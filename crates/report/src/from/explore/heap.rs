@@ -18,7 +18,10 @@ pub(super) fn page(view: &HeapView) -> Page {
         HeapSource::Xen => "heap of Xen",
     };
     let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
-    let domains = view.xen.as_ref().and_then(|xen| part("Domains", domains(view, xen)));
+    let domains = view.xen.as_ref().and_then(|xen| {
+        let part = part("Domains", domains(view, xen))?;
+        Some(part.noted(list(xen).into_iter().collect()))
+    });
     let picture = view.picture.clone().map(|picture| Part {
         title: "Picture".to_owned(),
         listing: Some(picture),
@@ -78,6 +81,16 @@ fn zones(view: &HeapView) -> Table {
             .map(|zone| vec![node.node.to_string(), zone.name.clone(), size_words(zone.free_bytes)])
     });
     Table::new("free memory of each zone").figures("node").words("zone").figures("free").rows(rows)
+}
+
+/// Of which list this is, where there are several.
+fn list(xen: &XenHeap) -> Option<String> {
+    let which = match xen.domains.iter().any(|domain| domain.domain > 0) {
+        true => "the last one with guests",
+        false => "none has guests",
+    };
+    let of = format!("List {} of {} on this console: {which}.", xen.list, xen.lists);
+    (xen.lists > 1).then_some(of)
 }
 
 fn domains(view: &HeapView, xen: &XenHeap) -> Table {

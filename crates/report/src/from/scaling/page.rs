@@ -113,8 +113,8 @@ fn curve_over_ranks(scaling: &Scaling, first: &ScalingStep, size_bytes: u64) -> 
 
 fn rank_panel(metric: ScalingMetric, size_bytes: u64, series: Vec<Series>) -> Panel {
     let what = match metric {
-        ScalingMetric::Latency => "mean latency of the ranks in ns",
-        ScalingMetric::Bandwidth => "mean bandwidth of a rank in GB/s",
+        ScalingMetric::Latency => "latency of the ranks in ns, their mean",
+        ScalingMetric::Bandwidth => "bandwidth of a rank in GB/s, their mean",
     };
     let mut ranks: Vec<f64> =
         series.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();

@@ -30,8 +30,12 @@ pub fn name(finding: &ScalingFinding) -> &'static str {
 pub fn sentence(finding: &ScalingFinding) -> String {
     match &finding.what {
         Seen::Disturbance { steps } => format!(
-            "other work disturbed {} of {steps} steps: their means show that too, and so may what follows; the medians in their JSON leave the disturbed windows out",
-            finding.evidence.len()
+            "other work disturbed {}: nothing is concluded from {}",
+            match finding.evidence.len() {
+                all if all == *steps => "every step".to_owned(),
+                some => format!("{some} of {steps} steps"),
+            },
+            if finding.evidence.len() == 1 { "it" } else { "them" }
         ),
         Seen::Caches { ranks, fits } => {
             let fits: Vec<String> = fits.iter().map(fit).collect();
@@ -150,7 +154,12 @@ fn fit(fit: &CacheFit) -> String {
     let capacity =
         fit.capacity_bytes.map_or_else(String::new, |bytes| format!(" ({})", size(bytes)));
     let (least, most) = (figure(fit.least_ns), figure(fit.most_ns));
-    format!("{sizes} fall in {name}{capacity}: {least} to {most} ns")
+    match fit.as_slow_as_memory {
+        true => format!(
+            "{sizes} would fit {name}{capacity} and take as long as memory: {least} to {most} ns"
+        ),
+        false => format!("{sizes} fall in {name}{capacity}: {least} to {most} ns"),
+    }
 }
 
 fn plateau(of: &Plateau) -> String {

@@ -1,12 +1,14 @@
 //! What was found about a study as a whole, in sentences.
 
 use numalab_analysis::study::{
-    BestTreatment, EffectKind, EffectOf, StudyFinding, StudyObservation,
+    BestTreatment, CostBound, EffectKind, EffectOf, OwnDifference, StudyFinding, StudyObservation,
+    StudySummary,
 };
-use numalab_record::study::EndReason;
+use numalab_record::study::{EndReason, Notice};
 use numalab_stats::Interval;
 
 use super::words;
+use crate::from::system::no_effect;
 use crate::label::change_words;
 use crate::number::{count, figure, percent, trimmed};
 use crate::page::{Lead, Mood};
@@ -15,7 +17,7 @@ use crate::page::{Lead, Mood};
 const LISTED: usize = 4;
 
 /// A finding in a sentence with its heading.
-pub(super) fn said(finding: &StudyFinding) -> Lead {
+pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
     let odd = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Odd);
     let plain = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Plain);
     match &finding.what {
@@ -30,6 +32,9 @@ pub(super) fn said(finding: &StudyFinding) -> Lead {
         ),
         StudyObservation::PrimaryWithoutValues { primary } => {
             odd("Answer", format!("{primary}, which answers the question, has no values."))
+        }
+        StudyObservation::CannotShow { factor, cost } => {
+            odd("Answer", cannot_show(factor, cost.as_ref(), summary))
         }
         StudyObservation::Best(found) => best(found),
         StudyObservation::Incomplete { finished, planned, reason } => {
@@ -61,9 +66,9 @@ pub(super) fn said(finding: &StudyFinding) -> Lead {
             );
             odd("Shared machine", sentence)
         }
-        StudyObservation::BaselineAgainstItself { metrics, differing, least_percent } => plain(
+        StudyObservation::BaselineAgainstItself { metrics, differing, own } => plain(
             "What this machine finds where nothing differs",
-            against_itself(*metrics, *differing, *least_percent, finding.threshold),
+            against_itself(*metrics, *differing, own, finding.threshold),
         ),
     }
 }
@@ -130,11 +135,41 @@ fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
     )
 }
 
+/// `numa_balancing cannot show an effect here: memory is on one node; 0 → 1 costs at most 3.1 %
+/// (sched-pipe time-per-op).`
+fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_>) -> String {
+    let why = match summary.why_without_effect(factor) {
+        Some(Notice::KnobWithoutEffect { reason, .. }) => no_effect(reason),
+        Some(Notice::GuestOfOneNode { .. }) => "the guest's memory is on one node".to_owned(),
+        Some(Notice::PolicyWithoutEffect) => "all memory is on one node".to_owned(),
+        _ => "one of the machines has one node".to_owned(),
+    };
+    let cost = match cost {
+        None => "what it costs has no values yet".to_owned(),
+        Some(CostBound::Most { metric, percent }) if *percent < 0.005 => {
+            format!("it costs nothing that is seen in {metric}")
+        }
+        Some(CostBound::Most { metric, percent: most }) => {
+            format!("it costs at most {} ({metric})", unsigned(*most))
+        }
+        Some(CostBound::TooFew { blocks, needed }) => format!(
+            "{} too few to say what it costs at most: {needed} are the least",
+            if *blocks == 1 { "1 block is".to_owned() } else { format!("{blocks} blocks are") }
+        ),
+    };
+    format!("{factor} cannot show an effect here ({why}); {cost}.")
+}
+
+/// `3.10 %`
+fn unsigned(value: f64) -> String {
+    percent(value).trim_start_matches('+').to_owned()
+}
+
 /// What the baseline shows against itself.
 fn against_itself(
     metrics: usize,
     differing: usize,
-    least: Option<[f64; 2]>,
+    own: &OwnDifference,
     threshold: Option<f64>,
 ) -> String {
     let level = threshold.unwrap_or_default();
@@ -145,15 +180,30 @@ fn against_itself(
         trimmed(100.0 * level),
         trimmed(level * metrics as f64)
     );
-    let shown = |least: f64| percent(least).trim_start_matches('+').to_owned();
-    match least.map(|least| least.map(shown)) {
-        None => differs,
-        Some([low, high]) if low == high => {
-            format!("{differs} An effect smaller than {low} could not be seen.")
+    match own {
+        OwnDifference::TooFewBlocks { blocks, needed, greatest_percent } => {
+            let greatest = greatest_percent.map_or_else(String::new, |greatest| {
+                format!("; the baseline differed from itself by up to {}", unsigned(greatest))
+            });
+            format!("Too few blocks to tell ({blocks}; {needed} are the least){greatest}.")
         }
-        Some([low, high]) => format!(
-            "{differs} Effects smaller than {low} to {high} could not be seen, depending on the \
-             metric."
-        ),
+        OwnDifference::Least { percent: None } => differs,
+        OwnDifference::Least { percent: Some([low, high]) } => {
+            let [least, most] = [unsigned(*low), unsigned(*high)];
+            let nothing = unsigned(0.0);
+            match () {
+                () if most == nothing => differs,
+                () if least == nothing => format!(
+                    "{differs} In some metrics effects smaller than {most} could not be seen."
+                ),
+                () if least == most => {
+                    format!("{differs} An effect smaller than {least} could not be seen.")
+                }
+                () => format!(
+                    "{differs} Effects smaller than {least} to {most} could not be seen, \
+                     depending on the metric."
+                ),
+            }
+        }
     }
 }

@@ -13,11 +13,11 @@ use crate::table::Table;
 use numalab_analysis::study::EffectKind;
 use numalab_analysis::study::{Effect, StudySummary, Subject};
 
-/// What answers the question, a row a metric and change; with the medians of both sides
-/// where a change is one between two treatments.
-pub(super) fn answers(summary: &StudySummary<'_>) -> Table {
-    let paired = summary.answers().all(|(_, effect)| effect.sides.is_some());
-    let rows = summary.answers().map(|(subject, effect)| {
+/// These effects, a row each; with the medians of both sides where each is between two
+/// treatments.
+pub(super) fn answers(summary: &StudySummary<'_>, effects: &[(&Subject, &Effect)]) -> Table {
+    let paired = effects.iter().all(|(_, effect)| effect.sides.is_some());
+    let rows = effects.iter().map(|(subject, effect)| {
         let mut row = vec![subject.title(), words::label(effect)];
         if let Some((baseline, candidate)) = effect.sides.filter(|_| paired) {
             row.extend([baseline, candidate].map(|at| median(subject, at)));
@@ -64,6 +64,21 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
         }
     }
     tables
+}
+
+/// Effects on one metric as a terminal has room for.
+pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
+    let Some((subject, _)) = effects.first() else { return Vec::new() };
+    let rows = effects.iter().map(|(_, effect)| {
+        vec![
+            words::label(effect),
+            words::change(&effect.found),
+            interval(effect),
+            words::short_verdict(&effect.found),
+        ]
+    });
+    let table = Table::new(subject.title()).words("change of").figures("change");
+    vec![table.figures("interval").words("verdict").rows(rows)]
 }
 
 /// With fewer blocks a bootstrap interval covers too seldom to be shown (75 to 94 %).

@@ -7,8 +7,31 @@ use crate::label::change_words;
 use crate::number::{count, figure, percent, trimmed};
 use crate::page::{Lead, Mood};
 
-/// What explains the answer, worst first within each change.
-pub(super) fn explained(summary: &StudySummary<'_>) -> Vec<Lead> {
+/// More blocks than these decide nothing that is worth their time.
+const WORTH_RUNNING: usize = 200;
+
+/// What would decide where blocks do not.
+pub(super) fn undecidable(summary: &StudySummary<'_>) -> Option<Lead> {
+    let is_asked = |(subject, _): &(&Subject, &Effect)| {
+        summary.asked().is_none_or(|asked| std::ptr::eq(asked, *subject))
+    };
+    let asked: Vec<_> = summary.answers().filter(is_asked).collect();
+    let is_far = |(_, effect): &(&Subject, &Effect)| match effect.found.verdict {
+        Verdict::Inconclusive { further_blocks: Some(further) } => further > WORTH_RUNNING,
+        _ => false,
+    };
+    asked.iter().any(is_far).then(|| {
+        let sentence = "Not blocks: runs of the same differ here by more than what is asked about. A \
+                        machine without other work would, or a metric that other work does not \
+                        move: instructions or CPU time (of perf stat or time, with a pattern that \
+                        reads it), or virtual time (numalab emulate -- COMMAND).";
+        Lead::new("What would decide", sentence, Mood::Odd)
+    })
+}
+
+/// What explains the answer, worst first within each change; of what cannot show anything only
+/// what is decided.
+pub(super) fn explained(summary: &StudySummary<'_>, cannot_show: bool) -> Vec<Lead> {
     let mut by_change: Vec<Vec<(&Subject, &Effect)>> = Vec::new();
     for (subject, effect) in summary.answers() {
         match by_change.iter_mut().find(|found| found[0].1.change == effect.change) {
@@ -18,11 +41,8 @@ pub(super) fn explained(summary: &StudySummary<'_>) -> Vec<Lead> {
     }
     let explained = by_change.iter().filter_map(|found| {
         let rest: Vec<_> = found.iter().copied().filter(|(s, _)| !is_asked(summary, s)).collect();
-        let is_decided = |(_, effect): &(&Subject, &Effect)| {
-            !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
-        };
         let is_primary_known = rest.len() < found.len();
-        let says = !is_primary_known || rest.iter().any(is_decided);
+        let says = (!is_primary_known && !cannot_show) || rest.iter().any(is_decided);
         says.then(|| family(&label(found[0].1), &rest))
     });
     explained.collect()
@@ -46,28 +66,43 @@ pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
     }
     let sentences: Vec<String> =
         asked.iter().map(|(subject, effect)| sentence(summary, subject, effect)).collect();
-    let has = |wanted| asked.iter().any(|(_, effect)| effect.found.verdict == wanted);
-    let is_settled = asked.iter().all(|(_, e)| e.found.verdict == Verdict::Equivalent);
-    let mood = match (has(Verdict::Worse), has(Verdict::Better)) {
+    let mood = mood_of(asked.iter().map(|(_, effect)| effect.found.verdict));
+    Some(Lead::new("Answer", sentences.join(" "), mood))
+}
+
+/// Whether the verdict says something.
+pub(super) fn is_decided((_, effect): &(&Subject, &Effect)) -> bool {
+    !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
+}
+
+/// How verdicts are to be taken together: by the worst of them.
+pub(super) fn mood_of(verdicts: impl IntoIterator<Item = Verdict>) -> Mood {
+    let verdicts: Vec<Verdict> = verdicts.into_iter().collect();
+    let is_settled = verdicts.iter().all(|verdict| *verdict == Verdict::Equivalent);
+    match (verdicts.contains(&Verdict::Worse), verdicts.contains(&Verdict::Better)) {
         (true, _) => Mood::Bad,
         (false, true) => Mood::Good,
         (false, false) if is_settled => Mood::Fine,
         (false, false) => Mood::Odd,
-    };
-    Some(Lead::new("Answer", sentences.join(" "), mood))
+    }
+}
+
+/// A verdict within a sentence.
+pub(super) fn verdict_words(found: &Comparison, margin_percent: f64) -> String {
+    match found.verdict {
+        Verdict::Better => "better".to_owned(),
+        Verdict::Worse => "worse".to_owned(),
+        Verdict::Equivalent => {
+            format!("no change that matters (within {} %)", trimmed(margin_percent))
+        }
+        Verdict::Inconclusive { .. } => format!("not decided ({})", needed(found)),
+    }
 }
 
 /// `alloc blind → numa: better; test_numa time changes by -46.7 % (medians 9.1 → 4.9 s; 96.8 %
 /// interval: -48 to -45 %).`
 fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
-    let word = match effect.found.verdict {
-        Verdict::Better => "better".to_owned(),
-        Verdict::Worse => "worse".to_owned(),
-        Verdict::Equivalent => {
-            format!("no change that matters (within {} %)", trimmed(subject.margin_percent))
-        }
-        Verdict::Inconclusive { .. } => format!("not decided ({})", needed(&effect.found)),
-    };
+    let word = verdict_words(&effect.found, subject.margin_percent);
     let medians = effect.sides.and_then(|(baseline, candidate)| {
         let [before, after] = [subject.median(baseline)?, subject.median(candidate)?];
         let unit = &subject.quantity.unit;
@@ -173,6 +208,9 @@ fn needed(found: &Comparison) -> String {
     match (found.verdict, found.ground) {
         (_, Ground::TooFew { needed }) => format!("{needed} blocks are the least"),
         (_, Ground::Gated) => "the primary metric comes first".to_owned(),
+        (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
+            format!("about {further} more blocks, more than are worth running")
+        }
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
             format!("about {further} more {}", if further == 1 { "block" } else { "blocks" })
         }
@@ -201,6 +239,9 @@ pub(super) fn short_verdict(found: &Comparison) -> String {
         (Verdict::Worse, _) => "worse",
         (Verdict::Equivalent, _) => "equivalent",
         (_, Ground::TooFew { needed }) => return format!("inconclusive, {needed} blocks at least"),
+        (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
+            return "inconclusive, too noisy".to_owned();
+        }
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
             return format!("inconclusive, +{}", count(further, "block"));
         }

@@ -1,0 +1,78 @@
+//! Studies of what cannot act on the machine on which they ran.
+
+use numalab_record::study::Notice;
+use numalab_stats::{Direction, Ground, Interval};
+use serde::Serialize;
+
+use super::{StudyFinding, StudyObservation, StudySummary};
+use crate::Finding;
+
+/// What a change that cannot act costs at most on the metric that answers the question.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CostBound {
+    /// The worse end of the widest interval, in percent.
+    Most {
+        /// The metric with its workload.
+        metric: String,
+        /// The bound; 0 where every interval says that it gains.
+        percent: f64,
+    },
+    /// There is no interval with so few blocks.
+    TooFew {
+        /// Blocks that are judged.
+        blocks: usize,
+        /// The fewest with which there is one.
+        needed: usize,
+    },
+}
+
+impl StudySummary<'_> {
+    /// What was said before the start of why a factor cannot act.
+    #[must_use]
+    pub fn why_without_effect(&self, factor: &str) -> Option<&Notice> {
+        let of_factor = |knob: &str| factor == knob || factor.ends_with(&format!(":{knob}"));
+        self.notices().into_iter().find(|notice| match notice {
+            Notice::KnobWithoutEffect { knob, .. } | Notice::GuestOfOneNode { knob } => {
+                of_factor(knob)
+            }
+            Notice::PolicyWithoutEffect => of_factor("policy"),
+            _ => false,
+        })
+    }
+
+    /// The study's one factor, if it cannot act here.
+    pub(super) fn cannot_show(&self) -> Option<StudyFinding> {
+        let [factor] = &self.document.run.factors[..] else { return None };
+        self.why_without_effect(&factor.name)?;
+        let factor = factor.name.clone();
+        Some(Finding::new(StudyObservation::CannotShow { factor, cost: self.cost() }))
+    }
+
+    /// On the metric asked about; where there is none, on the one that bounds least.
+    fn cost(&self) -> Option<CostBound> {
+        let asked = self.asked();
+        let is_asked = |subject| asked.is_none_or(|asked| std::ptr::eq(asked, subject));
+        let answers: Vec<_> = self.answers().filter(|(subject, _)| is_asked(*subject)).collect();
+        let too_few = answers.iter().find_map(|(subject, effect)| match effect.found.ground {
+            Ground::TooFew { needed } => {
+                Some(CostBound::TooFew { blocks: subject.blocks(), needed })
+            }
+            _ => None,
+        });
+        let bounds = answers.iter().filter_map(|(subject, effect)| {
+            // Without variance there is no interval, and the effect is exact.
+            let exact = effect.found.percent().map(|percent| Interval { lo: percent, hi: percent });
+            let interval = effect.found.percent_interval().or(exact)?;
+            let worse = match subject.quantity.better {
+                Direction::LowerIsBetter => interval.hi,
+                Direction::HigherIsBetter => -interval.lo,
+            };
+            Some((subject.title(), worse.max(0.0)))
+        });
+        let most = bounds.max_by(|a, b| a.1.total_cmp(&b.1));
+        let most = most.map(|(metric, percent)| CostBound::Most { metric, percent });
+        too_few.or(most)
+    }
+}

@@ -1,0 +1,93 @@
+//! Figures of a probe of memory tiers that contradict each other.
+
+use numalab_record::tiering::TieringProbed;
+
+/// An access may take this many times what was counted of it, for the loop around it.
+const MOST_RATIO: f64 = 1.2;
+/// Shares of pages and of accesses may differ by this many points: not all accesses are to hot
+/// pages.
+const MOST_POINTS: f64 = 40.0;
+
+/// Two figures of which one must be wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Contradiction {
+    /// Accesses took longer than what was counted of them costs, or less.
+    NotOfMemory {
+        /// Mean time of an access.
+        latency_ns: f64,
+        /// What the counted accesses cost.
+        predicted_ns: f64,
+    },
+    /// The hot pages are elsewhere than the accesses went.
+    PagesElsewhere {
+        /// The share of the hot pages on the fast tier.
+        hot_fast_percent: f64,
+        /// The share of the last accesses that the fast tier served.
+        fast_accesses_percent: f64,
+    },
+}
+
+impl Contradiction {
+    /// All of a probe.
+    #[must_use]
+    pub fn all(probed: &TieringProbed) -> Vec<Self> {
+        let both = |one, other| probed.value(one).zip(probed.value(other));
+        let time = both("latency", "predicted").filter(|(latency_ns, predicted_ns)| {
+            let ratio = latency_ns / predicted_ns;
+            !(1.0 / MOST_RATIO..=MOST_RATIO).contains(&ratio)
+        });
+        let pages = both("hot-fast", "fast-accesses")
+            .filter(|(hot_fast, fast)| (hot_fast - fast).abs() > MOST_POINTS);
+        let time =
+            time.map(|(latency_ns, predicted_ns)| Self::NotOfMemory { latency_ns, predicted_ns });
+        let pages = pages.map(|(hot_fast_percent, fast_accesses_percent)| Self::PagesElsewhere {
+            hot_fast_percent,
+            fast_accesses_percent,
+        });
+        time.into_iter().chain(pages).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_record::study::Quantity;
+
+    use super::*;
+
+    fn probed(figures: &[(&str, f64)]) -> TieringProbed {
+        let reading = |&(name, value): &(&str, f64)| Quantity::lower(name, "").at(value);
+        TieringProbed {
+            fast: "0".parse().unwrap(),
+            slow: "1".parse().unwrap(),
+            tiers: Vec::new(),
+            size_bytes: 8 << 20,
+            heat: String::new(),
+            placed: String::new(),
+            readings: figures.iter().map(reading).collect(),
+            looks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn times_and_places_that_deny_each_other_are_contradictions() {
+        let figures =
+            [("latency", 7033.0), ("predicted", 140.0), ("hot-fast", 0.0), ("fast-accesses", 78.7)];
+        let expected = [
+            Contradiction::NotOfMemory { latency_ns: 7033.0, predicted_ns: 140.0 },
+            Contradiction::PagesElsewhere { hot_fast_percent: 0.0, fast_accesses_percent: 78.7 },
+        ];
+        assert_eq!(Contradiction::all(&probed(&figures)), expected);
+    }
+
+    #[test]
+    fn figures_that_agree_and_those_that_are_not_there_are_none() {
+        let agree = [
+            ("latency", 121.0),
+            ("predicted", 118.0),
+            ("hot-fast", 100.0),
+            ("fast-accesses", 97.0),
+        ];
+        assert_eq!(Contradiction::all(&probed(&agree)), []);
+        assert_eq!(Contradiction::all(&probed(&[("latency", 7033.0)])), []);
+    }
+}

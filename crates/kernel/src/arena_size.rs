@@ -1,0 +1,146 @@
+//! How large the arenas of `test_numa` are: as asked for if memory has room for them, else as
+//! large as the machine allows.
+
+/// The seed's arena.
+const USUAL_BYTES: u64 = 4 << 30;
+const MIB: u64 = 1 << 20;
+/// What firmware, kernel and the allocator's tables take of a node at most.
+const NODE_OVERHEAD_BYTES: u64 = 96 * MIB;
+/// What alignment costs each node's memory at most: a piece of 2 MiB at both ends of two ranges.
+const ALIGNMENT_BYTES: u64 = 8 * MIB;
+/// Least memory is stated in steps of this size.
+const STATED_STEP_BYTES: u64 = 256 * MIB;
+
+/// What the arenas are to hold, and what there is for them.
+#[derive(Clone, Copy, Debug)]
+pub struct ArenaRequest {
+    /// The size asked for; `None` leaves it to the machine.
+    pub asked_bytes: Option<u64>,
+    /// Free memory of the machine.
+    pub free_bytes: u64,
+    /// Nodes that it is spread over.
+    pub nodes: u64,
+    /// Arenas at a time.
+    pub threads: u64,
+    /// Bytes of a piece of an arena.
+    pub piece_bytes: u64,
+}
+
+/// Why arenas do not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{threads} arenas of {} MiB do not fit into {} MiB of free memory: expected memory of at least \
+     {} MiB, or size={}M or less",
+    mib(*.arena_bytes), mib(*.free_bytes), mib(*.least_memory_bytes), mib(*.most_arena_bytes)
+)]
+pub struct ArenasDoNotFit {
+    /// Arenas at a time.
+    pub threads: u64,
+    /// The size of each.
+    pub arena_bytes: u64,
+    /// Free memory of the machine.
+    pub free_bytes: u64,
+    /// The memory with which the machine would have room.
+    pub least_memory_bytes: u64,
+    /// The largest arenas that this machine has room for.
+    pub most_arena_bytes: u64,
+}
+
+impl ArenaRequest {
+    /// The size of an arena, in whole pieces.
+    ///
+    /// # Errors
+    /// [`ArenasDoNotFit`], before anything is allocated.
+    pub fn bytes(&self) -> Result<u64, ArenasDoNotFit> {
+        let pieces = match self.asked_bytes {
+            Some(asked) => asked.div_ceil(self.piece_bytes),
+            None => {
+                let share = self.free_bytes / (2 * self.threads);
+                (USUAL_BYTES.min(share) / self.piece_bytes).max(1)
+            }
+        };
+        let arena_bytes = pieces.saturating_mul(self.piece_bytes);
+        if self.needed_bytes(arena_bytes) <= self.free_bytes {
+            return Ok(arena_bytes);
+        }
+        let overhead = self.nodes * NODE_OVERHEAD_BYTES;
+        let least = self.needed_bytes(arena_bytes).saturating_add(overhead);
+        let room = self.free_bytes.saturating_sub(self.nodes * ALIGNMENT_BYTES);
+        let most = room / self.threads / 256 * 255;
+        Err(ArenasDoNotFit {
+            threads: self.threads,
+            arena_bytes,
+            free_bytes: self.free_bytes,
+            least_memory_bytes: least.div_ceil(STATED_STEP_BYTES).saturating_mul(STATED_STEP_BYTES),
+            most_arena_bytes: most / self.piece_bytes * self.piece_bytes,
+        })
+    }
+
+    /// All arenas with the page tables that show them in one piece, on nodes whose ends are lost.
+    fn needed_bytes(&self, arena_bytes: u64) -> u64 {
+        let arenas = arena_bytes.saturating_mul(self.threads);
+        arenas.saturating_add(arenas / 256).saturating_add(self.nodes * ALIGNMENT_BYTES)
+    }
+}
+
+const fn mib(bytes: u64) -> u64 {
+    bytes / MIB
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::string::ToString;
+
+    const GIB: u64 = 1 << 30;
+
+    fn request(asked_bytes: Option<u64>, free_bytes: u64) -> ArenaRequest {
+        ArenaRequest { asked_bytes, free_bytes, nodes: 2, threads: 2, piece_bytes: 2 * MIB }
+    }
+
+    #[test]
+    fn arenas_take_half_of_a_small_machine_and_the_usual_size_of_a_large_one() {
+        assert_eq!(request(None, 2 * GIB).bytes(), Ok(GIB / 2));
+        assert_eq!(request(None, 32 * GIB).bytes(), Ok(4 * GIB));
+        assert_eq!(request(Some(5 * MIB), 2 * GIB).bytes(), Ok(6 * MIB), "whole pieces");
+    }
+
+    #[test]
+    fn arenas_that_do_not_fit_are_refused_with_the_least_memory() {
+        let refused = request(Some(4 * GIB), 1900 * MIB).bytes().unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "2 arenas of 4096 MiB do not fit into 1900 MiB of free memory: expected memory of at \
+             least 8448 MiB, or size=938M or less"
+        );
+        let most = refused.most_arena_bytes;
+        assert_eq!(request(Some(most), 1900 * MIB).bytes(), Ok(most), "what it names fits");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_chosen_fits_with_room_to_spare(
+            free in 64 * MIB..1 << 44, threads in 1_u64..64, nodes in 1_u64..8,
+        ) {
+            let request = ArenaRequest {
+                asked_bytes: None, free_bytes: free, nodes, threads, piece_bytes: 4096,
+            };
+            if let Ok(bytes) = request.bytes() {
+                prop_assert!(bytes * threads <= free / 2 + 4096 * threads);
+            }
+        }
+
+        #[test]
+        fn a_refusal_names_sizes_that_fit(asked in 0_u64..u64::MAX, free in GIB..64 * GIB) {
+            if let Err(refused) = request(Some(asked), free).bytes() {
+                let most = refused.most_arena_bytes;
+                prop_assert_eq!(request(Some(most), free).bytes(), Ok(most));
+                let larger = refused.least_memory_bytes - 2 * NODE_OVERHEAD_BYTES;
+                if larger < 1 << 60 {
+                    prop_assert!(request(Some(asked), larger).bytes().is_ok());
+                }
+            }
+        }
+    }
+}
