@@ -99,15 +99,13 @@ mod tests {
             // Our kernel need not have been built; its backend adds none.
             let backend = crate::open(&study, &Interrupt::never());
             let own = backend.map_or(0, |backend| backend.own_metrics());
-            let fewest = crate::fewest_blocks(&crate::Plan::new(study, 1), &workloads, own);
+            let fewest = crate::fewest_blocks(&Plan::new(study, 1), &workloads, own);
             assert!(blocks >= fewest, "{name}: {blocks} blocks, {fewest} are the least");
         }
         let begun = parse(&start("mine"), "mine").unwrap();
         let workloads = begun.resolved().unwrap();
         assert!(begun.rules.primary.is_some());
-        assert!(
-            begun.rules.blocks >= crate::fewest_blocks(&crate::Plan::new(begun, 1), &workloads, 0)
-        );
+        assert!(begun.rules.blocks >= crate::fewest_blocks(&Plan::new(begun, 1), &workloads, 0));
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub fn step(file: &str, values: &[f64]) -> ScalingStep {
         complete: true,
         sizes_bytes: vec![512 * MIB],
         values: vec![values.to_vec()],
+        medians: Vec::new(),
         places: vec![None; values.len()],
         disturbed: None,
     }

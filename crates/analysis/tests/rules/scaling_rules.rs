@@ -52,6 +52,7 @@ fn sizes_are_told_by_the_smallest_cache_that_holds_them_and_those_just_beyond_on
         to_bytes: to,
         least_ns,
         most_ns,
+        as_slow_as_memory: false,
     };
     let kib = 1024;
     let expected = vec![

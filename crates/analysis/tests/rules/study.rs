@@ -2,7 +2,7 @@
 
 use numalab_analysis::compare::{Answer, Tolerance};
 use numalab_analysis::study::{
-    Effect, EffectKind, StudyObservation, StudyPair, StudySummary, Subject,
+    Effect, EffectKind, OwnDifference, StudyObservation, StudyPair, StudySummary, Subject,
 };
 use numalab_record::study::{Arm, EndReason, Entry, GuestPlace, Quantity, Reading, StudyDocument};
 use numalab_stats::Verdict;
@@ -186,13 +186,12 @@ fn the_baseline_against_itself_tells_what_the_machine_can_show() {
     let of = document(study, |_, treatment| 1.0 + 0.2 * treatment as f64);
     let found = StudySummary::of(&of).findings();
     let against = found.last().expect("a finding");
-    let StudyObservation::BaselineAgainstItself { metrics: 1, differing, least_percent } =
-        against.what
+    let StudyObservation::BaselineAgainstItself { metrics: 1, differing, own } = against.what
     else {
         panic!("{against:?}")
     };
     assert_eq!((differing, against.threshold), (0, Some(0.05)));
-    let [low, high] = least_percent.expect("it varies");
+    let OwnDifference::Least { percent: Some([low, high]) } = own else { panic!("{own:?}") };
     assert!(low == high && low > 0.0 && low < 2.0, "{low}");
 }
 

@@ -228,11 +228,13 @@ fn a_probe_of_tiers_is_as_it_was_in_every_format() {
         fast_pages,
         slow_pages: 1000 - fast_pages,
         marked_pages: 5,
+        tier_pages: vec![fast_pages, 1000 - fast_pages],
     };
     let nodes = |ids: &[u32]| ids.iter().map(|id| NodeId(*id)).collect::<NodeSet>();
     let probed = TieringProbed {
         fast: nodes(&[0, 1]),
         slow: nodes(&[2]),
+        tiers: vec![nodes(&[0, 1]), nodes(&[2])],
         size_bytes: 1 << 30,
         heat: "a tenth is hot".to_owned(),
         placed: "placed on the slow tier".to_owned(),

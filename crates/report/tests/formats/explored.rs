@@ -246,6 +246,8 @@ fn heap(source: HeapSource) -> HeapView {
         pages_by_node: bytes(pages),
     };
     let xen = XenHeap {
+        list: 1,
+        lists: 1,
         cpus: BTreeMap::new(),
         domains: vec![
             domain(0, &[(0, 1000)]),
