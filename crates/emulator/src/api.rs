@@ -40,6 +40,8 @@ pub const FORGETS_SAFELY: c_int = 2;
 pub const INDEX_OF_TRANSLATOR: c_int = 2;
 /// Since this version `qemu_plugin_insn_data` copies.
 const DATA_IS_COPIED: c_int = 3;
+/// No access is of more than a line.
+const MOST_SIZE_SHIFT: c_uint = 6;
 /// The interface that we know.
 const NEWEST: c_int = 4;
 
@@ -229,6 +231,15 @@ impl Api {
             },
         }
         (code, size)
+    }
+
+    /// How many bytes an access is of.
+    ///
+    /// # Safety
+    /// The access is being made by this thread.
+    pub unsafe fn size(&self, info: MemoryInfo) -> u8 {
+        // SAFETY: the caller vouches for it.
+        1 << unsafe { (self.size_shift)(info) }.min(MOST_SIZE_SHIFT)
     }
 
     /// The instruction's bytes, if it has exactly `N` of them.

@@ -5,7 +5,6 @@ use std::ffi::{c_uint, c_void};
 use numalab_memory_model::counters::Kind;
 
 use crate::api::{MemoryInfo, MissingFunction, PluginId, ProgramCalls};
-use crate::instrument::MOST_SIZE_SHIFT;
 use crate::plugin::Plugin;
 use crate::program::{Block, Instruction, Made, Program};
 
@@ -47,7 +46,7 @@ pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut
     // SAFETY: the access is being made by this thread, as the function asks.
     let kind = if unsafe { (plugin.api.is_store)(info) } { Kind::Store } else { Kind::Load };
     // SAFETY: as above.
-    let bytes = 1 << unsafe { (plugin.api.size_shift)(info) }.min(MOST_SIZE_SHIFT);
+    let bytes = unsafe { plugin.api.size(info) };
     let made = Made { address, bytes, kind, by };
     if !program.access(index, &made) {
         program.access_farther(index, &made);

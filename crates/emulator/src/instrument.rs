@@ -21,9 +21,6 @@ use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
 use numalab_memory_model::pipeline::flow::Flow as BlockFlow;
 
-/// No access is of more than a line.
-pub const MOST_SIZE_SHIFT: c_uint = 6;
-
 /// Tells QEMU what we want to be told.
 pub fn register(plugin: &Plugin) {
     let api = &plugin.api;
@@ -228,8 +225,7 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
             return;
         }
         let io = (api.hwaddr_is_io)(hardware);
-        let bytes = 1 << (api.size_shift)(info).min(MOST_SIZE_SHIFT);
-        (io, (api.hwaddr_physical)(hardware), (api.is_store)(info), bytes)
+        (io, (api.hwaddr_physical)(hardware), (api.is_store)(info), api.size(info))
     };
     // To QEMU the memory of a CXL device is a device, too.
     if io && !plugin.engine.is_memory(address) {

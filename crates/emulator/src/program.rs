@@ -34,14 +34,13 @@ use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
 
 use clocks::Clocks;
-pub use code::{Block, Calling, Instruction, Kept, is_pause};
+pub use code::{Block, Calling, Instruction, Kept, Made, is_pause};
 use schedule::Schedule;
 pub use stack::{is_call, is_return};
 pub use summary::program_memory;
 use syscalls::Numbers;
 use thread::{Goes, Thread};
 use turns::{Leave, Patience, Turns};
-pub use world::Made;
 use world::World;
 
 /// Threads that QEMU has had at a time, at most.

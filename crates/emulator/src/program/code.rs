@@ -5,6 +5,7 @@ use std::fs;
 use std::hash::Hash;
 use std::sync::Mutex;
 
+use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::{By, Place};
 use numalab_memory_model::pipeline::flow::Flow;
 use numalab_record::CodePlace;
@@ -49,6 +50,19 @@ pub enum Calling {
     Call(u64),
     /// It returns from one.
     Return,
+}
+
+/// An access of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    /// The first address.
+    pub address: u64,
+    /// Load or store.
+    pub kind: Kind,
+    /// By which instruction.
+    pub by: &'static Instruction,
+    /// How many bytes.
+    pub bytes: u8,
 }
 
 /// Whether an instruction is the hint of one who waits by looking: PAUSE (Intel SDM, volume 2), or

@@ -5,12 +5,11 @@ use numalab_memory_model::engine::{Active, Engine, Shadow};
 use numalab_memory_model::space::{PAGE_BYTES, Placement};
 
 use super::account::Account;
-use super::code::{Block, Calling, Instruction};
+use super::code::{Block, Calling, Instruction, Made};
 use super::memory::{Counts, Lines, Pages};
 use super::schedule::Turn;
 use super::stack::Calls;
 use super::turns::Born;
-use super::world::Made;
 
 /// What a block means for the turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use numalab_memory_model::engine::{Access, Engine, There};
 use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
 
 use super::account::Touch;
-use super::code::Instruction;
+use super::code::{Instruction, Made};
 use super::contention::{Contention, Use};
 use super::memory::{Counts, Remembered};
 use super::page_use::{LINE_BYTES, Line, PageUse};
@@ -18,19 +18,6 @@ use super::turns::Born;
 
 /// Calls that are told of a place in the code.
 pub const MOST_CALLERS: usize = 12;
-
-/// An access of a thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Made {
-    /// The first address.
-    pub address: u64,
-    /// Load or store.
-    pub kind: Kind,
-    /// By which instruction.
-    pub by: &'static Instruction,
-    /// How many bytes.
-    pub bytes: u8,
-}
 
 /// All of it.
 #[derive(Debug)]
