@@ -5,12 +5,11 @@ mod tiering;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::modules::{self, Module, ModuleError, ModuleIndex};
 use crate::architecture::Architecture;
 use crate::cache::{Cache, CacheError, EntryKind};
-use crate::package::{Archive, PackageError, PackageRecord, backports, packages_for};
+use crate::package::{Archive, PackageError, PackageRecord, backports, each_member, packages_for};
 use numalab_guest_agent::sha256;
 
 /// Those for any machine, which can also be the first domain of Xen.
@@ -305,13 +304,17 @@ fn unpack(package: &str, deb: &Path, directory: &Path) -> Result<(), KernelError
     let mut image = Vec::new();
     let mut release = String::new();
     let mut broken = None;
-    each_file(deb, &mut |path, content| {
+    each_member(deb, &mut |member| {
+        let path = member.path.as_str();
+        if !member.is_file() {
+            return Ok(());
+        }
         if let Some(name) = path.strip_prefix("boot/vmlinuz-") {
             name.clone_into(&mut release);
-            content.read_to_end(&mut image)?;
+            member.entry.read_to_end(&mut image)?;
         } else if path.contains("lib/modules/") {
             let mut bytes = Vec::new();
-            content.read_to_end(&mut bytes)?;
+            member.entry.read_to_end(&mut bytes)?;
             broken = broken.take().or(index.add(path, &bytes).err());
         }
         Ok(())
@@ -340,8 +343,9 @@ fn extract_modules(
     wanted: &[&Module],
     place: &dyn Fn(&Module) -> PathBuf,
 ) -> Result<(), KernelError> {
-    each_file(package, &mut |path, content| {
-        let Some(module) = wanted.iter().find(|module| module.path == path) else {
+    each_member(package, &mut |member| {
+        let module = wanted.iter().find(|module| module.path == member.path);
+        let Some(module) = module.filter(|_| member.is_file()) else {
             return Ok(());
         };
         let done = place(module);
@@ -349,36 +353,8 @@ fn extract_modules(
             fs::create_dir_all(directory)?;
         }
         let working = done.with_extension(format!("making-{}", std::process::id()));
-        io::copy(content, &mut fs::File::create(&working)?)?;
-        fs::rename(working, done)
-    })
-}
-
-/// Calls `take` with each regular file of the package: its path without `./`, and its content.
-fn each_file(
-    package: &Path,
-    take: &mut dyn FnMut(&str, &mut dyn Read) -> io::Result<()>,
-) -> Result<(), KernelError> {
-    let io = |source| KernelError::Io { path: package.to_path_buf(), source };
-    let mut command = Command::new("dpkg-deb");
-    command.arg("--fsys-tarfile").arg(package);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(io)?;
-    let mut walk = || {
-        let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        for entry in tar::Archive::new(pipe).entries()? {
-            let mut entry = entry?;
-            if entry.header().entry_type().is_file() {
-                let path = entry.path()?.to_string_lossy().into_owned();
-                take(path.trim_start_matches("./"), &mut entry)?;
-            }
-        }
-        Ok(())
-    };
-    let walked = walk();
-    let status = child.wait().map_err(io)?;
-    walked.map_err(io)?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(io(io::Error::other(format!("dpkg-deb: {status}"))))
+        io::copy(&mut member.entry, &mut fs::File::create(&working)?)?;
+        Ok(fs::rename(working, done)?)
+    })?;
+    Ok(())
 }

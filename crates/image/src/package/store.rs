@@ -1,20 +1,18 @@
 //! Unpacked packages in the cache, each with the packages it depends on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_host::{output_of, tool};
 
 use super::archive::{Archive, PackageError};
 use super::backports::packages_for;
+use super::members::extract;
 use super::record::PackageRecord;
 use crate::architecture::Architecture;
 use crate::cache::{Cache, EntryKind};
-
-const UNPACK_LIMIT: Duration = Duration::from_secs(300);
 
 /// A package's files, and those of the packages it depends on which the host lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,16 +126,6 @@ fn unpack(
         extract(&file, directory)?;
         fs::remove_file(&file).map_err(|source| PackageError::Io { path: file, source })
     })
-}
-
-/// Unpacks the files of a package below `directory`.
-///
-/// # Errors
-/// [`PackageError::Tool`].
-pub fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
-    let arguments: [OsString; 3] = ["-x".into(), package.into(), directory.into()];
-    output_of(tool("dpkg-deb", arguments), UNPACK_LIMIT)?;
-    Ok(())
 }
 
 /// The named packages first, installed or not, then what they need that the
