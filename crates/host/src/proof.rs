@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn memory_of_which_only_a_part_is_on_transparent_huge_pages_is_proven_with_its_share() {
         let size = 8 << 20;
-        let mut mapping = crate::Mapping::new(size, Pages::Transparent).expect("mapped");
+        let mut mapping = Mapping::new(size, Pages::Transparent).expect("mapped");
         let half = &mut mapping.as_bytes_mut()[..size / 2];
         // SAFETY: the range is borrowed for writing, and not touched yet.
         let refused =
