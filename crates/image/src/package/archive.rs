@@ -192,3 +192,6 @@ impl Archive {
         tool(program, self.options.iter().cloned().chain(arguments))
     }
 }
+
+#[cfg(test)]
+mod tests;

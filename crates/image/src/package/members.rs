@@ -179,7 +179,9 @@ fn unpack(member: &mut Member<'_>, directory: &Path) -> Result<(), MemberError> 
     if let Some(parent) = place.parent() {
         stay_inside(parent, directory)?;
     }
-    // Neither owners nor the bits that change users are taken over (tar's default).
+    // Neither owners nor the bits that change users are taken over (tar's default), and nobody else
+    // may change what is run.
+    member.entry.set_mask(0o022);
     if member.entry.unpack_in(directory)? { Ok(()) } else { Err(MemberError::Name) }
 }
 
@@ -194,4 +196,4 @@ fn stay_inside(place: &Path, directory: &Path) -> Result<(), MemberError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,20 +5,21 @@ use tar::{Builder, Header};
 use super::*;
 
 /// A package that is made here, of members that no honest tool would write.
-struct Package(Builder<Vec<u8>>);
+pub(crate) struct Package(Builder<Vec<u8>>);
 
 impl Package {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Builder::new(Vec::new()))
     }
 
     /// A member with this name as it is, and what a link points to or a file has in it.
-    fn with(self, kind: EntryType, name: &str, text: &str) -> Self {
+    pub(crate) fn with(self, kind: EntryType, name: &str, text: impl AsRef<[u8]>) -> Self {
+        let text = text.as_ref();
         let size = if matches!(kind, EntryType::Regular) { text.len() as u64 } else { 0 };
         self.declaring(kind, name, text, size)
     }
 
-    fn declaring(mut self, kind: EntryType, name: &str, text: &str, size: u64) -> Self {
+    fn declaring(mut self, kind: EntryType, name: &str, text: &[u8], size: u64) -> Self {
         let mut header = Header::new_ustar();
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_entry_type(kind);
@@ -27,10 +28,10 @@ impl Package {
         header.set_gid(12_345);
         header.set_size(size);
         if matches!(kind, EntryType::Link | EntryType::Symlink) {
-            header.as_old_mut().linkname[..text.len()].copy_from_slice(text.as_bytes());
+            header.as_old_mut().linkname[..text.len()].copy_from_slice(text);
         }
         header.set_cksum();
-        self.0.append(&header, if size == 0 { &[] } else { text.as_bytes() }).unwrap();
+        self.0.append(&header, if size == 0 { &[] } else { text }).unwrap();
         self
     }
 
@@ -41,7 +42,7 @@ impl Package {
     }
 
     /// The package's bytes: deb(5), an archive of ar(5).
-    fn bytes(self) -> Vec<u8> {
+    pub(crate) fn bytes(self) -> Vec<u8> {
         let control = Builder::new(Vec::new()).into_inner().unwrap();
         let data = self.0.into_inner().unwrap();
         let mut deb = b"!<arch>\n".to_vec();
@@ -182,7 +183,7 @@ fn devices_pipes_and_files_of_numalab_are_refused() {
 fn a_member_that_claims_to_be_larger_than_any_file_is_refused_before_it_is_read() {
     let Some(place) = Place::new() else { return };
     for size in [MOST_MEMBER_BYTES + 1, 1 << 62, u64::MAX >> 1] {
-        let package = Package::new().declaring(EntryType::Regular, "huge", "x", size);
+        let package = Package::new().declaring(EntryType::Regular, "huge", b"x", size);
         let said = place.refused(package);
         assert!(said.contains(&format!("member \"huge\": {size} bytes, expected at")), "{said}");
     }
