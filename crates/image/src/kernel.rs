@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::modules::{self, Module, ModuleError, ModuleIndex};
 use crate::architecture::Architecture;
-use crate::cache::{Cache, CacheError, EntryKind};
+use crate::cache::{Cache, CacheError, EntryKind, altered};
 use crate::package::{Archive, PackageError, PackageRecord, backports, each_member, packages_for};
 use numalab_guest_agent::sha256;
+use numalab_host::bounded::read_file;
 
 /// Those for any machine, which can also be the first domain of Xen.
 const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
@@ -21,6 +22,11 @@ pub(crate) const DISTRIBUTION: &str = "distribution-";
 pub(crate) const BACKPORTS: &str = "backports-";
 /// This distribution's for any machine.
 pub(crate) const GENERAL_MACHINE: &str = "general-";
+
+/// Bytes of a package file at most; one with debugging information has about 1 GB.
+const MOST_FILE_BYTES: u64 = 2 << 30;
+/// In a kernel's entry: its package, for modules that are wanted later.
+const PACKAGE: &str = "package.deb";
 
 /// Where a kernel's package comes from.
 type Source<'a> = &'a dyn Fn(&Cache, &mut dyn FnMut(&str)) -> Result<Archive, PackageError>;
@@ -68,6 +74,14 @@ pub enum KernelError {
         path: PathBuf,
         /// What the system says.
         source: io::Error,
+    },
+    /// The package that modules are taken from is not as it was put into the cache.
+    #[error("{path}: changed since it was put there: remove {entry}, and it is fetched anew")]
+    Altered {
+        /// The package.
+        path: PathBuf,
+        /// Its entry in the cache.
+        entry: PathBuf,
     },
     /// The package has no kernel in it.
     #[error("package {package}: no file boot/vmlinuz-* in it")]
@@ -147,11 +161,11 @@ impl Kernel {
         source: Source<'_>,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, KernelError> {
-        if let Some(known) = Self::newest(cache, prefix)? {
+        if let Some(known) = Self::newest(cache, prefix, note)? {
             return Ok(known);
         }
         let _lock = cache.lock()?;
-        if let Some(known) = Self::newest(cache, prefix)? {
+        if let Some(known) = Self::newest(cache, prefix, &mut |_| {})? {
             return Ok(known);
         }
         let archive = source(cache, note)?;
@@ -172,6 +186,10 @@ impl Kernel {
         let kept = package.with_file_name("modules");
         let place = |module: &Module| kept.join(module.path.replace('/', "!"));
         if order.iter().any(|module| !place(module).exists()) {
+            let entry = package.parent().unwrap_or(package);
+            if let Some(path) = altered(entry, &|path| path == Path::new(PACKAGE)) {
+                return Err(KernelError::Altered { path, entry: entry.to_path_buf() });
+            }
             extract_modules(package, &order, &place)?;
         }
         let mut found = Vec::new();
@@ -225,11 +243,11 @@ impl Kernel {
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, KernelError> {
         let io = |source| KernelError::Io { path: file.to_path_buf(), source };
-        let content = fs::read(file).map_err(io)?;
+        let content = read_file(file, MOST_FILE_BYTES).map_err(io)?;
         let name = format!("file-{:.16}", sha256(&content));
         let _lock = cache.lock()?;
         let entry = cache.path(EntryKind::Kernel, &name);
-        if !entry.exists() {
+        if !entry.exists() || is_altered(cache, &name, note) {
             note("unpacking the kernel");
             cache.make(EntryKind::Kernel, &name, |directory| {
                 let copy = directory.join("copy.deb");
@@ -242,7 +260,11 @@ impl Kernel {
     }
 
     /// The kernel of this kind in the cache; the last by name if there are several.
-    fn newest(cache: &Cache, prefix: &str) -> Result<Option<Self>, KernelError> {
+    fn newest(
+        cache: &Cache,
+        prefix: &str,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Option<Self>, KernelError> {
         let entries = cache.entries()?;
         let ours = |entry: &&crate::cache::CacheEntry| {
             entry.kind == EntryKind::Kernel && entry.name.starts_with(prefix)
@@ -250,6 +272,9 @@ impl Kernel {
         let Some(entry) = entries.iter().filter(ours).max_by_key(|entry| entry.used) else {
             return Ok(None);
         };
+        if is_altered(cache, &entry.name, note) {
+            return Ok(None);
+        }
         Self::read(&cache.path(EntryKind::Kernel, &entry.name)).map(Some)
     }
 
@@ -260,12 +285,7 @@ impl Kernel {
         let text = fs::read(&path).map_err(io)?;
         let (release, index): (String, ModuleIndex) =
             serde_json::from_slice(&text).map_err(|error| io(error.into()))?;
-        Ok(Self {
-            file: entry.join("vmlinuz"),
-            release,
-            package: Some(entry.join("package.deb")),
-            index,
-        })
+        Ok(Self { file: entry.join("vmlinuz"), release, package: Some(entry.join(PACKAGE)), index })
     }
 
     fn fetch(
@@ -284,6 +304,17 @@ impl Kernel {
         })?;
         Self::read(&entry)
     }
+}
+
+/// Whether the kernel's files are not as they were put into the cache, which is said. The package is
+/// compared only when modules are taken out of it: it is large.
+fn is_altered(cache: &Cache, name: &str, note: &mut dyn FnMut(&str)) -> bool {
+    let entry = cache.path(EntryKind::Kernel, name);
+    let altered = altered(&entry, &|path| path != Path::new(PACKAGE));
+    if let Some(file) = &altered {
+        note(&format!("{}: changed since it was put there; taken anew", file.display()));
+    }
+    altered.is_some()
 }
 
 /// The package that has the kernel itself: the meta package depends on it.
@@ -333,7 +364,7 @@ fn unpack(package: &str, deb: &Path, directory: &Path) -> Result<(), KernelError
     let json = serde_json::to_vec(&(release, index))
         .map_err(|error| KernelError::Io { path: directory.to_path_buf(), source: error.into() })?;
     write("modules.json", &json)?;
-    let kept = directory.join("package.deb");
+    let kept = directory.join(PACKAGE);
     fs::rename(deb, &kept).map_err(|source| KernelError::Io { path: kept, source })
 }
 
@@ -358,3 +389,6 @@ fn extract_modules(
     })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,7 +106,8 @@ fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
     let list = fs::read_to_string(own.join(LIST_NAME)).ok()?;
     let trees = list.lines().map(|entry| cache.path(EntryKind::Package, entry));
     let dependencies: Vec<PathBuf> = trees.skip(1).collect();
-    let whole = dependencies.iter().all(|tree| tree.exists());
+    let mut names = list.lines();
+    let whole = names.all(|entry| cache.holds(EntryKind::Package, entry));
     whole.then_some(Unpacked { own, dependencies })
 }
 
@@ -117,7 +118,7 @@ fn unpack(
     note: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, PackageError> {
     let done = cache.path(EntryKind::Package, entry);
-    if done.exists() {
+    if cache.holds(EntryKind::Package, entry) {
         return Ok(done);
     }
     note(&format!("downloading package {} {}", package.name, package.version));
