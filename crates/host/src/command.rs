@@ -4,14 +4,14 @@ mod error;
 mod held;
 mod orphans;
 mod pipes;
+mod search;
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs, io};
+use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -27,6 +27,7 @@ pub use held::spawn_held;
 use orphans::Known;
 pub use orphans::{adopt_orphans, end_orphans};
 use pipes::Pipes;
+pub use search::on_path;
 
 /// How often a waiting thread looks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(50);
@@ -105,7 +106,8 @@ impl Ran {
     }
 }
 
-/// A program with its arguments, in the C locale so that its words can be read.
+/// A program with its arguments, in the C locale so that its words can be read; it is sought where
+/// [`on_path`] seeks.
 #[must_use]
 pub fn tool<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
@@ -113,21 +115,8 @@ pub fn tool<A: AsRef<OsStr>>(
 ) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).env("LC_ALL", "C");
+    search::seek_safely(&mut command);
     command
-}
-
-/// The program of this name on the `PATH`, or at this path if the name has a slash.
-#[must_use]
-pub fn on_path(name: &str) -> Option<PathBuf> {
-    let can_run = |file: &PathBuf| {
-        fs::metadata(file)
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    if name.contains('/') {
-        return Some(PathBuf::from(name)).filter(can_run);
-    }
-    let directories = env::var_os("PATH")?;
-    env::split_paths(&directories).map(|directory| directory.join(name)).find(can_run)
 }
 
 /// Lets the kernel kill the command when the thread that starts it ends, however it ends

@@ -66,8 +66,11 @@ impl MemoryError {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
+            // The size is right for the machine; it is this process that may not have it.
+            Self::TooLarge { limit: LimitSource::ControlGroup(_), .. } | Self::Unknown => {
+                ErrorClass::Lacking
+            }
             Self::TooLarge { .. } | Self::TooLargeForNode { .. } => ErrorClass::BadInput,
-            Self::Unknown => ErrorClass::Lacking,
         }
     }
 }

@@ -113,7 +113,8 @@ impl Image {
     ) -> Result<Self, ImageError> {
         let hash = sha256(archive);
         let entry = cache.path(EntryKind::Image, &hash);
-        let cached = entry.exists();
+        // Not if it is there only: a crash or somebody may have changed what would be booted.
+        let cached = fs::read(entry.join(FILE)).is_ok_and(|kept| kept == archive);
         if cached {
             cache.touch(EntryKind::Image, &hash);
         } else {
@@ -375,3 +376,6 @@ fn is_program(file: &Path) -> bool {
         fs::File::open(file).and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
     read.is_ok() && elf::is_readable(&start)
 }
+
+#[cfg(test)]
+mod tests;

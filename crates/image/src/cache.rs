@@ -3,12 +3,16 @@
 //! Everything in it can be made again, so any part may be removed at any time. Entries are made in
 //! a separate directory and renamed into place, so an existing entry is always complete.
 
+mod trust;
+
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, flock};
+
+pub(crate) use trust::altered;
 
 /// The directory with the parts of guests.
 #[derive(Clone, Debug)]
@@ -50,6 +54,32 @@ pub enum CacheError {
     /// No environment variable gives the place of the cache.
     #[error("no directory for the cache: set NUMALAB_CACHE, XDG_CACHE_HOME or HOME to a directory")]
     NoPlace,
+    /// It belongs to somebody else, who could change what is run.
+    #[error(
+        "{path}: belongs to user {owner}, expected {user} or root; set NUMALAB_CACHE to a directory of your own"
+    )]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who this is.
+        user: u32,
+    },
+    /// Everybody may write to it.
+    #[error("{path}: mode {mode:o}, with which everybody may change what is run: chmod o-w {path}")]
+    Open {
+        /// The directory.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// An entry's name is not one name.
+    #[error("{name:?}: expected the name of an entry in the cache, without /")]
+    Name {
+        /// The name.
+        name: String,
+    },
     /// An operation failed.
     #[error("{path}: {source}")]
     Io {
@@ -68,6 +98,11 @@ pub struct CacheLock {
 
 impl EntryKind {
     const ALL: [Self; 5] = [Self::Kernel, Self::Image, Self::Package, Self::Qemu, Self::Probe];
+
+    /// Whether its files are compared with what they were; an emulator's take too long each time.
+    fn is_sealed(self) -> bool {
+        matches!(self, Self::Kernel | Self::Package)
+    }
 
     fn directory(self) -> &'static str {
         match self {
@@ -98,10 +133,14 @@ impl Cache {
     /// Opens the cache in this directory, which is created with the first entry.
     ///
     /// # Errors
-    /// [`CacheError`] if the path is empty.
+    /// [`CacheError`] if the path is empty, or leads to what others may have put things into.
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, CacheError> {
         let root = root.into();
         let root = std::path::absolute(&root).map_err(|source| io_at(&root, source))?;
+        trust::check_owner(&root)?;
+        for kind in EntryKind::ALL {
+            trust::check_owner(&root.join(kind.directory()))?;
+        }
         Ok(Self { root })
     }
 
@@ -141,6 +180,7 @@ impl Cache {
         name: &str,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
+        trust::check_name(name)?;
         let done = self.path(kind, name);
         let working = self.root.join(format!("making-{}-{}", std::process::id(), kind.directory()));
         let io = |path: &Path, result: io::Result<()>| {
@@ -154,6 +194,9 @@ impl Cache {
             io(&working, fs::remove_dir_all(&working))?;
             return Err(error);
         }
+        if kind.is_sealed() {
+            io(&working, trust::seal(&working))?;
+        }
         let parent = self.root.join(kind.directory());
         io(&parent, fs::create_dir_all(&parent))?;
         if done.exists() {
@@ -161,6 +204,13 @@ impl Cache {
         }
         io(&done, fs::rename(&working, &done))?;
         Ok(done)
+    }
+
+    /// Whether there is an entry of this name, as it was made.
+    #[must_use]
+    pub fn holds(&self, kind: EntryKind, name: &str) -> bool {
+        let entry = self.path(kind, name);
+        trust::check_name(name).is_ok() && entry.exists() && altered(&entry, &|_| true).is_none()
     }
 
     /// Marks an entry as used now; the least recently used entries are removed first.
@@ -209,6 +259,7 @@ impl Cache {
     /// # Errors
     /// [`CacheError::Io`].
     pub fn remove(&self, kind: EntryKind, name: &str) -> Result<(), CacheError> {
+        trust::check_name(name)?;
         let path = self.path(kind, name);
         fs::remove_dir_all(&path).map_err(|source| io_at(&path, source))
     }
@@ -280,80 +331,4 @@ fn disk_bytes(path: &Path) -> Result<u64, CacheError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn an_entry_is_complete_or_absent() {
-        let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::at(directory.path()).unwrap();
-        let failed = cache.make(EntryKind::Image, "a", |work| {
-            fs::write(work.join("half"), "x").unwrap();
-            Err(CacheError::NoPlace)
-        });
-        assert!(failed.is_err());
-        assert!(!cache.path(EntryKind::Image, "a").exists());
-        assert_eq!(cache.entries().unwrap(), []);
-        let left = fs::read_dir(directory.path()).unwrap().count();
-        assert_eq!(left, 0, "the working directory is gone");
-
-        let write = |work: &Path| {
-            fs::write(work.join("whole"), vec![0; 10_000]).unwrap();
-            Ok::<_, CacheError>(())
-        };
-        let made = cache.make(EntryKind::Image, "a", write).unwrap();
-        assert!(made.join("whole").exists());
-        let entry = cache.entries().unwrap().remove(0);
-        assert_eq!((entry.kind, entry.name.as_str()), (EntryKind::Image, "a"));
-        assert!(entry.size_bytes >= 10_000);
-        cache.clear().unwrap();
-        assert_eq!(cache.entries().unwrap(), []);
-    }
-
-    #[test]
-    fn reading_a_cache_does_not_create_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().join("none");
-        let cache = Cache::at(&root).unwrap();
-        assert_eq!(cache.entries().unwrap(), []);
-        assert_eq!(cache.size_bytes().unwrap(), 0);
-        assert!(!root.exists());
-    }
-
-    #[test]
-    fn making_an_entry_again_replaces_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::at(directory.path()).unwrap();
-        for content in ["old", "new"] {
-            let write = |work: &Path| {
-                fs::write(work.join("file"), content).unwrap();
-                Ok::<_, CacheError>(())
-            };
-            cache.make(EntryKind::Package, "p_1", write).unwrap();
-        }
-        let file = cache.path(EntryKind::Package, "p_1").join("file");
-        assert_eq!(fs::read_to_string(file).unwrap(), "new");
-    }
-
-    #[test]
-    fn the_least_recently_used_images_are_removed_first() {
-        let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::at(directory.path()).unwrap();
-        for (age, name) in [(30, "oldest"), (20, "middle"), (10, "newest")] {
-            let fill = |work: &Path| {
-                let file = File::create(work.join("initramfs.cpio")).unwrap();
-                rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 260 << 20)
-                    .unwrap();
-                Ok::<_, CacheError>(())
-            };
-            let path = cache.make(EntryKind::Image, name, fill).unwrap();
-            let time = SystemTime::now() - Duration::from_secs(age);
-            File::open(path).unwrap().set_modified(time).unwrap();
-        }
-        cache.make_room(EntryKind::Image, 640 << 20, "newest").unwrap();
-        let left: Vec<_> = cache.entries().unwrap().into_iter().map(|e| e.name).collect();
-        assert_eq!(left, ["middle", "newest"]);
-    }
-}
+mod tests;

@@ -7,13 +7,13 @@ pub use tiering::with_tiers;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::modules::{self, Module, ModuleError, ModuleIndex};
 use crate::architecture::Architecture;
-use crate::cache::{Cache, CacheError, EntryKind};
-use crate::package::{Archive, PackageError, PackageRecord, backports, packages_for};
+use crate::cache::{Cache, CacheError, EntryKind, altered};
+use crate::package::{Archive, PackageError, PackageRecord, backports, each_member, packages_for};
 use numalab_guest_agent::sha256;
+use numalab_host::bounded::read_file;
 
 /// Packages of kernels for any machine, which can also be the first domain of Xen.
 const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
@@ -24,6 +24,11 @@ pub(crate) const DISTRIBUTION: &str = "distribution-";
 pub(crate) const BACKPORTS: &str = "backports-";
 /// Prefix of this distribution's for any machine.
 pub(crate) const GENERAL_MACHINE: &str = "general-";
+
+/// Bytes of a package file at most; one with debugging information has about 1 GB.
+const MOST_FILE_BYTES: u64 = 2 << 30;
+/// In a kernel's entry: its package, for modules that are wanted later.
+const PACKAGE: &str = "package.deb";
 
 /// The source of a kernel's package.
 type Source<'a> = &'a dyn Fn(&Cache, &mut dyn FnMut(&str)) -> Result<Archive, PackageError>;
@@ -71,6 +76,14 @@ pub enum KernelError {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// The package that modules are taken from is not as it was put into the cache.
+    #[error("{path}: changed since it was put there: remove {entry}, and it is fetched anew")]
+    Altered {
+        /// The package.
+        path: PathBuf,
+        /// Its entry in the cache.
+        entry: PathBuf,
     },
     /// There is no kernel in the package.
     #[error("package {package}: no file boot/vmlinuz-* in it")]
@@ -150,11 +163,11 @@ impl Kernel {
         source: Source<'_>,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, KernelError> {
-        if let Some(known) = Self::newest(cache, prefix)? {
+        if let Some(known) = Self::newest(cache, prefix, note)? {
             return Ok(known);
         }
         let _lock = cache.lock()?;
-        if let Some(known) = Self::newest(cache, prefix)? {
+        if let Some(known) = Self::newest(cache, prefix, &mut |_| {})? {
             return Ok(known);
         }
         let archive = source(cache, note)?;
@@ -175,6 +188,10 @@ impl Kernel {
         let kept = package.with_file_name("modules");
         let place = |module: &Module| kept.join(module.path.replace('/', "!"));
         if order.iter().any(|module| !place(module).exists()) {
+            let entry = package.parent().unwrap_or(package);
+            if let Some(path) = altered(entry, &|path| path == Path::new(PACKAGE)) {
+                return Err(KernelError::Altered { path, entry: entry.to_path_buf() });
+            }
             extract_modules(package, &order, &place)?;
         }
         let mut found = Vec::new();
@@ -228,11 +245,11 @@ impl Kernel {
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, KernelError> {
         let io = |source| KernelError::Io { path: file.to_path_buf(), source };
-        let content = fs::read(file).map_err(io)?;
+        let content = read_file(file, MOST_FILE_BYTES).map_err(io)?;
         let name = format!("file-{:.16}", sha256(&content));
         let _lock = cache.lock()?;
         let entry = cache.path(EntryKind::Kernel, &name);
-        if !entry.exists() {
+        if !entry.exists() || is_altered(cache, &name, note) {
             note("unpacking the kernel");
             cache.make(EntryKind::Kernel, &name, |directory| {
                 let copy = directory.join("copy.deb");
@@ -245,7 +262,11 @@ impl Kernel {
     }
 
     /// Returns the kernel of this kind in the cache; the last by name if there are several.
-    fn newest(cache: &Cache, prefix: &str) -> Result<Option<Self>, KernelError> {
+    fn newest(
+        cache: &Cache,
+        prefix: &str,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Option<Self>, KernelError> {
         let entries = cache.entries()?;
         let ours = |entry: &&crate::cache::CacheEntry| {
             entry.kind == EntryKind::Kernel && entry.name.starts_with(prefix)
@@ -253,6 +274,9 @@ impl Kernel {
         let Some(entry) = entries.iter().filter(ours).max_by_key(|entry| entry.used) else {
             return Ok(None);
         };
+        if is_altered(cache, &entry.name, note) {
+            return Ok(None);
+        }
         Self::read(&cache.path(EntryKind::Kernel, &entry.name)).map(Some)
     }
 
@@ -263,12 +287,7 @@ impl Kernel {
         let text = fs::read(&path).map_err(io)?;
         let (release, index): (String, ModuleIndex) =
             serde_json::from_slice(&text).map_err(|error| io(error.into()))?;
-        Ok(Self {
-            file: entry.join("vmlinuz"),
-            release,
-            package: Some(entry.join("package.deb")),
-            index,
-        })
+        Ok(Self { file: entry.join("vmlinuz"), release, package: Some(entry.join(PACKAGE)), index })
     }
 
     fn fetch(
@@ -289,6 +308,17 @@ impl Kernel {
     }
 }
 
+/// Whether the kernel's files are not as they were put into the cache, which is said. The package is
+/// compared only when modules are taken out of it: it is large.
+fn is_altered(cache: &Cache, name: &str, note: &mut dyn FnMut(&str)) -> bool {
+    let entry = cache.path(EntryKind::Kernel, name);
+    let altered = altered(&entry, &|path| path != Path::new(PACKAGE));
+    if let Some(file) = &altered {
+        note(&format!("{}: changed since it was put there; taken anew", file.display()));
+    }
+    altered.is_some()
+}
+
 /// Returns the package with the kernel itself, on which the meta package depends.
 fn kernel_package(archive: &Archive, metas: &[&str]) -> Result<PackageRecord, PackageError> {
     let known = archive.show(metas)?;
@@ -307,13 +337,17 @@ fn unpack(package: &str, deb: &Path, directory: &Path) -> Result<(), KernelError
     let mut image = Vec::new();
     let mut release = String::new();
     let mut broken = None;
-    each_file(deb, &mut |path, content| {
+    each_member(deb, &mut |member| {
+        let path = member.path.as_str();
+        if !member.is_file() {
+            return Ok(());
+        }
         if let Some(name) = path.strip_prefix("boot/vmlinuz-") {
             name.clone_into(&mut release);
-            content.read_to_end(&mut image)?;
+            member.entry.read_to_end(&mut image)?;
         } else if path.contains("lib/modules/") {
             let mut bytes = Vec::new();
-            content.read_to_end(&mut bytes)?;
+            member.entry.read_to_end(&mut bytes)?;
             broken = broken.take().or(index.add(path, &bytes).err());
         }
         Ok(())
@@ -332,7 +366,7 @@ fn unpack(package: &str, deb: &Path, directory: &Path) -> Result<(), KernelError
     let json = serde_json::to_vec(&(release, index))
         .map_err(|error| KernelError::Io { path: directory.to_path_buf(), source: error.into() })?;
     write("modules.json", &json)?;
-    let kept = directory.join("package.deb");
+    let kept = directory.join(PACKAGE);
     fs::rename(deb, &kept).map_err(|source| KernelError::Io { path: kept, source })
 }
 
@@ -342,8 +376,9 @@ fn extract_modules(
     wanted: &[&Module],
     place: &dyn Fn(&Module) -> PathBuf,
 ) -> Result<(), KernelError> {
-    each_file(package, &mut |path, content| {
-        let Some(module) = wanted.iter().find(|module| module.path == path) else {
+    each_member(package, &mut |member| {
+        let module = wanted.iter().find(|module| module.path == member.path);
+        let Some(module) = module.filter(|_| member.is_file()) else {
             return Ok(());
         };
         let done = place(module);
@@ -351,36 +386,11 @@ fn extract_modules(
             fs::create_dir_all(directory)?;
         }
         let working = done.with_extension(format!("making-{}", std::process::id()));
-        io::copy(content, &mut fs::File::create(&working)?)?;
-        fs::rename(working, done)
-    })
+        io::copy(&mut member.entry, &mut fs::File::create(&working)?)?;
+        Ok(fs::rename(working, done)?)
+    })?;
+    Ok(())
 }
 
-/// Calls `take` with each regular file of the package: its path without `./`, and its content.
-fn each_file(
-    package: &Path,
-    take: &mut dyn FnMut(&str, &mut dyn Read) -> io::Result<()>,
-) -> Result<(), KernelError> {
-    let io = |source| KernelError::Io { path: package.to_path_buf(), source };
-    let mut command = Command::new("dpkg-deb");
-    command.arg("--fsys-tarfile").arg(package);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(io)?;
-    let mut walk = || {
-        let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        for entry in tar::Archive::new(pipe).entries()? {
-            let mut entry = entry?;
-            if entry.header().entry_type().is_file() {
-                let path = entry.path()?.to_string_lossy().into_owned();
-                take(path.trim_start_matches("./"), &mut entry)?;
-            }
-        }
-        Ok(())
-    };
-    let walked = walk();
-    let status = child.wait().map_err(io)?;
-    walked.map_err(io)?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(io(io::Error::other(format!("dpkg-deb: {status}"))))
-}
+#[cfg(test)]
+mod tests;

@@ -131,7 +131,10 @@ fn build_by_helpers<'a>(
             .zip(helpers.into_iter().cycle())
             .map(|(part, helper)| {
                 scope.spawn(move || -> Result<_, MeasureError> {
-                    let _pinned = pinned(helper)?;
+                    // The buffer is bound to its node. A helper's cpu that went offline, or out of a
+                    // cpuset, since the run began only makes this slower.
+                    let held = pinned(helper);
+                    let _pinned = if helper == cpu { Some(held?) } else { held.ok() };
                     Ok(part.build())
                 })
             })
@@ -228,6 +231,8 @@ impl<'w, 'c> Windows<'w, 'c> {
 
 #[cfg(test)]
 mod tests {
+    use numalab_topology::Cpu;
+
     use super::*;
     use crate::buffer::{Buffer, MemorySource};
 
@@ -250,5 +255,26 @@ mod tests {
             let reading = reading.expect("measured");
             assert!(reading.work == 40 && reading.values[0].1 > 0.0, "{reading:?}");
         }
+    }
+
+    #[test]
+    fn a_cpu_that_was_lost_since_the_run_began_costs_its_own_cells_and_not_those_of_its_node() {
+        let cpu = numalab_host::allowed_now().unwrap().cpus.first().unwrap();
+        let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
+        let lost = CpuId(60_000);
+        let known = |id| Cpu { id, node: Some(node), online: true, ..Cpu::default() };
+        let mut context = MeasureContext::for_tests();
+        context.machine.cpus = vec![known(cpu), known(lost)];
+        assert_eq!(context.helpers_of(cpu), [cpu, lost]);
+        let (size, pages) = (2 * BYTES_PER_BUILDER as u64, Pages::Base);
+        let mut buffer = Buffer::untouched(size, pages, MemorySource::Node(node)).unwrap();
+        let order = ChaseOrder { pattern: AccessPattern::Sequential, pages };
+        let lines = buffer.lines(size).unwrap();
+        let built = BuiltChase::build(&context, order, lines, Some(cpu)).unwrap();
+        let BuiltChase::Lines(chase) = built else { panic!("a chase through words") };
+        assert_eq!(chase.verify(), Ok(()));
+        let lines = buffer.lines(size).unwrap();
+        let error = BuiltChase::build(&context, order, lines, Some(lost)).unwrap_err();
+        assert!(error.to_string().contains("cpu 60000 cannot be used"), "{error}");
     }
 }

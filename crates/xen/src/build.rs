@@ -81,7 +81,7 @@ impl XenBuild {
         let name = format!("xen-file-{:.16}", self.sha256);
         let kept = cache.path(EntryKind::Kernel, &name).join("xen.elf");
         let _lock = cache.lock()?;
-        if !kept.exists() {
+        if !cache.holds(EntryKind::Kernel, &name) {
             let (sha256, program) = program_of(&self.file)?;
             if sha256 != self.sha256 {
                 return Err(XenBuildError::Changed { path: self.file.clone() });

@@ -192,7 +192,7 @@ fn hypervisor(cache: &Cache, tree: &Path) -> Result<(PathBuf, String), XenFilesE
     let version = name.split('_').nth(1).unwrap_or_default().to_owned();
     let entry = cache.path(EntryKind::Kernel, &name);
     let file = entry.join("xen.elf");
-    if file.exists() {
+    if cache.holds(EntryKind::Kernel, &name) {
         return Ok((file, version));
     }
     let compressed =
@@ -218,7 +218,7 @@ fn vmlinux(
 ) -> Result<PathBuf, XenFilesError> {
     let name = format!("vmlinux-{}", kernel.release);
     let file = cache.path(EntryKind::Kernel, &name).join("vmlinux");
-    if file.exists() {
+    if cache.holds(EntryKind::Kernel, &name) {
         return Ok(file);
     }
     note("decompressing the kernel");

@@ -5,13 +5,14 @@
 //! is provably of it, a process started with exactly that directory's monitor as
 //! an argument, is ended, and the directory removed.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numalab_host::Root;
+use numalab_host::files::create_unique_directory;
 use numalab_host::proc::processes;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -19,6 +20,9 @@ use serde::{Deserialize, Serialize};
 
 /// The path of a Unix socket has room for 107 bytes; names here take up to 12.
 const MOST_PATH_BYTES: usize = 95;
+/// Whoever can connect to a monitor of QEMU reads and writes the guest and the files of its user.
+const OWN_MODE: u32 = 0o700;
+const ACCESS_OF_OTHERS: u32 = 0o077;
 const LOCK: &str = "lock";
 const RECORD: &str = "guest.json";
 /// The control socket which others may use (`numalab guest pin`).
@@ -118,12 +122,16 @@ impl Runtime {
     /// [`RuntimeError`].
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, RuntimeError> {
         let root = root.into();
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&root);
+        let made = DirBuilder::new().recursive(true).mode(OWN_MODE).create(&root);
         made.map_err(|source| io_at(&root, source))?;
         let data = fs::symlink_metadata(&root).map_err(|source| io_at(&root, source))?;
         let user = rustix::process::geteuid().as_raw();
         if data.uid() != user || !data.is_dir() {
             return Err(RuntimeError::Foreign { path: root, owner: data.uid(), user });
+        }
+        // One that was there before may be open to others, who could connect to the sockets in it.
+        if data.mode() & ACCESS_OF_OTHERS != 0 {
+            close_to_others(&root)?;
         }
         let runtime = Self { root };
         runtime.clean()?;
@@ -157,15 +165,17 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`].
     pub fn begin(&self, record: &GuestRecord) -> Result<GuestDirectory, RuntimeError> {
-        let _all = self.lock_all()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let name = format!("guest-{}-{:x}", record.owner, now.as_nanos());
-        let path = self.root.join(name);
-        let length = path.as_os_str().len();
-        if length > MOST_PATH_BYTES {
-            return Err(RuntimeError::TooLong { path, length });
-        }
-        fs::create_dir(&path).map_err(|source| io_at(&path, source))?;
+        self.begin_at(record, now)
+    }
+
+    fn begin_at(
+        &self,
+        record: &GuestRecord,
+        now: Duration,
+    ) -> Result<GuestDirectory, RuntimeError> {
+        let _all = self.lock_all()?;
+        let path = self.own_directory(record.owner, now)?;
         let lock = lock_file(&path).map_err(|source| io_at(&path, source))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|source| io_at(&path, source.into()))?;
@@ -174,6 +184,21 @@ impl Runtime {
         let file = directory.path.join(RECORD);
         text.and_then(|text| fs::write(&file, text)).map_err(|source| io_at(&file, source))?;
         Ok(directory)
+    }
+
+    /// Makes a directory that was not there: the wall clock may be set back to a moment at which this
+    /// process has begun a guest already.
+    fn own_directory(&self, owner: u32, now: Duration) -> Result<PathBuf, RuntimeError> {
+        let name = format!("guest-{owner}-{:x}", now.as_nanos());
+        let path = self.root.join(&name);
+        let length = path.as_os_str().len();
+        if length > MOST_PATH_BYTES {
+            return Err(RuntimeError::TooLong { path, length });
+        }
+        let made = create_unique_directory(&self.root, &name);
+        let path = made.map_err(|source| io_at(&path, source))?;
+        close_to_others(&path)?;
+        Ok(path)
     }
 
     /// Ends and removes what dead owners left.
@@ -236,9 +261,17 @@ fn io_at(path: &Path, source: io::Error) -> RuntimeError {
     RuntimeError::Io { path: path.to_path_buf(), source }
 }
 
+fn close_to_others(directory: &Path) -> Result<(), RuntimeError> {
+    let closed = fs::set_permissions(directory, Permissions::from_mode(OWN_MODE));
+    closed.map_err(|source| io_at(directory, source))
+}
+
 fn lock_file(directory: &Path) -> io::Result<File> {
     let mut open = OpenOptions::new();
-    open.create(true).truncate(false).write(true).open(directory.join(LOCK))
+    // A link that somebody laid there while the directory was open to others is not followed.
+    let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    open.create(true).truncate(false).write(true).custom_flags(no_link);
+    open.open(directory.join(LOCK))
 }
 
 fn is_held(directory: &Path) -> bool {
@@ -280,62 +313,4 @@ fn end(process: u32, directory: &Path) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::process::{Command, Stdio};
-
-    fn record() -> GuestRecord {
-        GuestRecord {
-            owner: std::process::id(),
-            started_s: 1,
-            cpus: 8,
-            nodes: 4,
-            memory_bytes: 1 << 30,
-            command: vec!["true".to_owned()],
-        }
-    }
-
-    #[test]
-    fn a_running_guest_is_listed_and_its_directory_goes_with_it() {
-        let root = tempfile::tempdir().unwrap();
-        let runtime = Runtime::at(root.path()).unwrap();
-        let guest = runtime.begin(&record()).unwrap();
-        let listed = Runtime::at(root.path()).unwrap().guests().unwrap();
-        assert_eq!(listed.len(), 1, "another start leaves it alone");
-        assert_eq!(listed[0].record, record());
-        let path = guest.path().to_path_buf();
-        drop(guest);
-        assert!(!path.exists());
-        assert_eq!(runtime.guests().unwrap(), []);
-    }
-
-    #[test]
-    fn what_a_dead_owner_left_is_ended_and_removed_and_nothing_else() {
-        let root = tempfile::tempdir().unwrap();
-        let dead = root.path().join("guest-1-2");
-        fs::create_dir(&dead).unwrap();
-        File::create(dead.join(LOCK)).unwrap();
-        let sleeper = |argument: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", "read line", argument]).stdin(Stdio::piped());
-            command.spawn().unwrap()
-        };
-        let mut ours = sleeper(&mark_of(&dead));
-        let mut other = sleeper(&format!("{} x", mark_of(&dead)));
-        let runtime = Runtime::at(root.path()).unwrap();
-        assert!(!dead.exists());
-        assert!(!ours.wait().unwrap().success(), "killed");
-        assert!(other.try_wait().unwrap().is_none(), "alive");
-        other.kill().unwrap();
-        other.wait().unwrap();
-        assert_eq!(runtime.guests().unwrap(), []);
-    }
-
-    #[test]
-    fn a_path_too_long_for_sockets_is_refused() {
-        let root = tempfile::tempdir().unwrap();
-        let long = root.path().join("x".repeat(90));
-        let runtime = Runtime::at(long).unwrap();
-        assert!(matches!(runtime.begin(&record()), Err(RuntimeError::TooLong { .. })));
-    }
-}
+mod tests;

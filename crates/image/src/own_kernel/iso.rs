@@ -3,10 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use numalab_host::{Interrupt, run_command};
+use numalab_host::{Interrupt, run_command, tool};
 
 /// Time limit for making an image.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -71,8 +70,8 @@ pub fn write(kernel: &Path, words: &str, file: &Path) -> Result<(), IsoError> {
     fs::write(&menu, configuration).map_err(failed(&menu))?;
     fs::copy(kernel, &copy).map_err(failed(kernel))?;
     let made = scratch.path().join("image");
-    let mut command = Command::new(PROGRAM);
-    command.arg("-o").arg(&made).arg(scratch.path().join("tree"));
+    let tree = scratch.path().join("tree");
+    let command = tool(PROGRAM, ["-o".as_ref(), made.as_os_str(), tree.as_os_str()]);
     let ran = run_command(command, LIMIT, &Interrupt::never())
         .map_err(|error| failed(Path::new(PROGRAM))(io::Error::other(error)))?;
     if !ran.status.success() || !made.is_file() {

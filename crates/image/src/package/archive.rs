@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use numalab_host::{CommandError, Interrupt, output_of, run_command, tool};
 
+use super::members::MemberError;
 use super::record::{self, PackageRecord};
 use crate::cache::CacheError;
 
@@ -44,6 +45,16 @@ pub enum PackageError {
         /// The packages to fetch.
         packages: String,
     },
+    /// A member of a package is not what a package has.
+    #[error("{package}: member {member:?}: {source}")]
+    Member {
+        /// The package.
+        package: PathBuf,
+        /// The member's name in it.
+        member: String,
+        /// What is wrong with it.
+        source: MemberError,
+    },
     /// A file of a package cannot be read or written.
     #[error("{path}: {source}")]
     Io {
@@ -65,7 +76,7 @@ impl PackageError {
             Self::Tool(_) => Some("check the network and run: apt-get update".to_owned()),
             Self::Unknown { .. } => Some("apt-get update".to_owned()),
             Self::OtherSystem { .. } => Some("use Debian 12 or later".to_owned()),
-            Self::Cache(_) | Self::Io { .. } => None,
+            Self::Cache(_) | Self::Member { .. } | Self::Io { .. } => None,
         }
     }
 }
@@ -181,3 +192,6 @@ impl Archive {
         tool(program, self.options.iter().cloned().chain(arguments))
     }
 }
+
+#[cfg(test)]
+mod tests;

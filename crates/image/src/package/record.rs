@@ -22,10 +22,12 @@ impl PackageRecord {
     }
 }
 
-/// Parses the output of `apt-cache show`: records are separated by empty lines.
+/// Parses the output of `apt-cache show`: records are separated by empty lines. Names and versions
+/// that Debian's policy (5.6.1, 5.6.12) does not allow are left out: they become arguments and names
+/// of files.
 pub(super) fn parse(text: &str) -> Vec<PackageRecord> {
     let records = text.split("\n\n").map(parse_one);
-    records.filter(|record| !record.name.is_empty()).collect()
+    records.filter(|record| is_name(&record.name) && is_version(&record.version)).collect()
 }
 
 fn parse_one(text: &str) -> PackageRecord {
@@ -47,7 +49,19 @@ fn parse_one(text: &str) -> PackageRecord {
 }
 
 fn alternatives(dependency: &str) -> Vec<String> {
-    dependency.split(" | ").map(bare_name).collect()
+    dependency.split(" | ").map(bare_name).filter(|name| is_name(name)).collect()
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()) && is_made_of(text, "+-.")
+}
+
+fn is_version(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()) && is_made_of(text, "+-.:~")
+}
+
+fn is_made_of(text: &str, others: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
 }
 
 /// Returns `libc6` for `libc6:amd64 (>= 2.34)`.
@@ -79,5 +93,19 @@ mod tests {
     fn text_without_records_gives_none() {
         assert_eq!(parse(""), []);
         assert_eq!(parse("N: Unable to locate package x\n"), []);
+    }
+
+    #[test]
+    fn names_that_would_be_options_or_paths_are_left_out() {
+        for (name, version) in [("../../x", "1"), ("-oDir=/", "1"), ("a b", "1"), ("", "1")] {
+            assert_eq!(parse(&format!("Package: {name}\nVersion: {version}\n")), [], "{name}");
+        }
+        for version in ["", "../1", "1/../../x", "-1", "1 2"] {
+            assert_eq!(parse(&format!("Package: a\nVersion: {version}\n")), [], "{version}");
+        }
+        let records = parse("Package: a\nVersion: 1\nDepends: -oX=1 | b, ../c, d\n");
+        assert_eq!(records[0].depends.concat(), ["b", "d"]);
+        let real = parse("Package: libstdc++6\nVersion: 2:1.0~rc1+b2-3.1\n");
+        assert_eq!(real[0].entry_name(), "libstdc++6_2%3a1.0~rc1+b2-3.1");
     }
 }

@@ -1,20 +1,18 @@
 //! Unpacked packages in the cache, each with the packages it depends on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_host::{output_of, tool};
 
 use super::archive::{Archive, PackageError};
 use super::backports::packages_for;
+use super::members::extract;
 use super::record::PackageRecord;
 use crate::architecture::Architecture;
 use crate::cache::{Cache, EntryKind};
-
-const UNPACK_LIMIT: Duration = Duration::from_secs(300);
 
 /// A package's files, and those of its dependencies that the host lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +105,8 @@ fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
     let list = fs::read_to_string(own.join(LIST_NAME)).ok()?;
     let trees = list.lines().map(|entry| cache.path(EntryKind::Package, entry));
     let dependencies: Vec<PathBuf> = trees.skip(1).collect();
-    let whole = dependencies.iter().all(|tree| tree.exists());
+    let mut names = list.lines();
+    let whole = names.all(|entry| cache.holds(EntryKind::Package, entry));
     whole.then_some(Unpacked { own, dependencies })
 }
 
@@ -118,7 +117,7 @@ fn unpack(
     note: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, PackageError> {
     let done = cache.path(EntryKind::Package, entry);
-    if done.exists() {
+    if cache.holds(EntryKind::Package, entry) {
         return Ok(done);
     }
     note(&format!("downloading package {} {}", package.name, package.version));
@@ -127,16 +126,6 @@ fn unpack(
         extract(&file, directory)?;
         fs::remove_file(&file).map_err(|source| PackageError::Io { path: file, source })
     })
-}
-
-/// Unpacks the files of a package below `directory`.
-///
-/// # Errors
-/// [`PackageError::Tool`].
-pub fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
-    let arguments: [OsString; 3] = ["-x".into(), package.into(), directory.into()];
-    output_of(tool("dpkg-deb", arguments), UNPACK_LIMIT)?;
-    Ok(())
 }
 
 /// Returns the named packages first, installed or not, then those of their dependencies that are
