@@ -97,8 +97,8 @@ fn read(
     let ranges = ranges::read(&mut reader, &nodes);
     memory::complete(&mut reader, &mut nodes, &ranges);
     let devices = devices(&mut reader, &nodes);
-    let machine = Machine {
-        access: access::attributes(&mut reader, &nodes),
+    let mut machine = Machine {
+        access: Vec::new(),
         tiers: access::tiers(&mut reader),
         devices,
         allowed,
@@ -108,5 +108,6 @@ fn read(
         caches,
         ranges,
     };
+    machine.access = access::attributes(&mut reader, &machine);
     Ok(Reading { machine, findings: reader.findings.into_list() })
 }
