@@ -109,5 +109,9 @@ fn read(
         ranges,
     };
     machine.access = access::attributes(&mut reader, &machine);
-    Ok(Reading { machine, findings: reader.findings.into_list() })
+    let mut findings = reader.findings.into_list();
+    // What the files disagree about is found above; this is how a virtual machine is made.
+    let spanning = machine.validate().into_iter();
+    findings.extend(spanning.filter(|finding| finding.code == "l3-group-spans-nodes"));
+    Ok(Reading { machine, findings })
 }

@@ -129,6 +129,14 @@ fn two_cpus_of_each_l3_group_are_of_different_cores() {
 }
 
 #[test]
+fn an_l3_group_that_spans_nodes_gives_two_cpus_of_each_node() {
+    let mut machine = machine(2, 3);
+    machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = Some(0));
+    let both = whole(&machine).two_cpus_per_l3_group(&machine);
+    assert_eq!(both, [0, 1, 3, 4].map(CpuId));
+}
+
+#[test]
 fn workers_of_all_cores_are_on_the_memory_nearest_to_them() {
     let machine = machine(2, 2);
     let found = |scope: &Scope| -> Vec<(u32, u32)> {
