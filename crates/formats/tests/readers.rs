@@ -492,6 +492,26 @@ fn distances_that_do_not_fit_are_findings() {
 }
 
 #[test]
+fn empty_sets_of_what_is_allowed_tell_nothing() {
+    let set = |name: &str, from: &str| format!("{name}=\"{from}\"");
+    let reading = hwloc::read_xml(
+        &XML.replace(&set("allowed_nodeset", "0x3"), &set("allowed_nodeset", "0x0"))
+            .replace(&set("allowed_cpuset", "0x00000007"), &set("allowed_cpuset", "0x0"))
+            .replace(&set("nodeset", "0x3"), &set("nodeset", "0x0")),
+    )
+    .unwrap();
+    let said: Vec<_> =
+        reading.findings.iter().map(|found| (&*found.code, &*found.message)).collect();
+    let expected = |name, what| {
+        ("allowed-set-empty", format!("{name} is empty: every {what} counts as allowed"))
+    };
+    let [cpus, nodes] = [expected("allowed_cpuset", "cpu"), expected("allowed_nodeset", "node")];
+    assert_eq!(said[..2], [(cpus.0, &*cpus.1), (nodes.0, &*nodes.1)]);
+    assert_eq!(reading.value.allowed, None);
+    assert_eq!(reading.value.usable_memory_nodes().to_string(), "0-2");
+}
+
+#[test]
 fn the_toml_example_is_read_with_every_key() {
     let machine = machine_toml::read(machine_toml::EXAMPLE).unwrap();
     assert_eq!(machine.nodes.len(), 4);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{
-    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, HugePagePool, Machine, MemorySideCache,
-    NodeId, NodeSet,
+    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, HugePagePool, Id, IdSet, Machine,
+    MemorySideCache, NodeId, NodeSet,
 };
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
@@ -227,7 +227,8 @@ impl<'a> Reader<'a> {
     }
 
     /// What the process may use, if that is less than everything shown.
-    fn allowed(&self) -> Result<Option<Allowed>, ReadError> {
+    /// A process without any cpu or memory could not have written the file: empty sets tell nothing.
+    fn allowed(&mut self) -> Result<Option<Allowed>, ReadError> {
         let Some(machine) = self.objects.machine else {
             return Ok(None);
         };
@@ -238,8 +239,9 @@ impl<'a> Reader<'a> {
             .map(|element| os_index(*element).map(CpuId))
             .collect::<Result<_, _>>()?;
         let nodes: NodeSet = self.assembly.node_ids().into_iter().collect();
-        let cpus = set(machine, "allowed_cpuset")?.unwrap_or_else(|| shown.clone());
-        let memory_nodes = set(machine, "allowed_nodeset")?.unwrap_or_else(|| nodes.clone());
+        let cpus = self.not_empty(machine, "allowed_cpuset")?.unwrap_or_else(|| shown.clone());
+        let memory_nodes =
+            self.not_empty(machine, "allowed_nodeset")?.unwrap_or_else(|| nodes.clone());
         let everything = shown.is_subset(&cpus) && nodes.is_subset(&memory_nodes);
         Ok((!everything).then_some(Allowed { cpus, memory_nodes }))
     }
