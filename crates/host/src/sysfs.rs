@@ -2,6 +2,7 @@
 
 mod access;
 mod caches;
+mod cpuinfo;
 mod cpus;
 mod cxl;
 mod devices;
@@ -33,9 +34,9 @@ pub struct Reading {
 /// Why no machine could be read at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SysfsError {
-    /// The directory has no cpus below `sys/devices/system/cpu`.
+    /// The directory has no cpus below `sys/devices/system/cpu`, and none in `proc/cpuinfo`.
     #[error(
-        "{directory}: no sys/devices/system/cpu/cpu*: expected a directory that holds sys/ and proc/ of a Linux machine"
+        "{directory}: no sys/devices/system/cpu/cpu* and no processor in proc/cpuinfo: expected a directory that holds sys/ and proc/ of a Linux machine"
     )]
     NoCpus {
         /// The directory.
@@ -57,12 +58,12 @@ impl SysfsError {
 }
 
 /// Reads the machine below `root`, its devices apart. What makes no sense is left out and reported as a
-/// finding; only a directory without any cpu is an error. A machine without
-/// node directories is one node. What the calling process may use
+/// finding; only a directory without any cpu is an error. A machine without cpu directories has the
+/// cpus of `/proc/cpuinfo`, one without node directories is one node. What the calling process may use
 /// ([`Machine::allowed`]) is known for the live system only.
 ///
 /// # Errors
-/// [`SysfsError::NoCpus`] if there is no cpu directory.
+/// [`SysfsError::NoCpus`] if nothing tells of any cpu.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     read(root, |_, _| Vec::new())
 }
@@ -81,7 +82,11 @@ fn read(
 ) -> Result<Reading, SysfsError> {
     let mut reader = Reader::new(root);
     let allowed = root.is_live().then(|| allowed_now().ok()).flatten();
-    let mut cpus = cpus::read(&mut reader, allowed.as_ref().map(|allowed| &allowed.cpus));
+    let usable = allowed.as_ref().map(|allowed| &allowed.cpus);
+    let mut cpus = cpus::read(&mut reader, usable);
+    if cpus.is_empty() {
+        cpus = cpuinfo::read(&mut reader, usable);
+    }
     if cpus.is_empty() {
         return Err(SysfsError::NoCpus {
             directory: root.directory().to_owned(),

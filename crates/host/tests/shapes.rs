@@ -50,3 +50,29 @@ fn an_l3_group_over_two_nodes_is_noted_once() {
                     them [l3-group-spans-nodes]";
     assert_eq!(said(&read(top.path())), [expected]);
 }
+
+#[test]
+fn where_only_cpuinfo_can_be_read_cpus_cores_and_packages_are_its() {
+    let top = tempfile::tempdir().expect("made");
+    let entry = |cpu: u32| {
+        let (package, core) = (cpu % 2, cpu / 2 % 2);
+        format!("processor : {cpu}\nphysical id : {package}\ncore id : {core}\n\n")
+    };
+    write(top.path(), "proc/cpuinfo", (0..8).map(entry).collect::<String>());
+    write(top.path(), "proc/meminfo", "MemTotal: 4096 kB\n");
+    let reading = read(top.path());
+    assert_eq!(
+        said(&reading),
+        [
+            "warning: sys/devices/system/cpu: no cpu directories: cpus, cores and packages are those \
+             of proc/cpuinfo; caches and nodes are unknown [no-cpu-directories]",
+            "note: sys/devices/system/node: no node directories: the machine is taken as one node \
+             [no-nodes]"
+        ]
+    );
+    let machine = reading.machine;
+    assert_eq!((machine.cpus.len(), machine.packages().len(), machine.cores().len()), (8, 2, 4));
+    assert_eq!(machine.cores()[0].cpus.to_string(), "0,4");
+    assert_eq!(machine.nodes[0].cpus.to_string(), "0-7");
+    assert_eq!(machine.nodes[0].memory_bytes, 4 << 20);
+}

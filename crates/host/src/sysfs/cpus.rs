@@ -7,7 +7,7 @@ use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID};
 use super::reader::Reader;
 use crate::proc::field;
 
-const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
+pub(super) const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
 
 /// The sets of cpus in `cpuN/topology` that name the core, newest name first.
 const CORE_FILES: [&str; 4] =
