@@ -251,7 +251,7 @@ impl Reader {
                 set.extend_from(&listed);
             }
         }
-        self.assembly.place(&set, node, &place(number), &mut self.findings);
+        self.assembly.place(&set, node, &place(number));
         self.open = Open::Cpus(node);
         Ok(())
     }
@@ -306,6 +306,7 @@ impl Reader {
             self.findings.warning("nodes-announced", "line available".to_owned(), message);
         }
         self.check_rows();
+        let claims = self.assembly.take_claims();
         let mut machine = self.assembly.finish(FORMAT)?;
         if !self.rows.is_empty() {
             machine.distances = Distances::unknown(machine.nodes.len());

@@ -219,6 +219,30 @@ fn numactl_oddities_are_findings() {
     assert_eq!(reading.value.distances.get(1, 1), None);
 }
 
+#[test]
+fn nodes_of_numa_fake_share_their_cpus_in_every_format_that_says_so() {
+    let text = |far: u32| {
+        format!(
+            "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode 0 size: 100 MB\nnode 0 free: 9 MB\n\
+             node 1 cpus: 0 1\nnode 1 size: 100 MB\nnode 1 free: 9 MB\n\
+             node distances:\nnode   0   1\n  0:  10  {far}\n  1:  {far}  10\n"
+        )
+    };
+    let reading = numactl::read(&text(10)).unwrap();
+    assert_eq!(codes(&reading.findings), ["nodes-share-cpus"]);
+    let machine = reading.value;
+    assert_eq!(machine.nodes[1].cpus.to_string(), "0,1");
+    assert_eq!(machine.cpu(CpuId(1)).unwrap().node, Some(NodeId(0)));
+    assert_eq!(numactl::write(&machine), text(10));
+    assert_eq!(machine_toml::read(&machine_toml::write(&machine).unwrap()).unwrap(), machine);
+    assert_eq!(machine_toml::scaled(&machine, 1, u64::MAX).nodes[1].cpus.to_string(), "0");
+    let apart = numactl::read(&text(20)).unwrap();
+    assert_eq!(codes(&apart.findings), ["cpu-twice"]);
+    assert!(apart.value.nodes[1].cpus.is_empty());
+    let lscpu = lscpu::read("CPU(s): 2\nNUMA node0 CPU(s): 0,1\nNUMA node1 CPU(s): 0,1\n").unwrap();
+    assert!(codes(&lscpu.findings).contains(&"nodes-share-cpus"), "{:?}", lscpu.findings);
+}
+
 /// Two nodes of 24 cores with two threads, as a mail program wraps them at 72 columns.
 const WRAPPED: &str = "\
 available: 2 nodes (0-1)

@@ -96,9 +96,9 @@ fn read(
     let caches = caches::read(&mut reader, &cpus);
     caches::assign_l3_groups(&mut cpus, &caches);
     let mut nodes = nodes::read(&mut reader, &cpus);
-    nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus);
-    cxl::mark(&mut reader, &mut nodes);
     let distances = distances::read(&mut reader, &nodes);
+    nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus, &distances);
+    cxl::mark(&mut reader, &mut nodes);
     let ranges = ranges::read(&mut reader, &nodes);
     memory::complete(&mut reader, &mut nodes, &ranges);
     let devices = devices(&mut reader, &nodes);

@@ -76,3 +76,29 @@ fn where_only_cpuinfo_can_be_read_cpus_cores_and_packages_are_its() {
     assert_eq!(machine.nodes[0].cpus.to_string(), "0-7");
     assert_eq!(machine.nodes[0].memory_bytes, 4 << 20);
 }
+
+#[test]
+fn nodes_of_numa_fake_share_their_cpus_and_it_is_noted_once() {
+    let rows = ["10 10 21", "10 10 21", "21 21 10"];
+    let top = machine(&[("0-1", rows[0]), ("0-1", rows[1]), ("2", rows[2])], 3);
+    write(top.path(), "proc/cmdline", "root=/dev/vda1 numa=fake=2U\n");
+    let reading = read(top.path());
+    let expected = "note: sys/devices/system/node: nodes 0,1 list the same cpus at distance 10 from each \
+                    other, so these are local to each of them: the kernel's option numa=fake made them \
+                    [nodes-share-cpus]";
+    assert_eq!(said(&reading), [expected]);
+    let machine = reading.machine;
+    let cpus: Vec<String> = machine.nodes.iter().map(|node| node.cpus.to_string()).collect();
+    assert_eq!(cpus, ["0,1", "0,1", "2"]);
+    assert_eq!(machine.cpu_nodes().to_string(), "0-2");
+    let codes: Vec<String> = machine.validate().into_iter().map(|found| found.code).collect();
+    assert_eq!(codes, ["distance-local-remote", "distance-local-remote"]);
+}
+
+#[test]
+fn nodes_apart_that_list_the_same_cpus_do_not_share_them() {
+    let top = machine(&[("0-1", "10 21"), ("0-1", "21 10")], 2);
+    let reading = read(top.path());
+    assert!(said(&reading)[0].ends_with("[cpu-in-two-nodes]"), "{:?}", said(&reading));
+    assert!(reading.machine.nodes[1].cpus.is_empty());
+}

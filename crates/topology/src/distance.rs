@@ -62,6 +62,12 @@ impl Distances {
         Ok(Self { rows: rows.iter().map(|row| row.iter().copied().map(Some).collect()).collect() })
     }
 
+    /// Whether two nodes are known to be no further from each other than each is from itself.
+    #[must_use]
+    pub fn is_local(&self, one: usize, other: usize) -> bool {
+        [(one, other), (other, one)].iter().all(|&(a, b)| self.get(a, b) == Some(LOCAL_DISTANCE))
+    }
+
     /// The number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -159,7 +159,22 @@ impl Machine {
     /// The nodes that have at least one online cpu.
     #[must_use]
     pub fn cpu_nodes(&self) -> NodeSet {
-        self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect()
+        let mut named: NodeSet =
+            self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect();
+        let shares =
+            |node: &&Node| self.first_with_cpus_of(node).is_some_and(|of| named.contains(of));
+        let sharing: NodeSet = self.nodes.iter().filter(shares).map(|node| node.id).collect();
+        named.extend_from(&sharing);
+        named
+    }
+
+    /// The first node that lists the very cpus of `node`, if another one does: Linux on x86 with
+    /// `numa=fake` lists the cpus of a real node for each part of it. A cpu names the first.
+    #[must_use]
+    pub fn first_with_cpus_of(&self, node: &Node) -> Option<NodeId> {
+        let mut before = self.nodes.iter().take_while(|other| other.id != node.id);
+        let first = before.find(|other| !node.cpus.is_empty() && other.cpus == node.cpus)?;
+        Some(first.id)
     }
 
     /// Whether it has memory of CXL devices.

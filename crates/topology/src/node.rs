@@ -20,7 +20,7 @@ pub struct Node {
     pub proximity_domain: Option<ProximityDomain>,
     /// Whether the node is in use now.
     pub online: bool,
-    /// Its cpus, offline ones included.
+    /// Its cpus, offline ones included. Nodes that are parts of one (`numa=fake`) list the same.
     pub cpus: CpuSet,
     /// Memory in bytes; 0 for a node without memory, and where it is unknown.
     pub memory_bytes: u64,

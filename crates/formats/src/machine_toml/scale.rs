@@ -14,7 +14,8 @@ const LEAST_BYTES: u64 = 128 * MIB;
 #[must_use]
 pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Machine {
     let nodes: Vec<&Node> = machine.nodes.iter().filter(|node| node.online).collect();
-    let kept = nodes.iter().flat_map(|node| spread(machine, node, cpus_per_node));
+    let with_own = nodes.iter().filter(|node| machine.first_with_cpus_of(node).is_none());
+    let kept = with_own.flat_map(|node| spread(machine, node, cpus_per_node));
     let renumbered: BTreeMap<CpuId, CpuId> = kept.zip((0..).map(CpuId)).collect();
     let moved = |set: &CpuSet| -> CpuSet {
         set.iter().filter_map(|id| renumbered.get(&id).copied()).collect()

@@ -82,7 +82,7 @@ fn inexpressible(what: String) -> WriteError {
 }
 
 fn check_membership(machine: &Machine) -> Result<(), WriteError> {
-    for node in &machine.nodes {
+    for node in machine.nodes.iter().filter(|node| machine.first_with_cpus_of(node).is_none()) {
         let on_node = machine.cpus.iter().filter(|cpu| cpu.node == Some(node.id));
         let cpus: CpuSet = on_node.map(|cpu| cpu.id).collect();
         if cpus != node.cpus {
