@@ -139,14 +139,22 @@ impl Machine {
         }
     }
 
-    /// One online cpu of every core: the first thread that is online, in order of package,
-    /// L3 group and core. A cpu of no known core is one itself.
+    /// One cpu of every core: the first thread that is online and that the calling process may use,
+    /// as by [`Machine::one_per_core`].
     #[must_use]
     pub fn first_threads(&self) -> Vec<CpuId> {
-        let mut online: Vec<&Cpu> = self.cpus.iter().filter(|cpu| cpu.online).collect();
-        online.sort_by_key(|cpu| (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id));
-        online.dedup_by(|next, first| next.core.is_some() && next.core == first.core);
-        online.into_iter().map(|cpu| cpu.id).collect()
+        self.one_per_core(&self.usable_cpus())
+    }
+
+    /// One of `cpus` of every core: the first thread, in order of package, L3 group and core. A
+    /// cpu of no known core is one itself.
+    #[must_use]
+    pub fn one_per_core(&self, cpus: &CpuSet) -> Vec<CpuId> {
+        let chosen = self.cpus.iter().filter(|cpu| cpus.contains(cpu.id));
+        let mut chosen: Vec<&Cpu> = chosen.collect();
+        chosen.sort_by_key(|cpu| (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id));
+        chosen.dedup_by(|next, first| next.core.is_some() && next.core == first.core);
+        chosen.into_iter().map(|cpu| cpu.id).collect()
     }
 
     /// The nodes that are online and have memory, or may have some.
