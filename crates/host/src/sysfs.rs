@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use numalab_topology::{Device, Finding, Machine, Node};
 
-use crate::allowed::allowed_now;
+use crate::allowed::{allowed_now, isolated_now};
 use crate::error_class::ErrorClass;
 use crate::root::Root;
 pub(crate) use memory::{figures_disagree, pool_kilobytes};
@@ -81,17 +81,21 @@ fn read(
     devices: impl FnOnce(&mut Reader<'_>, &[Node]) -> Vec<Device>,
 ) -> Result<Reading, SysfsError> {
     let mut reader = Reader::new(root);
-    let allowed = root.is_live().then(|| allowed_now().ok()).flatten();
+    let mut allowed = root.is_live().then(|| allowed_now().ok()).flatten();
     let usable = allowed.as_ref().map(|allowed| &allowed.cpus);
     let mut cpus = cpus::read(&mut reader, usable);
     if cpus.is_empty() {
         cpus = cpuinfo::read(&mut reader, usable);
     }
+    let isolated = cpus::isolated(&mut reader);
     if cpus.is_empty() {
         return Err(SysfsError::NoCpus {
             directory: root.directory().to_owned(),
             live: root.is_live(),
         });
+    }
+    if let Some(allowed) = &mut allowed {
+        allowed.isolated = isolated_now(&isolated, &allowed.cpus);
     }
     let caches = caches::read(&mut reader, &cpus);
     caches::assign_l3_groups(&mut cpus, &caches);

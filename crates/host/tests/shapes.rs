@@ -78,6 +78,17 @@ fn where_only_cpuinfo_can_be_read_cpus_cores_and_packages_are_its() {
 }
 
 #[test]
+fn isolated_cpus_of_a_tree_are_noted() {
+    let top = machine(&[("0-3", "10")], 4);
+    write(top.path(), &format!("{CPU}/isolated"), "2-3\n");
+    let expected = "note: sys/devices/system/cpu/isolated: cpus 2,3 are isolated: only what asks for \
+                    them runs there [cpus-isolated]";
+    assert_eq!(said(&read(top.path())), [expected]);
+    write(top.path(), &format!("{CPU}/isolated"), "\n");
+    assert_eq!(said(&read(top.path())), Vec::<String>::new());
+}
+
+#[test]
 fn nodes_of_numa_fake_share_their_cpus_and_it_is_noted_once() {
     let rows = ["10 10 21", "10 10 21", "21 21 10"];
     let top = machine(&[("0-1", rows[0]), ("0-1", rows[1]), ("2", rows[2])], 3);

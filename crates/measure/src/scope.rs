@@ -84,7 +84,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// The chosen cpus and nodes, or all that the process may use.
+    /// The chosen cpus and nodes, or all that the process may use. Isolated cpus can be chosen.
     ///
     /// # Errors
     /// [`ScopeError`] names the first that is unknown, offline, without memory or forbidden.
@@ -97,11 +97,7 @@ impl Scope {
             Some(chosen) => {
                 chosen.iter().map(|cpu| usable_cpu(machine, cpu)).collect::<Result<_, _>>()?
             }
-            None => machine
-                .online_cpus()
-                .iter()
-                .filter(|&cpu| usable_cpu(machine, cpu).is_ok())
-                .collect(),
+            None => machine.usable_cpus().iter().collect(),
         };
         let nodes: Vec<NodeId> = match nodes {
             Some(chosen) => {
@@ -212,7 +208,7 @@ fn usable_cpu(machine: &Machine, cpu: CpuId) -> Result<CpuId, ScopeError> {
         Some(_) => {}
     }
     match &machine.allowed {
-        Some(allowed) if !allowed.cpus.contains(cpu) => {
+        Some(allowed) if !allowed.cpus.contains(cpu) && !allowed.isolated.contains(cpu) => {
             Err(ScopeError::ForbiddenCpu { cpu, allowed: allowed.cpus.clone() })
         }
         _ => Ok(cpu),

@@ -51,6 +51,9 @@ pub struct Allowed {
     pub cpus: CpuSet,
     /// Nodes it may take memory from.
     pub memory_nodes: NodeSet,
+    /// Further cpus, isolated ones, that it may run on if it asks for them.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "CpuSet::is_empty"))]
+    pub isolated: CpuSet,
 }
 
 /// Cpus that share something: a core, an L3 group, a package.

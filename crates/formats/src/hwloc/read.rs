@@ -243,7 +243,21 @@ impl<'a> Reader<'a> {
         let memory_nodes =
             self.not_empty(machine, "allowed_nodeset")?.unwrap_or_else(|| nodes.clone());
         let everything = shown.is_subset(&cpus) && nodes.is_subset(&memory_nodes);
-        Ok((!everything).then_some(Allowed { cpus, memory_nodes }))
+        Ok((!everything).then_some(Allowed { cpus, memory_nodes, ..Allowed::default() }))
+    }
+
+    /// A set of the machine that says something: an empty one is a finding.
+    fn not_empty<I: Id>(
+        &mut self,
+        machine: Element<'a, 'a>,
+        name: &str,
+    ) -> Result<Option<IdSet<I>>, ReadError> {
+        let given = set(machine, name)?;
+        if given.as_ref().is_some_and(IdSet::is_empty) {
+            let message = format!("{name} is empty: every {} counts as allowed", I::WHAT);
+            self.findings.note("allowed-set-empty", place(machine), message);
+        }
+        Ok(given.filter(|set| !set.is_empty()))
     }
 
     /// Adds the cpus that the machine has, but the tree does not show.

@@ -60,6 +60,9 @@ pub fn write(machine: &Machine) -> Result<String, WriteError> {
     if let Some(allowed) = &machine.allowed {
         let (cpus, nodes) = (&allowed.cpus, &allowed.memory_nodes);
         let _ = writeln!(text, "\n[allowed]\ncpus = \"{cpus}\"\nmemory_nodes = \"{nodes}\"");
+        if !allowed.isolated.is_empty() {
+            let _ = writeln!(text, "isolated = \"{}\"", allowed.isolated);
+        }
     }
     Ok(text.trim_start().to_owned())
 }

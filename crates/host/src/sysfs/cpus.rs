@@ -32,6 +32,18 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     cpus
 }
 
+/// The cpus on which nothing runs that does not ask for them (`isolcpus=` on the kernel's command
+/// line, isolated cpusets). That there are any is a finding.
+pub(super) fn isolated(reader: &mut Reader<'_>) -> CpuSet {
+    let path = format!("{CPU_DIRECTORY}/isolated");
+    let isolated: CpuSet = reader.list(&path).unwrap_or_default();
+    if !isolated.is_empty() {
+        let message = format!("cpus {isolated} are isolated: only what asks for them runs there");
+        reader.note("cpus-isolated", &path, message);
+    }
+    isolated
+}
+
 /// The path of a cpu's directory.
 pub(super) fn directory(cpu: CpuId) -> String {
     format!("{CPU_DIRECTORY}/cpu{cpu}")

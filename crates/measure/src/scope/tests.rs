@@ -55,6 +55,16 @@ fn each_cpu_that_cannot_be_used_is_refused_with_those_that_can() {
 }
 
 #[test]
+fn isolated_cpus_are_in_scope_where_they_are_named_and_only_there() {
+    let mut machine = allowed(machine(2, 2), "0-1", "0-1");
+    machine.allowed.as_mut().unwrap().isolated = "2-5".parse().unwrap();
+    assert_eq!(chosen(&machine, None, None), pair("0,1", "0,1"));
+    assert_eq!(chosen(&machine, cpus("1,4"), None), pair("1,4", "0,1"));
+    let message = refused(&machine, cpus("6"), None);
+    assert!(message.starts_with("cpu 6 is not allowed for this process"), "{message}");
+}
+
+#[test]
 fn each_node_that_cannot_be_used_is_refused_with_those_that_can() {
     let mut machine = allowed(machine(3, 1), "0-5", "0-1");
     machine.nodes[1].memory_bytes = 0;
