@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use numalab_topology::{CpuSet, Distances, Findings, Machine, NodeId, NodeSet};
 
 use crate::assembly::Assembly;
+use crate::distance::record;
 use crate::error::ReadError;
 use crate::feature::{Carried, Feature};
 use crate::pasted;
@@ -315,10 +316,12 @@ impl Reader {
             for (to, value) in self.columns.iter().zip(values) {
                 if let (Some(from), Some(to)) = (machine.node_index(from), machine.node_index(*to))
                 {
-                    machine.distances.set(from, to, value);
+                    record(&mut machine.distances, from, to, value, &mut self.findings);
                 }
             }
         }
+        machine.note_unreachable(&mut self.findings);
+        claims.settle(&mut machine, &mut self.findings);
         let findings = self.findings.into_list();
         Ok(Reading { value: machine, findings })
     }

@@ -328,6 +328,25 @@ fn memory_that_numactl_does_not_know_is_unknown_and_not_none() {
 }
 
 #[test]
+fn distances_of_0_and_255_are_none() {
+    let text = |far: u32| {
+        format!(
+            "node 0 cpus: 0\nnode 0 size: 9 MB\nnode 1 cpus: 1\nnode 1 size: 9 MB\n\
+             node distances:\nnode   0   1\n  0:  10  {far}\n  1:  {far}  10\n"
+        )
+    };
+    for (far, code, known) in
+        [(0, "distance-value", None), (255, "distance-unreachable", Some(255))]
+    {
+        let reading = numactl::read(&text(far)).unwrap();
+        assert!(codes(&reading.findings).contains(&code), "{:?}", reading.findings);
+        let [zero, one] = [0, 1].map(NodeId);
+        assert_eq!(reading.value.distance(zero, one), known);
+        assert_eq!(reading.value.cost_distance(zero, one), None);
+    }
+}
+
+#[test]
 fn damaged_numactl_lines_are_refused_with_their_number() {
     let refuse = |text: &str| numactl::read(text).unwrap_err().to_string();
     assert_eq!(
@@ -512,6 +531,8 @@ fn distances_that_do_not_fit_are_findings() {
     };
     assert_eq!(found("10 21 22 10", "10 21 22"), "distances-ignored");
     assert_eq!(found("10 21 22 10", "10 2100 22 10"), "distance-too-large");
+    assert_eq!(found("10 21 22 10", "10 0 22 10"), "distance-value");
+    assert_eq!(found("10 21 22 10", "10 255 255 10"), "distance-unreachable");
     assert_eq!(found("indexing=\"os\"", "indexing=\"gp\""), "distances-ignored");
 }
 

@@ -118,6 +118,7 @@ fn read(
         ranges,
     };
     machine.access = access::attributes(&mut reader, &machine);
+    machine.note_unreachable(&mut reader.findings);
     let mut findings = reader.findings.into_list();
     // What the files disagree about is found above; this is how a virtual machine is made.
     let spanning = machine.validate().into_iter();

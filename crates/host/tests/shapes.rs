@@ -113,3 +113,17 @@ fn nodes_apart_that_list_the_same_cpus_do_not_share_them() {
     assert!(said(&reading)[0].ends_with("[cpu-in-two-nodes]"), "{:?}", said(&reading));
     assert!(reading.machine.nodes[1].cpus.is_empty());
 }
+
+#[test]
+fn nodes_that_cannot_be_reached_are_noted_and_no_measure_of_cost() {
+    let rows = ["10 255 21", "255 10 21", "21 21 10"];
+    let top = machine(&[("0", rows[0]), ("1", rows[1]), ("2", rows[2])], 3);
+    let reading = read(top.path());
+    let expected = "note: node 0 to 1: is 255, as 1 more are: no distance, but that the memory cannot be \
+                    reached [distance-unreachable]";
+    assert_eq!(said(&reading), [expected]);
+    let [zero, one, two] = [0, 1, 2].map(numalab_topology::NodeId);
+    assert_eq!(reading.machine.distance(zero, one), Some(255));
+    assert_eq!(reading.machine.cost_distance(zero, one), None);
+    assert_eq!(reading.machine.cost_distance(zero, two), Some(21));
+}

@@ -6,6 +6,10 @@ use alloc::vec::Vec;
 /// distance is relative to it, so 20 means twice the cost of local memory.
 pub const LOCAL_DISTANCE: u8 = 10;
 
+/// What stands in place of a distance where a node cannot reach the other's memory (ACPI 6.5, section
+/// 5.2.17): no measure of cost.
+pub const UNREACHABLE_DISTANCE: u8 = 255;
+
 /// A square matrix of distances by dense node index, 0 to 255, as the firmware
 /// gives them; an entry can be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::access::AccessAttributes;
 use crate::cache::{Cache, CacheKind};
 use crate::cpu::Cpu;
 use crate::device::Device;
-use crate::distance::Distances;
+use crate::distance::{Distances, UNREACHABLE_DISTANCE};
 use crate::id::{CpuId, NodeId};
 use crate::id_set::{CpuSet, NodeSet};
 use crate::memory::MemoryRange;
@@ -107,6 +107,12 @@ impl Machine {
     #[must_use]
     pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
         self.distances.get(self.node_index(from)?, self.node_index(to)?)
+    }
+
+    /// The distance from one node to another as a measure of cost: none either where there is no way.
+    #[must_use]
+    pub fn cost_distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
+        self.distance(from, to).filter(|&distance| distance != UNREACHABLE_DISTANCE)
     }
 
     /// The cpus that are online.
