@@ -107,6 +107,17 @@ pub enum Oddity {
         /// What random access costs beyond one that stays within a huge page, in nanoseconds.
         walk_ns: Option<f64>,
     },
+    /// The cpus of a guest with one node fall into groups by the times between them.
+    HiddenNodes {
+        /// How many groups.
+        groups: usize,
+        /// The cpus of each: `0-3 | 4-7`.
+        cpus: String,
+        /// The median round trip within a group in nanoseconds.
+        within_ns: f64,
+        /// The median round trip between groups in nanoseconds.
+        across_ns: f64,
+    },
     /// A cache ends elsewhere than reported.
     CacheSize {
         /// The cache's level.
