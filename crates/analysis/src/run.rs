@@ -4,6 +4,7 @@ mod access;
 mod bandwidth;
 mod c2c;
 mod cell;
+mod clusters;
 mod curve;
 mod loaded;
 mod matrix;
@@ -168,6 +169,7 @@ impl<'a> Summary<'a> {
         summary.findings = oddity::findings(&summary);
         let modules = memory_peak::findings(&summary);
         summary.findings.extend(modules.into_iter().flatten());
+        summary.findings.extend(clusters::finding(&summary));
         summary
     }
 

@@ -41,7 +41,7 @@ pub fn pairs(by_node: &Matrix, machine: &Machine) -> Vec<NodeLatency> {
         for &to in &by_node.columns {
             let Some(entry) = by_node.get(from, to) else { continue };
             let (from, to) = (NodeId(from), NodeId(to));
-            let distance = machine.distance(from, to);
+            let distance = machine.cost_distance(from, to);
             pairs.push(NodeLatency { from, to, latency_ns: entry.value, distance });
         }
     }

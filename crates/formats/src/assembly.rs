@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{Cpu, CpuId, CpuSet, Findings, MAX_NODES, Machine, Node, NodeId};
+use numalab_topology::{
+    Cpu, CpuId, CpuSet, Findings, LOCAL_DISTANCE, MAX_NODES, Machine, Node, NodeId, NodeSet,
+};
 
 use crate::error::ReadError;
 
@@ -14,9 +16,15 @@ const MOST_LOOKS: usize = 1024;
 pub(crate) struct Assembly {
     nodes: BTreeMap<NodeId, Node>,
     cpus: BTreeMap<CpuId, Cpu>,
+    /// The cpus of each node, with the place in the text.
+    claims: BTreeMap<NodeId, (CpuSet, String)>,
     /// Cpus that are on a node.
     placed: CpuSet,
 }
+
+/// What nodes claim beyond the cpus that name them.
+#[derive(Debug, Default)]
+pub(crate) struct Claims(BTreeMap<NodeId, (CpuSet, String)>);
 
 impl Assembly {
     /// Returns the node with this id, which is created online and empty if it is new.
@@ -40,26 +48,19 @@ impl Assembly {
     }
 
     /// Puts cpus on a node; those that are already on another node stay there.
-    pub(crate) fn place(
-        &mut self,
-        cpus: &CpuSet,
-        node: NodeId,
-        place: &str,
-        findings: &mut Findings,
-    ) {
+    pub(crate) fn place(&mut self, cpus: &CpuSet, node: NodeId, place: &str) {
         self.node(node);
         for id in cpus.difference(&self.placed).iter() {
             self.cpu(id).node = Some(node);
         }
-        let elsewhere = |id: &CpuId| self.cpus.get(id).is_some_and(|cpu| cpu.node != Some(node));
-        // Only a few of them are searched: a damaged text can list all cpus on all nodes.
-        let again = cpus.intersection(&self.placed).iter().take(MOST_LOOKS).find(elsewhere);
-        if let Some(id) = again {
-            let first = self.cpus.get(&id).and_then(|cpu| cpu.node).unwrap_or_default();
-            let message = format!("cpu {id} is already on node {first} and stays there");
-            findings.warning("cpu-twice", place, message);
-        }
         self.placed.extend_from(cpus);
+        let claim = self.claims.entry(node).or_insert_with(|| (CpuSet::new(), place.to_owned()));
+        claim.0.extend_from(cpus);
+    }
+
+    /// What was put on nodes, to be settled when all is known of the machine.
+    pub(crate) fn take_claims(&mut self) -> Claims {
+        Claims(std::mem::take(&mut self.claims))
     }
 
     /// Returns the machine with only these nodes and cpus.
@@ -82,5 +83,42 @@ impl Assembly {
             cpus: self.cpus.into_values().collect(),
             ..Machine::default()
         })
+    }
+}
+
+impl Claims {
+    /// Gives nodes that list the same cpus as an earlier one, no further from it than from
+    /// themselves as far as is known, these cpus too: they are parts of one node (`numa=fake`). Any
+    /// other cpu that is on two nodes is a finding.
+    pub(crate) fn settle(&self, machine: &mut Machine, findings: &mut Findings) {
+        let mut parts = NodeSet::new();
+        for (&node, (cpus, place)) in &self.0 {
+            let is_whole = |first: &(&NodeId, &(CpuSet, String))| {
+                let (there, back) =
+                    (machine.distance(*first.0, node), machine.distance(node, *first.0));
+                let is_local = [there, back].iter().flatten().all(|&far| far == LOCAL_DISTANCE);
+                first.1.0 == *cpus && is_local
+            };
+            let first = self.0.range(..node).find(is_whole).map(|(first, _)| *first);
+            if let Some(first) = first.filter(|_| !cpus.is_empty()) {
+                parts.extend([first, node]);
+                if let Some(index) = machine.node_index(node) {
+                    machine.nodes[index].cpus = cpus.clone();
+                }
+                continue;
+            }
+            let elsewhere = |id: &CpuId| machine.cpu(*id).is_some_and(|cpu| cpu.node != Some(node));
+            // One look at a few of them: a damaged text can name all cpus on all nodes.
+            if let Some(id) = cpus.iter().take(MOST_LOOKS).find(elsewhere) {
+                let first = machine.cpu(id).and_then(|cpu| cpu.node).unwrap_or_default();
+                let message = format!("cpu {id} is on node {first} already, kept there");
+                findings.warning("cpu-twice", place, message);
+            }
+        }
+        if !parts.is_empty() {
+            let message = "list the same cpus, which are local to each of them: the kernel's option \
+                           numa=fake makes such nodes";
+            findings.note("nodes-share-cpus", format!("nodes {parts}"), message);
+        }
     }
 }

@@ -9,6 +9,7 @@ pub mod architecture;
 mod assembly;
 pub mod command_line;
 mod device;
+mod distance;
 pub mod dot;
 pub mod emulation;
 mod error;

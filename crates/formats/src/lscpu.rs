@@ -56,7 +56,7 @@ fn number_groups(
 fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadError> {
     let mut assembly = Assembly::default();
     for (node, cpus) in &lines.nodes {
-        assembly.place(cpus, *node, &format!("node {node}"), findings);
+        assembly.place(cpus, *node, &format!("node {node}"));
     }
     for cpu in lines.online.iter() {
         assembly.cpu(cpu);
@@ -68,7 +68,9 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadErr
         let message = "no node is listed".to_owned();
         findings.warning("nodes-missing", "lscpu".to_owned(), message);
     }
-    let machine = assembly.finish(FORMAT)?;
+    let claims = assembly.take_claims();
+    let mut machine = assembly.finish(FORMAT)?;
+    claims.settle(&mut machine, findings);
     if let Some(announced) = lines.node_count.filter(|&count| count != machine.nodes.len()) {
         let message = format!("{announced} nodes are announced, {} listed", machine.nodes.len());
         findings.warning("nodes-announced", "NUMA node(s)".to_owned(), message);

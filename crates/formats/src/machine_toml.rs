@@ -120,7 +120,12 @@ fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
             add(offline, false);
         }
     }
-    for node in &document.node {
+    for (index, node) in document.node.iter().enumerate() {
+        // Parts of one node list its cpus, which name the first of them.
+        let lists_the_same = |other: &NodeTable| other.cpus == node.cpus;
+        if document.node[..index].iter().any(lists_the_same) {
+            continue;
+        }
         for id in node.cpus.iter() {
             let Some(cpu) = cpus.get_mut(&id) else {
                 let message = format!(

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use numalab_topology::{CpuSet, Distances, Findings, Machine, NodeId, NodeSet};
 
 use crate::assembly::Assembly;
+use crate::distance::record;
 use crate::error::ReadError;
 use crate::feature::{Carried, Feature};
 use crate::pasted;
@@ -252,7 +253,7 @@ impl Reader {
                 set.extend_from(&listed);
             }
         }
-        self.assembly.place(&set, node, &place(number), &mut self.findings);
+        self.assembly.place(&set, node, &place(number));
         self.open = Open::Cpus(node);
         Ok(())
     }
@@ -307,6 +308,7 @@ impl Reader {
             self.findings.warning("nodes-announced", "line available".to_owned(), message);
         }
         self.check_rows();
+        let claims = self.assembly.take_claims();
         let mut machine = self.assembly.finish(FORMAT)?;
         if !self.rows.is_empty() {
             machine.distances = Distances::unknown(machine.nodes.len());
@@ -315,10 +317,12 @@ impl Reader {
             for (to, value) in self.columns.iter().zip(values) {
                 if let (Some(from), Some(to)) = (machine.node_index(from), machine.node_index(*to))
                 {
-                    machine.distances.set(from, to, value);
+                    record(&mut machine.distances, from, to, value, &mut self.findings);
                 }
             }
         }
+        machine.note_unreachable(&mut self.findings);
+        claims.settle(&mut machine, &mut self.findings);
         let findings = self.findings.into_list();
         Ok(Reading { value: machine, findings })
     }

@@ -219,6 +219,30 @@ fn numactl_oddities_are_findings() {
     assert_eq!(reading.value.distances.get(1, 1), None);
 }
 
+#[test]
+fn nodes_of_numa_fake_share_their_cpus_in_every_format_that_says_so() {
+    let text = |far: u32| {
+        format!(
+            "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode 0 size: 100 MB\nnode 0 free: 9 MB\n\
+             node 1 cpus: 0 1\nnode 1 size: 100 MB\nnode 1 free: 9 MB\n\
+             node distances:\nnode   0   1\n  0:  10  {far}\n  1:  {far}  10\n"
+        )
+    };
+    let reading = numactl::read(&text(10)).unwrap();
+    assert_eq!(codes(&reading.findings), ["nodes-share-cpus"]);
+    let machine = reading.value;
+    assert_eq!(machine.nodes[1].cpus.to_string(), "0,1");
+    assert_eq!(machine.cpu(CpuId(1)).unwrap().node, Some(NodeId(0)));
+    assert_eq!(numactl::write(&machine), text(10));
+    assert_eq!(machine_toml::read(&machine_toml::write(&machine).unwrap()).unwrap(), machine);
+    assert_eq!(machine_toml::scaled(&machine, 1, u64::MAX).nodes[1].cpus.to_string(), "0");
+    let apart = numactl::read(&text(20)).unwrap();
+    assert_eq!(codes(&apart.findings), ["cpu-twice"]);
+    assert!(apart.value.nodes[1].cpus.is_empty());
+    let lscpu = lscpu::read("CPU(s): 2\nNUMA node0 CPU(s): 0,1\nNUMA node1 CPU(s): 0,1\n").unwrap();
+    assert!(codes(&lscpu.findings).contains(&"nodes-share-cpus"), "{:?}", lscpu.findings);
+}
+
 /// Two nodes of 24 cores with two threads, as wrapped by a mail program at 72 columns.
 const WRAPPED: &str = "\
 available: 2 nodes (0-1)
@@ -301,6 +325,25 @@ fn memory_that_numactl_does_not_report_is_unknown_and_not_zero() {
     let toml = machine_toml::write(&machine).unwrap();
     assert_eq!(machine_toml::read(&toml).unwrap().nodes, machine.nodes);
     assert!(numactl::write(&machine).contains("node 1 size: <not available>"));
+}
+
+#[test]
+fn distances_of_0_and_255_are_none() {
+    let text = |far: u32| {
+        format!(
+            "node 0 cpus: 0\nnode 0 size: 9 MB\nnode 1 cpus: 1\nnode 1 size: 9 MB\n\
+             node distances:\nnode   0   1\n  0:  10  {far}\n  1:  {far}  10\n"
+        )
+    };
+    for (far, code, known) in
+        [(0, "distance-value", None), (255, "distance-unreachable", Some(255))]
+    {
+        let reading = numactl::read(&text(far)).unwrap();
+        assert!(codes(&reading.findings).contains(&code), "{:?}", reading.findings);
+        let [zero, one] = [0, 1].map(NodeId);
+        assert_eq!(reading.value.distance(zero, one), known);
+        assert_eq!(reading.value.cost_distance(zero, one), None);
+    }
 }
 
 #[test]
@@ -489,7 +532,29 @@ fn distances_that_do_not_fit_are_findings() {
     };
     assert_eq!(found("10 21 22 10", "10 21 22"), "distances-ignored");
     assert_eq!(found("10 21 22 10", "10 2100 22 10"), "distance-too-large");
+    assert_eq!(found("10 21 22 10", "10 0 22 10"), "distance-value");
+    assert_eq!(found("10 21 22 10", "10 255 255 10"), "distance-unreachable");
     assert_eq!(found("indexing=\"os\"", "indexing=\"gp\""), "distances-ignored");
+}
+
+#[test]
+fn empty_sets_of_what_is_allowed_tell_nothing() {
+    let set = |name: &str, from: &str| format!("{name}=\"{from}\"");
+    let reading = hwloc::read_xml(
+        &XML.replace(&set("allowed_nodeset", "0x3"), &set("allowed_nodeset", "0x0"))
+            .replace(&set("allowed_cpuset", "0x00000007"), &set("allowed_cpuset", "0x0"))
+            .replace(&set("nodeset", "0x3"), &set("nodeset", "0x0")),
+    )
+    .unwrap();
+    let said: Vec<_> =
+        reading.findings.iter().map(|found| (&*found.code, &*found.message)).collect();
+    let expected = |name, what| {
+        ("allowed-set-empty", format!("{name} is empty: every {what} counts as allowed"))
+    };
+    let [cpus, nodes] = [expected("allowed_cpuset", "cpu"), expected("allowed_nodeset", "node")];
+    assert_eq!(said[..2], [(cpus.0, &*cpus.1), (nodes.0, &*nodes.1)]);
+    assert_eq!(reading.value.allowed, None);
+    assert_eq!(reading.value.usable_memory_nodes().to_string(), "0-2");
 }
 
 #[test]

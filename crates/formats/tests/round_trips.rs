@@ -29,8 +29,11 @@ fn rich() -> Machine {
     }
     machine.cpus[3].online = false;
     machine.tiers = vec![MemoryTier { id: 4, nodes: "0-3".parse().unwrap() }];
-    machine.allowed =
-        Some(Allowed { cpus: "0".parse().unwrap(), memory_nodes: "0-1".parse().unwrap() });
+    machine.allowed = Some(Allowed {
+        cpus: "0".parse().unwrap(),
+        memory_nodes: "0-1".parse().unwrap(),
+        isolated: "1".parse().unwrap(),
+    });
     for group in machine.l3_groups() {
         machine.caches.push(numalab_topology::Cache {
             level: 3,
@@ -194,8 +197,11 @@ fn decorate(machine: &mut Machine, seed: u64, flags: u8, distances: &[u8], onlin
     if flag(6) {
         add_attributes(machine, seed, flag(7), flag(1));
     }
-    machine.allowed = flag(7)
-        .then(|| Allowed { cpus: machine.online_cpus(), memory_nodes: machine.memory_nodes() });
+    machine.allowed = flag(7).then(|| Allowed {
+        cpus: machine.online_cpus(),
+        memory_nodes: machine.memory_nodes(),
+        ..Allowed::default()
+    });
 }
 
 fn add_attributes(machine: &mut Machine, seed: u64, of_cpus: bool, hot_pluggable: bool) {

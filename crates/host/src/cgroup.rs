@@ -1,5 +1,9 @@
 //! Memory limits of the control groups that this process is in.
 
+mod huge_pages;
+
+pub(crate) use huge_pages::{Charge, HugePageLimit, huge_page_limit};
+
 use crate::root::Root;
 
 /// What a control group still gives.
@@ -20,6 +24,9 @@ struct Version {
     inactive_files: &'static str,
 }
 
+/// The controller.
+const MEMORY: &str = "memory";
+
 const V1: Version = Version {
     file_system: "cgroup",
     limit: "memory.limit_in_bytes",
@@ -37,8 +44,8 @@ const V2: Version = Version {
 pub(crate) fn tightest(root: &Root) -> Option<GroupLimit> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
-    let v1 = group_directory(&mounts, &V1, path_v1(&groups));
-    let v2 = group_directory(&mounts, &V2, path_v2(&groups));
+    let v1 = group_directory(&mounts, V1.file_system, MEMORY, path_v1(&groups, MEMORY));
+    let v2 = group_directory(&mounts, V2.file_system, MEMORY, path_v2(&groups));
     let limits = v1
         .iter()
         .flat_map(|place| limits(root, place, &V1))
@@ -50,8 +57,10 @@ pub(crate) fn tightest(root: &Root) -> Option<GroupLimit> {
 pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
-    let v1 = group_directory(&mounts, &V1, path_v1(&groups)).map(|place| (place, &V1));
-    let v2 = group_directory(&mounts, &V2, path_v2(&groups)).map(|place| (place, &V2));
+    let v1 = group_directory(&mounts, V1.file_system, MEMORY, path_v1(&groups, MEMORY))
+        .map(|place| (place, &V1));
+    let v2 = group_directory(&mounts, V2.file_system, MEMORY, path_v2(&groups))
+        .map(|place| (place, &V2));
     let file = |(place, version): (GroupPlace, &Version)| {
         let directory = format!("{}/{}", place.mount, place.group);
         format!("{}/{}", directory.trim_end_matches('/'), version.limit)
@@ -64,19 +73,18 @@ pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
 pub(crate) fn group_file(root: &Root, name: &str) -> Option<String> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
-    let place = group_directory(&mounts, &V2, path_v2(&groups))?;
+    let place = group_directory(&mounts, V2.file_system, MEMORY, path_v2(&groups))?;
     let directory = format!("{}/{}", place.mount, place.group);
     let file = format!("{}/{name}", directory.trim_end_matches('/'));
     root.path(&file).exists().then_some(file)
 }
 
-/// The path of the group in the hierarchy of the v1 memory controller:
-/// `4:memory:/group`.
-fn path_v1(groups: &str) -> Option<&str> {
+/// The path of the group in the hierarchy of a v1 controller: `4:memory:/group`.
+fn path_v1<'g>(groups: &'g str, controller: &str) -> Option<&'g str> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
-        controllers.split(',').any(|name| name == "memory").then_some(path)
+        controllers.split(',').any(|name| name == controller).then_some(path)
     })
 }
 
@@ -93,16 +101,21 @@ struct GroupPlace {
 
 /// Finds the mount of the hierarchy (`proc_pid_mountinfo(5)`). A container sees its own
 /// part of it as the mount's root, so that is taken off the group's path.
-fn group_directory(mounts: &str, version: &Version, path: Option<&str>) -> Option<GroupPlace> {
+fn group_directory(
+    mounts: &str,
+    wanted: &str,
+    controller: &str,
+    path: Option<&str>,
+) -> Option<GroupPlace> {
     let path = path?;
     mounts.lines().find_map(|line| {
         let (head, tail) = line.split_once(" - ")?;
         let mut tail = tail.split(' ');
         let file_system = tail.next()?;
         let options = tail.nth(1)?;
-        let has_memory =
-            version.file_system == V2.file_system || options.split(',').any(|o| o == "memory");
-        if file_system != version.file_system || !has_memory {
+        let has_controller =
+            wanted == V2.file_system || options.split(',').any(|option| option == controller);
+        if file_system != wanted || !has_controller {
             return None;
         }
         let mut head = head.split(' ').skip(3);
@@ -115,19 +128,23 @@ fn group_directory(mounts: &str, version: &Version, path: Option<&str>) -> Optio
     })
 }
 
-/// The limits of a group and of all groups above it.
-fn limits(root: &Root, place: &GroupPlace, version: &Version) -> Vec<GroupLimit> {
-    let mut limits = Vec::new();
+/// The directories of a group and of all groups above it.
+fn directories(place: &GroupPlace) -> Vec<String> {
+    let mut directories = Vec::new();
     let mut group = place.group.as_str();
     loop {
         let directory = format!("{}/{group}", place.mount);
-        let directory = directory.trim_end_matches('/');
-        limits.extend(limit(root, directory, version));
+        directories.push(directory.trim_end_matches('/').to_owned());
         if group.is_empty() {
-            return limits;
+            return directories;
         }
         group = group.rsplit_once('/').map_or("", |(parent, _)| parent);
     }
+}
+
+/// The limits of a group and of all groups above it.
+fn limits(root: &Root, place: &GroupPlace, version: &Version) -> Vec<GroupLimit> {
+    directories(place).iter().filter_map(|directory| limit(root, directory, version)).collect()
 }
 
 fn limit(root: &Root, directory: &str, version: &Version) -> Option<GroupLimit> {

@@ -3,6 +3,7 @@
 use numalab_record::Pages;
 use numalab_topology::NodeId;
 
+use crate::cgroup::{Charge, HugePageLimit, huge_page_limit};
 use crate::mapping_error::MappingError;
 use crate::root::Root;
 use crate::system_page::page_size_bytes;
@@ -42,11 +43,13 @@ impl HugePool {
     }
 }
 
-/// Checks that `needed` free pages are in the pool, on one node or in all. Always true
-/// of pages that come from no pool.
+/// Checks that `needed` free pages are in the pool, on one node or in all, and that the control
+/// group lets this process touch them: beyond its limit the first touch is SIGBUS. Always true of
+/// pages that come from no pool.
 ///
 /// # Errors
 /// [`MappingError::NoHugePages`] if too few are free,
+/// [`MappingError::HugePagesLimited`] if the control group allows too few,
 /// [`MappingError::HugePagesUnsupported`] if the kernel has no such pages.
 pub(crate) fn require(
     root: &Root,
@@ -60,7 +63,7 @@ pub(crate) fn require(
     let pool = HugePool::read(root, page_size_bytes(pages), node)
         .ok_or(MappingError::HugePagesUnsupported { pages })?;
     if pool.free >= needed {
-        return Ok(());
+        return within_limit(root, pages, needed, Charge::Touched);
     }
     Err(MappingError::NoHugePages {
         pages,
@@ -69,6 +72,26 @@ pub(crate) fn require(
         free: pool.free,
         command: pool.command(needed),
     })
+}
+
+/// Checks that this process's control group allows `needed` more pages.
+///
+/// # Errors
+/// [`MappingError::HugePagesLimited`] if it does not.
+pub(crate) fn within_limit(
+    root: &Root,
+    pages: Pages,
+    needed: u64,
+    charge: Charge,
+) -> Result<(), MappingError> {
+    let page_bytes = page_size_bytes(pages);
+    let short = |limit: &HugePageLimit| limit.left_bytes / page_bytes < needed;
+    let limit = huge_page_limit(root, page_bytes, charge).filter(short);
+    let Some(HugePageLimit { file, limit_bytes, left_bytes, no_limit }) = limit else {
+        return Ok(());
+    };
+    let left = left_bytes / page_bytes;
+    Err(MappingError::HugePagesLimited { pages, needed, left, file, limit_bytes, no_limit })
 }
 
 #[cfg(test)]
@@ -102,6 +125,30 @@ mod tests {
         let root = Root::at(top.path());
         assert_eq!(require(&root, Pages::Huge2M, Some(NodeId(3)), 5), Ok(()));
         assert_eq!(require(&root, Pages::Base, Some(NodeId(3)), 1 << 40), Ok(()));
+    }
+
+    #[test]
+    fn a_control_group_that_allows_too_few_is_named_though_pages_are_free() {
+        let top = tree("10\n");
+        let write = |path: &str, text: &str| {
+            let path = top.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("proc/self/cgroup", "0::/job\n");
+        write("proc/self/mountinfo", "30 1 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        write("sys/fs/cgroup/job/hugetlb.2MB.max", "6291456\n");
+        write("sys/fs/cgroup/job/hugetlb.2MB.current", "2097152\n");
+        let root = Root::at(top.path());
+        assert_eq!(require(&root, Pages::Huge2M, Some(NodeId(3)), 2), Ok(()));
+        let error = require(&root, Pages::Huge2M, Some(NodeId(3)), 3).unwrap_err();
+        assert_eq!(error.class(), crate::error_class::ErrorClass::Lacking);
+        assert_eq!(
+            error.to_string(),
+            "3 huge pages of 2m needed, and this process's control group allows 2 more: \
+             /sys/fs/cgroup/job/hugetlb.2MB.max is 6291456; raise it (as root): \
+             echo max > /sys/fs/cgroup/job/hugetlb.2MB.max"
+        );
     }
 
     #[test]

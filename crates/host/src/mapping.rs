@@ -8,6 +8,7 @@ use numalab_topology::NodeId;
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 
+use crate::cgroup::Charge;
 use crate::huge_pool;
 use crate::mapping_error::MappingError;
 use crate::populate;
@@ -77,8 +78,8 @@ impl Mapping {
     ///
     /// # Errors
     /// [`MappingError::Size`] for 0 bytes or more than an address space,
-    /// [`MappingError::NoHugePages`] and [`MappingError::HugePagesUnsupported`] for
-    /// reserved pages, [`MappingError::OutOfMemory`] and [`MappingError::Kernel`] as
+    /// [`MappingError::NoHugePages`], [`MappingError::HugePagesLimited`] and
+    /// [`MappingError::HugePagesUnsupported`] for reserved pages, [`MappingError::OutOfMemory`] and [`MappingError::Kernel`] as
     /// the kernel says.
     pub fn new(size_bytes: usize, pages: Pages) -> Result<Self, MappingError> {
         const ADDRESS_SPACE_BYTES: usize = 1 << 47;
@@ -98,6 +99,7 @@ impl Mapping {
         let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
         let needed = (mapped_bytes / page_bytes) as u64;
         huge_pool::require(&Root::live(), pages, None, needed)?;
+        huge_pool::within_limit(&Root::live(), pages, needed, Charge::Mapped)?;
         let size_flag = match pages {
             Pages::Huge1G => MapFlags::HUGE_1GB,
             _ => MapFlags::HUGE_2MB,

@@ -29,6 +29,24 @@ pub enum MappingError {
         /// The command that reserves as many as are needed.
         command: String,
     },
+    /// A control group allows too few huge pages, whether or not they are free.
+    #[error(
+        "{needed} huge pages of {pages} needed, and this process's control group allows {left} more: {file} is {limit_bytes}; raise it (as root): echo {no_limit} > {file}"
+    )]
+    HugePagesLimited {
+        /// The pages asked for.
+        pages: Pages,
+        /// Pages needed.
+        needed: u64,
+        /// Pages that the group allows beyond those in use.
+        left: u64,
+        /// The file that holds the limit.
+        file: String,
+        /// The limit in bytes.
+        limit_bytes: u64,
+        /// What is written to the file for no limit.
+        no_limit: &'static str,
+    },
     /// The kernel or the processor has no such pages.
     #[error(
         "this kernel has no huge pages of {pages}; see /sys/kernel/mm/hugepages for what it has (1g on x86-64 needs the cpu flag pdpe1gb)"
@@ -100,6 +118,7 @@ impl MappingError {
         match self {
             Self::Size { .. } | Self::NodeNotAllowed { .. } => ErrorClass::BadInput,
             Self::NoHugePages { .. }
+            | Self::HugePagesLimited { .. }
             | Self::HugePagesUnsupported { .. }
             | Self::OutOfMemory { .. }
             | Self::BindForbidden { .. } => ErrorClass::Lacking,

@@ -2,6 +2,7 @@
 
 mod access;
 mod caches;
+mod cpuinfo;
 mod cpus;
 mod cxl;
 mod devices;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 
 use numalab_topology::{Device, Finding, Machine, Node};
 
-use crate::allowed::allowed_now;
+use crate::allowed::{allowed_now, isolated_now};
 use crate::error_class::ErrorClass;
 use crate::root::Root;
 pub(crate) use memory::{figures_disagree, pool_kilobytes};
@@ -33,9 +34,9 @@ pub struct Reading {
 /// Why no machine could be read at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SysfsError {
-    /// The directory has no cpus below `sys/devices/system/cpu`.
+    /// The directory has no cpus below `sys/devices/system/cpu`, and none in `proc/cpuinfo`.
     #[error(
-        "{directory}: no sys/devices/system/cpu/cpu*: expected a directory that holds sys/ and proc/ of a Linux machine"
+        "{directory}: no sys/devices/system/cpu/cpu* and no processor in proc/cpuinfo: expected a directory that holds sys/ and proc/ of a Linux machine"
     )]
     NoCpus {
         /// The directory.
@@ -57,12 +58,12 @@ impl SysfsError {
 }
 
 /// Reads the machine below `root`, its devices apart. What makes no sense is left out and reported as a
-/// finding; only a directory without any cpu is an error. A machine without
-/// node directories is one node. What the calling process may use
+/// finding; only a directory without any cpu is an error. A machine without cpu directories has the
+/// cpus of `/proc/cpuinfo`, one without node directories is one node. What the calling process may use
 /// ([`Machine::allowed`]) is known for the live system only.
 ///
 /// # Errors
-/// [`SysfsError::NoCpus`] if there is no cpu directory.
+/// [`SysfsError::NoCpus`] if nothing tells of any cpu.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     read(root, |_, _| Vec::new())
 }
@@ -80,25 +81,33 @@ fn read(
     devices: impl FnOnce(&mut Reader<'_>, &[Node]) -> Vec<Device>,
 ) -> Result<Reading, SysfsError> {
     let mut reader = Reader::new(root);
-    let allowed = root.is_live().then(|| allowed_now().ok()).flatten();
-    let mut cpus = cpus::read(&mut reader, allowed.as_ref().map(|allowed| &allowed.cpus));
+    let mut allowed = root.is_live().then(|| allowed_now().ok()).flatten();
+    let usable = allowed.as_ref().map(|allowed| &allowed.cpus);
+    let mut cpus = cpus::read(&mut reader, usable);
+    if cpus.is_empty() {
+        cpus = cpuinfo::read(&mut reader, usable);
+    }
+    let isolated = cpus::isolated(&mut reader);
     if cpus.is_empty() {
         return Err(SysfsError::NoCpus {
             directory: root.directory().to_owned(),
             live: root.is_live(),
         });
     }
+    if let Some(allowed) = &mut allowed {
+        allowed.isolated = isolated_now(&isolated, &allowed.cpus);
+    }
     let caches = caches::read(&mut reader, &cpus);
     caches::assign_l3_groups(&mut cpus, &caches);
     let mut nodes = nodes::read(&mut reader, &cpus);
-    nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus);
-    cxl::mark(&mut reader, &mut nodes);
     let distances = distances::read(&mut reader, &nodes);
+    nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus, &distances);
+    cxl::mark(&mut reader, &mut nodes);
     let ranges = ranges::read(&mut reader, &nodes);
     memory::complete(&mut reader, &mut nodes, &ranges);
     let devices = devices(&mut reader, &nodes);
-    let machine = Machine {
-        access: access::attributes(&mut reader, &nodes),
+    let mut machine = Machine {
+        access: Vec::new(),
         tiers: access::tiers(&mut reader),
         devices,
         allowed,
@@ -108,5 +117,11 @@ fn read(
         caches,
         ranges,
     };
-    Ok(Reading { machine, findings: reader.findings.into_list() })
+    machine.access = access::attributes(&mut reader, &machine);
+    machine.note_unreachable(&mut reader.findings);
+    let mut findings = reader.findings.into_list();
+    // What the files disagree about is found above; this is how a virtual machine is made.
+    let spanning = machine.validate().into_iter();
+    findings.extend(spanning.filter(|finding| finding.code == "l3-group-spans-nodes"));
+    Ok(Reading { machine, findings })
 }

@@ -84,7 +84,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// The chosen cpus and nodes, or all that the process may use.
+    /// The chosen cpus and nodes, or all that the process may use. Isolated cpus can be chosen.
     ///
     /// # Errors
     /// [`ScopeError`] names the first that is unknown, offline, without memory or forbidden.
@@ -97,11 +97,7 @@ impl Scope {
             Some(chosen) => {
                 chosen.iter().map(|cpu| usable_cpu(machine, cpu)).collect::<Result<_, _>>()?
             }
-            None => machine
-                .online_cpus()
-                .iter()
-                .filter(|&cpu| usable_cpu(machine, cpu).is_ok())
-                .collect(),
+            None => machine.usable_cpus().iter().collect(),
         };
         let nodes: Vec<NodeId> = match nodes {
             Some(chosen) => {
@@ -147,25 +143,27 @@ impl Scope {
         self.first_of_each(machine, |cpu| cpu.node.map(|node| node.0))
     }
 
-    /// Two cpus of each L3 group, of different cores where it has them.
+    /// Two cpus of each L3 group on each of its nodes, of different cores where it has them: in
+    /// virtual machines an L3 group can span nodes.
     #[must_use]
     pub fn two_cpus_per_l3_group(&self, machine: &Machine) -> Vec<CpuId> {
+        let group = |cpu: &numalab_topology::Cpu| Some((cpu.l3_group?, cpu.node));
         let cores = Self { cpus: self.one_cpu_per_core(machine), nodes: self.nodes.clone() };
-        let firsts = cores.first_of_each(machine, |cpu| cpu.l3_group);
+        let firsts = cores.first_of_each(machine, group);
         let others = Self {
             cpus: cores.cpus.iter().copied().filter(|cpu| !firsts.contains(cpu)).collect(),
             nodes: Vec::new(),
         };
         let mut both = firsts;
-        both.extend(others.first_of_each(machine, |cpu| cpu.l3_group));
+        both.extend(others.first_of_each(machine, group));
         both.sort_unstable();
         both
     }
 
-    fn first_of_each(
+    fn first_of_each<G: PartialEq>(
         &self,
         machine: &Machine,
-        group: impl Fn(&numalab_topology::Cpu) -> Option<u32>,
+        group: impl Fn(&numalab_topology::Cpu) -> Option<G>,
     ) -> Vec<CpuId> {
         let mut seen = Vec::new();
         let is_first = |cpu: &CpuId| match machine.cpu(*cpu).and_then(&group) {
@@ -210,7 +208,7 @@ fn usable_cpu(machine: &Machine, cpu: CpuId) -> Result<CpuId, ScopeError> {
         Some(_) => {}
     }
     match &machine.allowed {
-        Some(allowed) if !allowed.cpus.contains(cpu) => {
+        Some(allowed) if !allowed.cpus.contains(cpu) && !allowed.isolated.contains(cpu) => {
             Err(ScopeError::ForbiddenCpu { cpu, allowed: allowed.cpus.clone() })
         }
         _ => Ok(cpu),

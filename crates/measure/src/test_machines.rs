@@ -59,7 +59,7 @@ pub(crate) fn with_memory_alone(mut machine: Machine) -> Machine {
 /// The same where this process may use only these cpus and memory of these nodes.
 pub(crate) fn allowed(machine: Machine, cpus: &str, nodes: &str) -> Machine {
     let (cpus, memory_nodes) = (cpus.parse().expect("cpus"), nodes.parse().expect("nodes"));
-    Machine { allowed: Some(Allowed { cpus, memory_nodes }), ..machine }
+    Machine { allowed: Some(Allowed { cpus, memory_nodes, ..Allowed::default() }), ..machine }
 }
 
 /// All of a machine.

@@ -56,6 +56,9 @@ pub enum Metric {
     Bandwidth,
     /// Time for a cache line to go to the other cpu and come back, in nanoseconds.
     RoundTrip,
+    /// What the slowest of several lines takes for that more than the fastest, in nanoseconds: lines
+    /// differ by where their home is within the processor.
+    LineSpread,
     /// L1 load-to-use as a multiple of one dependent add.
     LoadToUse,
     /// Dependent adds per nanosecond: the core clock.
@@ -72,10 +75,11 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Latency,
         Self::Bandwidth,
         Self::RoundTrip,
+        Self::LineSpread,
         Self::LoadToUse,
         Self::CoreClock,
         Self::AtomicAdd,
@@ -88,7 +92,9 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Self::Latency | Self::RoundTrip | Self::AtomicAdd | Self::Frame => Unit::Nanoseconds,
+            Self::Latency | Self::RoundTrip | Self::LineSpread | Self::AtomicAdd | Self::Frame => {
+                Unit::Nanoseconds
+            }
             Self::Bandwidth => Unit::GigabytesPerSecond,
             Self::LoadToUse | Self::LocalShare => Unit::Ratio,
             Self::CoreClock => Unit::Gigahertz,
@@ -102,12 +108,19 @@ impl Metric {
         match self {
             Self::Latency
             | Self::RoundTrip
+            | Self::LineSpread
             | Self::LoadToUse
             | Self::AtomicAdd
             | Self::Elapsed
             | Self::Frame => Direction::LowerIsBetter,
             Self::Bandwidth | Self::CoreClock | Self::LocalShare => Direction::HigherIsBetter,
         }
+    }
+
+    /// Whether runs are compared by it: a spread says how sure another value is.
+    #[must_use]
+    pub fn is_compared(self) -> bool {
+        self != Self::LineSpread
     }
 
     /// Whether a smaller value is better.
@@ -129,6 +142,7 @@ impl Metric {
             Self::Latency => "latency",
             Self::Bandwidth => "bandwidth",
             Self::RoundTrip => "round-trip",
+            Self::LineSpread => "line-spread",
             Self::LoadToUse => "load-to-use",
             Self::CoreClock => "core-clock",
             Self::AtomicAdd => "atomic-add",

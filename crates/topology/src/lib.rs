@@ -32,7 +32,7 @@ pub use cache::{Cache, CacheKind};
 pub use chosen::Chosen;
 pub use cpu::Cpu;
 pub use device::{Device, DeviceKind};
-pub use distance::{DistanceError, Distances, LOCAL_DISTANCE};
+pub use distance::{DistanceError, Distances, LOCAL_DISTANCE, UNREACHABLE_DISTANCE};
 pub use emulate::{EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec};
 pub use fallback::{CpuLessNodes, FallbackOrder, REMOTE_DISTANCE};
 pub use finding::{Finding, Findings, Severity};

@@ -6,7 +6,7 @@ use crate::access::AccessAttributes;
 use crate::cache::{Cache, CacheKind};
 use crate::cpu::Cpu;
 use crate::device::Device;
-use crate::distance::Distances;
+use crate::distance::{Distances, UNREACHABLE_DISTANCE};
 use crate::id::{CpuId, NodeId};
 use crate::id_set::{CpuSet, NodeSet};
 use crate::memory::MemoryRange;
@@ -51,6 +51,9 @@ pub struct Allowed {
     pub cpus: CpuSet,
     /// Nodes from which it may take memory.
     pub memory_nodes: NodeSet,
+    /// Further cpus, isolated ones, that it may run on if it asks for them.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "CpuSet::is_empty"))]
+    pub isolated: CpuSet,
 }
 
 /// Cpus that share a core, an L3 group or a package.
@@ -106,6 +109,12 @@ impl Machine {
         self.distances.get(self.node_index(from)?, self.node_index(to)?)
     }
 
+    /// The distance from one node to another as a measure of cost: none either where there is no way.
+    #[must_use]
+    pub fn cost_distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
+        self.distance(from, to).filter(|&distance| distance != UNREACHABLE_DISTANCE)
+    }
+
     /// Returns the online cpus.
     #[must_use]
     pub fn online_cpus(&self) -> CpuSet {
@@ -141,14 +150,22 @@ impl Machine {
         }
     }
 
-    /// Returns one online cpu of every core: the first online thread, in order of package, L3 group
-    /// and core. A cpu without a known core counts as a core.
+    /// Returns one cpu of every core: the first thread that is online and that the calling process may
+    /// use, as by [`Machine::one_per_core`].
     #[must_use]
     pub fn first_threads(&self) -> Vec<CpuId> {
-        let mut online: Vec<&Cpu> = self.cpus.iter().filter(|cpu| cpu.online).collect();
-        online.sort_by_key(|cpu| (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id));
-        online.dedup_by(|next, first| next.core.is_some() && next.core == first.core);
-        online.into_iter().map(|cpu| cpu.id).collect()
+        self.one_per_core(&self.usable_cpus())
+    }
+
+    /// One of `cpus` of every core: the first thread, in order of package, L3 group and core. A
+    /// cpu of no known core is one itself.
+    #[must_use]
+    pub fn one_per_core(&self, cpus: &CpuSet) -> Vec<CpuId> {
+        let chosen = self.cpus.iter().filter(|cpu| cpus.contains(cpu.id));
+        let mut chosen: Vec<&Cpu> = chosen.collect();
+        chosen.sort_by_key(|cpu| (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id));
+        chosen.dedup_by(|next, first| next.core.is_some() && next.core == first.core);
+        chosen.into_iter().map(|cpu| cpu.id).collect()
     }
 
     /// Returns the nodes that are online and have memory, or may have some.
@@ -161,7 +178,22 @@ impl Machine {
     /// Returns the nodes that have at least one online cpu.
     #[must_use]
     pub fn cpu_nodes(&self) -> NodeSet {
-        self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect()
+        let mut named: NodeSet =
+            self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect();
+        let shares =
+            |node: &&Node| self.first_with_cpus_of(node).is_some_and(|of| named.contains(of));
+        let sharing: NodeSet = self.nodes.iter().filter(shares).map(|node| node.id).collect();
+        named.extend_from(&sharing);
+        named
+    }
+
+    /// The first node that lists the very cpus of `node`, if another one does: Linux on x86 with
+    /// `numa=fake` lists the cpus of a real node for each part of it. A cpu names the first.
+    #[must_use]
+    pub fn first_with_cpus_of(&self, node: &Node) -> Option<NodeId> {
+        let mut before = self.nodes.iter().take_while(|other| other.id != node.id);
+        let first = before.find(|other| !node.cpus.is_empty() && other.cpus == node.cpus)?;
+        Some(first.id)
     }
 
     /// Returns true if it has memory of CXL devices.

@@ -67,8 +67,8 @@ mod tests {
     #[test]
     fn only_allowed_cpus_and_memory_are_left_with_their_ids() {
         let allowed = |cpus: &str, nodes: &str| {
-            let allowed =
-                Allowed { cpus: cpus.parse().unwrap(), memory_nodes: nodes.parse().unwrap() };
+            let (cpus, memory_nodes) = (cpus.parse().unwrap(), nodes.parse().unwrap());
+            let allowed = Allowed { cpus, memory_nodes, ..Allowed::default() };
             Machine { allowed: Some(allowed), ..machine() }.usable_part()
         };
         let part = allowed("3-5", "1-2");

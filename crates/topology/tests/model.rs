@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use any_machine::any_machine;
 use machines::machine;
-use numalab_topology::{Cache, CacheKind, CpuId, CpuSet, IdListError, MAX_ID, NodeSet};
+use numalab_topology::{Allowed, Cache, CacheKind, CpuId, CpuSet, IdListError, MAX_ID, NodeSet};
 use proptest::prelude::*;
 
 fn list(text: &str) -> Vec<u32> {
@@ -78,6 +78,18 @@ fn first_threads_are_the_first_online_ones_of_their_cores() {
     machine.cpus[3].core = None;
     machine.cpus[1].core = None;
     assert_eq!(machine.first_threads(), [CpuId(1), CpuId(3), CpuId(2)]);
+}
+
+#[test]
+fn where_only_a_second_thread_of_a_core_may_be_used_it_stands_for_the_core() {
+    let mut machine = machine(&[6], &[true], &[vec![10]]);
+    for (cpu, core) in machine.cpus.iter_mut().zip([0, 1, 2, 0, 1, 2]) {
+        (cpu.core, cpu.thread) = (Some(core), u32::from(cpu.id.0 > 2));
+    }
+    let cpus: CpuSet = "1,3-5".parse().unwrap();
+    machine.allowed = Some(Allowed { cpus, ..Allowed::default() });
+    assert_eq!(machine.first_threads(), [CpuId(3), CpuId(1), CpuId(5)]);
+    assert_eq!(machine.one_per_core(&machine.online_cpus()), [CpuId(0), CpuId(1), CpuId(2)]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn medians(run: &NamedRun) -> Run<'_> {
     let mut cells = BTreeMap::new();
     for (position, result) in run.document.cells.iter().enumerate() {
         let summary = CellSummary::of(result);
-        for metric in Metric::ALL {
+        for metric in Metric::ALL.into_iter().filter(|metric| metric.is_compared()) {
             // A value at or below zero has no ratio.
             let figure = summary.figure(metric).filter(|figure| figure.median > 0.0);
             let Some(median) = figure.map(|figure| figure.median) else { continue };

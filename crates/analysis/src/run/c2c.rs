@@ -72,6 +72,8 @@ pub struct NearnessFigure {
     pub median_ns: f64,
     /// The fastest and the slowest pair.
     pub range_ns: Interval,
+    /// What the lines of a pair differ by at the median, where several were measured.
+    pub lines_ns: Option<f64>,
 }
 
 /// Everything measured between two cpus.
@@ -89,6 +91,7 @@ impl CoreToCore {
     pub fn of(cells: &[CellSummary<'_>], machine: &Machine) -> Self {
         let mut by_home: BTreeMap<Home, Vec<Value>> = BTreeMap::new();
         let mut by_nearness: BTreeMap<Nearness, Vec<f64>> = BTreeMap::new();
+        let mut spreads: BTreeMap<Nearness, Vec<f64>> = BTreeMap::new();
         for summary in cells {
             let Experiment::C2c(cell) = &summary.cell.experiment else { continue };
             let Some(value) = Value::of(summary, Metric::RoundTrip, cell.from.0, cell.to.0) else {
@@ -96,6 +99,8 @@ impl CoreToCore {
             };
             let near = nearness(machine, cell.from, cell.to);
             by_nearness.entry(near).or_default().push(value.entry.value);
+            let spread = summary.figure(Metric::LineSpread).map(|spread| spread.median);
+            spreads.entry(near).or_default().extend(spread);
             by_home.entry(home(machine, cell)).or_default().push(value);
         }
         let unit = Metric::RoundTrip.unit();
@@ -104,19 +109,27 @@ impl CoreToCore {
             by_home: by_home.into_iter().map(|(home, values)| (home, matrix(values))).collect(),
             by_nearness: by_nearness
                 .into_iter()
-                .filter_map(|(nearness, values)| nearness_figure(nearness, values))
+                .filter_map(|(nearness, values)| {
+                    let spreads = spreads.remove(&nearness).unwrap_or_default();
+                    nearness_figure(nearness, values, spreads)
+                })
                 .collect(),
         }
     }
 }
 
-fn nearness_figure(nearness: Nearness, values: Vec<f64>) -> Option<NearnessFigure> {
+fn nearness_figure(
+    nearness: Nearness,
+    values: Vec<f64>,
+    spreads: Vec<f64>,
+) -> Option<NearnessFigure> {
     let sample = Sample::new(values).ok()?;
     Some(NearnessFigure {
         nearness,
         pairs: sample.len(),
         median_ns: sample.median(),
         range_ns: Interval { lo: sample.min(), hi: sample.max() },
+        lines_ns: Sample::new(spreads).ok().map(|spreads| spreads.median()),
     })
 }
 

@@ -74,7 +74,7 @@ fn cost(matrix: &Matrix, machine: &Machine) -> Option<RemoteCost> {
                 // The cpus of a node without memory have nothing local: the
                 // machine's usual local latency stands in.
                 ratio: entry.value / local(&from).unwrap_or(local_ns),
-                distance: machine.distance(NodeId(from), NodeId(to)),
+                distance: machine.cost_distance(NodeId(from), NodeId(to)),
             });
         }
     }

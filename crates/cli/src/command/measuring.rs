@@ -15,7 +15,7 @@ use numalab_measure::{
 };
 use numalab_measure::{Scope, estimate_plan};
 use numalab_record::{Cell, Document, Environment, Kind, Pages, Run, file};
-use numalab_topology::{Finding, Machine, Severity};
+use numalab_topology::{CpuSet, Finding, Machine, Severity};
 
 use crate::args::{Measuring, Output, Rules, Selection, VERSION};
 use crate::failure::{Code, Failure, code_of};
@@ -38,6 +38,13 @@ impl Target {
         let (cpus, nodes) = selection.among(&reading.machine);
         let scope = Scope::new(&reading.machine, cpus.as_ref(), nodes.as_ref());
         let scope = scope.map_err(MeasureError::from)?;
+        if cpus.is_none()
+            && let Some(isolated) = left_out(&reading.machine)
+        {
+            note(format_args!(
+                "cpus {isolated} are isolated and left out: --cpus names those that are wanted"
+            ));
+        }
         let pages = selection.pages.unwrap_or_else(usual_pages);
         Ok(Self { machine: reading.machine, scope, pages })
     }
@@ -56,6 +63,12 @@ pub(crate) fn usual_pages() -> Pages {
         Some(mode) if mode != "never" => Pages::Transparent,
         _ => Pages::Base,
     }
+}
+
+/// Isolated cpus that the process could ask for.
+fn left_out(machine: &Machine) -> Option<&CpuSet> {
+    let allowed = machine.allowed.as_ref()?;
+    Some(&allowed.isolated).filter(|isolated| !isolated.is_empty())
 }
 
 fn warn_of(findings: &[Finding]) {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use numalab_formats::architecture;
-use numalab_host::{CommandError, Interrupt, note};
+use numalab_host::{CommandError, Interrupt, Root, note, read_machine};
 use numalab_launch::scale::{
     Batch, LauncherChoice, Line, Manifest, Mode, ResultDirectory, Runner, Submission, Tally,
     closing, estimate, opening, step_heading, steps, submit,
 };
 use numalab_record::shell::command_line;
-use numalab_topology::NodeId;
+use numalab_topology::{Allowed, Machine, NodeId};
 
 use super::bind::own_program;
 use crate::args::ScaleArgs;
@@ -63,14 +63,18 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         (Some(domains), None) => (Mode::Sequential, domains),
         (None, None) => return Err(Failure::bad_input("--sequential or --interleaved is needed")),
     };
-    let all = reading.value.machine.nodes.iter().map(|node| node.id).collect();
+    let mut architecture = reading.value;
+    if !args.submit {
+        architecture.machine.allowed = allowed_on(&architecture.machine);
+    }
+    let all = architecture.machine.nodes.iter().map(|node| node.id).collect();
     let domains: Vec<NodeId> = domains.of(&all).iter().collect();
-    let steps = steps(&reading.value, mode, &domains, args.sizes(), args.smt)
+    let steps = steps(&architecture, mode, &domains, args.sizes(), args.smt)
         .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
     Ok(Manifest {
         schema: numalab_record::Kind::Scale.into(),
-        system: reading.value.system,
-        partition: reading.value.partition,
+        system: architecture.system,
+        partition: architecture.partition,
         mode,
         domains,
         memory_sizes: args.sizes().to_owned(),
@@ -82,6 +86,22 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         arch,
         steps,
     })
+}
+
+/// What this process may use of the machine that is planned for, if it is this one: a job can have
+/// some of the hardware threads only, and a binding to others fails.
+fn allowed_on(planned: &Machine) -> Option<Allowed> {
+    let here = read_machine(&Root::live()).ok()?.machine;
+    let cpus = |of: &Machine| -> Vec<_> {
+        let online = of.cpus.iter().filter(|cpu| cpu.online);
+        online.map(|cpu| (cpu.id, cpu.node)).collect()
+    };
+    let allowed = here.allowed.clone().filter(|_| cpus(planned) == cpus(&here))?;
+    let left_out = planned.online_cpus().difference(&allowed.cpus);
+    if !left_out.is_empty() {
+        note(format_args!("this process may not run on cpus {left_out}: they are left out"));
+    }
+    Some(allowed)
 }
 
 fn line<'a>(manifest: &'a Manifest, launcher: LauncherChoice, numalab: &'a str) -> Line<'a> {

@@ -173,6 +173,7 @@ fn rich() -> Machine {
     machine.allowed = Some(Allowed {
         cpus: "0".parse().expect("cpus"),
         memory_nodes: "0".parse().expect("nodes"),
+        isolated: "1".parse().expect("cpus"),
     });
     for (level, kind, groups) in [
         (1, CacheKind::Data, machine.cores()),

@@ -4,6 +4,7 @@ use numalab_topology::{Distances, Findings, Machine, NodeId};
 use roxmltree::Node as Element;
 
 use super::element::{malformed, os_index};
+use crate::distance::record;
 use crate::error::ReadError;
 
 /// The bit of `kind` for values that are latencies (`HWLOC_DISTANCES_KIND_MEANS_LATENCY`).
@@ -96,7 +97,7 @@ fn fill(ids: &[NodeId], values: &[u64], machine: &mut Machine, findings: &mut Fi
                 continue;
             };
             match u8::try_from(value) {
-                Ok(value) => machine.distances.set(from, to, value),
+                Ok(value) => record(&mut machine.distances, from, to, value, findings),
                 Err(_) => {
                     let message = format!("the distance {value} is above 255, so it is ignored");
                     findings.warning("distance-too-large", format!("node {from} to {to}"), message);
@@ -104,6 +105,7 @@ fn fill(ids: &[NodeId], values: &[u64], machine: &mut Machine, findings: &mut Fi
             }
         }
     }
+    machine.note_unreachable(findings);
 }
 
 /// Returns the numbers of all child elements with this name.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{
-    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, HugePagePool, Machine, MemorySideCache,
-    NodeId, NodeSet,
+    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, HugePagePool, Id, IdSet, Machine,
+    MemorySideCache, NodeId, NodeSet,
 };
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
@@ -226,8 +226,9 @@ impl<'a> Reader<'a> {
         Ok(caches)
     }
 
-    /// Returns the restrictions of the process, if it may use less than everything shown.
-    fn allowed(&self) -> Result<Option<Allowed>, ReadError> {
+    /// Returns the restrictions of the process, if it may use less than everything shown. A process
+    /// without any cpu or memory could not have written the file: empty sets restrict nothing.
+    fn allowed(&mut self) -> Result<Option<Allowed>, ReadError> {
         let Some(machine) = self.objects.machine else {
             return Ok(None);
         };
@@ -238,10 +239,25 @@ impl<'a> Reader<'a> {
             .map(|element| os_index(*element).map(CpuId))
             .collect::<Result<_, _>>()?;
         let nodes: NodeSet = self.assembly.node_ids().into_iter().collect();
-        let cpus = set(machine, "allowed_cpuset")?.unwrap_or_else(|| shown.clone());
-        let memory_nodes = set(machine, "allowed_nodeset")?.unwrap_or_else(|| nodes.clone());
+        let cpus = self.not_empty(machine, "allowed_cpuset")?.unwrap_or_else(|| shown.clone());
+        let memory_nodes =
+            self.not_empty(machine, "allowed_nodeset")?.unwrap_or_else(|| nodes.clone());
         let everything = shown.is_subset(&cpus) && nodes.is_subset(&memory_nodes);
-        Ok((!everything).then_some(Allowed { cpus, memory_nodes }))
+        Ok((!everything).then_some(Allowed { cpus, memory_nodes, ..Allowed::default() }))
+    }
+
+    /// A set of the machine that says something: an empty one is a finding.
+    fn not_empty<I: Id>(
+        &mut self,
+        machine: Element<'a, 'a>,
+        name: &str,
+    ) -> Result<Option<IdSet<I>>, ReadError> {
+        let given = set(machine, name)?;
+        if given.as_ref().is_some_and(IdSet::is_empty) {
+            let message = format!("{name} is empty: every {} counts as allowed", I::WHAT);
+            self.findings.note("allowed-set-empty", place(machine), message);
+        }
+        Ok(given.filter(|set| !set.is_empty()))
     }
 
     /// Adds the cpus that the machine has but the tree does not show.

@@ -299,10 +299,13 @@ impl TierTable {
 pub(super) struct AllowedTable {
     cpus: CpuSet,
     memory_nodes: NodeSet,
+    #[serde(default)]
+    isolated: CpuSet,
 }
 
 impl AllowedTable {
     pub(super) fn into_allowed(self) -> Allowed {
-        Allowed { cpus: self.cpus, memory_nodes: self.memory_nodes }
+        let Self { cpus, memory_nodes, isolated } = self;
+        Allowed { cpus, memory_nodes, isolated }
     }
 }

@@ -14,7 +14,8 @@ const LEAST_BYTES: u64 = 128 * MIB;
 #[must_use]
 pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Machine {
     let nodes: Vec<&Node> = machine.nodes.iter().filter(|node| node.online).collect();
-    let kept = nodes.iter().flat_map(|node| spread(machine, node, cpus_per_node));
+    let with_own = nodes.iter().filter(|node| machine.first_with_cpus_of(node).is_none());
+    let kept = with_own.flat_map(|node| spread(machine, node, cpus_per_node));
     let renumbered: BTreeMap<CpuId, CpuId> = kept.zip((0..).map(CpuId)).collect();
     let moved = |set: &CpuSet| -> CpuSet {
         set.iter().filter_map(|id| renumbered.get(&id).copied()).collect()
@@ -56,21 +57,27 @@ pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Mac
 }
 
 /// Returns the cpus to keep of a node, in the order of their new numbers: from each L3 group in
-/// turn, first threads before their siblings.
+/// turn, a thread of each core before its siblings. A core can have its second thread only.
 fn spread(machine: &Machine, node: &Node, most: usize) -> Vec<CpuId> {
     let online = node.cpus.iter().filter_map(|id| machine.cpu(id)).filter(|cpu| cpu.online);
-    let mut seen = BTreeMap::new();
-    let mut ranked: Vec<(u32, usize, CpuId)> = online
+    let (mut of_core, mut seen) = (BTreeMap::new(), BTreeMap::new());
+    let mut ranked: Vec<(usize, usize, CpuId)> = online
         .map(|cpu| {
-            let rank: &mut usize = seen.entry((cpu.thread, cpu.l3_group)).or_default();
-            *rank += 1;
-            (cpu.thread, *rank, cpu.id)
+            let thread = cpu.core.map_or(0, |core| counted(&mut of_core, core));
+            (thread, counted(&mut seen, (thread, cpu.l3_group)), cpu.id)
         })
         .collect();
     ranked.sort_unstable();
     let mut kept: Vec<CpuId> = ranked.into_iter().take(most).map(|(_, _, id)| id).collect();
     kept.sort_unstable();
     kept
+}
+
+/// How often `key` was counted before.
+fn counted<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) -> usize {
+    let count = counts.entry(key).or_default();
+    *count += 1;
+    *count - 1
 }
 
 #[cfg(test)]
@@ -90,6 +97,18 @@ mod tests {
         assert_eq!(groups, (0..16).map(Some).collect::<Vec<_>>(), "each has a cpu");
         assert_eq!(small.validate(), []);
         assert_eq!(small.access, machine.access);
+    }
+
+    #[test]
+    fn a_core_with_its_second_thread_only_comes_before_siblings() {
+        let text = "[[node]]\nid = 0\ncpus = \"0-2\"\nmemory = \"4G\"\n\
+                    [cores]\n0 = \"0,1\"\n1 = \"2\"\n";
+        let mut machine = read(text).unwrap();
+        for (cpu, thread) in machine.cpus.iter_mut().zip([0, 1, 1]) {
+            cpu.thread = thread;
+        }
+        let cores: Vec<_> = scaled(&machine, 2, 4 << 30).cpus.iter().map(|cpu| cpu.core).collect();
+        assert_eq!(cores, [Some(0), Some(1)]);
     }
 
     #[test]

@@ -60,6 +60,9 @@ pub fn write(machine: &Machine) -> Result<String, WriteError> {
     if let Some(allowed) = &machine.allowed {
         let (cpus, nodes) = (&allowed.cpus, &allowed.memory_nodes);
         let _ = writeln!(text, "\n[allowed]\ncpus = \"{cpus}\"\nmemory_nodes = \"{nodes}\"");
+        if !allowed.isolated.is_empty() {
+            let _ = writeln!(text, "isolated = \"{}\"", allowed.isolated);
+        }
     }
     Ok(text.trim_start().to_owned())
 }
@@ -82,7 +85,7 @@ fn inexpressible(what: String) -> WriteError {
 }
 
 fn check_membership(machine: &Machine) -> Result<(), WriteError> {
-    for node in &machine.nodes {
+    for node in machine.nodes.iter().filter(|node| machine.first_with_cpus_of(node).is_none()) {
         let on_node = machine.cpus.iter().filter(|cpu| cpu.node == Some(node.id));
         let cpus: CpuSet = on_node.map(|cpu| cpu.id).collect();
         if cpus != node.cpus {

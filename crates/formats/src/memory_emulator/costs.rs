@@ -1,6 +1,6 @@
 //! Costs of accesses: models, and the matrices that they give for a guest.
 
-use numalab_topology::TierSpec;
+use numalab_topology::{REMOTE_DISTANCE, TierSpec, UNREACHABLE_DISTANCE};
 
 use super::{CacheLevel, FORMAT, Stage, parse_caches};
 use crate::error::WriteError;
@@ -89,7 +89,11 @@ pub(super) fn latencies(
         LatencyModel::Flat { ns } => Ok((all(&|_, _| ns), None)),
         LatencyModel::Distance { local_ns } => {
             let ns = |from: usize, to: usize| {
-                local_ns * f64::from(guest.nodes[from].distances[to]) / 10.0
+                match guest.nodes[from].distances[to] {
+                    // No way is no measure of cost: as far as where nothing is known.
+                    UNREACHABLE_DISTANCE => local_ns * f64::from(REMOTE_DISTANCE) / 10.0,
+                    distance => local_ns * f64::from(distance) / 10.0,
+                }
             };
             Ok((all(&ns), None))
         }

@@ -1,56 +1,85 @@
 //! What the firmware says of accesses, and memory tiers.
 
-use numalab_topology::{AccessAttributes, AccessClass, MAX_ID, MemoryTier, Node, NodeId};
+use std::collections::BTreeMap;
+
+use numalab_topology::{
+    AccessAttributes, AccessClass, MAX_ID, Machine, MemoryTier, NodeId, NodeSet,
+};
 
 use super::nodes;
-use super::reader::Reader;
+use super::reader::{NODE_DIRECTORY, Reader};
 
 /// Reads `nodeN/access0` and `access1` of all nodes: one entry per linked initiator
-/// (Linux `Documentation/admin-guide/mm/numaperf.rst`).
-pub(super) fn attributes(reader: &mut Reader<'_>, nodes: &[Node]) -> Vec<AccessAttributes> {
+/// (Linux `Documentation/admin-guide/mm/numaperf.rst`). Figures without a link are those from the
+/// nearest nodes with cpus, which is a finding.
+pub(super) fn attributes(reader: &mut Reader<'_>, machine: &Machine) -> Vec<AccessAttributes> {
     let mut attributes = Vec::new();
-    for node in nodes {
+    let mut assumed: BTreeMap<NodeSet, NodeSet> = BTreeMap::new();
+    for node in &machine.nodes {
         for (class, name) in [(AccessClass::Any, "access0"), (AccessClass::Cpu, "access1")] {
             let directory = format!("{}/{name}/initiators", nodes::directory(node.id));
-            attributes.extend(of_class(reader, &directory, node.id, class));
+            let Some(figures) = figures(reader, &directory, node.id, class) else { continue };
+            let mut initiators = linked(reader, &directory);
+            if initiators.is_empty() {
+                initiators = nearest_with_cpus(machine, node.id);
+                assumed.entry(initiators.clone()).or_default().insert(node.id);
+            }
+            let of = |initiator| AccessAttributes { initiator, ..figures.clone() };
+            attributes.extend(initiators.iter().map(of));
         }
+    }
+    for (initiators, targets) in assumed {
+        let message = format!(
+            "the access figures of node {targets} name no initiator: taken as those from node \
+             {initiators}, the nearest with cpus"
+        );
+        reader.note("access-without-initiator", NODE_DIRECTORY, message);
     }
     attributes
 }
 
-fn of_class(
+/// The figures of a directory, with the target for an initiator; `None` if it has none. Initiators
+/// are linked without figures too, where distances say as much.
+fn figures(
     reader: &mut Reader<'_>,
     directory: &str,
     target: NodeId,
     class: AccessClass,
-) -> Vec<AccessAttributes> {
-    let initiators = reader.root.numbered(directory, "node");
+) -> Option<AccessAttributes> {
     let mut figure = |name: &str| {
         let value = reader.number(&format!("{directory}/{name}"));
         value.filter(|&value| value > 0)
     };
     // The files give nanoseconds, and MB/s as HMAT has them.
     let picoseconds = |ns: Option<u64>| ns.and_then(|ns| ns.checked_mul(1000));
-    let template = AccessAttributes {
-        initiator: target,
-        target,
-        class,
+    let empty =
+        AccessAttributes { initiator: target, target, class, ..AccessAttributes::default() };
+    let figures = AccessAttributes {
         read_latency_ps: picoseconds(figure("read_latency")),
         write_latency_ps: picoseconds(figure("write_latency")),
         read_bandwidth_mb_per_s: figure("read_bandwidth"),
         write_bandwidth_mb_per_s: figure("write_bandwidth"),
+        ..empty.clone()
     };
-    let empty =
-        AccessAttributes { initiator: target, target, class, ..AccessAttributes::default() };
-    if template == empty {
-        // Initiators are linked without figures too; distances say as much.
-        return Vec::new();
+    (figures != empty).then_some(figures)
+}
+
+fn linked(reader: &Reader<'_>, directory: &str) -> NodeSet {
+    let initiators = reader.root.numbered(directory, "node").into_iter();
+    initiators.filter(|&initiator| initiator <= MAX_ID).map(NodeId).collect()
+}
+
+/// The nodes with cpus at the smallest distance from `target`. From these the kernel computes the
+/// figures of a CXL region that comes while the system runs; from 6.9 to 6.17 it links none
+/// (`cxl_region_update_coordinates` in `drivers/cxl/core/region.c`).
+fn nearest_with_cpus(machine: &Machine, target: NodeId) -> NodeSet {
+    let with_cpus = machine.cpu_nodes();
+    if with_cpus.contains(target) {
+        return NodeSet::from_iter([target]);
     }
-    initiators
-        .into_iter()
-        .filter(|&initiator| initiator <= MAX_ID)
-        .map(|initiator| AccessAttributes { initiator: NodeId(initiator), ..template.clone() })
-        .collect()
+    let distance = |&initiator: &NodeId| machine.distance(initiator, target).unwrap_or(u8::MAX);
+    let least = with_cpus.iter().map(|initiator| distance(&initiator)).min();
+    with_cpus.iter().filter(|initiator| Some(distance(initiator)) == least).collect()
 }
 
 /// Reads the memory tiers, fastest first

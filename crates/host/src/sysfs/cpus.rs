@@ -7,7 +7,7 @@ use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID};
 use super::reader::Reader;
 use crate::proc::field;
 
-const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
+pub(super) const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
 
 /// The sets of cpus in `cpuN/topology` that name the core, newest name first.
 const CORE_FILES: [&str; 4] =
@@ -30,6 +30,18 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     assign_cores(reader, &mut cpus);
     assign_packages(reader, &mut cpus);
     cpus
+}
+
+/// The cpus on which nothing runs that does not ask for them (`isolcpus=` on the kernel's command
+/// line, isolated cpusets). That there are any is a finding.
+pub(super) fn isolated(reader: &mut Reader<'_>) -> CpuSet {
+    let path = format!("{CPU_DIRECTORY}/isolated");
+    let isolated: CpuSet = reader.list(&path).unwrap_or_default();
+    if !isolated.is_empty() {
+        let message = format!("cpus {isolated} are isolated: only what asks for them runs there");
+        reader.note("cpus-isolated", &path, message);
+    }
+    isolated
 }
 
 /// The path of a cpu's directory.

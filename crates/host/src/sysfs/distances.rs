@@ -56,12 +56,13 @@ fn columns(reader: &mut Reader<'_>, nodes: &[Node], values: usize, path: &str) -
     (0..nodes.len()).collect()
 }
 
-/// A distance, 1 to 255; 255 means unreachable (ACPI 6.5, section 5.2.17), 0 nothing.
+/// A distance, or 255 for memory that cannot be reached (ACPI 6.5, section 5.2.17); 0 is wrong.
 fn distance(reader: &mut Reader<'_>, path: &str, value: &str) -> Option<u8> {
     match value.parse::<u8>() {
         Ok(distance) if distance > 0 => Some(distance),
         _ => {
-            let message = format!("`{}`: expected a distance of 1 to 255", shortened(value));
+            let message =
+                format!("`{}`: expected a distance, which is 10 or more", shortened(value));
             reader.warn("distance-value", path, message);
             None
         }

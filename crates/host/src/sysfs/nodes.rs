@@ -1,6 +1,10 @@
 //! Nodes and the cpus in them.
 
-use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID, Node, NodeId, NodeSet};
+use std::collections::BTreeMap;
+
+use numalab_topology::{
+    Cpu, CpuId, CpuSet, Distances, LOCAL_DISTANCE, MAX_ID, Node, NodeId, NodeSet,
+};
 
 use super::memory;
 use super::reader::{NODE_DIRECTORY, Reader};
@@ -81,16 +85,33 @@ fn read_one(reader: &mut Reader<'_>, id: NodeId, online: bool, alone: bool) -> N
     }
 }
 
-/// Gives every cpu the first node that claims it, and leaves it to that node only.
-pub(super) fn assign_cpus(reader: &mut Reader<'_>, nodes: &mut [Node], cpus: &mut [Cpu]) {
+/// Gives every cpu the first node that claims it, and leaves it to that node only, but for nodes that
+/// are parts of one.
+pub(super) fn assign_cpus(
+    reader: &mut Reader<'_>,
+    nodes: &mut [Node],
+    cpus: &mut [Cpu],
+    distances: &Distances,
+) {
     let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
-    for node in &mut *nodes {
-        let place = directory(node.id);
-        let unknown = node.cpus.difference(&known);
+    let listed: Vec<CpuSet> = nodes.iter().map(|node| node.cpus.intersection(&known)).collect();
+    let mut parts: BTreeMap<NodeId, NodeSet> = BTreeMap::new();
+    for index in 0..nodes.len() {
+        let place = directory(nodes[index].id);
+        let unknown = nodes[index].cpus.difference(&known);
         if !unknown.is_empty() {
             let message = format!("cpus `{unknown}` have no directory: left out");
             reader.warn("cpu-without-directory", &place, message);
         }
+        let is_whole =
+            |first: &usize| listed[*first] == listed[index] && distances.is_local(*first, index);
+        if let Some(first) = (0..index).find(is_whole).filter(|_| !listed[index].is_empty()) {
+            let ids = [nodes[first].id, nodes[index].id];
+            parts.entry(ids[0]).or_default().extend(ids);
+            nodes[index].cpus = listed[index].clone();
+            continue;
+        }
+        let node = &mut nodes[index];
         let mut elsewhere = CpuSet::new();
         for cpu in cpus.iter_mut().filter(|cpu| node.cpus.contains(cpu.id)) {
             if cpu.node.is_some() {
@@ -103,11 +124,26 @@ pub(super) fn assign_cpus(reader: &mut Reader<'_>, nodes: &mut [Node], cpus: &mu
             let message = format!("cpus `{elsewhere}` belong to an earlier node already");
             reader.warn("cpu-in-two-nodes", &place, message);
         }
-        node.cpus = node.cpus.intersection(&known).difference(&elsewhere);
+        node.cpus = listed[index].difference(&elsewhere);
     }
+    parts.into_values().for_each(|parts| note_parts(reader, &parts));
     if let [node] = nodes {
         adopt(reader, node, cpus);
     }
+}
+
+/// Says that nodes are parts of one.
+fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
+    let command_line = reader.document("proc/cmdline").unwrap_or_default();
+    let by = match command_line.split_ascii_whitespace().any(|word| word.starts_with("numa=fake")) {
+        true => "the kernel's option numa=fake made them",
+        false => "the kernel's option numa=fake makes such nodes",
+    };
+    let message = format!(
+        "nodes {nodes} list the same cpus at distance {LOCAL_DISTANCE} from each other, so these are \
+         local to each of them: {by}"
+    );
+    reader.note("nodes-share-cpus", NODE_DIRECTORY, message);
 }
 
 /// Gives the only node the cpus that none lists: all where it lists none itself, and offline ones

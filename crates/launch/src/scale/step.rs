@@ -68,6 +68,18 @@ pub enum PlacementError {
         /// How many of these are skipped.
         skipped: usize,
     },
+    /// This process may run on none of the domain's cpus.
+    #[error(
+        "domain {domain} has no core to use: this process may run on cpus {allowed}, and its cpus are {cpus}"
+    )]
+    NotAllowed {
+        /// The domain.
+        domain: NodeId,
+        /// Its cpus.
+        cpus: CpuSet,
+        /// The cpus that the process may run on.
+        allowed: CpuSet,
+    },
     /// More cores than a run has steps for.
     #[error("domain {domain} has {cores} cores to use: expected at most {MOST_CORES}, a step each")]
     TooManyCores {
@@ -144,8 +156,12 @@ fn order(
         let present = machine.nodes.iter().map(|node| node.id).collect();
         return Err(PlacementError::UnknownDomain { domain, present });
     };
+    let (online, allowed) = (machine.online_cpus(), machine.usable_cpus());
     let first: CpuSet = machine.first_threads().into_iter().collect();
-    let usable = node.cpus.intersection(&machine.online_cpus());
+    let usable = node.cpus.intersection(&allowed);
+    if usable.is_empty() && !node.cpus.intersection(&online).is_empty() {
+        return Err(PlacementError::NotAllowed { domain, cpus: node.cpus.clone(), allowed });
+    }
     let usable = usable.difference(&architecture.skip_cores);
     let cores = usable.intersection(&first);
     // What shares a core with a skipped cpu is left alone too.
@@ -163,7 +179,9 @@ fn order(
     if mode == Mode::Sequential {
         return Ok(cores.iter().chain(siblings.iter()).collect());
     }
-    let all: Vec<CpuId> = node.cpus.intersection(&first).iter().collect();
+    // Groups are those of all cores, whichever may be used.
+    let all: Vec<CpuId> = machine.one_per_core(&node.cpus.intersection(&online));
+    let all: Vec<CpuId> = CpuSet::from_iter(all).iter().collect();
     let groups = groups(&all, architecture.ccds_per_numa)
         .ok_or(PlacementError::NoGroups { domain, cores: all.len() })?;
     let mut order = in_turn(machine, &groups, &cores);
@@ -213,6 +231,8 @@ pub fn sizes_suffix(sizes: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use numalab_topology::Allowed;
+
     use super::*;
 
     /// Two nodes with a gap in their numbers and unequal cores, two threads in each core.
@@ -280,6 +300,25 @@ NUMA node8 CPU(s): 4-11,16-23
     fn second_threads_come_after_all_cores_and_only_when_asked_for() {
         let with = cpus(Mode::Sequential, &[8], true);
         assert_eq!(with.last().unwrap(), &[5, 6, 7, 8, 9, 10, 11, 17, 18, 19, 20, 21, 22, 23]);
+    }
+
+    #[test]
+    fn where_only_second_threads_may_be_used_ranks_run_on_these() {
+        let with = |cpus: &str, mode, domain| {
+            let mut odd = odd();
+            let cpus = cpus.parse().unwrap();
+            odd.machine.allowed = Some(Allowed { cpus, ..Allowed::default() });
+            steps(&odd, mode, &[NodeId(domain)], "8", false)
+                .map(|steps| steps.last().unwrap().cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>())
+        };
+        assert_eq!(with("12-15", Mode::Sequential, 0).unwrap(), [12, 13, 14, 15]);
+        assert_eq!(with("1,13-14", Mode::Sequential, 0).unwrap(), [1, 14]);
+        // The groups are cores 4 to 7 and 8 to 11, although only three may be used.
+        assert_eq!(with("18,19,22", Mode::Interleaved, 8).unwrap(), [18, 22, 19]);
+        assert_eq!(
+            with("12-15", Mode::Sequential, 8).unwrap_err().to_string(),
+            "domain 8 has no core to use: this process may run on cpus 12-15, and its cpus are 4-11,16-23"
+        );
     }
 
     #[test]

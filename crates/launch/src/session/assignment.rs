@@ -42,7 +42,7 @@ pub(super) fn assign_cpu(
     let here: Vec<(usize, &Candidates)> =
         candidates.iter().enumerate().filter(|(_, candidate)| candidate.host == host).collect();
     let cpus = check_map(around, team.rank(), &own, here.len(), plan.overcommit)
-        .and_then(|()| assign(&here, &order(around.machine), plan.overcommit));
+        .and_then(|()| assign(&here, around.machine, plan.overcommit));
     let first = here.first().is_none_or(|(rank, _)| *rank == team.rank());
     let mine = match cpus {
         Ok(cpus) => {
@@ -84,21 +84,25 @@ fn check_map(
     }
 }
 
-/// The cpus in the order in which unbound ranks take them: one of each core first.
+/// The cpus in the order in which unbound ranks take them: one of each core first. It does not
+/// depend on what the calling rank may use, so that all ranks find the same.
 fn order(machine: &Machine) -> Vec<CpuId> {
-    let mut order = machine.first_threads();
-    let others: Vec<CpuId> =
-        machine.online_cpus().iter().filter(|cpu| !order.contains(cpu)).collect();
+    let online = machine.online_cpus();
+    let mut order = machine.one_per_core(&online);
+    let others: Vec<CpuId> = online.iter().filter(|cpu| !order.contains(cpu)).collect();
     order.extend(others);
     order
 }
 
-/// A cpu for each rank: those with the fewest to choose from first.
+/// A cpu for each rank, of a core that no other has where there is one: those with the fewest to
+/// choose from first.
 fn assign(
     here: &[(usize, &Candidates)],
-    order: &[CpuId],
+    machine: &Machine,
     overcommit: bool,
 ) -> Result<Vec<CpuId>, SessionError> {
+    let order = order(machine);
+    let core = |cpu: CpuId| machine.cpu(cpu).and_then(|cpu| cpu.core);
     let mut cpus: Vec<Option<CpuId>> = vec![None; here.len()];
     let mut by_choice: Vec<usize> = (0..here.len()).collect();
     by_choice.sort_by_key(|&index| here[index].1.choice.len());
@@ -109,7 +113,11 @@ fn assign(
         let Some(&any) = fallback.get(turn % fallback.len().max(1)) else {
             return Err(SessionError::NoCpu { rank, affinity: candidate.affinity.clone() });
         };
-        cpus[index] = match order.iter().find(free) {
+        let alone = |cpu: &&CpuId| {
+            let shares = |other: &CpuId| core(**cpu).is_some() && core(*other) == core(**cpu);
+            free(cpu) && !cpus.iter().flatten().any(shares)
+        };
+        cpus[index] = match order.iter().find(alone).or_else(|| order.iter().find(free)) {
             Some(&cpu) => Some(cpu),
             None if overcommit => Some(any),
             None => {
@@ -125,6 +133,8 @@ fn assign(
 
 #[cfg(test)]
 mod tests {
+    use numalab_topology::Cpu;
+
     use super::*;
 
     fn cpus(cpus: &[&str], overcommit: bool) -> Result<Vec<u32>, SessionError> {
@@ -136,8 +146,16 @@ mod tests {
             })
             .collect();
         let here: Vec<(usize, &Candidates)> = candidates.iter().enumerate().collect();
-        let order: Vec<CpuId> = [0, 2, 1, 3].map(CpuId).to_vec();
-        Ok(assign(&here, &order, overcommit)?.iter().map(|cpu| cpu.0).collect())
+        // Cpus 0 and 1 are threads of a core, and so are 2 and 3.
+        let cpu = |id: u32| Cpu {
+            id: CpuId(id),
+            online: true,
+            core: Some(id / 2),
+            thread: id % 2,
+            ..Cpu::default()
+        };
+        let machine = Machine { cpus: (0..4).map(cpu).collect(), ..Machine::default() };
+        Ok(assign(&here, &machine, overcommit)?.iter().map(|cpu| cpu.0).collect())
     }
 
     #[test]
@@ -145,6 +163,14 @@ mod tests {
         assert_eq!(cpus(&["3", "1"], false).unwrap(), [3, 1]);
         assert_eq!(cpus(&["0-3", "0-3", "0-3"], false).unwrap(), [0, 2, 1]);
         assert_eq!(cpus(&["0-3", "0"], false).unwrap(), [2, 0]);
+    }
+
+    #[test]
+    fn ranks_on_second_threads_only_take_a_core_each() {
+        assert_eq!(cpus(&["1-3", "1-3"], false).unwrap(), [2, 1]);
+        assert_eq!(cpus(&["1,3", "1,3"], false).unwrap(), [1, 3]);
+        // The first rank has no choice, and the second one avoids its core.
+        assert_eq!(cpus(&["0", "1,3"], false).unwrap(), [0, 3]);
     }
 
     #[test]

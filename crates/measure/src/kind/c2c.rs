@@ -1,11 +1,13 @@
-//! Core-to-core cells: pairs of cpus, and one cache line on a fresh page, sent back and forth.
+//! Core-to-core cells: pairs of cpus, and cache lines on a fresh page, sent back and forth one after
+//! the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use numalab_host::page_size_bytes;
-use numalab_membench::{Barrier, C2cError, Ping, Pong};
+use numalab_membench::{Barrier, C2cError, Line, Ping, Pong, RoundTrips};
 use numalab_record::{C2cCell, Cell, Experiment, Metric, Outcome, Pages, Placement, Sample};
+use numalab_stats::Sample as Values;
 use numalab_topology::{CpuId, Machine, NodeId};
 
 use super::{Measurement, Together};
@@ -57,8 +59,11 @@ pub fn c2c_cells(machine: &Machine, scope: &Scope, pairs: &[(CpuId, CpuId)]) -> 
         .collect()
 }
 
-/// Round trips in a window: about 200 microseconds within a socket.
-const WINDOW_ROUNDS: u64 = 2_000;
+/// Lines of a pair: addresses decide which part of the processor keeps a line, and so how long it
+/// takes; one line alone would show its place as the pair's.
+const LINES: usize = 8;
+/// Round trips of each line in a window, which takes about 200 microseconds within a socket.
+const LINE_ROUNDS: u64 = 250;
 
 /// What the two sides share.
 struct Exchange<'a> {
@@ -99,10 +104,11 @@ fn run(
     let source = MemorySource::Node(experiment.home);
     let mut buffer = Buffer::untouched(page_bytes, Pages::Base, source)?;
     let claim = buffer.claim();
-    let Some(line) = buffer.lines(page_bytes)?.first_mut() else {
-        return Err(MeasureError::Abandoned);
-    };
-    let line = line.as_atomic();
+    let lines = buffer.lines(page_bytes)?;
+    // Never a power of two apart.
+    let step = lines.len() / LINES + 1;
+    let lines: Vec<&AtomicU64> = lines.iter_mut().step_by(step).map(Line::as_atomic).collect();
+    let lines = &lines[..];
     let exchange = Exchange {
         context,
         experiment,
@@ -113,9 +119,8 @@ fn run(
     };
     let both = std::thread::scope(|scope| {
         let exchange = &exchange;
-        let sender = scope.spawn(move || exchange.side(|| send(exchange, cell, line, limit)));
-        let answerer = scope
-            .spawn(move || exchange.side(|| answer(exchange, Pong::new(line, &exchange.abort))));
+        let sender = scope.spawn(move || exchange.side(|| send(exchange, cell, lines, limit)));
+        let answerer = scope.spawn(move || exchange.side(|| answer(exchange, lines)));
         join_all([sender, answerer])
     })?;
     let (mut placements, mut ended) = (Vec::new(), None);
@@ -149,29 +154,41 @@ impl Exchange<'_> {
 fn send(
     exchange: &Exchange<'_>,
     cell: &Cell,
-    line: &AtomicU64,
+    lines: &[&AtomicU64],
     limit: Duration,
 ) -> Result<Side, MeasureError> {
     let pinned = pinned(exchange.experiment.from)?;
     let clock = &exchange.context.clock;
     let mut samples = Samples::new(exchange.context, &cell.id, limit);
-    first_touch(line);
-    let mut ping = Ping::new(line, &exchange.abort);
-    exchange.start.wait()?;
-    ping.rounds(WINDOW_ROUNDS).map_err(broken_off)?;
-    let outcome = sample_here(&mut samples, |_| {
+    lines.iter().for_each(|line| first_touch(line));
+    let mut pings: Vec<Ping<'_>> =
+        lines.iter().map(|line| Ping::new(line, &exchange.abort)).collect();
+    let mut round = || -> Result<Vec<RoundTrips>, MeasureError> {
         exchange.start.wait()?;
-        let trips = ping.rounds(WINDOW_ROUNDS).map_err(broken_off)?;
+        let trips = pings.iter_mut().map(|ping| ping.rounds(LINE_ROUNDS).map_err(broken_off));
+        trips.collect()
+    };
+    round()?;
+    let outcome = sample_here(&mut samples, |_| {
+        let trips = round()?;
+        let ns: f64 = trips.iter().map(|trips| clock.ns(trips.ticks)).sum();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]
-        let duration_ns = clock.ns(trips.ticks) as u64;
-        let values = vec![(Metric::RoundTrip, trips.round_trip_ns(clock))];
-        Ok(Reading { values, duration_ns, work: trips.rounds })
+        let duration_ns = ns as u64;
+        let of_lines = trips.iter().map(|trips| trips.round_trip_ns(clock)).collect();
+        let work = trips.iter().map(|trips| trips.rounds).sum();
+        Ok(Reading { values: over_lines(of_lines)?, duration_ns, work })
     })?;
     // Release: the answerer, freed by the barrier behind this, must see it.
     exchange.over.store(true, Ordering::Release);
     exchange.start.wait()?;
     let placement = exchange.claim.prove(exchange.context, &pinned)?;
     Ok(Side { placement, ended: Some((outcome, samples.into_taken())) })
+}
+
+/// The figures of a window: the median of its lines, and what the lines differ by.
+fn over_lines(of_lines: Vec<f64>) -> Result<Vec<(Metric, f64)>, MeasureError> {
+    let lines = Values::new(of_lines)?;
+    Ok(vec![(Metric::RoundTrip, lines.median()), (Metric::LineSpread, lines.max() - lines.min())])
 }
 
 /// Why an exchange ended early: one side's own failure, or the other's.
@@ -189,15 +206,19 @@ fn first_touch(line: &AtomicU64) {
     line.store(0, Ordering::Release);
 }
 
-fn answer(exchange: &Exchange<'_>, mut pong: Pong<'_>) -> Result<Side, MeasureError> {
+fn answer(exchange: &Exchange<'_>, lines: &[&AtomicU64]) -> Result<Side, MeasureError> {
     let pinned = pinned(exchange.experiment.to)?;
+    let mut pongs: Vec<Pong<'_>> =
+        lines.iter().map(|line| Pong::new(line, &exchange.abort)).collect();
     loop {
         exchange.start.wait()?;
         // Acquire: pairs with the sender's release before its last wait.
         if exchange.over.load(Ordering::Acquire) {
             break;
         }
-        pong.rounds(WINDOW_ROUNDS).map_err(broken_off)?;
+        for pong in &mut pongs {
+            pong.rounds(LINE_ROUNDS).map_err(broken_off)?;
+        }
     }
     let placement = exchange.claim.prove(exchange.context, &pinned)?;
     Ok(Side { placement, ended: None })
@@ -206,6 +227,12 @@ fn answer(exchange: &Exchange<'_>, mut pong: Pong<'_>) -> Result<Side, MeasureEr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pair_has_the_median_of_its_lines_and_what_they_differ_by() {
+        let values = over_lines(vec![90.0, 100.0, 250.0, 110.0, 95.0]).expect("numbers");
+        assert_eq!(values, [(Metric::RoundTrip, 100.0), (Metric::LineSpread, 160.0)]);
+    }
 
     #[test]
     fn a_line_is_on_no_node_until_its_sender_writes_it() {

@@ -55,6 +55,16 @@ fn each_cpu_that_cannot_be_used_is_refused_with_those_that_can() {
 }
 
 #[test]
+fn isolated_cpus_are_in_scope_where_they_are_named_and_only_there() {
+    let mut machine = allowed(machine(2, 2), "0-1", "0-1");
+    machine.allowed.as_mut().unwrap().isolated = "2-5".parse().unwrap();
+    assert_eq!(chosen(&machine, None, None), pair("0,1", "0,1"));
+    assert_eq!(chosen(&machine, cpus("1,4"), None), pair("1,4", "0,1"));
+    let message = refused(&machine, cpus("6"), None);
+    assert!(message.starts_with("cpu 6 is not allowed for this process"), "{message}");
+}
+
+#[test]
 fn each_node_that_cannot_be_used_is_refused_with_those_that_can() {
     let mut machine = allowed(machine(3, 1), "0-5", "0-1");
     machine.nodes[1].memory_bytes = 0;
@@ -126,6 +136,14 @@ fn two_cpus_of_each_l3_group_are_of_different_cores() {
     let one_core = crate::test_machines::machine(2, 1);
     let both = whole(&one_core).two_cpus_per_l3_group(&one_core);
     assert_eq!(both, [0, 1].map(CpuId), "a group of one core has one");
+}
+
+#[test]
+fn an_l3_group_that_spans_nodes_gives_two_cpus_of_each_node() {
+    let mut machine = machine(2, 3);
+    machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = Some(0));
+    let both = whole(&machine).two_cpus_per_l3_group(&machine);
+    assert_eq!(both, [0, 1, 3, 4].map(CpuId));
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Description for C2cCell {
         [self.from, self.to].map(|cpu| WorkerPlan { cpu, node: self.home }).to_vec()
     }
 
-    fn family(&self, _: Metric, _: u64) -> Option<Family> {
-        Some(Family::CoreToCore)
+    fn family(&self, metric: Metric, _: u64) -> Option<Family> {
+        metric.is_compared().then_some(Family::CoreToCore)
     }
 }

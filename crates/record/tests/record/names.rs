@@ -13,6 +13,7 @@ fn metrics_have_the_names_units_and_directions_that_files_rely_on() {
         ("latency", "ns", true),
         ("bandwidth", "GB/s", false),
         ("round-trip", "ns", true),
+        ("line-spread", "ns", true),
         ("load-to-use", "x", true),
         ("core-clock", "GHz", false),
         ("atomic-add", "ns", true),

@@ -184,6 +184,7 @@ fn figures_of_probes_are_found_by_name() {
     let tiering = TieringProbed {
         fast: NodeSet::new(),
         slow: NodeSet::new(),
+        tiers: Vec::new(),
         size_bytes: 1,
         heat: String::new(),
         placed: String::new(),

@@ -107,6 +107,10 @@ fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
     let allowed = machine.allowed.as_ref()?;
     let every_cpu = machine.online_cpus().is_subset(&allowed.cpus);
     let every_node = machine.memory_nodes().is_subset(&allowed.memory_nodes);
+    let isolated = match allowed.isolated.is_empty() {
+        true => String::new(),
+        false => format!("; isolated cpus {} if asked for", cpus::list(&allowed.isolated)),
+    };
     let text = match every_cpu && every_node {
         true => "every cpu and every node's memory".to_owned(),
         false => format!(
@@ -115,7 +119,7 @@ fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
             cpus::list(&allowed.memory_nodes)
         ),
     };
-    Some(("Allowed", text))
+    Some(("Allowed", text + &isolated))
 }
 
 /// Findings, a row each.

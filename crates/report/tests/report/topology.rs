@@ -48,6 +48,7 @@ fn large() -> Machine {
     machine.allowed = Some(Allowed {
         cpus: (0..8).map(CpuId).collect(),
         memory_nodes: (0..2).map(NodeId).collect(),
+        ..Allowed::default()
     });
     machine
 }

@@ -36,7 +36,7 @@ impl<'m> Known<'m> {
     fn of(machine: &Machine, access: &'m AccessAttributes) -> Option<Self> {
         Some(Self {
             access,
-            distance: machine.distance(access.initiator, access.target)?,
+            distance: machine.cost_distance(access.initiator, access.target)?,
             read_ps: access.read_latency_ps?,
         })
     }

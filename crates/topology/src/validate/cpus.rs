@@ -58,6 +58,9 @@ fn check_empty_nodes(machine: &Machine, findings: &mut Findings) {
 fn check_nodes(machine: &Machine, findings: &mut Findings) {
     check_empty_nodes(machine, findings);
     for node in &machine.nodes {
+        if machine.first_with_cpus_of(node).is_some() {
+            continue;
+        }
         let place = format!("node {}", node.id);
         for id in node.cpus.iter() {
             let message = match machine.cpu(id) {

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::distance::LOCAL_DISTANCE;
+use crate::distance::{LOCAL_DISTANCE, UNREACHABLE_DISTANCE};
 use crate::finding::Findings;
 use crate::machine::Machine;
 
@@ -25,6 +25,30 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
             check_entry(machine, findings, from, to);
         }
     }
+    machine.note_unreachable(findings);
+}
+
+impl Machine {
+    /// Adds one note if there are nodes that cannot reach each other, for readers too which check
+    /// nothing else.
+    pub fn note_unreachable(&self, findings: &mut Findings) {
+        let pairs = || {
+            let rows = 0..self.nodes.len();
+            let is_cut = |&(from, to): &(usize, usize)| {
+                self.distances.get(from, to) == Some(UNREACHABLE_DISTANCE)
+            };
+            rows.clone().flat_map(move |from| rows.clone().map(move |to| (from, to))).filter(is_cut)
+        };
+        let Some((from, to)) = pairs().next() else { return };
+        let others = match pairs().count() - 1 {
+            0 => String::new(),
+            more => format!(", as {more} more are"),
+        };
+        let message = format!(
+            "is {UNREACHABLE_DISTANCE}{others}: no distance, but that the memory cannot be reached"
+        );
+        findings.note("distance-unreachable", place(self, from, to), message);
+    }
 }
 
 fn check_entry(machine: &Machine, findings: &mut Findings, from: usize, to: usize) {
@@ -33,6 +57,9 @@ fn check_entry(machine: &Machine, findings: &mut Findings, from: usize, to: usiz
         findings.warning("distance-missing", place(), "the distance is unknown");
         return;
     };
+    if distance == UNREACHABLE_DISTANCE {
+        return;
+    }
     if distance < LOCAL_DISTANCE {
         let message = format!("is {distance}, expected at least {LOCAL_DISTANCE}");
         findings.error("distance-below-10", place(), message);

@@ -40,20 +40,27 @@ pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
 }
 
 fn nearness_table(summary: &Summary<'_>) -> Table {
-    let rows = summary.c2c.by_nearness.iter().map(|found| {
-        vec![
+    let found = &summary.c2c.by_nearness;
+    let has_lines = found.iter().any(|found| found.lines_ns.is_some());
+    let rows = found.iter().map(|found| {
+        let mut row = vec![
             found.nearness.name().to_owned(),
             found.pairs.to_string(),
             figure(found.median_ns),
             figure(found.median_ns / 2.0),
             interval_text(Some(found.range_ns)),
-        ]
+        ];
+        if has_lines {
+            row.push(found.lines_ns.map_or_else(|| "–".to_owned(), figure));
+        }
+        row
     });
-    Table::new("Round trips by what two cpus share, in ns")
+    let table = Table::new("Round trips by what two cpus share, in ns")
         .words("cpus")
         .figures("pairs")
         .figures("round trip")
         .figures("one way")
-        .figures("range of round trips")
-        .rows(rows)
+        .figures("range of round trips");
+    let table = if has_lines { table.figures("lines of a pair differ by") } else { table };
+    table.rows(rows)
 }

@@ -98,6 +98,13 @@ fn of_machine(oddity: &Oddity) -> String {
             },
             figure(*peers)
         ),
+        Oddity::HiddenNodes { groups, cpus, within_ns, across_ns } => format!(
+            "this guest is told of one node, and its host seems to have {groups} nodes, or caches \
+             that it does not tell of: cpus {cpus} are {} ns from each other and {} ns from the \
+             rest, there and back",
+            figure(*within_ns),
+            figure(*across_ns)
+        ),
         Oddity::CacheSize { level, found_bytes, reported_bytes } => format!(
             "L{level} ends at {}, the system reports {}",
             approximate_size(*found_bytes),

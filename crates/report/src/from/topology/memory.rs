@@ -1,7 +1,8 @@
 //! Nodes, distances, tiers and what the firmware says of accesses.
 
 use numalab_topology::{
-    AccessAttributes, LOCAL_DISTANCE, Machine, MemoryTier, Node, NodeId, interleave_weights,
+    AccessAttributes, LOCAL_DISTANCE, Machine, MemoryTier, Node, NodeId, UNREACHABLE_DISTANCE,
+    interleave_weights,
 };
 
 use super::cpus::list;
@@ -133,7 +134,11 @@ pub(super) fn distances(machine: &Machine) -> Table {
     let rows = machine.nodes.iter().enumerate().map(|(from, node)| {
         let cell = |to| {
             let distance = distances.get(from, to);
-            distance.map_or_else(|| "–".to_owned(), |distance| distance.to_string())
+            match distance {
+                None => "–".to_owned(),
+                Some(UNREACHABLE_DISTANCE) => "no way".to_owned(),
+                Some(distance) => distance.to_string(),
+            }
         };
         let cells = (0..machine.nodes.len()).map(cell);
         core::iter::once(format!("node {}", node.id)).chain(cells).collect()
@@ -145,7 +150,7 @@ pub(super) fn distances(machine: &Machine) -> Table {
 /// [`LOCAL_DISTANCE`] from itself.
 fn uniform(machine: &Machine) -> Option<u8> {
     let distances = &machine.distances;
-    let remote = distances.get(0, 1)?;
+    let remote = distances.get(0, 1).filter(|&remote| remote != UNREACHABLE_DISTANCE)?;
     let nodes = 0..distances.len();
     let is_as_said = nodes.clone().all(|from| {
         nodes.clone().all(|to| {

@@ -1,0 +1,165 @@
+//! Cpus where only `/proc/cpuinfo` tells of them: sandboxes without `/sys`, and support bundles.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID};
+
+use super::cpus::CPU_DIRECTORY;
+use super::reader::Reader;
+
+const FILE: &str = "proc/cpuinfo";
+
+/// What the file says of a cpu.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Entry {
+    package: Option<u32>,
+    core: Option<u32>,
+    /// Cpus of its package.
+    siblings: Option<u32>,
+    /// Cores of its package.
+    cores: Option<u32>,
+}
+
+impl Entry {
+    /// A number for its core that no other core of the machine has.
+    fn core(&self) -> Option<(u32, u32)> {
+        Some((self.package?, self.core?))
+    }
+
+    /// Threads that its core has at most.
+    fn most_threads(&self) -> u32 {
+        match (self.siblings, self.cores) {
+            (Some(siblings), Some(cores)) => (siblings / cores.max(1)).max(1),
+            _ => u32::MAX,
+        }
+    }
+}
+
+/// The cpus of `/proc/cpuinfo`, which has online ones only; where it has not all of those that this
+/// process may run on (`usable`), these alone. That nothing more is known is a finding.
+pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu> {
+    let entries = parse(&reader.document(FILE).unwrap_or_default());
+    let known: CpuSet = entries.keys().copied().collect();
+    let usable = usable.cloned().unwrap_or_default();
+    if known.is_empty() || !usable.is_subset(&known) {
+        if !usable.is_empty() {
+            let message = format!(
+                "no cpu directories, and {FILE} has cpus `{known}`: taken are cpus {usable}, on which \
+                 this process may run; packages, cores, caches and nodes are unknown"
+            );
+            reader.warn("no-cpu-directories", CPU_DIRECTORY, message);
+        }
+        return usable.iter().map(|id| Cpu { id, online: true, ..Cpu::default() }).collect();
+    }
+    let message = format!(
+        "no cpu directories: cpus, cores and packages are those of {FILE}; caches and nodes are unknown"
+    );
+    reader.warn("no-cpu-directories", CPU_DIRECTORY, message);
+    cpus(&entries)
+}
+
+/// The entries by cpu. On s390 a line is `processor 0: version = FF, ...`, elsewhere `processor : 0`.
+fn parse(text: &str) -> BTreeMap<CpuId, Entry> {
+    let mut entries: BTreeMap<CpuId, Entry> = BTreeMap::new();
+    let mut current = None;
+    for line in text.lines() {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        let (name, value) = (name.trim(), value.trim().parse::<u32>().ok());
+        let numbered = name.strip_prefix("processor ").and_then(|number| number.parse().ok());
+        if name == "processor" || numbered.is_some() {
+            current = numbered.or(value).filter(|&number| number <= MAX_ID).map(CpuId);
+            entries.extend(current.map(|id| (id, Entry::default())));
+        }
+        let Some(entry) = current.and_then(|id| entries.get_mut(&id)) else { continue };
+        match name {
+            "physical id" => entry.package = value,
+            "core id" => entry.core = value,
+            "siblings" => entry.siblings = value,
+            "cpu cores" => entry.cores = value,
+            _ => {}
+        }
+    }
+    entries
+}
+
+/// The cpus with dense indices of their cores. Some virtual machines number all cores alike: then
+/// cores are unknown.
+fn cpus(entries: &BTreeMap<CpuId, Entry>) -> Vec<Cpu> {
+    let mut of_core: BTreeMap<(u32, u32), Vec<CpuId>> = BTreeMap::new();
+    for (&id, entry) in entries {
+        if let Some(core) = entry.core() {
+            of_core.entry(core).or_default().push(id);
+        }
+    }
+    let fits = |entry: &Entry| {
+        let threads = entry.core().and_then(|core| of_core.get(&core)).map_or(0, Vec::len);
+        threads <= usize::try_from(entry.most_threads()).unwrap_or(usize::MAX)
+    };
+    let is_believable = entries.values().all(fits);
+    let mut cores: Vec<&Vec<CpuId>> = of_core.values().filter(|_| is_believable).collect();
+    cores.sort();
+    let mut place: BTreeMap<CpuId, (u32, u32)> = BTreeMap::new();
+    for (core, threads) in (0..).zip(cores) {
+        place.extend((0..).zip(threads).map(|(thread, &id)| (id, (core, thread))));
+    }
+    let cpu = |(&id, entry): (&CpuId, &Entry)| {
+        let place = place.get(&id);
+        Cpu {
+            id,
+            online: true,
+            package: entry.package,
+            core: place.map(|place| place.0),
+            thread: place.map_or(0, |place| place.1),
+            ..Cpu::default()
+        }
+    };
+    entries.iter().map(cpu).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shapes(text: &str) -> Vec<(u32, Option<u32>, Option<u32>, u32)> {
+        let shape = |cpu: &Cpu| (cpu.id.0, cpu.package, cpu.core, cpu.thread);
+        cpus(&parse(text)).iter().map(shape).collect()
+    }
+
+    fn entry(cpu: u32, package: u32, core: u32, siblings: u32, cores: u32) -> String {
+        format!(
+            "processor\t: {cpu}\nmodel name\t: A: B\nphysical id\t: {package}\n\
+             siblings\t: {siblings}\ncore id\t\t: {core}\ncpu cores\t: {cores}\n\n"
+        )
+    }
+
+    #[test]
+    fn cores_are_told_apart_by_their_packages() {
+        let text = [(0, 0, 0), (1, 1, 0), (2, 0, 0), (5, 1, 0)]
+            .map(|(cpu, package, core)| entry(cpu, package, core, 2, 1))
+            .concat();
+        let expected = [
+            (0, Some(0), Some(0), 0),
+            (1, Some(1), Some(1), 0),
+            (2, Some(0), Some(0), 1),
+            (5, Some(1), Some(1), 1),
+        ];
+        assert_eq!(shapes(&text), expected);
+    }
+
+    #[test]
+    fn cores_that_are_all_numbered_alike_are_unknown() {
+        let text = entry(0, 0, 0, 1, 1) + &entry(1, 0, 0, 1, 1);
+        assert_eq!(shapes(&text), [(0, Some(0), None, 0), (1, Some(0), None, 0)]);
+    }
+
+    #[test]
+    fn other_architectures_say_at_least_which_cpus_there_are() {
+        let arm = "processor\t: 0\nBogoMIPS\t: 50.00\n\nprocessor\t: 3\nBogoMIPS\t: 50.00\n";
+        assert_eq!(shapes(arm), [(0, None, None, 0), (3, None, None, 0)]);
+        let s390 = "vendor_id       : IBM/S390\n# processors    : 2\n\
+                    processor 0: version = FF,  identification = 012345,  machine = 3931\n\
+                    processor 1: version = FF,  identification = 012345,  machine = 3931\n";
+        assert_eq!(shapes(s390).len(), 2);
+        assert_eq!(shapes("processor : 4294967295\nprocessor : x\n"), []);
+    }
+}

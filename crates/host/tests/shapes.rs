@@ -1,0 +1,129 @@
+//! Trees of machines that sandboxes, hypervisors and boot options make.
+
+mod tree;
+
+use std::path::Path;
+
+use numalab_host::{Reading, Root, read_machine};
+use tempfile::TempDir;
+use tree::write;
+
+const CPU: &str = "sys/devices/system/cpu";
+const NODE: &str = "sys/devices/system/node";
+
+/// Nodes with these cpus and rows of distances; a core for each cpu.
+fn machine(nodes: &[(&str, &str)], cpus: u32) -> TempDir {
+    let top = tempfile::tempdir().expect("made");
+    for (node, (cpus, row)) in nodes.iter().enumerate() {
+        let directory = format!("{NODE}/node{node}");
+        write(top.path(), &format!("{directory}/cpulist"), cpus);
+        write(top.path(), &format!("{directory}/distance"), row);
+        let meminfo = format!("Node {node} MemTotal: 2048 kB\n");
+        write(top.path(), &format!("{directory}/meminfo"), meminfo);
+    }
+    write(top.path(), "proc/meminfo", format!("MemTotal: {} kB\n", 2048 * nodes.len()));
+    for cpu in 0..cpus {
+        let topology = format!("{CPU}/cpu{cpu}/topology/core_cpus_list");
+        write(top.path(), &topology, cpu.to_string());
+    }
+    top
+}
+
+fn read(top: &Path) -> Reading {
+    read_machine(&Root::at(top)).expect("a machine")
+}
+
+fn said(reading: &Reading) -> Vec<String> {
+    reading.findings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_l3_group_over_two_nodes_is_noted_once() {
+    let top = machine(&[("0-1", "10 20"), ("2-3", "20 10")], 4);
+    for cpu in 0..4 {
+        let cache = format!("{CPU}/cpu{cpu}/cache/index3");
+        for (file, value) in [("level", "3"), ("type", "Unified"), ("shared_cpu_list", "0-3")] {
+            write(top.path(), &format!("{cache}/{file}"), value);
+        }
+    }
+    let expected = "note: L3 group 0: its cpus 0-3 lie on nodes 0,1, so its cache is shared across \
+                    them [l3-group-spans-nodes]";
+    assert_eq!(said(&read(top.path())), [expected]);
+}
+
+#[test]
+fn where_only_cpuinfo_can_be_read_cpus_cores_and_packages_are_its() {
+    let top = tempfile::tempdir().expect("made");
+    let entry = |cpu: u32| {
+        let (package, core) = (cpu % 2, cpu / 2 % 2);
+        format!("processor : {cpu}\nphysical id : {package}\ncore id : {core}\n\n")
+    };
+    write(top.path(), "proc/cpuinfo", (0..8).map(entry).collect::<String>());
+    write(top.path(), "proc/meminfo", "MemTotal: 4096 kB\n");
+    let reading = read(top.path());
+    assert_eq!(
+        said(&reading),
+        [
+            "warning: sys/devices/system/cpu: no cpu directories: cpus, cores and packages are those \
+             of proc/cpuinfo; caches and nodes are unknown [no-cpu-directories]",
+            "note: sys/devices/system/node: no node directories: the machine is taken as one node \
+             [no-nodes]"
+        ]
+    );
+    let machine = reading.machine;
+    assert_eq!((machine.cpus.len(), machine.packages().len(), machine.cores().len()), (8, 2, 4));
+    assert_eq!(machine.cores()[0].cpus.to_string(), "0,4");
+    assert_eq!(machine.nodes[0].cpus.to_string(), "0-7");
+    assert_eq!(machine.nodes[0].memory_bytes, 4 << 20);
+}
+
+#[test]
+fn isolated_cpus_of_a_tree_are_noted() {
+    let top = machine(&[("0-3", "10")], 4);
+    write(top.path(), &format!("{CPU}/isolated"), "2-3\n");
+    let expected = "note: sys/devices/system/cpu/isolated: cpus 2,3 are isolated: only what asks for \
+                    them runs there [cpus-isolated]";
+    assert_eq!(said(&read(top.path())), [expected]);
+    write(top.path(), &format!("{CPU}/isolated"), "\n");
+    assert_eq!(said(&read(top.path())), Vec::<String>::new());
+}
+
+#[test]
+fn nodes_of_numa_fake_share_their_cpus_and_it_is_noted_once() {
+    let rows = ["10 10 21", "10 10 21", "21 21 10"];
+    let top = machine(&[("0-1", rows[0]), ("0-1", rows[1]), ("2", rows[2])], 3);
+    write(top.path(), "proc/cmdline", "root=/dev/vda1 numa=fake=2U\n");
+    let reading = read(top.path());
+    let expected = "note: sys/devices/system/node: nodes 0,1 list the same cpus at distance 10 from each \
+                    other, so these are local to each of them: the kernel's option numa=fake made them \
+                    [nodes-share-cpus]";
+    assert_eq!(said(&reading), [expected]);
+    let machine = reading.machine;
+    let cpus: Vec<String> = machine.nodes.iter().map(|node| node.cpus.to_string()).collect();
+    assert_eq!(cpus, ["0,1", "0,1", "2"]);
+    assert_eq!(machine.cpu_nodes().to_string(), "0-2");
+    let codes: Vec<String> = machine.validate().into_iter().map(|found| found.code).collect();
+    assert_eq!(codes, ["distance-local-remote", "distance-local-remote"]);
+}
+
+#[test]
+fn nodes_apart_that_list_the_same_cpus_do_not_share_them() {
+    let top = machine(&[("0-1", "10 21"), ("0-1", "21 10")], 2);
+    let reading = read(top.path());
+    assert!(said(&reading)[0].ends_with("[cpu-in-two-nodes]"), "{:?}", said(&reading));
+    assert!(reading.machine.nodes[1].cpus.is_empty());
+}
+
+#[test]
+fn nodes_that_cannot_be_reached_are_noted_and_no_measure_of_cost() {
+    let rows = ["10 255 21", "255 10 21", "21 21 10"];
+    let top = machine(&[("0", rows[0]), ("1", rows[1]), ("2", rows[2])], 3);
+    let reading = read(top.path());
+    let expected = "note: node 0 to 1: is 255, as 1 more are: no distance, but that the memory cannot be \
+                    reached [distance-unreachable]";
+    assert_eq!(said(&reading), [expected]);
+    let [zero, one, two] = [0, 1, 2].map(numalab_topology::NodeId);
+    assert_eq!(reading.machine.distance(zero, one), Some(255));
+    assert_eq!(reading.machine.cost_distance(zero, one), None);
+    assert_eq!(reading.machine.cost_distance(zero, two), Some(21));
+}
