@@ -67,8 +67,8 @@ pub struct Program {
     world: UnsafeCell<Option<World>>,
 }
 
-// SAFETY: `world` is touched by the thread that has the turn alone (`in_turn`); all else may be used by
-// several threads.
+// SAFETY: `world` is touched by the thread that has the turn alone (`in_turn`, `takes_turn`, `seen`), and
+// goes from one to the next with a release and an acquire of `Turns::holder`; all else is `Sync` itself.
 unsafe impl Sync for Program {}
 
 /// What a thread did without its turn.
@@ -260,11 +260,16 @@ impl Program {
         unsafe { &mut *self.world.get() }.as_mut()
     }
 
-    /// The world as it is, for who asks where none of the program's threads runs any more, or who has the
-    /// turn.
+    /// The world as it is, if the calling thread has the turn: so has who begins exit_group(2) or
+    /// execve(2), and no other thread gets it while that one is there (`begins_call`). What others do
+    /// between exit_group(2) and the end is not counted.
     fn seen(&self) -> Option<&World> {
-        // SAFETY: QEMU has stopped all other threads when the program ends, and they count nothing from
-        // exit_group(2) on; execve(2) is begun by the thread that has the turn.
+        if !self.turns.is_own() {
+            return None;
+        }
+        // SAFETY: 1. By `is_own` this thread has the turn, which nobody takes from it (`Turns::is_own`).
+        // 2. The callers hold no other reference to the world, and use this one before they return to
+        //    where the turn may be given away.
         let world = unsafe { &mut *self.world.get() }.as_mut()?;
         world.ends_stretch(world.elapsed_ps());
         Some(world)
