@@ -232,7 +232,7 @@ impl Program {
         let Some(world) = self.in_turn(seat).filter(|_| is_own(thread)) else { return };
         let now_ps = self.leaves(world, seat);
         let mut order = self.turns.order();
-        order.schedule.allows(seat, &mask(address, bytes * 8), now_ps);
+        order.schedule.allows(seat, &mask(address, bytes.saturating_mul(8)), now_ps);
         // Others may run first where it is now.
         self.turns.give(&mut order);
         drop(order);
