@@ -148,6 +148,9 @@ impl Cpus {
         }
         // One that comes late would take the next one's stack: it is to wait for a start again.
         apic::send(cpu.apic_id, Signal::Init);
+        // It may have come between the last look and this signal: it does not run all the same.
+        self.wait_ms(1, || false);
+        cpu.started.store(false, Ordering::Release);
     }
 
     fn lay_trampoline(&self) {
