@@ -38,7 +38,8 @@ pub fn enable() {
     // SAFETY: enabling the controller changes no memory; every long-mode cpu has this register.
     let base = unsafe { msr.read() };
     let mode = if x2apic { X2APIC } else { 0 };
-    // SAFETY: as above. From a disabled controller it takes two steps to the x2APIC (SDM 11.12.5).
+    // SAFETY: every long-mode cpu has this register; nothing of it but these two bits is changed, and
+    // no interrupt is on its way to this cpu yet. From a disabled controller it takes two steps to the x2APIC (SDM 11.12.5).
     unsafe {
         msr.write(base | ENABLED);
         msr.write(base | ENABLED | mode);
@@ -93,16 +94,19 @@ pub fn end_of_interrupt() {
 
 fn write(register: u32, value: u32) {
     if is_x2apic() {
-        // SAFETY: the same registers in the x2APIC's place (SDM table 11-6).
+        // SAFETY: `enable` has found an x2APIC, whose registers are these (SDM table 11-6); none of those
+        // that are written here makes the cpu access memory.
         unsafe { Msr::new(0x800 + register / 16).write(value.into()) };
         return;
     }
-    // SAFETY: the controller's registers, identity-mapped.
+    // SAFETY: `BASE` is where the controller says that its registers are: in no memory of the loader's
+    // map, and mapped at its own address as all below 4 GiB is, where firmware leaves it.
     unsafe { at(register).write_volatile(value) };
 }
 
 fn read(register: u32) -> u32 {
-    // SAFETY: as in `write`; only used without x2APIC.
+    // SAFETY: without x2APIC, which `send` has seen, the registers are at `BASE`, mapped at its own
+    // address.
     unsafe { at(register).read_volatile() }
 }
 
