@@ -115,10 +115,11 @@ impl InstructionData {
     fn load(version: c_int) -> Result<Self, MissingFunction> {
         let address = function(c"qemu_plugin_insn_data")?;
         if version < DATA_IS_COPIED {
-            // SAFETY: the function's signature in these versions.
+            // SAFETY: QEMU says which version it serves (`Info::version`), and up to 2 the function's
+            // signature is this one (`qemu-plugin.h`).
             return Ok(Self::Lent(unsafe { std::mem::transmute::<*mut c_void, Lent>(address) }));
         }
-        // SAFETY: as above.
+        // SAFETY: since version 3 its signature is this one.
         Ok(Self::Copied(unsafe { std::mem::transmute::<*mut c_void, Copied>(address) }))
     }
 }
@@ -218,14 +219,16 @@ impl Api {
     /// `instruction` is one of the block that is being translated.
     pub unsafe fn code(&self, instruction: *const c_void) -> ([u8; 15], usize) {
         let mut code = [0; 15];
-        // SAFETY: the caller vouches for the instruction.
+        // SAFETY: by the caller's word QEMU has the instruction until the translation ends.
         let size = unsafe { (self.instruction_size)(instruction) }.min(code.len());
         match self.data {
-            // SAFETY: as above; the pointer is to the instruction's bytes, `size` or more.
+            // SAFETY: QEMU gives a pointer to as many bytes as it says that the instruction has, which
+            // are `size` or more; `code` has room for `size`, and QEMU does not know where it is.
             InstructionData::Lent(data) => unsafe {
                 data(instruction).copy_to_nonoverlapping(code.as_mut_ptr(), size);
             },
-            // SAFETY: as above, and there is room for `size` bytes.
+            // SAFETY: QEMU copies the least of `size` and what the instruction has, and `code` has room
+            // for `size`.
             InstructionData::Copied(data) => unsafe {
                 data(instruction, code.as_mut_ptr(), size);
             },
@@ -252,14 +255,14 @@ impl Api {
             return None;
         }
         match self.data {
-            // SAFETY: as above; the pointer is to the instruction's `N` bytes.
+            // SAFETY: QEMU gives a pointer to as many bytes as it says that the instruction has: `N`.
             InstructionData::Lent(data) => Some(unsafe {
                 let bytes = data(instruction);
                 bytes.cast::<[u8; N]>().read_unaligned()
             }),
             InstructionData::Copied(data) => {
                 let mut bytes = [0; N];
-                // SAFETY: as above, and there is room for `N` bytes.
+                // SAFETY: QEMU copies `N` bytes at most, for which there is room.
                 let copied = unsafe { data(instruction, bytes.as_mut_ptr(), N) };
                 (copied == N).then_some(bytes)
             }

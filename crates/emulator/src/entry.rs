@@ -40,7 +40,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         let words: Vec<String> = (0..count).map(|at| text(*argv.add(at))).collect();
         (&*info, words)
     };
-    // SAFETY: as above.
+    // SAFETY: QEMU's structure has null or the C string of a constant there.
     let target = unsafe { text(info.target_name) };
     match install(id, info, target, &words) {
         Ok(()) => 0,

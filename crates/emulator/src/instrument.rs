@@ -12,6 +12,7 @@ use crate::api::{
 };
 use crate::follow;
 use crate::marker;
+use crate::once::OncePerProcess;
 use crate::plugin::Plugin;
 use crate::program::{Block, Calling, Instruction, Program, is_call, is_pause, is_return};
 use crate::waiting::{WAITED_NS, is_wait};
@@ -39,8 +40,11 @@ extern "C" fn forgotten(_: PluginId) {
 }
 
 extern "C" fn at_exit(_: PluginId, _: *mut c_void) {
+    static ENDS: OncePerProcess = OncePerProcess::new();
     if let Some(plugin) = Plugin::get() {
-        plugin.report();
+        // QEMU calls this on every thread that ends the program, and the first one to come back ends
+        // the process.
+        ENDS.run(|| plugin.report());
     }
 }
 

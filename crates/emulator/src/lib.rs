@@ -6,6 +6,7 @@ mod flows;
 mod follow;
 mod instrument;
 mod marker;
+mod once;
 mod plugin;
 mod pmu;
 mod preload;

@@ -147,8 +147,14 @@ impl Plugin {
         self.ask_running.get_or_init(|| {
             let vcpus = self.host.vcpus;
             let by_translator = self.api.version >= crate::api::INDEX_OF_TRANSLATOR;
-            if Running::one_thread() == Some(false) {
+            let one_thread = Running::one_thread();
+            if one_thread == Some(false) {
                 return self.index_passed("QEMU says which vCPU runs", false);
+            }
+            // A clock that counts instructions has them take turns. Else one thread would read what
+            // another one runs.
+            if one_thread.is_none() && self.clock.is_none() && by_translator && vcpus > 1 {
+                refuse("this QEMU does not export whether vCPUs share one thread");
             }
             let known = self.running.learn();
             if vcpus == 1 || (!by_translator && known.is_err()) {

@@ -45,19 +45,22 @@ pub unsafe extern "C" fn syscall(
     let arguments = [a, b, c, d, e, f];
     let mut answer = NO_ANSWER;
     if ANSWERED.contains(&number) {
-        let places = [arguments.as_ptr().addr(), (&raw mut answer).addr()];
+        // What is behind a number alone is nobody's to read or write for the compiler.
+        let places =
+            [arguments.as_ptr().expose_provenance(), (&raw mut answer).expose_provenance()];
         let [arguments_at, answer_at] = places.map(usize::cast_signed);
         let asked = [number, arguments_at as c_long, answer_at as c_long, 0, 0, 0];
-        // SAFETY: no kernel knows this call; the plugin reads and writes what is ours.
+        // SAFETY: no kernel knows this call. The plugin reads six words at the first address and writes
+        // one to the second (`Program::answers`): both live until it returns.
         unsafe { kernel(ASKS, asked) };
     }
-    // SAFETY: ours; the plugin may have changed it.
+    // SAFETY: a word of this frame. Volatile, as the call above may have changed it unseen.
     if unsafe { (&raw const answer).read_volatile() } == NO_ANSWER {
         // SAFETY: the caller vouches for the call.
         answer = unsafe { kernel(number, arguments) };
     }
     if (-MOST_ERROR..0).contains(&answer) {
-        // SAFETY: this thread's own.
+        // SAFETY: `__errno_location` gives the calling thread's own place for as long as it lives.
         unsafe { *libc::__errno_location() = c_int::try_from(-answer).unwrap_or(libc::EINVAL) };
         return -1;
     }

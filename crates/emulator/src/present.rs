@@ -9,9 +9,10 @@ use numalab_memory_model::engine::{Active, Engine};
 #[derive(Debug, Default)]
 pub struct Present(UnsafeCell<Option<(usize, Active<'static>)>>);
 
-// SAFETY: who uses it is on the one thread that runs vCPUs.
+// SAFETY: both ways to what is inside are unsafe, and have their callers vouch that they are the one
+// thread that runs all vCPUs: there is never a second one.
 unsafe impl Sync for Present {}
-// SAFETY: as above.
+// SAFETY: it is moved to its static place before it has anybody in it.
 unsafe impl Send for Present {}
 
 impl Present {

@@ -11,6 +11,7 @@ mod exec;
 mod futexes;
 mod guest_memory;
 mod huge;
+mod indices;
 mod memory;
 mod page_use;
 mod pages;
@@ -26,7 +27,7 @@ mod world;
 
 use std::cell::{RefCell, UnsafeCell};
 use std::ffi::c_uint;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use numalab_memory_model::engine::Engine;
@@ -35,6 +36,7 @@ use numalab_memory_model::marker::Marker;
 
 use clocks::Clocks;
 pub use code::{Block, Calling, Instruction, Kept, Made, is_pause};
+use indices::Indices;
 use schedule::Schedule;
 pub use stack::{is_call, is_return};
 pub use summary::program_memory;
@@ -43,8 +45,7 @@ use thread::{Goes, Thread};
 use turns::{Leave, Patience, Turns};
 use world::World;
 
-/// Threads that QEMU has had at a time, at most.
-const MOST_INDICES: usize = 4096;
+use crate::qemu::refuse;
 
 /// What is known of the program that runs.
 #[derive(Debug)]
@@ -58,15 +59,13 @@ pub struct Program {
     clocks: Clocks,
     turns: Turns,
     engine: OnceLock<&'static Engine>,
-    /// The seat of each of QEMU's indices, and 1; 0 for none.
-    seats: Box<[AtomicUsize; MOST_INDICES]>,
-    /// The thread of each of QEMU's indices, while it has its turn.
-    here: Box<[AtomicPtr<Thread>; MOST_INDICES]>,
+    /// The seat of each of QEMU's indices, and its thread while that has its turn.
+    indices: Indices,
     world: UnsafeCell<Option<World>>,
 }
 
-// SAFETY: `world` is touched by the thread that has the turn alone (`in_turn`); all else may be used by
-// several threads.
+// SAFETY: `world` is touched by the thread that has the turn alone (`in_turn`, `takes_turn`, `seen`), and
+// goes from one to the next with a release and an acquire of `Turns::holder`; all else is `Sync` itself.
 unsafe impl Sync for Program {}
 
 /// What a thread did without its turn.
@@ -92,8 +91,7 @@ impl Program {
             clocks: Clocks::new(),
             turns: Turns::new(Schedule::new(nodes, order)),
             engine: OnceLock::new(),
-            seats: Box::new([const { AtomicUsize::new(0) }; MOST_INDICES]),
-            here: Box::new([const { AtomicPtr::new(std::ptr::null_mut()) }; MOST_INDICES]),
+            indices: Indices::new(),
             world: UnsafeCell::new(None),
         })
     }
@@ -195,20 +193,20 @@ impl Program {
     /// The thread of QEMU's index has ended.
     pub fn thread_ends(&self, index: c_uint) {
         let Some(seat) = self.seat(index) else { return };
-        self.seats[index as usize % MOST_INDICES].store(0, Relaxed);
         let mut tells_at = 0;
         if let Some(world) = self.in_turn(seat) {
             let now_ps = self.leaves(world, seat);
             self.turns.order().schedule.comes_to(seat, now_ps);
             tells_at = world.threads[seat].tells_at;
         }
+        self.indices.ends(index as usize);
         self.turns.ends(seat, tells_at);
     }
 
     /// The seat of QEMU's index, if its thread has one.
     #[inline]
     fn seat(&self, index: c_uint) -> Option<usize> {
-        self.seats[index as usize % MOST_INDICES].load(Relaxed).checked_sub(1)
+        self.indices.seat(index as usize)
     }
 
     /// The thread of QEMU's index begins: its seat.
@@ -216,9 +214,10 @@ impl Program {
     fn arrives(&'static self, engine: &'static Engine, index: c_uint) -> usize {
         self.turns.follow_forks();
         self.engine.get_or_init(|| engine);
-        let index = index as usize % MOST_INDICES;
-        let seat = self.turns.arrives(index);
-        self.seats[index].store(seat + 1, Relaxed);
+        let seat = self.turns.arrives(index as usize);
+        if !self.indices.sits(index as usize, seat) {
+            refuse(&format!("the program has more than {} threads at a time", indices::MOST));
+        }
         seat
     }
 
@@ -226,9 +225,10 @@ impl Program {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the turn is the lock")]
     fn here(&self, index: c_uint) -> Option<&mut Thread> {
-        let thread = self.here[index as usize % MOST_INDICES].load(Relaxed);
-        // SAFETY: 1. Threads are in boxes that stay, and this one's is known here from when it takes its
-        //    turn until it gives it away, both of which it does itself (`takes_turn`, `leaves`).
+        let thread = self.indices.here(index as usize);
+        // SAFETY: 1. Threads are in boxes that stay, and this one's is known by its own index alone, from
+        //    when it takes its turn until it gives it away, both of which it does itself (`takes_turn`,
+        //    `leaves`).
         // 2. The callers use no reference behind a call that gives the turn away, nor beside one to the
         //    world.
         unsafe { thread.as_mut() }
@@ -249,11 +249,16 @@ impl Program {
         unsafe { &mut *self.world.get() }.as_mut()
     }
 
-    /// The world as it is, for who asks where none of the program's threads runs any more, or who has the
-    /// turn.
+    /// The world as it is, if the calling thread has the turn: so has who begins exit_group(2) or
+    /// execve(2), and no other thread gets it while that one is there (`begins_call`). What others do
+    /// between exit_group(2) and the end is not counted.
     fn seen(&self) -> Option<&World> {
-        // SAFETY: QEMU has stopped all other threads when the program ends, and they count nothing from
-        // exit_group(2) on; execve(2) is begun by the thread that has the turn.
+        if !self.turns.is_own() {
+            return None;
+        }
+        // SAFETY: 1. By `is_own` this thread has the turn, which nobody takes from it (`Turns::is_own`).
+        // 2. The callers hold no other reference to the world, and use this one before they return to
+        //    where the turn may be given away.
         let world = unsafe { &mut *self.world.get() }.as_mut()?;
         world.ends_stretch(world.elapsed_ps());
         Some(world)
@@ -274,14 +279,14 @@ impl Program {
         }
         let thread = &mut *world.threads[seat];
         thread.takes(engine, seat, turn);
-        self.here[thread.index].store(thread, Relaxed);
+        self.indices.is_here(thread.index, thread);
         true
     }
 
     /// The thread of a seat is about to give its turn away; how far it has come.
     fn leaves(&self, world: &mut World, seat: usize) -> u64 {
         let thread = &mut world.threads[seat];
-        self.here[thread.index].store(std::ptr::null_mut(), Relaxed);
+        self.indices.is_here(thread.index, ptr::null_mut());
         let now_ps = thread.leaves();
         world.comes_to(now_ps);
         now_ps

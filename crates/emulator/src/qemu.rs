@@ -26,10 +26,11 @@ pub struct Clock {
     to_ns: unsafe extern "C" fn(i64) -> i64,
 }
 
-// SAFETY: the pointers are to statics and functions of QEMU's program, which stay. The
-// offset is changed atomically.
+// SAFETY: the pointers are to statics and functions of QEMU's program, which stay as long as the
+// process and belong to no thread.
 unsafe impl Send for Clock {}
-// SAFETY: as above.
+// SAFETY: the offset is accessed by atomics alone here; QEMU changes it while no vCPU runs, and all
+// that call us are vCPUs, or the thread that loads the plugin before there is one.
 unsafe impl Sync for Clock {}
 
 impl Clock {
@@ -75,7 +76,8 @@ impl Clock {
     /// Only where no vCPU runs on the calling thread: QEMU does not read its clock within
     /// a block.
     pub fn trial(&self, ns: i64) -> i64 {
-        // SAFETY: as in `advance`; the function takes no arguments.
+        // SAFETY: the place of `find`, an aligned i64 that lives as long as QEMU; `icount_get` takes no
+        // arguments, and waits for no lock.
         unsafe {
             let bias = AtomicI64::from_ptr(self.bias);
             let before = (self.icount_get)();
@@ -116,11 +118,24 @@ impl Running {
         }
     }
 
-    /// Whether all vCPUs share one thread.
+    /// Whether all vCPUs share one thread, if QEMU tells: up to 10.0 by a variable, then by a function.
     pub fn one_thread() -> Option<bool> {
-        let several = symbol(c"mttcg_enabled");
-        // SAFETY: a `bool` of QEMU's program, whose byte is 0 or 1.
-        (!several.is_null()).then(|| unsafe { several.cast::<u8>().read_volatile() } == 0)
+        let (variable, function) = (symbol(c"mttcg_enabled"), symbol(c"qemu_tcg_mttcg_enabled"));
+        // SAFETY: of these names QEMU has a `bool` and a function (`include/system/tcg.h`).
+        unsafe { Self::has_one_thread(variable, function) }
+    }
+
+    /// # Safety
+    /// Each is null, or what QEMU says by: a `bool`, and a `bool function(void)`.
+    unsafe fn has_one_thread(variable: *mut c_void, function: *mut c_void) -> Option<bool> {
+        type Asks = unsafe extern "C" fn() -> bool;
+        if !variable.is_null() {
+            // SAFETY: by the caller's word a `bool`, whose byte is 0 or 1.
+            return Some(unsafe { variable.cast::<u8>().read_volatile() } == 0);
+        }
+        // SAFETY: by the caller's word a function of this type, which only reads how QEMU was started.
+        (!function.is_null())
+            .then(|| unsafe { !std::mem::transmute::<*mut c_void, Asks>(function)() })
     }
 
     /// Learns the vCPUs; to be called on the thread that runs them. How many there are.
@@ -136,7 +151,8 @@ impl Running {
         };
         let mut known = 0;
         for (index, cpu) in self.cpus.iter().enumerate() {
-            // SAFETY: as above; a number that is no vCPU's gives null.
+            // SAFETY: it reads the list of vCPUs, which is whole before one runs; a number that is no
+            // vCPU's gives null.
             let found = unsafe { get(c_int::try_from(index).unwrap_or(c_int::MAX)) };
             cpu.store(found, Relaxed);
             known += usize::from(!found.is_null());
@@ -177,7 +193,8 @@ impl Running {
         if place.is_null() {
             return place.cast();
         }
-        // SAFETY: this thread's `current_cpu`, found by `learn`; only this thread writes it.
+        // SAFETY: `learn` found the `current_cpu` of the one thread that runs vCPUs, which is the one that
+        // is here (`Plugin::tell_vcpus_apart` asks for nothing else), and alone writes it.
         unsafe { place.read() }
     }
 }
@@ -205,4 +222,38 @@ pub unsafe fn text(text: *const std::ffi::c_char) -> String {
     }
     // SAFETY: the caller vouches for it.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    extern "C" fn several() -> bool {
+        true
+    }
+
+    extern "C" fn one() -> bool {
+        false
+    }
+
+    #[test]
+    fn a_qemu_that_tells_by_a_function_whether_vcpus_share_a_thread_is_asked_too() {
+        let says = |variable: Option<&mut bool>, function: Option<extern "C" fn() -> bool>| {
+            let variable = variable.map_or(ptr::null_mut(), |of| ptr::from_mut(of).cast());
+            let function = function.map_or(ptr::null_mut(), |of| of as *mut c_void);
+            // SAFETY: null, or a `bool` and a function of ours.
+            unsafe { Running::has_one_thread(variable, function) }
+        };
+        assert_eq!(
+            [Some(one as _), Some(several as _)].map(|of| says(None, of)),
+            [Some(true), Some(false)]
+        );
+        assert_eq!(
+            [false, true].map(|mut of| says(Some(&mut of), None)),
+            [Some(true), Some(false)]
+        );
+        assert_eq!(says(None, None), None);
+    }
 }

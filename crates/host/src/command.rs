@@ -149,7 +149,8 @@ fn end_with_parent(command: &mut Command, signal: Signal) {
 
 /// Starts the command in a session of its own: it leads a process group, and has no terminal.
 fn in_own_session(command: &mut Command) {
-    // SAFETY: as for `die_with_parent`.
+    // SAFETY: between fork and exec the closure makes one system call and turns its number into an
+    // error, which allocates nothing and takes no lock.
     unsafe {
         command.pre_exec(|| Ok(setsid().map(drop)?));
     }

@@ -51,7 +51,7 @@ pub struct Mapping {
 // SAFETY: the memory belongs to the process, not to a thread, and a `Mapping` is its only
 // owner: `&Mapping` only reads it, `&mut Mapping` excludes every other access.
 unsafe impl Send for Mapping {}
-// SAFETY: as above: shared references only read.
+// SAFETY: all that a shared reference gives is `&[u8]` of the memory, and numbers.
 unsafe impl Sync for Mapping {}
 
 /// Maps, binds and touches memory: [`Mapping::new`], [`Mapping::bind`],
@@ -157,7 +157,7 @@ impl Mapping {
             Pages::Transparent => Advice::LinuxHugepage,
             _ => Advice::LinuxNoHugepage,
         };
-        // SAFETY: the same range; this advice changes no content.
+        // SAFETY: within this mapping's own reservation; of what pages it is made changes no content.
         match unsafe { mm::madvise(start, length, advice) } {
             // A kernel without transparent huge pages knows no such advice; whether
             // the pages are as asked is for the proof to find.
@@ -250,7 +250,8 @@ impl Mapping {
 
     /// All bytes that are mapped.
     fn pages_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `as_bytes_mut`, of all `mapped_bytes`.
+        // SAFETY: 1. All `mapped_bytes` from `start` are mapped writable while `self` lives, and read as
+        // 0 at first. 2. `&mut self` excludes every other access.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.mapped_bytes) }
     }
 

@@ -92,6 +92,14 @@ pub enum MpiError {
         /// Its answer.
         code: i32,
     },
+    /// A call gave a number that none can be.
+    #[error("{call} gave {answer}: expected a number of ranks or bytes")]
+    Answer {
+        /// The function.
+        call: &'static str,
+        /// What it gave.
+        answer: i32,
+    },
     /// More than MPI can count.
     #[error("{bytes} bytes are more than one MPI message holds")]
     TooLong {
@@ -106,7 +114,7 @@ impl MpiError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Static | Self::NotFound { .. } | Self::NoSymbol { .. } => ErrorClass::Lacking,
-            Self::Call { .. } | Self::TooLong { .. } => ErrorClass::Failed,
+            Self::Call { .. } | Self::Answer { .. } | Self::TooLong { .. } => ErrorClass::Failed,
         }
     }
 }

@@ -19,9 +19,9 @@ pub struct SharedWords {
     _file: File,
 }
 
-// SAFETY: the memory belongs to the process, and is only ever accessed by atomics.
+// SAFETY: the mapping belongs to the process, not to a thread, and is unmapped once, by `drop`.
 unsafe impl Send for SharedWords {}
-// SAFETY: as above.
+// SAFETY: all that a shared reference gives is atomics.
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
@@ -56,9 +56,10 @@ impl SharedWords {
     /// The words.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: 1. so many words from `start`, which is page-aligned, stay mapped while
-        // `self` lives. 2. All bit patterns are valid. 3. Other processes change them, but
-        // everyone by atomics only; nobody who knows this type shortens the file.
+        // SAFETY: 1. So many words from `start`, which is page-aligned, stay mapped while `self` lives;
+        // `open` has seen that they are no more than a slice may have. 2. All bit patterns are valid.
+        // 3. Other processes change them at any time, as atomics may. 4. Only this user may open the
+        // file (`check_owner`), and numalab never shortens one: no access is past its end.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.words) }
     }
 }

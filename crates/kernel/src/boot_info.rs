@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::memory_map::Span;
+use crate::memory_map::{MOST_BYTES, Span};
 use crate::tables::Physical;
 
 /// The loader of the kernel.
@@ -150,11 +150,22 @@ impl BootInfo {
         }
     }
 
-    /// Returns the usable parts of the map.
+    /// Returns the usable parts of the map, as far as the kernel maps memory ([`MOST_BYTES`]).
     #[must_use]
     pub fn usable(&self) -> Vec<Span> {
-        self.areas.iter().filter(|area| area.usable).map(|area| area.span).collect()
+        below(MOST_BYTES, self.areas.iter().filter(|area| area.usable)).collect()
     }
+
+    /// The parts of the map below what is mapped, usable or not: the firmware's tables may lie there.
+    pub fn readable(&self, mapped_bytes: u64) -> impl Iterator<Item = Span> {
+        below(mapped_bytes, self.areas.iter())
+    }
+}
+
+/// What there is of these areas below an address.
+fn below<'a>(end: u64, areas: impl Iterator<Item = &'a Area>) -> impl Iterator<Item = Span> {
+    let below = Span { start: 0, end };
+    areas.map(move |area| area.span.common(&below)).filter(|span| span.bytes() > 0)
 }
 
 fn areas(map: &[u8], entry_bytes: usize) -> Vec<Area> {

@@ -2,9 +2,9 @@
 //! tables, and results on the serial port.
 
 use numalab_formats::emulation;
-use numalab_kernel::boot_info::{BootInfo, BootInfoError};
+use numalab_kernel::boot_info::{Area, BootInfo, BootInfoError};
 use numalab_kernel::command::Numa;
-use numalab_kernel::memory_map::Span;
+use numalab_kernel::memory_map::{MOST_BYTES, Span};
 use numalab_kernel::plan::Plan;
 use numalab_kernel::tables::{self, Physical};
 use numalab_topology::{Machine, UniformMachine};
@@ -139,6 +139,22 @@ fn a_loaders_information_is_read() {
     let info = BootInfo::multiboot2(&multiboot2(), BASE).expect("sound");
     assert_eq!((info.command_line.as_str(), info.areas.len()), ("work=none", 1));
     assert!(info.rsdp.is_some());
+}
+
+#[test]
+fn memory_beyond_what_the_kernel_maps_is_not_used_and_what_is_not_mapped_is_not_read() {
+    let span = |start, end| Span { start, end };
+    let area = |span, usable| Area { span, usable };
+    let areas = vec![
+        area(span(0, MIB), true),
+        area(span(MOST_BYTES - MIB, u64::MAX), true),
+        area(span(MOST_BYTES, MOST_BYTES + MIB), true),
+        area(span(8 << 30, 9 << 30), false),
+    ];
+    let info = BootInfo { areas, ..BootInfo::pvh(&pvh(), BASE).expect("sound") };
+    assert_eq!(info.usable(), [span(0, MIB), span(MOST_BYTES - MIB, MOST_BYTES)]);
+    let mapped: Vec<Span> = info.readable((8 << 30) + MIB).collect();
+    assert_eq!(mapped, [span(0, MIB), span(8 << 30, (8 << 30) + MIB)]);
 }
 
 #[test]

@@ -103,10 +103,14 @@ impl World {
         }
         for from in (0..count).step_by(usize::try_from(MOST_PAGES).unwrap_or(1)) {
             let count = MOST_PAGES.min(count - from);
-            let pages = guest_memory::pointers(pages_at + 8 * from, count);
+            let pages = guest_memory::pointers(pages_at.wrapping_add(8 * from), count);
+            // Their number is the program's word: it may be any.
+            if pages.len() as u64 != count {
+                return failed(libc::EFAULT);
+            }
             let nodes = match nodes_at {
                 0 => Vec::new(),
-                at => guest_memory::numbers(at + 4 * from, count),
+                at => guest_memory::numbers(at.wrapping_add(4 * from), count),
             };
             let status = pages.iter().enumerate().map(|(at, address)| {
                 let number = address / PAGE_BYTES;
@@ -121,7 +125,7 @@ impl World {
             });
             let status: Vec<u8> = status.flat_map(i32::to_ne_bytes).collect();
             if status_at != 0 {
-                guest_memory::write(status_at + 4 * from, &status);
+                guest_memory::write(status_at.wrapping_add(4 * from), &status);
             }
         }
         0
@@ -182,5 +186,34 @@ fn mode_of(placement: Option<Placement>) -> (u32, Vec<usize>) {
         Some(Placement::Preferred(node)) => (1, vec![node]),
         Some(Placement::Bind(nodes)) => (2, nodes),
         Some(Placement::Interleave(nodes)) => (3, nodes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_memory_model::address::Addressing;
+    use numalab_memory_model::arguments::Arguments;
+    use numalab_memory_model::engine::{Engine, PS_PER_INSTRUCTION};
+
+    use super::*;
+
+    #[test]
+    fn a_list_of_pages_ends_where_it_cannot_be_read_whatever_its_length_is_said_to_be() {
+        let words = ["cpus=0.1", "memory=1G.1G", "distances=10.21/21.10"];
+        let arguments = Arguments::parse(words, |_| Err(String::new())).unwrap();
+        let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || {
+            std::time::Duration::ZERO
+        });
+        let mut world = World::new(Box::leak(Box::new(engine.for_threads())));
+        for (count, pages_at) in [(u64::MAX, 8), (1 << 40, u64::MAX - 8), (1, u64::MAX)] {
+            let answer = world.move_pages([0, count, pages_at, 0, u64::MAX - 3, 0]);
+            assert_eq!(answer, failed(libc::EFAULT), "{count} pages at {pages_at:#x}");
+        }
+        let page = [0x1000_u64];
+        let mut status = [7_i32];
+        let places = [page.as_ptr() as u64, status.as_mut_ptr() as u64];
+        assert_eq!(world.move_pages([0, 1, places[0], 0, places[1], 0]), 0);
+        // SAFETY: ours; the kernel has written to it.
+        assert_eq!(unsafe { status.as_ptr().read_volatile() }, -libc::ENOENT);
     }
 }

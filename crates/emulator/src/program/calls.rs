@@ -63,7 +63,8 @@ impl Program {
         let until_ps = call.and_then(|call| self.until_ps(call, &arguments, now_ps));
         PENDING.set(call.map(|call| Pending { call, arguments, until_ps }));
         let mut order = self.turns.order();
-        order.is_in_call(seat, true);
+        // The turn of who is not said to be in the kernel is its own.
+        order.is_in_call(seat, !call.is_some_and(|call| keeps_turn(call, &arguments)));
         order.schedule.comes_to(seat, now_ps);
         let [first, second, ..] = arguments;
         match call {
@@ -231,7 +232,7 @@ impl Program {
         let Some(world) = self.in_turn(seat).filter(|_| is_own(thread)) else { return };
         let now_ps = self.leaves(world, seat);
         let mut order = self.turns.order();
-        order.schedule.allows(seat, &mask(address, bytes * 8), now_ps);
+        order.schedule.allows(seat, &mask(address, bytes.saturating_mul(8)), now_ps);
         // Others may run first where it is now.
         self.turns.give(&mut order);
         drop(order);
@@ -332,6 +333,17 @@ impl World {
     }
 }
 
+/// Whether a thread has its turn until a call is over: it uses the world before that once more, to
+/// report (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), in which no other
+/// thread may be meanwhile.
+fn keeps_turn(call: Call, [flags, ..]: &[u64; 6]) -> bool {
+    match call {
+        Call::Execute | Call::ExitGroup | Call::Exit | Call::Fork => true,
+        Call::Clone => flags & THREAD == 0,
+        _ => false,
+    }
+}
+
 /// Whether a call that names a thread means the one that calls.
 pub fn is_own(thread: u64) -> bool {
     thread == 0 || i32::try_from(thread) == Ok(own_tid())
@@ -362,5 +374,19 @@ fn placement(mode: u64, nodes: Vec<usize>) -> Option<Placement> {
         (2, _) => Some(Placement::Bind(nodes)),
         (3 | 6, _) => Some(Placement::Interleave(nodes)),
         _ => Some(Placement::Local),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_ends_reports_or_copies_the_world_keeps_its_turn_and_who_waits_does_not() {
+        let keeps = |call, flags| keeps_turn(call, &[flags, 0, 0, 0, 0, 0]);
+        let ends = [Call::Exit, Call::ExitGroup, Call::Execute, Call::Fork, Call::Clone];
+        assert!(ends.into_iter().all(|call| keeps(call, 0)));
+        assert!(!keeps(Call::Clone, THREAD));
+        assert!(![Call::Futex, Call::Waits, Call::Map].into_iter().any(|call| keeps(call, 0)));
     }
 }

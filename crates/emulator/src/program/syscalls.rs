@@ -38,6 +38,8 @@ pub enum Call {
     Futex,
     /// clone(2)
     Clone,
+    /// fork(2), vfork(2)
+    Fork,
     /// _exit(2), of one thread
     Exit,
     /// exit_group(2)
@@ -70,9 +72,9 @@ pub enum Call {
 
 use Call::{
     Advise, Asks, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute,
-    Exit, ExitGroup, Futex, GetAffinity, GetCpu, GetPolicy, Map, MigratePages, MovePages, Poll,
-    PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay, Transfer, Unmap,
-    Waits, Yield,
+    Exit, ExitGroup, Fork, Futex, GetAffinity, GetCpu, GetPolicy, Map, MigratePages, MovePages,
+    Poll, PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay, Transfer,
+    Unmap, Waits, Yield,
 };
 use numalab_membench::libnuma::ASKS;
 
@@ -98,6 +100,8 @@ const X86_64: &[(i64, Call)] = &[
     (46, Transfer),
     (47, Transfer),
     (56, Make),
+    (57, Fork),
+    (58, Fork),
     (59, Execute),
     (60, Exit),
     (61, Waits),
@@ -215,7 +219,7 @@ mod tests {
     use super::*;
 
     #[cfg(target_arch = "x86_64")]
-    const EXPECTED: [(i64, Call); 30] = [
+    const EXPECTED: [(i64, Call); 32] = [
         (libc::SYS_mmap, Map),
         (libc::SYS_munmap, Unmap),
         (libc::SYS_mremap, Remap),
@@ -233,6 +237,8 @@ mod tests {
         (libc::SYS_execve, Execute),
         (libc::SYS_futex, Futex),
         (libc::SYS_clone, Make),
+        (libc::SYS_fork, Fork),
+        (libc::SYS_vfork, Fork),
         (libc::SYS_exit, Exit),
         (libc::SYS_exit_group, ExitGroup),
         (libc::SYS_sched_yield, Yield),

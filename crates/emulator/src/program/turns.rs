@@ -100,6 +100,8 @@ pub struct Order {
     /// Seats of threads that end, and where that is told.
     ends: Vec<(usize, u64)>,
     turn: Option<Turn>,
+    /// Whether the one who has the turn has come for it, and so may be where only that one is to be.
+    taken: bool,
 }
 
 /// The turn, and who has it.
@@ -132,6 +134,7 @@ impl Turns {
             births: VecDeque::new(),
             ends: Vec::new(),
             turn: None,
+            taken: false,
         };
         Self {
             order: Mutex::new(order),
@@ -212,7 +215,10 @@ impl Turns {
         let mut order = self.order();
         order.settle();
         order.is_back(seat);
-        order.turn.filter(|turn| turn.seat == seat)
+        // It may have been given to another one before the order was locked.
+        let turn = order.turn.filter(|turn| turn.seat == seat && !self.ending.load(Relaxed))?;
+        order.taken = true;
+        Some(turn)
     }
 
     /// The thread of a seat waits for its turn in code, and can run: it was taken for one that waits
@@ -247,6 +253,8 @@ impl Turns {
     pub fn ends(&self, seat: usize, tells_at: u64) {
         let mut order = self.order();
         order.ends.push((seat, tells_at));
+        // It is not where others may be any more, and nothing but the kernel ends it.
+        order.is_in_call(seat, true);
         self.any_ends.store(true, Relaxed);
         self.see_ends(&mut order);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
@@ -277,10 +285,19 @@ impl Turns {
         self.holder.load(Acquire) == seat
     }
 
+    /// Whether the calling thread has come for the turn and has it still: all others keep out then,
+    /// until it gives the turn away.
+    pub fn is_own(&self) -> bool {
+        let order = self.order();
+        let holder = order.hosts.get(self.holder.load(Relaxed)).and_then(Option::as_ref);
+        order.taken && holder.is_some_and(|host| host.tid == own_tid() && !host.in_call)
+    }
+
     /// The program ends: nobody waits any more.
     pub fn end(&self) {
-        self.ending.store(true, Relaxed);
         let order = self.order();
+        // Under the lock: nobody takes a turn from here on (`take`).
+        self.ending.store(true, Relaxed);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
     }
 
@@ -298,6 +315,7 @@ impl Turns {
     pub fn give(&self, order: &mut Order) {
         self.news.store(false, Relaxed);
         self.given.fetch_add(1, Relaxed);
+        order.taken = false;
         order.turn = order.schedule.next();
         let seat = order.turn.map_or(NOBODY, |turn| turn.seat);
         // Pairs with the load in `take`.

@@ -1,11 +1,12 @@
 //! A command that waits, before it becomes its program, until somebody is ready to look at it.
 
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::thread;
 
-use rustix::io::{Errno, read, write};
+use rustix::io::{Errno, read, retry_on_intr, write};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// What the waiting process is told: to go on, or to end.
@@ -26,10 +27,15 @@ pub fn spawn_held<T: Send, E: Send>(
 ) -> io::Result<Result<(Child, T), E>> {
     let (number_in, number_out) = pipe_with(PipeFlags::CLOEXEC)?;
     let (word_in, word_out) = pipe_with(PipeFlags::CLOEXEC)?;
-    // SAFETY: between fork and exec the closure makes three system calls on descriptors that were
-    // open before: it allocates nothing and takes no lock.
+    let own_word_out = word_out.as_raw_fd();
+    // SAFETY: 1. Between fork and exec the closure makes system calls alone: it allocates nothing and
+    // takes no lock. 2. `own_word_out` is the child's copy of `word_out`, which the helper keeps open
+    // until it has read the number that is written afterwards: nothing else has that number.
     unsafe {
         command.pre_exec(move || {
+            // Else this process would keep the pipe that it waits at open, and wait for ever where
+            // the other one dies or panics.
+            rustix::io::close(own_word_out);
             let number = rustix::process::getpid().as_raw_nonzero().get();
             write(&number_out, &number.to_ne_bytes())?;
             let mut word = [END];
@@ -48,8 +54,9 @@ pub fn spawn_held<T: Send, E: Send>(
         let helper = scope.spawn(move || {
             let mut number = [0; 4];
             // Nothing is read where no process was made.
-            if read(&number_in, &mut number) != Ok(number.len()) {
-                return None;
+            match retry_on_intr(|| read(&number_in, &mut number)) {
+                Ok(read) if read == number.len() => {}
+                _ => return None,
             }
             let made = ready(u32::from_ne_bytes(number));
             let word = if made.is_ok() { GO } else { END };
@@ -108,6 +115,17 @@ mod tests {
         let failed = spawn_held(command, |_| Err::<(), _>("not ready")).unwrap();
         assert_eq!(failed.map(drop), Err("not ready"));
         assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "");
+    }
+
+    #[test]
+    fn a_command_does_not_wait_for_ever_where_who_looks_at_it_panics() {
+        let (tell, told) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let held =
+                || spawn_held(Command::new("true"), |_| -> Result<(), ()> { panic!("meant") });
+            tell.send(std::panic::catch_unwind(held).is_err())
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(30)), Ok(true));
     }
 
     #[test]

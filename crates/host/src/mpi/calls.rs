@@ -45,7 +45,7 @@ pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
 impl Loaded {
     /// The address of a constant.
     fn constant(&self, name: &str) -> Option<*mut c_void> {
-        // SAFETY: an address may be known, whatever is there.
+        // SAFETY: as a `*mut c_void` the symbol is its own address, which nothing is read from.
         unsafe { self.library.get::<*mut c_void>(name) }.ok().map(|symbol| *symbol)
     }
 }
@@ -116,6 +116,11 @@ fn length(bytes: usize) -> Result<c_int, MpiError> {
     c_int::try_from(bytes).map_err(|_| MpiError::TooLong { bytes })
 }
 
+/// A number that a library gave, which is 0 or more.
+fn answer(call: &'static str, answer: c_int) -> Result<usize, MpiError> {
+    usize::try_from(answer).map_err(|_| MpiError::Answer { call, answer })
+}
+
 impl<H: Copy> Calls<H> {
     pub fn find(loaded: &Loaded, handles: Handles<H>) -> Result<Self, MpiError> {
         macro_rules! function {
@@ -167,15 +172,20 @@ impl<H: Copy> Calls<H> {
 
     pub fn rank_and_size(&self) -> Result<(usize, usize), MpiError> {
         let (mut rank, mut size) = (0, 0);
-        // SAFETY: MPI is initialised; one int is written.
+        // SAFETY: MPI is initialised, as `Mpi::init` makes no `Mpi` else, and writes one int to `rank`.
         done("MPI_Comm_rank", unsafe { (self.rank)(self.handles.world, &raw mut rank) })?;
-        // SAFETY: as above.
+        // SAFETY: MPI is initialised, and writes one int to `size`.
         done("MPI_Comm_size", unsafe { (self.size)(self.handles.world, &raw mut size) })?;
-        Ok((usize::try_from(rank).unwrap_or(0), usize::try_from(size).unwrap_or(0)))
+        let (rank, size) = (answer("MPI_Comm_rank", rank)?, answer("MPI_Comm_size", size)?);
+        // Buffers have a place for each rank, this one too.
+        match rank < size {
+            true => Ok((rank, size)),
+            false => Err(MpiError::Answer { call: "MPI_Comm_size", answer: length(size)? }),
+        }
     }
 
     pub fn barrier(&self) -> Result<(), MpiError> {
-        // SAFETY: MPI is initialised.
+        // SAFETY: MPI is initialised, and `world` is the handle that this library has for all ranks.
         done("MPI_Barrier", unsafe { (self.barrier)(self.handles.world) })
     }
 
@@ -183,7 +193,8 @@ impl<H: Copy> Calls<H> {
         let Handles { world, byte, int } = self.handles;
         let own = length(bytes.len())?;
         let mut lengths: Vec<c_int> = vec![0; size];
-        // SAFETY: one int is read from `own`, and one from each rank written.
+        // SAFETY: one int is read from `own`, and one of each rank written to `lengths`, which has as
+        // many as `rank_and_size` says that there are.
         let code = unsafe {
             let all = lengths.as_mut_ptr().cast();
             (self.all_gather)((&raw const own).cast(), 1, int, all, 1, int, world)
@@ -193,14 +204,14 @@ impl<H: Copy> Calls<H> {
         let mut total = 0_usize;
         for &count in &lengths {
             offsets.push(length(total)?);
-            total += usize::try_from(count).unwrap_or(0);
+            total += answer("MPI_Allgather", count)?;
         }
         length(total)?;
         // The address of a buffer of no bytes is 1, which is Open MPI's MPI_IN_PLACE.
         let bytes = if bytes.is_empty() { &[0] } else { bytes };
         let mut all = vec![0_u8; total.max(1)];
-        // SAFETY: `own` bytes are read, of which there are no fewer; of rank r, `lengths[r]`
-        // bytes are written from `offsets[r]`, which adds up to no more than `all` has.
+        // SAFETY: `own` bytes are read, of which there are no fewer; of rank r, `lengths[r]` bytes, which
+        // `answer` has seen to be 0 or more, are written from `offsets[r]` on: all of them lie in `all`.
         let code = unsafe {
             let from = bytes.as_ptr().cast();
             let (to, lengths, offsets) =
@@ -221,5 +232,98 @@ impl<H: Copy> Calls<H> {
     pub fn abort(&self, exit_code: c_int) {
         // SAFETY: MPI is initialised; whatever it answers, the process ends soon.
         unsafe { (self.abort)(self.handles.world, exit_code) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A library of two ranks, of which the second one says that it has `LENGTH` bytes.
+    struct Fake<const SIZE: c_int, const LENGTH: c_int>;
+
+    impl<const SIZE: c_int, const LENGTH: c_int> Fake<SIZE, LENGTH> {
+        unsafe extern "C" fn version(_: *mut c_char, _: *mut c_int) -> c_int {
+            0
+        }
+        unsafe extern "C" fn init(_: *mut c_int, _: *mut *mut *mut c_char) -> c_int {
+            0
+        }
+        unsafe extern "C" fn finalize() -> c_int {
+            0
+        }
+        unsafe extern "C" fn waits(_: c_int) -> c_int {
+            0
+        }
+        unsafe extern "C" fn abort(_: c_int, _: c_int) -> c_int {
+            0
+        }
+        unsafe extern "C" fn size(_: c_int, size: *mut c_int) -> c_int {
+            // SAFETY: `Calls` passes a place for one int.
+            unsafe { *size = SIZE };
+            0
+        }
+        unsafe extern "C" fn gather(
+            own: *const c_void,
+            _: c_int,
+            _: c_int,
+            all: *mut c_void,
+            _: c_int,
+            _: c_int,
+            _: c_int,
+        ) -> c_int {
+            // SAFETY: `Calls` passes its own length, and places for one of each of two ranks.
+            unsafe { *all.cast::<[c_int; 2]>() = [*own.cast(), LENGTH] };
+            0
+        }
+        unsafe extern "C" fn gather_v(
+            from: *const c_void,
+            count: c_int,
+            _: c_int,
+            all: *mut c_void,
+            lengths: *const c_int,
+            _: *const c_int,
+            _: c_int,
+            _: c_int,
+        ) -> c_int {
+            // SAFETY: `Calls` passes a length of each of two ranks.
+            let lengths = unsafe { *lengths.cast::<[c_int; 2]>() };
+            assert!(lengths.iter().all(|length| *length >= 0), "a library may do anything with it");
+            let count = usize::try_from(count).unwrap();
+            // SAFETY: so many bytes are there, and there is room for those of both ranks.
+            unsafe { all.cast::<u8>().copy_from_nonoverlapping(from.cast(), count) };
+            0
+        }
+
+        fn calls() -> Calls<c_int> {
+            Calls {
+                handles: Handles::mpich(),
+                library_version: Self::version,
+                init: Self::init,
+                finalize: Self::finalize,
+                rank: Self::size,
+                size: Self::size,
+                barrier: Self::waits,
+                all_gather: Self::gather,
+                all_gather_v: Self::gather_v,
+                abort: Self::abort,
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_below_0_of_another_rank_is_an_error_and_not_passed_on() {
+        let sound = Fake::<2, 3>::calls().all_gather(b"ab", 2).unwrap();
+        assert_eq!(sound, [b"ab".to_vec(), vec![0; 3]]);
+        let refused = Fake::<2, -3>::calls().all_gather(b"ab", 2).unwrap_err();
+        assert_eq!(refused, MpiError::Answer { call: "MPI_Allgather", answer: -3 });
+    }
+
+    #[test]
+    fn a_world_without_a_rank_is_an_error() {
+        for size in [Fake::<0, 0>::calls(), Fake::<-1, 0>::calls()] {
+            let refused = size.rank_and_size().unwrap_err();
+            assert!(matches!(refused, MpiError::Answer { .. }), "{refused}");
+        }
     }
 }

@@ -27,7 +27,8 @@ pub(super) struct Ring {
     copied: Vec<u8>,
 }
 
-// SAFETY: the mapping belongs to the process, and a `Ring` is its only reader.
+// SAFETY: 1. The mapping belongs to the process, and this `Ring` alone unmaps it. 2. `drain` takes it
+// `&mut`: one thread reads at the tail and moves it, whichever that is.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -69,7 +70,8 @@ impl Ring {
     }
 
     fn tail(&self) -> &AtomicU64 {
-        // SAFETY: as for `head`; we are the only writer of this one.
+        // SAFETY: 1. The control page is mapped as long as `self`. 2. The field is an aligned 64-bit
+        // number which `drain` alone writes and the kernel reads.
         unsafe { AtomicU64::from_ptr(&raw mut (*self.control()).data_tail) }
     }
 
@@ -82,8 +84,9 @@ impl Ring {
         let data = self.start.as_ptr().wrapping_add(self.page_bytes);
         self.copied.clear();
         for (at, part) in parts(tail, length, self.data_bytes) {
-            // SAFETY: 1. `parts` stay within the ring's data, which is mapped. 2. The kernel does
-            // not write between tail and head.
+            // SAFETY: 1. `parts` stay within the ring's data, whatever the head says, and that is mapped.
+            // 2. The event has no `write_backward` and its ring is writable to us, so that the kernel
+            // does not write between tail and head (`linux/perf_event.h`).
             self.copied
                 .extend_from_slice(unsafe { std::slice::from_raw_parts(data.add(at), part) });
         }
@@ -95,7 +98,8 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours alone, and nothing refers to it any more.
+        // SAFETY: the whole mapping of `of`, in the length that it was made with; what `drain` handed out
+        // were copies.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.page_bytes + self.data_bytes) };
     }
 }

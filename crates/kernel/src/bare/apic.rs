@@ -38,7 +38,9 @@ pub fn enable() {
     // SAFETY: enabling the controller changes no memory; every long-mode cpu has this register.
     let base = unsafe { msr.read() };
     let mode = if x2apic { X2APIC } else { 0 };
-    // SAFETY: as above. A disabled controller needs two steps to become an x2APIC (SDM 11.12.5).
+    // SAFETY: every long-mode cpu has this register; only these two bits of it are changed, and no
+    // interrupt is on its way to this cpu yet. A disabled controller needs two steps to become an
+    // x2APIC (SDM 11.12.5).
     unsafe {
         msr.write(base | ENABLED);
         msr.write(base | ENABLED | mode);
@@ -93,16 +95,19 @@ pub fn end_of_interrupt() {
 
 fn write(register: u32, value: u32) {
     if is_x2apic() {
-        // SAFETY: the same registers at their x2APIC addresses (SDM table 11-6).
+        // SAFETY: `enable` has found an x2APIC, whose registers are these (SDM table 11-6); none of
+        // those written here makes the cpu access memory.
         unsafe { Msr::new(0x800 + register / 16).write(value.into()) };
         return;
     }
-    // SAFETY: the controller's registers, identity-mapped.
+    // SAFETY: `BASE` is where the controller says that its registers are: in no memory of the loader's
+    // map, and mapped at its own address as all below 4 GiB is, where firmware leaves it.
     unsafe { at(register).write_volatile(value) };
 }
 
 fn read(register: u32) -> u32 {
-    // SAFETY: as in `write`; only used without an x2APIC.
+    // SAFETY: without x2APIC, which `send` has seen, the registers are at `BASE`, mapped at its own
+    // address.
     unsafe { at(register).read_volatile() }
 }
 

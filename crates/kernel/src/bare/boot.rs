@@ -56,11 +56,12 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
     };
     let info = read.unwrap_or_else(|error: BootInfoError| refuse(&error));
     let command = Command::parse(&info.command_line).unwrap_or_else(|error| refuse(&error));
-    let end = info.areas.iter().filter(|area| area.usable).map(|area| area.span.end).max();
-    let page_bytes = paging::map_all(end.unwrap_or_default());
-    meter::find(paging::mapped_bytes(end.unwrap_or_default()));
+    let end = info.usable().iter().map(|span| span.end).max().unwrap_or_default();
+    let page_bytes = paging::map_all(end);
+    let mapped_bytes = paging::mapped_bytes(end);
+    meter::find(mapped_bytes);
     apic::enable();
-    let plan = serve_memory(&info, &command);
+    let plan = serve_memory(&info, &command, mapped_bytes);
     let rate = time::rate();
     let apic_ids = plan.machine.cpus.iter().filter_map(|cpu| cpu.apic_id);
     let cpus = Cpus::new(apic_ids, apic::id(), rate.khz);
@@ -73,12 +74,13 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
 }
 
 /// Plans the machine and passes its memory to the frame allocator.
-fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
+fn serve_memory(info: &BootInfo, command: &Command, mapped_bytes: u64) -> &'static Plan {
     // Page 0 is no longer mapped.
     let mapped = |span: Span| Span { start: span.start.max(4096), end: span.end };
-    let spans = info.areas.iter().map(|area| area.span).chain([LOW]).map(mapped);
-    // SAFETY: `start` mapped all areas at their own addresses, and no other cpu runs; the memory
-    // that is read belongs to the firmware, and the kernel does not write to it.
+    let spans = info.readable(mapped_bytes).chain([LOW]).map(mapped);
+    // SAFETY: `start` mapped all below `mapped_bytes` at their own addresses, which `readable` stays
+    // below, and no other cpu runs; what is read is the firmware's, to which the kernel does not
+    // write.
     let firmware = unsafe { Mapped::new(spans) };
     let found = tables::find(&firmware, info.rsdp);
     let kernel = Span {

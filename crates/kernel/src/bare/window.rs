@@ -4,6 +4,7 @@ use x86_64::instructions::tlb;
 use x86_64::registers::control::Cr3;
 
 use numalab_frames::{AllocError, CpuFences, CpuIndex, Frames, FreeError, Policy};
+use numalab_kernel::memory_map::MOST_BYTES;
 
 use super::address::{index, pointer};
 use super::memory::Run;
@@ -12,6 +13,9 @@ type Allocator = &'static Frames<'static, CpuFences>;
 
 /// The first of the root's entries that belong to the cpus, one each; everything else is below.
 const FIRST_ROOT_ENTRY: usize = 128;
+/// What one entry of the root maps.
+const ENTRY_BYTES: u64 = 512 << 30;
+const _: () = assert!(FIRST_ROOT_ENTRY as u64 * ENTRY_BYTES == MOST_BYTES, "memory ends there");
 /// Number of cpus that have a window.
 pub const MOST_CPUS: usize = 128;
 const PRESENT_WRITABLE: u64 = 3;
@@ -29,7 +33,7 @@ pub struct Window {
 impl Window {
     /// Returns the empty window of a cpu; only one may exist at a time.
     pub fn of(place: usize) -> Self {
-        debug_assert!(place < MOST_CPUS);
+        assert!(place < MOST_CPUS, "a cpu without a window");
         Self { place, mapped_bytes: 0 }
     }
 
@@ -90,7 +94,8 @@ impl Window {
         let entry = at(root(), self.base(), 3);
         // SAFETY: the root's entry of this window, which only this cpu uses.
         let top = unsafe { entry.read_volatile() };
-        // SAFETY: as above; the window is no longer used.
+        // SAFETY: the same entry, of this window alone; `self` ends with this call, and with it all
+        // that `Arena` returned of the window.
         unsafe { entry.write_volatile(0) };
         tlb::flush_all();
         if top & PRESENT_WRITABLE == 0 {

@@ -1,6 +1,7 @@
 //! Sees to it that the turn goes on: what its holder waits for may be one of those who wait for it.
 
 use std::fs;
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,8 @@ enum Doing {
     Runs,
     Sleeps,
     Gone,
+    /// The host does not tell: the program may have used up its descriptors.
+    Unknown,
 }
 
 impl Turns {
@@ -57,7 +60,8 @@ impl Turns {
         let seat = self.holder.load(Relaxed);
         let tid = self.order().hosts.get(seat).and_then(Option::as_ref).map(|host| host.tid);
         // The order is free meanwhile: the holder may ask for it, and would be seen to wait for us.
-        if seat == NOBODY || tid.is_none_or(|tid| doing(tid) == Doing::Runs) {
+        let does = tid.map_or(Doing::Unknown, doing);
+        if seat == NOBODY || matches!(does, Doing::Runs | Doing::Unknown) {
             return;
         }
         let mut order = self.order();
@@ -69,7 +73,9 @@ impl Turns {
         self.let_go.fetch_add(1, Relaxed);
         order.hosts.iter().flatten().for_each(|host| host.thread.unpark());
         let most = if host.in_call { LONGEST_CALL } else { LONGEST_WAY };
-        if held > most {
+        // Else it may be changing what all share: the host has it wait there for memory, say.
+        let is_elsewhere = host.in_call || !order.taken || does == Doing::Gone;
+        if held > most && is_elsewhere {
             let now_ps = order.turn.map_or(0, |turn| turn.now_ps);
             order.schedule.waits(seat, now_ps);
             self.give(&mut order);
@@ -87,8 +93,16 @@ pub(super) fn await_sleep(tid: i32) {
 
 /// What a thread of this process does (proc_pid_stat(5), the word behind its name).
 fn doing(tid: i32) -> Doing {
-    let Ok(text) = fs::read_to_string(format!("/proc/self/task/{tid}/stat")) else {
-        return Doing::Gone;
+    said(fs::read_to_string(format!("/proc/self/task/{tid}/stat")))
+}
+
+fn said(of_thread: io::Result<String>) -> Doing {
+    let text = match of_thread {
+        Ok(text) => text,
+        // Between opening and reading it ends with ESRCH.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Doing::Gone,
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Doing::Gone,
+        Err(_) => return Doing::Unknown,
     };
     match text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
         Some('R') | None => Doing::Runs,
@@ -125,7 +139,7 @@ impl Drop for BlockedSignals {
 
 #[cfg(test)]
 mod tests {
-    use super::super::own_tid;
+    use super::super::{Patience, Schedule, own_tid};
     use super::*;
 
     #[test]
@@ -142,5 +156,53 @@ mod tests {
         sleeper.thread().unpark();
         sleeper.join().unwrap();
         assert_ne!(doing(tid), Doing::Sleeps);
+    }
+
+    /// A thread that has come for its turn, and sleeps until it has it no more: its number.
+    fn sleeper(turns: &'static Turns) -> (i32, thread::JoinHandle<()>) {
+        let (tell, told) = std::sync::mpsc::channel();
+        let sleeper = thread::spawn(move || {
+            let seat = turns.arrives(0);
+            assert!(turns.take(seat, Patience::Endless).is_some());
+            tell.send(own_tid()).unwrap();
+            while turns.is_holder(seat) {
+                thread::park();
+            }
+        });
+        (told.recv().unwrap(), sleeper)
+    }
+
+    #[test]
+    fn a_thread_that_has_come_for_its_turn_loses_it_in_the_kernel_alone() {
+        let turns: &'static Turns = Box::leak(Box::new(Turns::new(Schedule::new(&[0], &[0]))));
+        let (tid, sleeper) = sleeper(turns);
+        let loses = |_| {
+            await_sleep(tid);
+            turns.look_at_holder(LONGEST_WAY * 2);
+            !turns.is_holder(0)
+        };
+        // It may be about to use what all share, and was put to sleep there by the host.
+        assert!(!(0..9).any(loses), "it does not know that it lost its turn");
+        turns.order().is_in_call(0, true);
+        assert!((0..99).any(loses));
+        sleeper.thread().unpark();
+        sleeper.join().unwrap();
+    }
+
+    #[test]
+    fn a_thread_of_which_the_host_does_not_tell_is_not_taken_for_one_that_is_gone() {
+        let failed = |error| said(Err(io::Error::from_raw_os_error(error)));
+        assert_eq!([libc::ENOENT, libc::ESRCH].map(failed), [Doing::Gone; 2]);
+        assert_eq!([libc::EMFILE, libc::ENFILE, libc::ENOMEM].map(failed), [Doing::Unknown; 3]);
+        assert_eq!(said(Ok("7 (a) b) S 1".to_owned())), Doing::Sleeps);
+    }
+
+    #[test]
+    fn nobody_takes_a_turn_any_more_when_the_program_has_ended() {
+        let turns: &'static Turns = Box::leak(Box::new(Turns::new(Schedule::new(&[0], &[0]))));
+        let seat = turns.arrives(0);
+        assert!(turns.is_holder(seat));
+        turns.end();
+        assert_eq!(turns.take(seat, Patience::Endless), None);
     }
 }
