@@ -45,8 +45,8 @@ pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut
     let by: &'static Instruction = unsafe { &*by.cast_const().cast() };
     // SAFETY: the access is being made by this thread, as the function asks.
     let kind = if unsafe { (plugin.api.is_store)(info) } { Kind::Store } else { Kind::Load };
-    // SAFETY: it takes `info` apart, which QEMU has just passed, and nothing else.
-    let bytes = 1 << unsafe { (plugin.api.size_shift)(info) };
+    // SAFETY: the access is being made by this thread, as the function asks.
+    let bytes = unsafe { plugin.api.size(info) };
     let made = Made { address, bytes, kind, by };
     if !program.access(index, &made) {
         program.access_farther(index, &made);

@@ -32,7 +32,7 @@ fn every_column_is_read_into_its_field() {
         work: 20,
         disturbed: Some("steal 3 ms".to_owned()),
     };
-    assert_eq!(parse(&line).unwrap(), [expected.clone()]);
+    assert_eq!(parse(&line).unwrap(), std::slice::from_ref(&expected));
     let mut written = String::new();
     write_sample(&mut written, &expected);
     assert_eq!(written, line + "\n");

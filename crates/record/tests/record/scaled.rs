@@ -132,7 +132,7 @@ fn a_damaged_csv_is_refused_with_file_line_and_text() {
         ("size,0\n8,NaN\n", format!("x.csv:2: `8,NaN`, {row}")),
         ("size,0\n2e9,1\n", format!("x.csv:2: `2e9,1`, {row}")),
         ("size,0\n1e-9,1\n", format!("x.csv:2: `1e-9,1`, {row}")),
-        ("size,0\n8,1\n9,", format!("")),
+        ("size,0\n8,1\n9,", String::new()),
     ] {
         if expected.is_empty() {
             assert!(read("dir", &[file("x.csv", text)]).is_ok(), "{text:?} has no end");
