@@ -155,7 +155,7 @@ fn watching_a_process_until_it_ends_is_no_failure() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("has ended") && !output.stdout.is_empty(), "{said}");
-    refuses(&watch, 2, "not there");
+    refuses(&watch, 2, "does not exist");
 }
 
 #[test]
