@@ -28,10 +28,9 @@ use contrasts::{Asked, asked};
 pub use aa::AaArm;
 pub use best::BestTreatment;
 pub use contrasts::{Change, EffectKind, HeldLevel, LevelChange};
-pub use finding::{EffectOf, OwnDifference, StudyFinding, StudyObservation};
+pub use finding::{CostBound, EffectOf, OwnDifference, StudyFinding, StudyObservation};
 pub use guests::GuestMap;
 pub use pair::{PairRow, StudyPair};
-pub use without_effect::CostBound;
 
 /// Random patterns of a permutation test that is too large to be exact, and resamples of a
 /// bootstrap interval.

@@ -34,7 +34,7 @@ fn a_dry_run_refuses_what_the_run_refuses() {
         (&["bandwidth", "--isa", "mmx"], 3, "`mmx` is not available here"),
         (&["bandwidth", "--size", "100T"], 2, "of memory wanted"),
         (&["loaded", "--size", "100T", "--cpus", "0,1"], 2, "of memory wanted"),
-        (&["guest", "run", "--with", "nosuch"], 125, "`nosuch`: no program"),
+        (&["guest", "run", "--with", "nosuch"], 125, "`nosuch`: no package is known"),
         (&["guest", "run", "--memory", "4M"], 125, "needs 128M at least"),
         (&["guest", "run", "--memory", "900T"], 125, "expected a smaller guest"),
     ];

@@ -93,10 +93,12 @@ pub enum Feature {
     UnplacedDevices,
     /// The restrictions of the process.
     Allowed,
+    /// Isolated cpus on which it may run as well.
+    Isolated,
 }
 
 /// Every feature with its name in messages; a feature comes before its parts.
-const ALL: [(Feature, &str); 41] = [
+const ALL: [(Feature, &str); 42] = [
     (Feature::Packages, "packages"),
     (Feature::PackagesInNodes, "packages inside nodes"),
     (Feature::Cores, "cores"),
@@ -138,6 +140,7 @@ const ALL: [(Feature, &str); 41] = [
     (Feature::DeviceNames, "addresses and names of devices"),
     (Feature::UnplacedDevices, "devices of no node"),
     (Feature::Allowed, "what the process may use"),
+    (Feature::Isolated, "isolated cpus that the process may use"),
 ];
 
 impl Feature {
@@ -159,6 +162,7 @@ impl Feature {
             Self::MemorySideWays => Self::MemorySideCaches,
             Self::CpulessInitiators | Self::AccessClasses | Self::Picoseconds => Self::Access,
             Self::DeviceIds | Self::DeviceNames | Self::UnplacedDevices => Self::Devices,
+            Self::Isolated => Self::Allowed,
             _ => return None,
         })
     }

@@ -47,6 +47,7 @@ pub const CARRIED: Carried = Carried {
         Feature::CpulessInitiators,
         Feature::AccessClasses,
         Feature::Picoseconds,
+        Feature::Isolated,
     ],
 };
 /// The features that a synthetic description represents.

@@ -10,7 +10,9 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{Cache, Cpu, CpuId, CpuSet, Distances, MAX_NODES, Machine, Node};
+use numalab_topology::{
+    Cache, Cpu, CpuId, CpuSet, Distances, LOCAL_DISTANCE, MAX_NODES, Machine, Node,
+};
 
 use crate::error::ReadError;
 use document::{ByNumber, CpuTable, Document, NodeTable};
@@ -122,8 +124,9 @@ fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
     }
     for (index, node) in document.node.iter().enumerate() {
         // Parts of one node list its cpus, which name the first of them.
-        let lists_the_same = |other: &NodeTable| other.cpus == node.cpus;
-        if document.node[..index].iter().any(lists_the_same) {
+        let is_part =
+            |other: &NodeTable| other.cpus == node.cpus && are_local(document, other, node);
+        if document.node[..index].iter().any(is_part) {
             continue;
         }
         for id in node.cpus.iter() {
@@ -140,6 +143,15 @@ fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
         }
     }
     Ok(cpus)
+}
+
+/// Returns true if two nodes are at the local distance from each other, as parts of one node are.
+fn are_local(document: &Document, one: &NodeTable, other: &NodeTable) -> bool {
+    let rank = |of: &NodeTable| document.node.iter().filter(|node| node.id < of.id).count();
+    let at = |from: usize, to: usize| document.distances.get(from).and_then(|row| row.get(to));
+    let (one, other) = (rank(one), rank(other));
+    let local = Some(&i16::from(LOCAL_DISTANCE));
+    at(one, other) == local && at(other, one) == local
 }
 
 /// Gives every cpu the number of the set that contains it.

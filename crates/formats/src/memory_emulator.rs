@@ -5,6 +5,7 @@
 
 mod costs;
 mod file;
+mod models;
 mod text;
 
 use numalab_memory_model::address::{AddressRange, q35_cxl_windows, q35_ranges, virt_ranges};
@@ -16,7 +17,8 @@ pub use numalab_memory_model::machine::{
 use numalab_memory_model::machine::{MachineError, Node as EmulatedNode, SCHEMA};
 use numalab_topology::{Findings, Machine};
 
-pub use costs::{BandwidthModel, LatencyModel, MemoryCosts};
+pub use costs::MemoryCosts;
+pub use models::{BandwidthModel, LatencyModel};
 pub use text::{
     CostTextError, format_bandwidth, format_caches, format_latency, format_stages, parse_bandwidth,
     parse_caches, parse_latency, parse_stages,

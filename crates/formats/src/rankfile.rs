@@ -12,8 +12,8 @@ const FORMAT: &str = "a rankfile";
 /// The features that a rankfile represents.
 pub const CARRIED: Carried = Carried {
     format: "a rankfile",
-    features: &[Feature::UnplacedCpus, Feature::Packages, Feature::Cores],
-    but: &[],
+    features: &[Feature::UnplacedCpus, Feature::Packages, Feature::Cores, Feature::Allowed],
+    but: &[Feature::Isolated],
 };
 
 /// Writes a line for each rank: the first is bound to the core of the first cpu, and so on. A slot

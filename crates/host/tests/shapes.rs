@@ -46,7 +46,7 @@ fn an_l3_group_over_two_nodes_is_noted_once() {
             write(top.path(), &format!("{cache}/{file}"), value);
         }
     }
-    let expected = "note: L3 group 0: its cpus 0-3 lie on nodes 0,1, so its cache is shared across \
+    let expected = "note: L3 group 0: its cpus 0-3 are on nodes 0,1, so its cache is shared across \
                     them [l3-group-spans-nodes]";
     assert_eq!(said(&read(top.path())), [expected]);
 }

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::aa::AaArm;
 use super::best::BestTreatment;
-use super::without_effect::CostBound;
 use super::{Change, Effect, StudySummary, Subject};
 use crate::Finding;
 
@@ -95,6 +94,27 @@ pub enum StudyObservation {
         differing: usize,
         /// What follows for effects.
         own: OwnDifference,
+    },
+}
+
+/// What a change that cannot act costs at most on the metric that answers the question.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CostBound {
+    /// The worse end of the widest interval, in percent.
+    Most {
+        /// The metric with its workload.
+        metric: String,
+        /// The bound; 0 where every interval says that it gains.
+        percent: f64,
+    },
+    /// There is no interval with so few blocks.
+    TooFew {
+        /// Blocks that are judged.
+        blocks: usize,
+        /// The fewest with which there is one.
+        needed: usize,
     },
 }
 

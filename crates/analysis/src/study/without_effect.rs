@@ -2,31 +2,9 @@
 
 use numalab_record::study::Notice;
 use numalab_stats::{Direction, Ground, Interval};
-use serde::Serialize;
 
-use super::{StudyFinding, StudyObservation, StudySummary};
+use super::{CostBound, StudyFinding, StudyObservation, StudySummary};
 use crate::Finding;
-
-/// What a change that cannot act costs at most on the metric that answers the question.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum CostBound {
-    /// The worse end of the widest interval, in percent.
-    Most {
-        /// The metric with its workload.
-        metric: String,
-        /// The bound; 0 where every interval says that it gains.
-        percent: f64,
-    },
-    /// There is no interval with so few blocks.
-    TooFew {
-        /// Blocks that are judged.
-        blocks: usize,
-        /// The fewest with which there is one.
-        needed: usize,
-    },
-}
 
 impl StudySummary<'_> {
     /// What was said before the start of why a factor cannot act.

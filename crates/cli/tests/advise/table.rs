@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Points that a prediction may lie beside the measured interval.
+/// Points by which a prediction may miss the measured interval.
 const BESIDE: f64 = 3.0;
+/// The share of the measured change by which it may miss, if that is more.
+const BESIDE_SHARE: f64 = 0.1;
 /// Changes of this size are none, as for `numalab advise` itself.
 const MARGIN: f64 = 2.0;
 /// What is tried unless another number is given.
@@ -71,7 +73,8 @@ impl Row {
     /// Whether the prediction, if there is one, agrees with the trials.
     pub(crate) fn is_inside(&self) -> Option<bool> {
         let (low, high) = self.interval;
-        Some((low - BESIDE..=high + BESIDE).contains(&self.predicted?))
+        let beside = BESIDE.max(BESIDE_SHARE * self.measured.abs());
+        Some((low - beside..=high + beside).contains(&self.predicted?))
     }
 
     fn is_likely(&self) -> bool {
@@ -231,7 +234,7 @@ pub(crate) fn markdown(cases: &[Case]) -> String {
         text.push('\n');
     }
     let rates = [
-        ("inside the interval or 3 points beside it", inside(cases), 80),
+        ("at most 3 points or a tenth of the change beside the interval", inside(cases), 80),
         ("the best prediction is the best", winners(cases, Case::predicted_best), 95),
         ("what is advised is the best", winners(cases, Case::advised), 95),
         ("no gain where there is none", no_gains(cases), 95),

@@ -180,6 +180,11 @@ pub const RULES: &[Rule] = &[
     ),
     rule("numalab guest run --kernel my.elf --raw", Plans, &["isa-debug-exit", "-kernel my.elf"]),
     rule("numalab guest run --kernel numalab", Plans, &["qemu-system-x86_64", "-append", "work="]),
+    rule(
+        "numalab guest run --kernel numalab -o results/mine-1",
+        Plans,
+        &["qemu-system-x86_64", "-append", "dump=heap"],
+    ),
     rule("numalab guest shell", Plans, QEMU),
     rule("numalab guest list", Runs, &["guest"]),
     rule("numalab guest image", Plans, &["numalab"]),

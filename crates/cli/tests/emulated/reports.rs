@@ -75,7 +75,7 @@ fn what_cannot_be_emulated_is_refused_before_anything_starts() {
     refused(&["--emulate-latency", "fast"], "expected nanoseconds of local memory");
     refused(&["--emulate-latency", "hmat", "--emulate-mode", "count"], "read latency");
     refused(&["--emulate-bandwidth", "1G,2G,3G", "--emulate-mode", "count"], "3 bandwidths");
-    refused(&["--emulate-cache", "32K/7"], "hold whole sets");
+    refused(&["--emulate-cache", "32K/7"], "with whole sets");
     refused(&["--emulate-report", "/no/such/directory/m.json"], "an existing directory");
     let many = ["--emulate", "2", "--cpus", "256", "--emulate-mode", "count"];
     refused(&many, "expected 1 to 255");

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{
-    AccessAttributes, AccessClass, Cache, CacheKind, Cpu, Distances, Machine, Node, NodeId, NodeSet,
+    AccessAttributes, AccessClass, Cache, CacheKind, Cpu, CpuSet, Distances, Machine, Node, NodeId,
+    NodeSet,
 };
 
 use super::Feature;
@@ -57,6 +58,9 @@ impl Feature {
             }),
             Self::UnplacedDevices => machine.devices.retain(|device| device.node.is_some()),
             Self::Allowed => machine.allowed = None,
+            Self::Isolated => {
+                machine.allowed.iter_mut().for_each(|allowed| allowed.isolated = CpuSet::new());
+            }
             _ => {
                 machine.nodes.iter_mut().for_each(|node| self.clear_node(node));
                 machine.cpus.iter_mut().for_each(|cpu| self.clear_cpu(cpu));

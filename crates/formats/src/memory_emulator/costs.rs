@@ -2,7 +2,7 @@
 
 use numalab_topology::{REMOTE_DISTANCE, TierSpec, UNREACHABLE_DISTANCE};
 
-use super::{CacheLevel, FORMAT, Stage, parse_caches};
+use super::{BandwidthModel, CacheLevel, FORMAT, LatencyModel, Stage, parse_caches};
 use crate::error::WriteError;
 use crate::guest::Guest;
 
@@ -34,44 +34,6 @@ impl MemoryCosts {
         let caches = parse_caches(TIER_CACHES).unwrap_or_default();
         Self { latency: LatencyModel::Firmware, bandwidth, caches, ..Self::default() }
     }
-}
-
-/// The source of latencies.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LatencyModel {
-    /// The machine's distances, scaled so that 10 is this number of nanoseconds.
-    Distance {
-        /// The latency of local memory in nanoseconds.
-        local_ns: f64,
-    },
-    /// The latencies from the machine's firmware (HMAT).
-    Firmware,
-    /// The same everywhere, whatever is reported to the guest: the control experiment.
-    Flat {
-        /// The latency of any memory in nanoseconds.
-        ns: f64,
-    },
-}
-
-impl Default for LatencyModel {
-    /// Returns 100 ns for local memory.
-    fn default() -> Self {
-        Self::Distance { local_ns: 100.0 }
-    }
-}
-
-/// The source of bandwidths, in 10^6 bytes a second, 0 for no limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum BandwidthModel {
-    /// No limit.
-    #[default]
-    Unlimited,
-    /// Bandwidth of each node's memory: one for all, or one for each.
-    Nodes(Vec<u64>),
-    /// Bandwidth from each node's cpus (row) to each node's memory (column).
-    Links(Vec<Vec<u64>>),
-    /// The read bandwidths from the machine's firmware (HMAT), as links.
-    Firmware,
 }
 
 type Matrix<T> = Vec<Vec<T>>;

@@ -7,11 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use numalab_host::{CommandError, Interrupt, output_of, run_command, tool};
+use numalab_host::{Interrupt, output_of, run_command, tool};
 
-use super::members::MemberError;
+use super::error::PackageError;
 use super::record::{self, PackageRecord};
-use crate::cache::CacheError;
 
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(600);
@@ -20,65 +19,6 @@ const DOWNLOAD_LIMIT: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug, Default)]
 pub struct Archive {
     options: Vec<OsString>,
-}
-
-/// Reasons why a package cannot be obtained.
-#[derive(Debug, thiserror::Error)]
-pub enum PackageError {
-    /// A tool failed or is absent.
-    #[error(transparent)]
-    Tool(#[from] CommandError),
-    /// The cache failed.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// apt does not know the package.
-    #[error("apt does not know a package {name:?}")]
-    Unknown {
-        /// The requested name.
-        name: String,
-    },
-    /// The packages are Debian's, and the host's system is not Debian.
-    #[error("{system}: {packages} are needed, which numalab only gets on Debian")]
-    OtherSystem {
-        /// The system's name.
-        system: String,
-        /// The packages to fetch.
-        packages: String,
-    },
-    /// A member of a package is not what a package has.
-    #[error("{package}: member {member:?}: {source}")]
-    Member {
-        /// The package.
-        package: PathBuf,
-        /// The member's name in it.
-        member: String,
-        /// What is wrong with it.
-        source: MemberError,
-    },
-    /// A file of a package cannot be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-}
-
-impl PackageError {
-    /// Returns how to fix it, if this machine lacks something.
-    #[must_use]
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            Self::Tool(CommandError::NotFound { program }) => Some(format!(
-                "{program} is needed to get packages: use a Debian or Ubuntu system, or provide the files yourself"
-            )),
-            Self::Tool(_) => Some("check the network and run: apt-get update".to_owned()),
-            Self::Unknown { .. } => Some("apt-get update".to_owned()),
-            Self::OtherSystem { .. } => Some("use Debian 12 or later".to_owned()),
-            Self::Cache(_) | Self::Member { .. } | Self::Io { .. } => None,
-        }
-    }
 }
 
 impl Archive {

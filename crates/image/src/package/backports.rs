@@ -3,7 +3,8 @@
 
 use std::fs;
 
-use super::archive::{Archive, PackageError};
+use super::archive::Archive;
+use super::error::PackageError;
 use crate::architecture::Architecture;
 use crate::cache::{Cache, CacheError, EntryKind};
 

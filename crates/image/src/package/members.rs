@@ -9,45 +9,12 @@ use std::process::{ChildStdout, Stdio};
 use numalab_host::{CommandError, tool};
 use tar::{Entry, EntryType};
 
-use super::archive::PackageError;
+use super::error::{MOST_MEMBER_BYTES, MemberError, OWN_PREFIX, PackageError};
 
 /// What takes a package apart.
 const PROGRAM: &str = "dpkg-deb";
-/// Bytes of one member at most; a kernel with debugging information has about 800 MB.
-const MOST_MEMBER_BYTES: u64 = 2 << 30;
 /// Bytes of a package at most, without compression: a few KB can claim to be terabytes.
 const MOST_PACKAGE_BYTES: u64 = 16 << 30;
-/// How numalab's own files in a package's tree begin.
-const OWN_PREFIX: &str = ".numalab";
-
-/// Why a member is not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum MemberError {
-    /// Its name leads out of the package's directory, or is none.
-    #[error("expected a name below the package's directory, without `..` and control characters")]
-    Name,
-    /// It is a hard link to what is outside.
-    #[error("a hard link to {0:?}, expected one to a member of the same package")]
-    HardLink(String),
-    /// A link that came before it leads out of the package's directory.
-    #[error("an earlier member links out of the package's directory here")]
-    ThroughLink,
-    /// Its name is one that numalab uses.
-    #[error("names that begin with {OWN_PREFIX} are numalab's own")]
-    Own,
-    /// It is a device, a pipe or unknown.
-    #[error("kind {0:?} of member, expected a file, directory or link")]
-    Kind(EntryType),
-    /// It is larger than any file of a package is.
-    #[error("{size_bytes} bytes, expected at most {MOST_MEMBER_BYTES}")]
-    Size {
-        /// The size that the archive declares.
-        size_bytes: u64,
-    },
-    /// It cannot be read or written.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
 
 /// A member that has been looked at.
 pub(crate) struct Member<'a> {

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use numalab_host::{output_of, tool};
 
-use super::archive::{Archive, PackageError};
+use super::archive::Archive;
 use super::backports::packages_for;
+use super::error::PackageError;
 use super::members::extract;
 use super::record::PackageRecord;
 use crate::architecture::Architecture;

@@ -180,9 +180,10 @@ fn the_kept_ranks_of_an_earlier_version_are_read_in_both_their_forms() {
     let (scaling, _) = read("before", &[csv, json]).unwrap();
     let step = &scaling.steps[0];
     assert_eq!(step.sizes_bytes, ranks.sizes_bytes);
-    for (size, mean) in step.sizes_bytes.iter().zip(&ranks.ranks[0].mean) {
-        let shown = step.at(*size).expect("a size")[0];
+    for (at, size) in step.sizes_bytes.iter().enumerate() {
+        let (shown, mean) = (step.values[at][0], ranks.ranks[0].mean[at]);
         assert!((shown - mean).abs() < 0.006, "{shown} is {mean} with two digits");
+        assert_eq!(step.at(*size), Some(&[ranks.ranks[0].median[at]][..]));
     }
     let place = step.places[0].expect("a place");
     assert_eq!(

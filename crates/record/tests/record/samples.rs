@@ -155,7 +155,7 @@ fn a_damaged_line_of_cells_is_named_by_its_number_empty_lines_counted() {
         assert!(error.starts_with("cells.jsonl, line 3: "), "{damaged}: {error}");
         assert!(document(&format!("{whole}{damaged}"), "").is_ok(), "{damaged} has no end");
     }
-    let error = document("", "a,latency\n").unwrap_err().to_string();
+    let error = document(&whole, "a,latency\n").unwrap_err().to_string();
     assert_eq!(error, "samples.csv: line 2: index is `a,latency`, expected nine columns");
 }
 
@@ -187,7 +187,9 @@ fn samples_go_to_their_cell_in_their_order_and_disturbed_ones_count_only_where_f
         }
         text += &line(FIRST, 7, "");
         text += &format!("{SECOND},bandwidth,0,1,GB/s,0,1,1,\n");
-        let document = document("", &text).unwrap();
+        let ended = |cell| format!(r#"{{"cell":"{cell}","outcome":"precise","placements":[]}}"#);
+        let cells = format!("{}\n{}\n", ended(FIRST), ended(SECOND));
+        let document = document(&cells, &text).unwrap();
         assert_eq!(document.cells[0].values(Metric::Latency), [7.0]);
         assert_eq!(document.cells[1].values(Metric::Bandwidth), [1.0]);
         document.cells[1].values(Metric::Latency)

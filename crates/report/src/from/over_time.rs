@@ -4,7 +4,7 @@ use crate::page::{Curves, Series};
 
 const SECOND_NS: f64 = 1e9;
 /// One look of this many is a row of a table; drawings and CSV have all.
-const LOOKS_A_ROW: usize = 4;
+pub(super) const LOOKS_A_ROW: usize = 4;
 
 pub(super) fn seconds(at_ns: f64) -> f64 {
     at_ns / SECOND_NS

@@ -148,7 +148,13 @@ mod tests {
     use numalab_record::study::Quantity;
 
     use super::*;
+    use crate::from::over_time::LOOKS_A_ROW;
     use crate::terminal::Style;
+
+    /// The looks of a row of the table.
+    fn every_look<'a>(pages: &&'a [u64]) -> impl Iterator<Item = &'a [u64]> {
+        std::iter::repeat_n(*pages, LOOKS_A_ROW)
+    }
 
     fn probed(tier_pages: [&[u64]; 2], figures: &[(&str, f64)]) -> TieringProbed {
         let look = |(at, pages): (u64, &[u64])| TierLook {
@@ -168,7 +174,7 @@ mod tests {
             heat: String::new(),
             placed: String::new(),
             readings: figures.iter().map(reading).collect(),
-            looks: (0..).zip(tier_pages).map(look).collect(),
+            looks: (0..).zip(tier_pages.iter().flat_map(every_look)).map(look).collect(),
         }
     }
 

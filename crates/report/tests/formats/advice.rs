@@ -206,7 +206,7 @@ fn predictions_by_figures_that_are_not_the_machines_own_say_how_to_get_those() {
         let lead = of.page().lead.into_iter().find(|lead| lead.name == "Predictions");
         lead.map(|lead| (lead.sentence.split([',', ':']).next().unwrap().to_owned(), lead.command))
     };
-    let capture = Some("numalab machine capture > here.toml".to_owned());
+    let capture = Some("numalab machine capture -o here.toml".to_owned());
     assert_eq!(
         by(CostsKnown::Typical),
         Some(("by typical latencies only".to_owned(), capture.clone()))

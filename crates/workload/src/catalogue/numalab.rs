@@ -29,14 +29,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         name: "balancing-probe",
         summary: "memory on one node, its threads on another: does the kernel move it?",
-        command: &[NUMALAB, "probe", "balancing", "--format", "json"],
+        command: &[NUMALAB, "study", "probe", "balancing", "--format", "json"],
         metrics: &["latency-end"],
         ..OWN
     },
     Entry {
         name: "tiering-probe",
         summary: "partly hot memory: does the kernel move the hot part to the fast tier?",
-        command: &[NUMALAB, "probe", "tiering", "--format", "json"],
+        command: &[NUMALAB, "study", "probe", "tiering", "--format", "json"],
         metrics: &["latency-end"],
         ..OWN
     },

@@ -75,7 +75,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
         let code = match error.kind() {
-            ErrorKind::AlreadyExists => Code::BadInput,
+            ErrorKind::AlreadyExists | ErrorKind::NotFound => Code::BadInput,
             _ => Code::Failed,
         };
         Failure::new(code, format!("{}: {error}", path.display()))

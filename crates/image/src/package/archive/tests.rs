@@ -1,6 +1,8 @@
 use numalab_guest_agent::sha256;
 use tar::EntryType;
 
+use numalab_host::CommandError;
+
 use super::*;
 use crate::package::TestPackage;
 

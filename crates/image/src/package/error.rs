@@ -1,0 +1,102 @@
+//! Why a package cannot be had.
+
+use std::io;
+use std::path::PathBuf;
+
+use numalab_host::CommandError;
+use tar::EntryType;
+
+use crate::cache::CacheError;
+
+/// Bytes of one member at most; a kernel with debugging information has about 800 MB.
+pub(super) const MOST_MEMBER_BYTES: u64 = 2 << 30;
+/// How numalab's own files in a package's tree begin.
+pub(super) const OWN_PREFIX: &str = ".numalab";
+
+/// Reasons why a package cannot be obtained.
+#[derive(Debug, thiserror::Error)]
+pub enum PackageError {
+    /// A tool failed or is absent.
+    #[error(transparent)]
+    Tool(#[from] CommandError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// apt does not know the package.
+    #[error("apt does not know a package {name:?}")]
+    Unknown {
+        /// The requested name.
+        name: String,
+    },
+    /// The packages are Debian's, and the host's system is not Debian.
+    #[error("{system}: {packages} are needed, which numalab only gets on Debian")]
+    OtherSystem {
+        /// The system's name.
+        system: String,
+        /// The packages to fetch.
+        packages: String,
+    },
+    /// A member of a package is not what a package has.
+    #[error("{package}: member {member:?}: {source}")]
+    Member {
+        /// The package.
+        package: PathBuf,
+        /// The member's name in it.
+        member: String,
+        /// What is wrong with it.
+        source: MemberError,
+    },
+    /// A file of a package cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl PackageError {
+    /// Returns how to fix it, if this machine lacks something.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Tool(CommandError::NotFound { program }) => Some(format!(
+                "{program} is needed to get packages: use a Debian or Ubuntu system, or provide the files yourself"
+            )),
+            Self::Tool(_) => Some("check the network and run: apt-get update".to_owned()),
+            Self::Unknown { .. } => Some("apt-get update".to_owned()),
+            Self::OtherSystem { .. } => Some("use Debian 12 or later".to_owned()),
+            Self::Cache(_) | Self::Member { .. } | Self::Io { .. } => None,
+        }
+    }
+}
+
+/// Why a member is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberError {
+    /// Its name leads out of the package's directory, or is none.
+    #[error("expected a name below the package's directory, without `..` and control characters")]
+    Name,
+    /// It is a hard link to what is outside.
+    #[error("a hard link to {0:?}, expected one to a member of the same package")]
+    HardLink(String),
+    /// A link that came before it leads out of the package's directory.
+    #[error("an earlier member links out of the package's directory here")]
+    ThroughLink,
+    /// Its name is one that numalab uses.
+    #[error("names that begin with {OWN_PREFIX} are numalab's own")]
+    Own,
+    /// It is a device, a pipe or unknown.
+    #[error("kind {0:?} of member, expected a file, directory or link")]
+    Kind(EntryType),
+    /// It is larger than any file of a package is.
+    #[error("{size_bytes} bytes, expected at most {MOST_MEMBER_BYTES}")]
+    Size {
+        /// The size that the archive declares.
+        size_bytes: u64,
+    },
+    /// It cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
