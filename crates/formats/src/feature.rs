@@ -95,10 +95,12 @@ pub enum Feature {
     Allowed,
     /// Isolated cpus on which it may run as well.
     Isolated,
+    /// Cpus that several nodes list, as parts of one node do.
+    SharedCpus,
 }
 
 /// Every feature with its name in messages; a feature comes before its parts.
-const ALL: [(Feature, &str); 42] = [
+const ALL: [(Feature, &str); 43] = [
     (Feature::Packages, "packages"),
     (Feature::PackagesInNodes, "packages inside nodes"),
     (Feature::Cores, "cores"),
@@ -107,6 +109,7 @@ const ALL: [(Feature, &str); 42] = [
     (Feature::InnerCaches, "caches other than the L3"),
     (Feature::CacheLines, "cache lines and associativity"),
     (Feature::Nodes, "nodes"),
+    (Feature::SharedCpus, "cpus that nodes share"),
     (Feature::Memory, "memory"),
     (Feature::Distances, "distances"),
     (Feature::PartialDistances, "distances, of which some are unknown"),
@@ -163,6 +166,7 @@ impl Feature {
             Self::CpulessInitiators | Self::AccessClasses | Self::Picoseconds => Self::Access,
             Self::DeviceIds | Self::DeviceNames | Self::UnplacedDevices => Self::Devices,
             Self::Isolated => Self::Allowed,
+            Self::SharedCpus => Self::Nodes,
             _ => return None,
         })
     }

@@ -48,6 +48,7 @@ pub const CARRIED: Carried = Carried {
         Feature::AccessClasses,
         Feature::Picoseconds,
         Feature::Isolated,
+        Feature::SharedCpus,
     ],
 };
 /// The features that a synthetic description represents.

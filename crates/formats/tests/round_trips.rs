@@ -54,7 +54,7 @@ fn a_note_lists_the_features_that_a_format_loses() {
         said,
         "note: hwloc XML: does not carry the place of offline cpus, free memory, free huge pages, \
          which memory is that of CXL devices, proximity domains, APIC ids, ranges of memory, \
-         whether latencies and bandwidths are those of cpus, memory tiers [not-carried]"
+         whether latencies and bandwidths are those of cpus, memory tiers, isolated cpus that the process may use [not-carried]"
     );
     assert_eq!(hwloc::CARRIED.loss(&Machine::default()), None);
 }

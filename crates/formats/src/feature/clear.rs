@@ -35,6 +35,7 @@ impl Feature {
             Self::UnplacedCpus => machine.cpus.retain(|cpu| cpu.node.is_some()),
             Self::OfflineNodes => offline_nodes(machine),
             Self::Nodes => one_node(machine),
+            Self::SharedCpus => shared_cpus(machine),
             Self::SizesBesideRanges => sizes_of_ranges(machine),
             Self::Ranges => machine.ranges.clear(),
             Self::Access => machine.access.clear(),
@@ -103,6 +104,14 @@ impl Feature {
             _ => {}
         }
     }
+}
+
+/// Leaves the cpus that several nodes list on the first of them.
+fn shared_cpus(machine: &mut Machine) {
+    let shares = |node: &&Node| machine.first_with_cpus_of(node).is_some();
+    let parts: NodeSet = machine.nodes.iter().filter(shares).map(|node| node.id).collect();
+    let parts = machine.nodes.iter_mut().filter(|node| parts.contains(node.id));
+    parts.for_each(|node| node.cpus = CpuSet::new());
 }
 
 /// Removes the package of cpus on nodes that are in several packages.
