@@ -156,11 +156,11 @@ fn where_misses_overlap_a_chase_is_serial_and_a_walk_is_not() {
         let plugin = format!("{MACHINE},mode=virtual,stages=core");
         let run = program.run(&qemu, 1, &plugin, &ICOUNT);
         let [local, remote] = run.said[..] else { panic!("{run:?}") };
-        // 10,000 loads of 100 and of 200 ns; what was stored just before comes from the core's store
-        // buffer, of 128 words at most.
-        let takes = |all: u64, load: u64| (all - 128 * load - 500)..(all + 500);
-        assert!(takes(1_000_000, 100).contains(&local), "{}: {local}", qemu.version);
-        assert!(takes(2_000_000, 200).contains(&remote), "{}: {remote}", qemu.version);
+        // 10,000 loads of 100 and of 200 ns, of which at most two in a hundred are of what was stored
+        // just before, and come from the core's store buffer.
+        let takes = |all: u64| (all - all / 50)..(all + 500);
+        assert!(takes(1_000_000).contains(&local), "{}: {local}", qemu.version);
+        assert!(takes(2_000_000).contains(&remote), "{}: {remote}", qemu.version);
         // 2,048 lines, 16 at a time, of 100 ns each.
         let walk = run.vcpu(4, 0)["time_ns"].as_u64().unwrap();
         assert!(walk.abs_diff(12_800) < 600, "{}: {walk}", qemu.version);
