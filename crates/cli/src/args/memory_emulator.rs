@@ -24,7 +24,7 @@ pub(crate) struct MemoryCostArgs {
     pub emulate_bandwidth: Option<BandwidthModel>,
     /// Caches in front of memory, such as 32K,1M@4,16M/16@12.5 (/ways; @nanoseconds that a hit
     /// costs, else none): nearest first, the third shared by an L3 group [default: none, every
-    /// access reaches memory; of --emulate-tiers 32K,256K@4]
+    /// access reaches memory; with --emulate-tiers two levels, 32K and 256K]
     #[arg(long, value_name = "SIZES", value_parser = caches, conflicts_with = "emulate_like")]
     pub emulate_cache: Option<Caches>,
     /// Stages of the memory model beyond these, with typical figures: load (latency rises with

@@ -67,7 +67,7 @@ pub(crate) fn each_member(
 /// device, or runs as another user than who starts it.
 ///
 /// # Errors
-/// As [`each_member`].
+/// [`PackageError`]: a member that is refused, a damaged package, a file that cannot be written.
 pub fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
     each_member(package, &mut |member| unpack(member, directory))
 }
