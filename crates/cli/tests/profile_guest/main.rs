@@ -28,13 +28,14 @@ const TABLE: u64 = 2048;
 const OWN: u64 = 512;
 
 /// USES is the program: its first thread fills the table on node 0, and its second one, on node 1,
-/// reads it and writes a block of its own.
+/// reads it and writes a block of its own. Looking takes a 25th of the time at most: after one look
+/// of 80 ms, as on a busy machine, the next one comes 2 s later, so that the program stays longer.
 const SCRIPT: &str = "\
 set -e
 mkdir out
 balancing=/proc/sys/kernel/numa_balancing
 echo 0 > $balancing
-echo == still; numalab profile --source faults -o out/still.json -- USES 2000 0 3
+echo == still; numalab profile --source faults -o out/still.json -- USES 8000 0 3
 numalab profile --dry-run -- true > out/still.txt
 echo 1 > $balancing
 numalab profile --dry-run -- true > out/balanced.txt
@@ -192,14 +193,7 @@ fn pages_by_node_agree_with_what_the_program_is_told_by_move_pages() {
         let region = region(&profile, pages);
         let by_mapping = on_nodes(list(region, "resident"), "pages");
         let by_page = on_nodes(list(region, "pages"), "pages");
-        // Of two runs of one day the last look at numa_maps found no mapping of it in one, for a
-        // reason not found yet; page by page it is known all the same.
-        if by_mapping == [0, 0] {
-            eprintln!("NOT AS EXPECTED: no mapping of a region of {pages} pages at the last look");
-        } else {
-            assert!(agree(by_mapping, said), "{by_mapping:?}");
-        }
-        assert!(agree(by_page, said), "{by_mapping:?} {by_page:?}");
+        assert!(agree(by_mapping, said) && agree(by_page, said), "{by_mapping:?} {by_page:?}");
         let accesses = list(region, "accesses");
         assert!(accesses.iter().all(|by| by["cpu_node"] == by["memory_node"]), "{accesses:?}");
     }
