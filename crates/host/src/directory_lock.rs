@@ -1,17 +1,20 @@
 //! One owner for a result directory.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::bounded::read_file_text;
 use crate::error_class::ErrorClass;
+use crate::file_lock::open_locked;
 use crate::files::{FileError, remove_drafts};
-use crate::stderr::note;
 
 /// The lock's file in the directory; it stays when the lock is released.
 const LOCK: &str = ".lock";
+
+/// The digits of a process and more.
+const MOST_OWNER_BYTES: u64 = 16;
 
 /// A child of a process that was killed holds the lock too, until it executes the program that
 /// it was started for.
@@ -63,56 +66,24 @@ impl DirectoryLock {
     /// [`DirectoryLockError::Io`] if nothing can be written there.
     pub fn acquire(directory: &Path) -> Result<Self, DirectoryLockError> {
         let path = directory.join(LOCK);
-        let options =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = options.map_err(FileError::at(&path, "open it"))?;
-        match lock_within(&file, &path, PATIENCE) {
-            Ok(()) => {}
+        let mut file = match open_locked(&path, PATIENCE) {
+            Ok(file) => file,
             Err(TryLockError::WouldBlock) => {
-                let process = owner(&mut file);
+                let process = owner(&path);
                 return Err(DirectoryLockError::InUse { path: directory.to_owned(), process });
             }
             Err(TryLockError::Error(error)) => {
-                return Err(FileError::at(&path, "lock it")(error).into());
+                return Err(FileError::at(&path, "open and lock it")(error).into());
             }
-        }
+        };
         write_owner(&mut file).map_err(FileError::at(&path, "write the process to it"))?;
         remove_drafts(directory);
         Ok(Self { _file: file })
     }
 }
 
-/// Takes an exclusive flock(2) on the file at `path`, and asks again for up to `patience` while
-/// another process has it. Where the file system has no locks, says so and goes on.
-///
-/// # Errors
-/// [`TryLockError::WouldBlock`] if another process still has it; else that of the system.
-pub fn lock_within(file: &File, path: &Path, patience: Duration) -> Result<(), TryLockError> {
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
-                thread::sleep(Duration::from_millis(10));
-            }
-            Err(TryLockError::Error(error)) if has_no_locks(&error) => {
-                let path = path.display();
-                note(format_args!("{path}: no locks here ({error}): let only one run write to it"));
-                return Ok(());
-            }
-            done => return done,
-        }
-    }
-}
-
-/// Lustre without `-o flock` answers ENOSYS, NFS without a lock daemon ENOLCK.
-fn has_no_locks(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::Unsupported || error.raw_os_error() == Some(libc::ENOLCK)
-}
-
-fn owner(file: &mut File) -> Option<u32> {
-    let mut text = String::new();
-    file.take(16).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+fn owner(path: &Path) -> Option<u32> {
+    read_file_text(path, MOST_OWNER_BYTES).ok()?.trim().parse().ok()
 }
 
 fn write_owner(file: &mut File) -> io::Result<()> {

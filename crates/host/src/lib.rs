@@ -12,6 +12,7 @@ mod emulator;
 mod environment;
 mod error;
 mod error_class;
+mod file_lock;
 pub mod files;
 mod huge_pool;
 pub mod knobs;
@@ -48,12 +49,13 @@ pub use command::{
     CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,
     run_command, run_with_input, spawn_held, terminate_with_parent, tool,
 };
-pub use directory_lock::{DirectoryLock, DirectoryLockError, lock_within};
+pub use directory_lock::{DirectoryLock, DirectoryLockError};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
 pub use emulator::emulator_counters;
 pub use environment::read_environment;
 pub use error::Error;
 pub use error_class::ErrorClass;
+pub use file_lock::open_locked;
 pub use huge_pool::HugePool;
 pub use linux_version::linux_version;
 pub use mapping::{Mapping, Span, bound_and_touched};

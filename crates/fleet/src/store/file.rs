@@ -2,13 +2,14 @@
 //! as a whole, so that a collection which is killed leaves what was there before.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use numalab_host::bounded::read_file;
 use numalab_host::files::write_atomically;
+use numalab_host::open_locked;
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, KeptRun, Key, Store};
@@ -98,7 +99,10 @@ pub(crate) struct Writing {
 impl Writing {
     /// Reads the file, or makes one, once no other collection writes it.
     pub(crate) fn begin(path: &Path) -> Result<Self, FleetError> {
-        let held = hold(path).map_err(FleetError::store(path))?;
+        // Where there are no locks, the last one's file stays of two collections at once, and the
+        // next collection reads what is missing in it.
+        let held = open_locked(path, Duration::MAX).map_err(io::Error::from);
+        let held = held.map_err(FleetError::store(path))?;
         let store = Store::open(path)?;
         let positions = store.keys.iter().cloned().zip(0..).collect();
         // Behind a link the file itself is replaced.
@@ -141,23 +145,5 @@ impl Writing {
         let text = self.store.text().map_err(io::Error::from);
         text.and_then(|text| write_atomically(&self.path, &text))
             .map_err(FleetError::store(&self.path))
-    }
-}
-
-/// Waits until no other collection holds the file; the kernel lets go of it however a process ends.
-fn hold(path: &Path) -> io::Result<File> {
-    loop {
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        match file.lock() {
-            // Some mounts of Lustre have no locks. Of two collections at once the last one's file
-            // stays there, and the next collection reads what is missing in it.
-            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
-            _ => {}
-        }
-        let (held, now) = (file.metadata()?, fs::metadata(path));
-        // Who held it before has put another file in its place.
-        if now.is_ok_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino())) {
-            return Ok(file);
-        }
     }
 }

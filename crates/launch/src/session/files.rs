@@ -1,13 +1,12 @@
 //! The files that rank 0 leaves beside the suite's CSV.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_host::files::write_atomically;
-use numalab_host::lock_within;
+use numalab_host::open_locked;
 use numalab_record::RankRun;
 
 use super::SessionError;
@@ -33,7 +32,10 @@ impl PartialCsv {
     pub fn create(path: &Path, ranks: usize) -> Result<Self, SessionError> {
         let part = with_more(path, ".part");
         let failed = |error| SessionError::Write { path: part.clone(), error };
-        let mut file = owned(&part)?;
+        let mut file = open_locked(&part, PATIENCE).map_err(|error| match error {
+            TryLockError::WouldBlock => SessionError::InUse { path: part.clone() },
+            TryLockError::Error(error) => SessionError::Create { path: part.clone(), error },
+        })?;
         file.set_len(0).map_err(failed)?;
         file.write_all(csv_header(ranks).as_bytes()).map_err(failed)?;
         Ok(Self { path: path.to_owned(), part, file })
@@ -65,27 +67,6 @@ impl PartialCsv {
         named.map_err(|error| SessionError::Write { path: self.path.clone(), error })?;
         forget_failures(&self.path);
         Ok(())
-    }
-}
-
-/// Opens a file for appending, for this process alone.
-fn owned(path: &Path) -> Result<File, SessionError> {
-    let failed = |error| SessionError::Write { path: path.to_owned(), error };
-    loop {
-        let opened = OpenOptions::new().append(true).create(true).open(path);
-        let file = opened.map_err(|error| SessionError::Create { path: path.to_owned(), error })?;
-        match lock_within(&file, path, PATIENCE) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(SessionError::InUse { path: path.to_owned() });
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
-        // Its owner may have finished it meanwhile, and given it its name.
-        let inode = file.metadata().map_err(failed)?.ino();
-        if fs::metadata(path).is_ok_and(|there| there.ino() == inode) {
-            return Ok(file);
-        }
     }
 }
 
@@ -152,11 +133,7 @@ mod tests {
         let mut csv = PartialCsv::create(&path, 1).unwrap();
         csv.row(1 << 20, &[7.0]).unwrap();
         assert_eq!(fs::read_to_string(&part).unwrap(), "size (MB),0\n1,7.00\n");
-        let other = File::open(&part).unwrap();
-        assert!(matches!(
-            lock_within(&other, &part, Duration::ZERO),
-            Err(TryLockError::WouldBlock)
-        ));
+        assert!(matches!(open_locked(&part, Duration::ZERO), Err(TryLockError::WouldBlock)));
     }
 
     #[test]
