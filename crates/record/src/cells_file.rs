@@ -86,29 +86,26 @@ pub fn complete_part(cells: &str, samples: &str) -> Result<CompletePart, CellsEr
     // Of each whole line after the header, where it ends.
     let ends: Vec<usize> = samples.match_indices('\n').map(|(at, _)| at + 1).collect();
     let whole = ends.len().saturating_sub(1);
-    let (mut lines, mut cells_bytes, mut end) = (Vec::new(), 0, Some(0));
+    let (mut lines, mut cells_bytes) = (Vec::new(), 0);
     for (index, text) in cells.split_inclusive('\n').filter(|text| text.ends_with('\n')).enumerate()
     {
         if !text.trim().is_empty() {
             let line =
                 CellLine::parse(text).map_err(|source| CellsError { line: index + 1, source })?;
-            end = line.samples.map(|part| part.range().end);
-            if end.is_some_and(|end| end > whole) {
-                end = last_end(&lines);
+            if line.samples.is_some_and(|part| part.range().end > whole) {
                 break;
             }
             lines.push(line);
         }
         cells_bytes += text.len();
     }
-    // Older results do not say where a cell's samples end.
-    let kept = end.unwrap_or(whole);
+    let kept = match lines.last() {
+        None => 0,
+        // Older results do not say where a cell's samples end.
+        Some(line) => line.samples.map_or(whole, |part| part.range().end),
+    };
     let samples_bytes = ends.get(kept).copied().unwrap_or(0);
     Ok(CompletePart { lines, cells_bytes, samples_bytes, samples: kept })
-}
-
-fn last_end(lines: &[CellLine]) -> Option<usize> {
-    lines.last().map_or(Some(0), |line| line.samples.map(|part| part.range().end))
 }
 
 /// Returns each finished cell's last attempt, with its samples in their order.
