@@ -125,7 +125,9 @@ impl Store {
             complete_part(&cells, &samples).map_err(|error| unreadable(directory)(error.into()))?;
         cut_to(&cells_path, complete.cells_bytes)?;
         cut_to(&samples_path, complete.samples_bytes)?;
-        let document = read(directory)?;
+        let run = read_text(&directory.join(file::RUN))?;
+        let document =
+            Document::from_files(&run, &cells, &samples).map_err(unreadable(directory))?;
         Ok((Self::open(directory.to_owned(), lock, complete.samples)?, document))
     }
 
