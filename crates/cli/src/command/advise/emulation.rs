@@ -46,12 +46,6 @@ impl Emulation {
         Self { placements, judged, subject, ran: BTreeMap::new() }
     }
 
-    /// Returns what a run of a placement gave already, once the program as it is has given the
-    /// same twice to the last bit: the emulator is deterministic, and so is the program then.
-    fn repeated(&self, placement: &str) -> Option<Observation> {
-        repeated(&self.ran, placement)
-    }
-
     fn run(&self, program: &EmulatedProgram) -> Result<Observation, BackendError> {
         let failed = |reason: String| BackendError::Failed { doing: "a trial".to_owned(), reason };
         let (ran, report) = self.subject.follow(program).map_err(|error| {
@@ -68,6 +62,8 @@ impl Emulation {
     }
 }
 
+/// Returns what a run of a placement gave already, once the program as it is has given the same twice
+/// to the last bit: the emulator is deterministic, and so is the program then.
 fn repeated(ran: &BTreeMap<String, Vec<Observation>>, placement: &str) -> Option<Observation> {
     let [first, second, ..] = ran.get(AS_IS)?.as_slice() else { return None };
     let mut known = ran.get(placement)?.first().filter(|_| first == second)?.clone();
@@ -102,7 +98,7 @@ impl Prepared for Emulation {
             doing: "a trial".to_owned(),
             reason: "no such placement".to_owned(),
         })?;
-        if let Some(known) = self.repeated(name) {
+        if let Some(known) = repeated(&self.ran, name) {
             return Ok(known);
         }
         let observation = self.run(program)?;
