@@ -49,20 +49,18 @@ impl Lab {
         fs::write(self.path(name), content).expect("written");
     }
 
+    /// Builds the tables of a machine, in `tables`.
+    fn build(&self, source: &str) -> (PathBuf, i32, String) {
+        let directory = self.path("tables");
+        let place = directory.to_str().expect("UTF-8");
+        let (code, _, said) = run(&["machine", "acpi", "build", "--source", source, "-o", place]);
+        (directory, code, said)
+    }
+
     /// The tables of the machine above, in `tables`.
     fn tables(&self) -> PathBuf {
         self.write("numactl.txt", NUMACTL);
-        let directory = self.path("tables");
-        let source = self.source("numactl", "numactl.txt");
-        let (code, _, said) = run(&[
-            "machine",
-            "acpi",
-            "build",
-            "--source",
-            &source,
-            "-o",
-            directory.to_str().expect("UTF-8"),
-        ]);
+        let (directory, code, said) = self.build(&self.source("numactl", "numactl.txt"));
         assert_eq!(code, 0, "{said}");
         assert!(said.contains("laid out in order of the nodes, with QEMU's hole"), "{said}");
         directory
@@ -89,17 +87,7 @@ fn memory_whose_size_is_known_survives_tables() {
 fn tables_of_a_machine_without_known_memory_are_not_written() {
     let lab = Lab::new();
     lab.write("lumi", LUMI);
-    let directory = lab.path("tables");
-    let source = lab.source("arch", "lumi");
-    let (code, _, said) = run(&[
-        "machine",
-        "acpi",
-        "build",
-        "--source",
-        &source,
-        "-o",
-        directory.to_str().expect("UTF-8"),
-    ]);
+    let (directory, code, said) = lab.build(&lab.source("arch", "lumi"));
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("no node has known memory") && !directory.exists(), "{said}");
 }
