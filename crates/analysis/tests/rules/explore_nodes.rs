@@ -22,16 +22,19 @@ fn node(id: u32, free_mib: u64) -> NodeView {
     }
 }
 
-fn found(nodes: Vec<NodeView>) -> Vec<ExploreFinding> {
-    let view = NodesView {
+fn view(nodes: Vec<NodeView>) -> NodesView {
+    NodesView {
         nodes,
         migrations_since_boot: None,
         migrations_rates: None,
         base_page_bytes: 4096,
         huge_order: 9,
         unseen: Vec::new(),
-    };
-    Explored::of(View::Nodes(view)).findings
+    }
+}
+
+fn found(nodes: Vec<NodeView>) -> Vec<ExploreFinding> {
+    Explored::of(View::Nodes(view(nodes))).findings
 }
 
 fn problems(nodes: Vec<NodeView>) -> Vec<NodesProblem> {
@@ -192,15 +195,7 @@ fn every_size_of_reserved_pages_is_looked_at_by_itself() {
 
 #[test]
 fn a_view_keeps_what_was_seen_beside_what_is_wrong() {
-    let nodes = vec![node(3, 10), node(5, 900)];
-    let view = NodesView {
-        nodes,
-        migrations_since_boot: None,
-        migrations_rates: None,
-        base_page_bytes: 4096,
-        huge_order: 9,
-        unseen: Vec::new(),
-    };
+    let view = view(vec![node(3, 10), node(5, 900)]);
     let explored = Explored::of(View::Nodes(view.clone()));
     assert_eq!(explored.view, View::Nodes(view));
     assert_eq!(explored.findings[0].evidence, [Place::Node(NodeId(3))]);
