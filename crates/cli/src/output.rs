@@ -5,9 +5,10 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use numalab_host::visible;
+use numalab_page::Style;
+use numalab_page::{Page, Private};
 use numalab_record::shell::quoted;
-use numalab_report::page::{Page, Private};
-use numalab_report::{Report, Style};
+use numalab_results::Report;
 
 use crate::args::{Format, Redact};
 use crate::failure::{Code, Failure};

@@ -13,9 +13,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use numalab_host::print_error;
 use numalab_measure::Observer;
 use numalab_measure::estimate_plan;
+use numalab_page::number::seconds_words;
+use numalab_page::text::figure;
 use numalab_record::{Cell, Sample, counted_values, is_shared};
-use numalab_report::from::seconds_words;
-use numalab_report::text::figure;
 use numalab_stats::Sample as Values;
 
 use crate::output;

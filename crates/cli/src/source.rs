@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use numalab_analysis::run::NodeAccess;
 use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::memory_emulator::{self, EmulatedMachine};
 use numalab_formats::size::{format_bytes, format_rounded};
@@ -10,6 +9,7 @@ use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tie
 use numalab_guest::GuestError;
 use numalab_host::{Root, read_machine_and_devices};
 use numalab_record::{Document, Kind};
+use numalab_results::run::NodeAccess;
 use numalab_topology::{
     Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, TierSpec, UniformMachine,
 };

@@ -6,10 +6,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use numalab_analysis::advice::Advice;
-use numalab_analysis::fleet::Analysis;
-use numalab_analysis::health::Health;
-use numalab_analysis::scaling::ScalingSummary;
 use numalab_launch::scale::Manifest;
 use numalab_record::bisect::BisectDocument;
 use numalab_record::profile::Profile;
@@ -18,10 +14,16 @@ use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
 use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
 use numalab_record::tiering::TieringProbed;
 use numalab_record::{Kind, RankRun};
-use numalab_report::documents::{
-    ComparedMachine, ComparedSamples, ExploreDocument, PublishedGains, RunComparison, RunDocument,
-    StudyComparison, StudyResults,
-};
+use numalab_results::advice::Advice;
+use numalab_results::compare::document::RunComparison;
+use numalab_results::explore::document::ExploreDocument;
+use numalab_results::fleet::Analysis;
+use numalab_results::health::Health;
+use numalab_results::machine::document::ComparedMachine;
+use numalab_results::run::document::RunDocument;
+use numalab_results::samples::document::{ComparedSamples, PublishedGains};
+use numalab_results::scaling::ScalingSummary;
+use numalab_results::study::document::{StudyComparison, StudyResults};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};

@@ -24,8 +24,8 @@ const PURE: [&str; 9] = [
     "formats",
     "record",
     "stats",
-    "analysis",
-    "report",
+    "page",
+    "results",
     "workload",
 ];
 /// What a pure crate never names.
@@ -132,6 +132,22 @@ fn pure_crates_touch_nothing_outside_themselves() {
 }
 
 /// Both name it, and neither knows the other otherwise.
+#[test]
+fn rules_of_results_use_neither_words_nor_pages() {
+    let is_rule = |path: &Path| {
+        path.components()
+            .any(|part| Path::new(part.as_os_str()).file_stem().is_some_and(|stem| stem == "find"))
+    };
+    let rules: Vec<_> =
+        production("results").into_iter().filter(|(path, _)| is_rule(path)).collect();
+    assert!(rules.len() > 50, "only {} files hold rules", rules.len());
+    for (path, code) in rules {
+        for words in ["numalab_page", "crate::label", "::page::", "::document::"] {
+            assert!(!code.contains(words), "{} uses {words}", path.display());
+        }
+    }
+}
+
 #[test]
 fn records_take_nothing_of_statistics_but_which_way_is_better() {
     for (path, text) in production("record") {

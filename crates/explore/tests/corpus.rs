@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 
-use numalab_analysis::explore::Explored;
 use numalab_explore::guests::xen;
 use numalab_explore::nodes::read_buddyinfo;
 use numalab_explore::process::numa_maps;
 use numalab_explore::read_heap;
+use numalab_page::{Lead, Mood};
 use numalab_record::explore::{
     GuestView, GuestsView, Hypervisor, Unseen, View, fragmentation, spread,
 };
-use numalab_report::Report;
-use numalab_report::page::{Lead, Mood};
+use numalab_results::Report;
+use numalab_results::explore::Explored;
 use numalab_topology::NodeId;
 use numalab_xen::text::XenDump;
 

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_analysis::explore::Explored;
 use numalab_explore::{ExploreError, read_guests, read_nodes, read_process};
 use numalab_host::{ErrorClass, Root};
+use numalab_page::Lead;
+use numalab_page::Style;
 use numalab_record::explore::{MappingKind, Unseen, View};
-use numalab_report::page::Lead;
-use numalab_report::{Report, Style};
+use numalab_results::Report;
+use numalab_results::explore::Explored;
 use numalab_topology::NodeId;
 use tempfile::TempDir;
 

@@ -2,12 +2,13 @@
 
 use std::fs;
 
-use numalab_analysis::explore::Explored;
 use numalab_explore::{ExploreError, read_heap};
 use numalab_frames::*;
 use numalab_host::ErrorClass;
+use numalab_page::Style;
 use numalab_record::explore::View;
-use numalab_report::{Report, Style};
+use numalab_results::Report;
+use numalab_results::explore::Explored;
 
 /// Two nodes of 64 MiB, a run on node 0, and every other frame of a stretch of node 1.
 fn dump() -> Vec<u8> {

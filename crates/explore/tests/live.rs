@@ -3,12 +3,13 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use numalab_analysis::explore::Explored;
 use numalab_explore::{read_nodes, read_process};
 use numalab_host::{Root, bound_and_touched, current_place};
+use numalab_page::Style;
 use numalab_record::Pages;
 use numalab_record::explore::{Unseen, View, spread};
-use numalab_report::{Report, Style};
+use numalab_results::Report;
+use numalab_results::explore::Explored;
 
 #[test]
 fn memory_of_this_process_is_found_where_it_was_bound() {

@@ -4,8 +4,8 @@ mod file;
 
 use std::collections::BTreeMap;
 
-use numalab_analysis::fleet::{Family, FigureKey, HostRun};
 use numalab_record::Metric;
+use numalab_results::fleet::{Family, FigureKey, HostRun};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use file::Writing;

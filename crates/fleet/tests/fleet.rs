@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use numalab_analysis::fleet::{Analysis, Family, Scope, analyse};
 use numalab_fleet::{Runs, Store};
-use numalab_report::from::fleet::FleetReport;
-use numalab_report::{Report, Style};
+use numalab_page::Style;
+use numalab_results::Report;
+use numalab_results::fleet::page::FleetReport;
+use numalab_results::fleet::{Analysis, Family, Scope, analyse};
 use simulated::{Fault, Fleet};
 
 fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {

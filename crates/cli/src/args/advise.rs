@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use numalab_analysis::advice::TrialPlace;
+use numalab_results::advice::TrialPlace;
 use numalab_stats::{Confidence, Direction, least_pairs};
 
 use super::{Format, MachineArgs, MemoryCostArgs, value};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use numalab_analysis::explore::Expectation;
+use numalab_results::explore::Expectation;
 
 use super::{Format, value};
 

@@ -4,10 +4,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use numalab_analysis::explore::Expectation;
 use numalab_formats::size;
 use numalab_host::allowed_now;
 use numalab_record::StreamKernel;
+use numalab_results::explore::Expectation;
 use numalab_stats::Direction;
 use numalab_topology::{Allowed, Chosen, CpuId, CpuSet, Id, IdSet, NodeSet};
 

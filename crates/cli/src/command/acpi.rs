@@ -6,7 +6,7 @@ mod show;
 use std::path::Path;
 
 use numalab_acpi::Severity;
-use numalab_report::from::system::AcpiChecked;
+use numalab_results::system::AcpiChecked;
 
 use crate::args::{AcpiCommand, Format, TableArgs};
 use crate::failure::{Code, Failure};

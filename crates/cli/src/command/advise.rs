@@ -19,10 +19,10 @@ mod trials;
 
 use std::path::Path;
 
-use numalab_analysis::advice::{Advice, Candidate, TrialPlace, TrialsEnd, commands};
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Interrupt, adopt_orphans};
 use numalab_launch::identity::detect_own;
+use numalab_results::advice::{Advice, Candidate, TrialPlace, TrialsEnd, commands};
 
 use crate::args::AdviseArgs;
 use crate::failure::{Code, Failure};

@@ -11,7 +11,7 @@ use numalab_measure::Store;
 use numalab_record::bisect::{BisectAnswer, BisectDocument, CommitSide};
 use numalab_record::study::Treatment;
 use numalab_record::{Kind, file};
-use numalab_report::from::bisect::mail;
+use numalab_results::bisect::mail;
 use numalab_stats::Confidence;
 use numalab_study::bisect::{Bisect, BisectQuestion, BisectStep, Build, Repository};
 use numalab_study::{Plan, parse};

@@ -9,7 +9,7 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use numalab_analysis::compare::Tolerance;
+use numalab_results::compare::Tolerance;
 
 use crate::args::{CompareArgs, FailIf};
 use crate::failure::{Code, Failure};

@@ -8,7 +8,7 @@ use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, ProgramError};
 use numalab_host::{SourceLines, note, print_error};
 use numalab_record::CodePlace;
-use numalab_report::from::memory::MemoryReport;
+use numalab_record::MemoryReport;
 use numalab_topology::{CpuId, Machine};
 
 use crate::args::{EmulateArgs, Format, ThreadPlacement};

@@ -5,12 +5,13 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_analysis::explore::{Explored, unmet};
 use numalab_explore::ExploreError;
 use numalab_host::{Interrupt, Root, note};
+use numalab_page::Page;
 use numalab_record::explore::{NodesView, View};
-use numalab_report::from::explore::unmet_words;
-use numalab_report::{Page, Report};
+use numalab_results::Report;
+use numalab_results::explore::page::unmet_words;
+use numalab_results::explore::{Explored, unmet};
 use serde_json::Value;
 
 use crate::args::{ExploreArgs, Format};

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use numalab_analysis::fleet::analyse;
 use numalab_fleet::{
     FleetError, Runs, Store, Submission, SubmitError, TaskPlan, plan_submission, slurm,
 };
 use numalab_host::note;
-use numalab_report::from::fleet::FleetReport;
+use numalab_results::fleet::analyse;
+use numalab_results::fleet::page::FleetReport;
 
 use super::health;
 use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, SubmitArgs};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use numalab_analysis::compare::NamedRun;
-use numalab_analysis::health::{LEAST_BASELINE_RUNS, Limits, Severity, health};
 use numalab_measure::{Tally, health_cells};
 use numalab_record::Cell;
-use numalab_report::from::health::reason;
+use numalab_results::compare::NamedRun;
+use numalab_results::health::page::reason;
+use numalab_results::health::{LEAST_BASELINE_RUNS, Limits, Severity, health};
 
 use super::compare::named_runs;
 use super::measuring::{

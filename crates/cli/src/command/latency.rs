@@ -69,7 +69,7 @@ fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
         second(beyond_caches(document))
     })?;
     if args.table && args.given.output.format == Format::Text {
-        return output::print(&numalab_report::latency_table(&document));
+        return output::print(&numalab_results::run::latency_table(&document));
     }
     deliver(&document, directory.as_deref(), &args.given.output)
 }

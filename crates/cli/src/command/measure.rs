@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
-use numalab_analysis::compare::NamedRun;
 use numalab_host::files::create_unique_directory;
 use numalab_measure::{Effort, MeasureContext, MeasurePlan, RunRecorder, directory_name};
 use numalab_record::{Document, Run};
+use numalab_results::compare::NamedRun;
 
 use super::compare::{compare, fail_if, named_runs};
 use super::measuring::{

@@ -5,8 +5,6 @@ mod memory_modules;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use numalab_analysis::capture::{CurveFamily, curve_families};
-use numalab_analysis::run::Summary;
 use numalab_formats::mess;
 use numalab_host::{Interrupt, Root, UtcTime, note, read_environment};
 use numalab_measure::{
@@ -15,6 +13,8 @@ use numalab_measure::{
 };
 use numalab_measure::{Scope, estimate_plan};
 use numalab_record::{Cell, Document, Environment, Kind, Pages, Run, file};
+use numalab_results::capture::{CurveFamily, curve_families};
+use numalab_results::run::Summary;
 use numalab_topology::{CpuSet, Finding, Machine, Severity};
 
 use crate::args::{Measuring, Output, Rules, Selection, VERSION};

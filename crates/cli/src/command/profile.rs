@@ -8,7 +8,7 @@ use numalab_host::{Interrupt, Root, SourceLines, note, print_error, read_machine
 use numalab_profile::{Choice, ProfileError, Watched, choose, watch};
 use numalab_record::CodePlace;
 use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
-use numalab_report::from::profile::hindrance_words;
+use numalab_results::profile::page::hindrance_words;
 
 use crate::args::{Format, ProfileArgs};
 use crate::failure::{Code, Failure, code_of};

@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_analysis::run::Summary;
 use numalab_host::{Interrupt, Root, base_page_bytes, current_place, read_environment};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
 use numalab_launch::team::Team;
 use numalab_record::{Pages, Run};
-use numalab_report::{RanksReport, Report};
+use numalab_results::run::Summary;
+use numalab_results::Report;
+use numalab_results::scaling::RanksReport;
 use numalab_topology::Machine;
 
 use super::bind::own_program;

@@ -6,11 +6,11 @@ use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use numalab_analysis::run::Summary;
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
+use numalab_record::MemoryReport;
 use numalab_record::profile::Profile;
 use numalab_record::{Kind, file};
-use numalab_report::from::memory::MemoryReport;
+use numalab_results::run::Summary;
 
 use crate::args::{Format, ReportArgs};
 use crate::failure::{Code, Failure};

@@ -4,9 +4,9 @@ mod checks;
 mod guest;
 mod settings;
 
-use numalab_analysis::self_test::judge;
 use numalab_host::{Interrupt, Root, note};
 use numalab_record::self_test::{Check, CheckFound, CheckOutcome, Checked, SelfTest};
+use numalab_results::self_test::judge;
 
 use self::checks::Checks;
 use self::settings::Settings;

@@ -5,7 +5,7 @@ use std::fmt::Arguments;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_host::print_error;
 use numalab_record::study::Notice;
-use numalab_report::from::study::notice_words;
+use numalab_results::study::page::notice_words;
 
 use super::ProgressLines;
 use crate::output;

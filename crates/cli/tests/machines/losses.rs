@@ -8,7 +8,7 @@ use numalab_formats::{
     rankfile, slurm, svg, xen,
 };
 use numalab_record::system::Described;
-use numalab_report::Report;
+use numalab_results::Report;
 use numalab_topology::{CacheKind, Cpu, CpuSet, EmulatedNodes, EmulationSpec, Machine};
 use serde_json::Value;
 

@@ -6,7 +6,7 @@ use numalab_record::{CellResult, Document, Environment, Metric};
 use numalab_stats::Sample;
 use numalab_topology::Machine;
 
-use numalab_analysis::fleet::FigureKey;
+use numalab_results::fleet::FigureKey;
 
 use crate::store::Digest;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use numalab_analysis::advice::{Advice, Candidate};
 use numalab_host::note;
-use numalab_report::from::advice::what;
+use numalab_results::advice::page::what;
+use numalab_results::advice::{Advice, Candidate};
 
 use super::extent::Extent;
 use super::trials::Trying;

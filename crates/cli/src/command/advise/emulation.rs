@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use numalab_analysis::advice::{Candidate, MachineCosts, Spread, Untried};
 use numalab_formats::memory_emulator::EmulatedMachine;
 use numalab_guest::program::EmulatedProgram;
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Observation, Treatment};
 use numalab_record::{Placed, study::Setting};
+use numalab_results::advice::{Candidate, MachineCosts, Spread, Untried};
 use numalab_study::{
     Backend, BackendError, Inspection, OUTPUT, Preparation, PrepareError, Prepared, SampleRequest,
     Scope,

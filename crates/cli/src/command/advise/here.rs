@@ -3,8 +3,6 @@
 
 use std::path::Path;
 
-use numalab_analysis::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
-use numalab_analysis::capture::capture;
 use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::{
     CacheLevel, CacheScope, EmulatedMachine, LatencyModel, MemoryCosts, Stage, describe,
@@ -13,6 +11,8 @@ use numalab_formats::memory_emulator::{
 use numalab_guest::GuestError;
 use numalab_host::knobs::{FileState, Knob};
 use numalab_host::{Root, note, read_environment, read_machine};
+use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
+use numalab_results::capture::capture;
 use numalab_topology::{Cpu, Machine};
 
 use super::model::{CACHES, Target, costs};

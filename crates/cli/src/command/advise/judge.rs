@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use numalab_page::number::seconds_words;
 use numalab_record::study::{Counted, Notice, Rules, StudyDocument};
-use numalab_report::from::seconds_words;
 use numalab_stats::{Confidence, Direction, Margin, Out, Race};
 use numalab_study::Observer;
 

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use numalab_analysis::advice::{
-    Advice, Candidate, MachineCosts, TrialPlace, candidates_unprofiled,
-};
 use numalab_formats::memory_emulator::MOST_BESIDE;
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Ran, note};
 use numalab_record::{Placed, ProgramMemory};
+use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace, candidates_unprofiled};
 
 use super::emulation;
 use super::metric::Judged;

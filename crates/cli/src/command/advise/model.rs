@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use numalab_analysis::advice::{CostsKnown, CpuPlace, KernelNow, MachineCosts, TrialPlace};
 use numalab_formats::memory_emulator::{CacheScope, Curve, EmulatedMachine};
+use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, MachineCosts, TrialPlace};
 use numalab_study::BackendSpec;
 
 /// Caches and stages where nothing is said of them.

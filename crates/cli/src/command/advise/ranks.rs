@@ -4,7 +4,7 @@
 use std::env;
 use std::path::Path;
 
-use numalab_analysis::advice::{Advice, Candidate, MachineCosts, TrialPlace};
+use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace};
 
 use crate::failure::Failure;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use numalab_analysis::advice::{Candidate, TrialPlace, Untried, cpu_list, node_list};
 use numalab_host::knobs::{FileState, Knob};
 use numalab_host::{Root, linux_version, read_environment};
 use numalab_record::study::Setting;
+use numalab_results::advice::{Candidate, TrialPlace, Untried, cpu_list, node_list};
 
 /// Lets glibc ask for huge pages itself, where the kernel gives them to who asks.
 const GLIBC_HUGE: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
@@ -132,7 +132,7 @@ fn srun_variables(options: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use numalab_analysis::advice::Spread;
+    use numalab_results::advice::Spread;
 
     use super::*;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Input, Interrupt, Ran, on_path, run_with_input};
+use numalab_record::MemoryReport;
 use numalab_record::ProgramMemory;
-use numalab_report::from::memory::MemoryReport;
 
 use crate::command::emulate::longest;
 use crate::failure::{Code, Failure};

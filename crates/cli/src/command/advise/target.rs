@@ -1,8 +1,8 @@
 //! Which machine the arguments mean, and where candidates are tried.
 
-use numalab_analysis::advice::{CostsKnown, KernelNow, MachineCosts, TrialPlace};
 use numalab_formats::memory_emulator::{parse_caches, parse_stages};
 use numalab_host::note;
+use numalab_results::advice::{CostsKnown, KernelNow, MachineCosts, TrialPlace};
 use numalab_study::BackendSpec;
 
 use super::model::{CACHES, STAGES, Target, costs, places};

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use numalab_analysis::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
-use numalab_analysis::study::StudySummary;
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{UtcTime, note};
 use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
-use numalab_report::from::advice::what;
+use numalab_results::advice::page::what;
+use numalab_results::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
+use numalab_results::study::StudySummary;
 use numalab_stats::Out;
 use numalab_study::{
     Backend, BackendSpec, Factor, Journal, Level, NamedLevel, OUTPUT, Plan, Session, Started,

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use numalab_analysis::capture::capture;
-use numalab_analysis::machine::MachineComparison;
 use numalab_formats::gallery;
+use numalab_results::capture::capture;
+use numalab_results::machine::MachineComparison;
 
 use super::{fail_if, refuse_metric, tolerance};
 use crate::args::CompareArgs;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use numalab_analysis::compare::{Comparison, NamedRun};
 use numalab_record::{Kind, file};
+use numalab_results::compare::{Comparison, NamedRun};
 
 use super::{MARGIN, fail_if, refuse_metric, tolerance};
 use crate::args::CompareArgs;
@@ -32,7 +32,7 @@ pub(crate) fn compare(
     margin_percent: f64,
 ) -> Result<Comparison, Failure> {
     let tolerance = tolerance(margin_percent)?;
-    Ok(numalab_analysis::compare::compare(baseline, candidate, &tolerance))
+    Ok(numalab_results::compare::compare(baseline, candidate, &tolerance))
 }
 
 /// Reads result directories; one that holds runs and none itself stands for all of them.

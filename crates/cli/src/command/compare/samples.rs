@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use numalab_analysis::samples::SampleComparison;
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
+use numalab_results::samples::SampleComparison;
 use numalab_workload::Pattern;
 
 use super::{MARGIN, fail_if};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use numalab_analysis::study::StudyPair;
+use numalab_results::study::StudyPair;
 
 use super::{MARGIN, fail_if, tolerance};
 use crate::args::CompareArgs;

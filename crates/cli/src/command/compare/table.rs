@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use numalab_analysis::samples::Published;
+use numalab_results::samples::Published;
 
 use numalab_host::bounded::read_input_text;
 

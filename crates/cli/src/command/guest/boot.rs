@@ -10,7 +10,7 @@ use numalab_guest::{
 use numalab_host::{Root, note, read_machine};
 use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_record::study::{AcceleratorReason, Notice};
-use numalab_report::from::study::{accelerator_reason, notice_words};
+use numalab_results::study::page::{accelerator_reason, notice_words};
 use numalab_topology::Machine;
 
 use super::memory_emulator;

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use numalab_analysis::run::Summary;
 use numalab_frames::Dump;
 use numalab_guest::{AcceleratorKind, BareOutcome, GuestError, Launch, Qemu, QemuNeeds, Runtime};
 use numalab_host::{Interrupt, UtcTime, note};
@@ -18,8 +17,9 @@ use numalab_kernel::run::{self, RunError};
 use numalab_measure::RunRecorder;
 use numalab_record::Document;
 use numalab_record::system::Described;
-use numalab_report::Report;
-use numalab_report::from::study::accelerator_reason;
+use numalab_results::Report;
+use numalab_results::run::Summary;
+use numalab_results::study::page::accelerator_reason;
 
 use super::{boot, memory_emulator};
 use crate::args::{Format, RunArgs};

@@ -7,8 +7,8 @@ use numalab_guest::{Disk, GuestError, Launch, Patterns, RawEnd, RawOutcome, RawT
 use numalab_guest_agent::Stream;
 use numalab_host::{Interrupt, note, print_error};
 use numalab_image::{BootFiles, Cache, DiskFormat, KernelChoice, Medium, MediumError};
-use numalab_report::Report as _;
-use numalab_report::from::memory::MemoryReport;
+use numalab_record::MemoryReport;
+use numalab_results::Report as _;
 
 use super::{boot, memory_emulator, report};
 use crate::args::{BootKernel, RunArgs};

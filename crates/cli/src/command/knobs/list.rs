@@ -2,7 +2,7 @@
 
 use numalab_host::knobs::{FileState, Knob, list};
 use numalab_record::system::KnobList;
-use numalab_report::from::system::knob_value;
+use numalab_results::system::knob_value;
 
 use crate::args::KnobListArgs;
 use crate::failure::Failure;

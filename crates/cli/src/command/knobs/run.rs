@@ -8,7 +8,7 @@ use std::time::Duration;
 use numalab_host::knobs::{Acts, Knob, KnobError, Tuning};
 use numalab_host::{Interrupt, Root, note};
 use numalab_record::shell::command_line;
-use numalab_report::from::system::no_effect;
+use numalab_results::system::no_effect;
 
 use super::list::state_words;
 use crate::args::KnobRunArgs;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use numalab_analysis::capture::{Captured, Load, Remark, capture};
 use numalab_formats::{machine_toml, mess};
 use numalab_host::files::write_atomically;
 use numalab_host::{UtcTime, note};
 use numalab_measure::kind::loaded::loaded_surface;
 use numalab_measure::{Effort, MeasurePlan};
 use numalab_record::{Cell, Document, Experiment, StreamKernel};
-use numalab_report::from::capture::sentences;
+use numalab_results::capture::page::sentences;
+use numalab_results::capture::{Captured, Load, Remark, capture};
 
 use super::figures::file_of;
 use crate::args::{CaptureArgs, Format, Measuring, Output, Rules, VERSION};

@@ -1,7 +1,7 @@
 //! Machine files as figures, and back.
 
-use numalab_analysis::capture::{Load, MachineFigures};
 use numalab_formats::machine_toml::{LoadFigures, MachineFile, MemoryFigures};
+use numalab_results::capture::{Load, MachineFigures};
 use numalab_topology::NodeSet;
 
 /// The figures of a file; load on several nodes becomes that on each.

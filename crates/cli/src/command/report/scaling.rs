@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use numalab_analysis::scaling::ScalingSummary;
 use numalab_formats::architecture;
 use numalab_host::bounded::read_file;
 use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingFile, read};
+use numalab_results::scaling::ScalingSummary;
 
 use crate::args::{Format, ReportArgs};
 use crate::failure::{Code, Failure};

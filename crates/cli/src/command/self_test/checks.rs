@@ -1,13 +1,13 @@
 //! Each check of a self-test.
 
-use numalab_analysis::run::Summary;
-use numalab_analysis::self_test::pairs;
 use numalab_measure::kind::latency::{LatencySpec, latency_cells, plain_pattern};
 use numalab_measure::{BalancingFound, BalancingProbe, self_test};
 use numalab_measure::{MatrixShape, matrix_workers};
 use numalab_record::Pages;
 use numalab_record::Team;
 use numalab_record::self_test::{Check, CheckFound};
+use numalab_results::run::Summary;
+use numalab_results::self_test::pairs;
 use numalab_topology::{CpuId, NodeId};
 
 use super::guest;

@@ -4,11 +4,12 @@ use std::env;
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_analysis::study::StudySummary;
 use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
 use numalab_host::{Interrupt, UtcTime, print_error};
+use numalab_page::number::seconds_words;
 use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
-use numalab_report::from::{seconds_words, time_words, too_few_blocks};
+use numalab_results::study::StudySummary;
+use numalab_results::study::plan::{time_words, too_few_blocks};
 use numalab_study::{
     Journal, Observer, Plan, Session, SessionError, Started, open, parse, read, stated_time,
 };

@@ -71,7 +71,8 @@ fn work_of_a_block(study: &Study) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use numalab_report::{Report, Style};
+    use numalab_page::Style;
+    use numalab_results::Report;
 
     use super::*;
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use numalab_analysis::study::StudySummary;
 use numalab_host::files::write_atomically;
 use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
-use numalab_report::Report;
-use numalab_report::change_words;
+use numalab_results::Report;
+use numalab_results::change_words;
+use numalab_results::study::StudySummary;
 use numalab_study::{Journal, read};
 
 use crate::args::{FailIf, Format, StudyReportArgs, StudyShow};

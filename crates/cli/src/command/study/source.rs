@@ -5,9 +5,10 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use numalab_host::bounded::{MOST_STUDY_BYTES, read_input_text};
+use numalab_page::Style;
 use numalab_record::shell::command_line;
 use numalab_record::study::{ListedStudy, ShownStudy, StudyList};
-use numalab_report::{Report, Style};
+use numalab_results::Report;
 use numalab_study::{Plan, Study, backend_kinds, bundled, bundled_text, parse, start, stated_time};
 use numalab_workload::Workload;
 

@@ -1,0 +1,168 @@
+//! The drawing of latency over size.
+
+use super::markup::tip;
+use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path};
+use crate::model::{CurveLevel, SizeCurve};
+use crate::number::{approximate_size, figure, interval_text, size};
+
+const HEIGHT: f64 = 380.0;
+/// Curves drawn, as many as there are colours; tables show the rest.
+const MOST_CURVES: usize = 6;
+/// Ticks along the sizes before every second power of two is left out.
+const MOST_TICKS: u32 = 11;
+
+/// The curves with the plateaus of the first marked.
+pub(super) fn chart(curves: &[SizeCurve]) -> String {
+    let shown = &curves[..curves.len().min(MOST_CURVES)];
+    let labelled = shown.len() > 1;
+    let mut frame = Frame::in_height(HEIGHT);
+    if labelled {
+        frame.right = WIDTH - 130.0;
+    }
+    let (x, y) = scales(shown, frame);
+    let mut drawing = Drawing::new();
+    drawing.y_axis(frame, &y, "ns per load");
+    drawing.x_axis(frame, &size_ticks(shown, &x), "buffer size in bytes");
+    let levels = shown.first().map_or(&[][..], |curve| &curve.levels);
+    for level in levels {
+        mark_level(&mut drawing, level, frame, &x, &y);
+    }
+    for (index, curve) in shown.iter().enumerate().rev() {
+        draw(&mut drawing, curve, index, &x, &y);
+    }
+    for level in levels {
+        name_level(&mut drawing, level, &x, &y);
+    }
+    if labelled {
+        name_curves(&mut drawing, shown, frame, &y);
+    }
+    drawing.finish(HEIGHT, "Latency over buffer size", &description(shown))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "places on a drawing")]
+fn scales(curves: &[SizeCurve], frame: Frame) -> (Scale, Scale) {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+    let most = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
+    let sizes = (
+        least(&mut points().map(|point| point.size_bytes.max(1) as f64)),
+        most(&mut points().map(|point| point.size_bytes as f64)),
+    );
+    let latencies = (
+        0.75 * least(&mut points().map(|point| point.figure.value)),
+        2.0 * most(&mut points().map(|point| point.figure.value)),
+    );
+    let kind = ScaleKind::Logarithmic;
+    (
+        Scale::new(kind, sizes, (frame.left, frame.right)),
+        Scale::new(kind, latencies, (frame.bottom, frame.top)),
+    )
+}
+
+/// Ticks at powers of two.
+#[expect(clippy::cast_precision_loss, reason = "places on a drawing")]
+fn size_ticks(curves: &[SizeCurve], x: &Scale) -> Vec<(f64, String)> {
+    let sizes = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.size_bytes.max(1)));
+    let first = sizes().min().unwrap_or(1).next_power_of_two().trailing_zeros();
+    let last = sizes().max().unwrap_or(1).ilog2();
+    let step = (last.saturating_sub(first) / MOST_TICKS + 1).next_power_of_two();
+    let exponents = (first..=last).filter(|exponent| exponent % step == 0);
+    exponents
+        .map(|exponent| 1_u64 << exponent.min(63))
+        .map(|bytes| (x.at(bytes as f64), size(bytes)))
+        .collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "places on a drawing")]
+fn mark_level(drawing: &mut Drawing, level: &CurveLevel, frame: Frame, x: &Scale, y: &Scale) {
+    let height = y.at(level.latency_ns);
+    let (from, to) = (x.at(level.from_bytes as f64), x.at(level.to_bytes as f64));
+    drawing.line("plateau", (from, height), (to, height));
+    if let Some(capacity) = level.capacity_bytes {
+        let at = x.at(capacity);
+        drawing.line("mark", (at, frame.top), (at, frame.bottom));
+        let text = approximate_size(capacity);
+        drawing.text("tick halo", "middle", (at, frame.top - 6.0), &text);
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "places on a drawing")]
+fn name_level(drawing: &mut Drawing, level: &CurveLevel, x: &Scale, y: &Scale) {
+    let (from, to) = (x.at(level.from_bytes as f64), x.at(level.to_bytes as f64));
+    let middle = f64::midpoint(from, to);
+    let above = y.at(level.latency_ns) - 14.0;
+    let text = format!("{} · {} ns", level.name, figure(level.latency_ns));
+    // Beside a border the text runs away from it.
+    let (anchor, at) = if from < 90.0 {
+        ("start", from - 4.0)
+    } else if to > WIDTH - 100.0 {
+        ("end", to)
+    } else {
+        ("middle", middle)
+    };
+    drawing.text("strong halo", anchor, (at, above), &text);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "places on a drawing")]
+fn draw(drawing: &mut Drawing, curve: &SizeCurve, index: usize, x: &Scale, y: &Scale) {
+    let at = |bytes: u64, ns: f64| (x.at(bytes.max(1) as f64), y.at(ns));
+    let upper = curve.points.iter().map(|point| {
+        let interval = point.figure.interval;
+        at(point.size_bytes, interval.map_or(point.figure.value, |i| i.hi))
+    });
+    let lower = curve.points.iter().rev().map(|point| {
+        let interval = point.figure.interval;
+        at(point.size_bytes, interval.map_or(point.figure.value, |i| i.lo))
+    });
+    let band: Vec<(f64, f64)> = upper.chain(lower).collect();
+    drawing.raw(&format!("<path class=\"band f{index}\" d=\"{}Z\"/>", path(&band)));
+    let line: Vec<(f64, f64)> =
+        curve.points.iter().map(|point| at(point.size_bytes, point.figure.value)).collect();
+    drawing.raw(&format!("<path class=\"curve c{index}\" d=\"{}\"/>", path(&line)));
+    for (number, (point, (x, y))) in curve.points.iter().zip(line).enumerate() {
+        let text = format!(
+            "{} ns at {}\n95 % interval {}\n{}\ncell {}",
+            figure(point.figure.value),
+            size(point.size_bytes),
+            interval_text(point.figure.interval),
+            curve.name,
+            point.cell
+        );
+        let tip = tip(&text, index == 0 && number == 0);
+        drawing.raw(&format!(
+            "<circle class=\"f{index}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>\
+             <circle class=\"hit\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"11\" {tip}/>"
+        ));
+    }
+}
+
+/// Each curve's name at its end, moved apart where they would meet.
+fn name_curves(drawing: &mut Drawing, curves: &[SizeCurve], frame: Frame, y: &Scale) {
+    let mut ends: Vec<(f64, usize)> = curves
+        .iter()
+        .enumerate()
+        .filter_map(|(index, curve)| Some((y.at(curve.points.last()?.figure.value), index)))
+        .collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut lowest = frame.top;
+    for (end, index) in ends {
+        let height = end.max(lowest);
+        lowest = height + 22.0;
+        let class = format!("f{index} strong");
+        drawing.text(&class, "start", (frame.right + 8.0, height + 5.0), &curves[index].name);
+    }
+}
+
+fn description(curves: &[SizeCurve]) -> String {
+    let Some(curve) = curves.first() else {
+        return String::new();
+    };
+    let level = |level: &CurveLevel| {
+        let end = level
+            .capacity_bytes
+            .map_or_else(String::new, |capacity| format!(" up to {}", approximate_size(capacity)));
+        format!("{} {} ns{end}", level.name, figure(level.latency_ns))
+    };
+    let levels: Vec<String> = curve.levels.iter().map(level).collect();
+    format!("Both axes are logarithmic. {}: {}.", curve.name, levels.join(", "))
+}

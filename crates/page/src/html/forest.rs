@@ -1,0 +1,72 @@
+//! Changes with their intervals, one below the other.
+
+use super::markup::tip;
+use super::plot::{Drawing, Scale, ScaleKind, WIDTH, tick_text};
+use crate::IntervalRow;
+use crate::terminal::layout::cut;
+
+const ROW: f64 = 84.0;
+/// Characters of a name for which a phone has room.
+const NAME_WIDTH: usize = 50;
+const TOP: f64 = 8.0;
+const SIDE: f64 = 14.0;
+/// Changes beyond this are drawn at the edge, in percent.
+const FARTHEST: f64 = 120.0;
+
+/// Rows of name, interval and verdict around zero percent.
+pub(super) fn chart(rows: &[IntervalRow]) -> String {
+    let reach = 1.15 * rows.iter().map(reach).fold(1.0, f64::max);
+    let x = Scale::new(ScaleKind::Linear, (-reach, reach), (SIDE, WIDTH - SIDE));
+    let mut drawing = Drawing::new();
+    let bottom = TOP + ROW * rows.len() as f64;
+    for (index, row) in rows.iter().enumerate() {
+        draw(&mut drawing, row, TOP + ROW * index as f64, &x, index == 0);
+    }
+    drawing.line("mark", (x.at(0.0), TOP), (x.at(0.0), bottom));
+    for tick in x.ticks() {
+        drawing.line("grid", (x.at(tick), bottom), (x.at(tick), bottom + 5.0));
+        let sign = if tick > 0.0 { "+" } else { "" };
+        let text = format!("{sign}{} %", tick_text(tick));
+        drawing.text("tick", "middle", (x.at(tick), bottom + 24.0), &text);
+    }
+    let described: Vec<String> =
+        rows.iter().map(|row| format!("{}: {}", row.name, row.verdict)).collect();
+    drawing.finish(bottom + 34.0, "Changes with intervals", &described.join("; "))
+}
+
+/// How far from zero a row goes, in percent.
+fn reach(row: &IntervalRow) -> f64 {
+    let ends = row.interval.map_or(0.0, |i| i.lo.abs().max(i.hi.abs()));
+    let change = row.percent.unwrap_or(0.0).abs();
+    // One change that is far away must not make dots of all others: it ends at the edge.
+    ends.max(change).min(FARTHEST).max(row.margin_percent)
+}
+
+fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first: bool) {
+    let middle = top + 66.0;
+    let margin = row.margin_percent;
+    // Symmetric in ratio, as the margin is.
+    let (low, high) = (x.at(-100.0 * margin / (100.0 + margin)), x.at(margin));
+    drawing.raw(&format!(
+        "<rect class=\"margin\" x=\"{low:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\"/>",
+        middle - 10.0,
+        high - low
+    ));
+    let class = row.mood;
+    drawing.text("", "start", (SIDE, top + 20.0), &cut(&row.name, NAME_WIDTH));
+    drawing.text(&format!("strong t-{class}"), "start", (SIDE, top + 46.0), &row.verdict);
+    if let Some(interval) = row.interval {
+        let ends = (x.at(interval.lo), x.at(interval.hi));
+        drawing.line(&format!("range r-{class}"), (ends.0, middle), (ends.1, middle));
+    }
+    if let Some(change) = row.percent {
+        let at = x.at(change);
+        drawing.raw(&format!(
+            "<circle class=\"d-{class}\" cx=\"{at:.1}\" cy=\"{middle:.1}\" r=\"5\"/>"
+        ));
+    }
+    drawing.raw(&format!(
+        "<rect class=\"hit\" x=\"0\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{ROW}\" {}/>",
+        tip(&row.detail, is_first)
+    ));
+}

@@ -1,0 +1,70 @@
+//! The drawing of several curves over one axis.
+
+use super::markup::{escape, tip};
+use super::plot::{Drawing, Frame, Scale, ScaleKind, path, tick_text};
+use crate::number::figure;
+use crate::{Curves, Series};
+
+const HEIGHT: f64 = 340.0;
+const FRAME: Frame = Frame::in_height(HEIGHT);
+/// Colours in the style sheet.
+const COLOURS: usize = 6;
+
+/// The curves with a legend below.
+pub(super) fn chart(curves: &Curves, title: &str) -> String {
+    let points = || curves.series.iter().flat_map(|series| &series.points);
+    let kind = if curves.x_is_logarithmic { ScaleKind::Logarithmic } else { ScaleKind::Linear };
+    let least = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
+    let most = points().map(|point| point.0).fold(0.0, f64::max);
+    let highest = points().map(|point| point.1).fold(0.0, f64::max);
+    let first = if curves.x_is_logarithmic { least } else { least.min(most) };
+    let x = Scale::new(kind, (first, most), (FRAME.left + 8.0, FRAME.right - 8.0));
+    let y = Scale::new(ScaleKind::Linear, (0.0, highest * 1.1), (FRAME.bottom, FRAME.top));
+    let mut drawing = Drawing::new();
+    drawing.y_axis(FRAME, &y, &curves.y_name);
+    let ticks: Vec<(f64, String)> =
+        x.ticks().into_iter().map(|tick| (x.at(tick), tick_text(tick))).collect();
+    drawing.x_axis(FRAME, &ticks, &curves.x_name);
+    for (number, series) in curves.series.iter().enumerate() {
+        draw(&mut drawing, number, series, curves, (&x, &y));
+    }
+    let names: Vec<&str> = curves.series.iter().map(|series| series.name.as_str()).collect();
+    drawing.finish(HEIGHT, title, &names.join(", ")) + &legend(&names)
+}
+
+fn draw(
+    drawing: &mut Drawing,
+    number: usize,
+    series: &Series,
+    of: &Curves,
+    (x, y): (&Scale, &Scale),
+) {
+    let colour = number % COLOURS;
+    let line: Vec<(f64, f64)> =
+        series.points.iter().map(|&(right, up)| (x.at(right), y.at(up))).collect();
+    drawing.raw(&format!("<path class=\"curve c{colour}\" d=\"{}\"/>", path(&line)));
+    for (at, (&(right, up), (cx, cy))) in series.points.iter().zip(line).enumerate() {
+        let text = format!(
+            "{}\n{} {}: {} {}",
+            series.name,
+            tick_text(right),
+            of.x_name,
+            figure(up),
+            of.y_name
+        );
+        drawing.raw(&format!(
+            "<circle class=\"f{colour}\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"3.5\"/>\
+             <circle class=\"hit\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"11\" {}/>",
+            tip(&text, number == 0 && at == 0)
+        ));
+    }
+}
+
+fn legend(names: &[&str]) -> String {
+    let item = |(number, name): (usize, &&str)| {
+        let colour = number % COLOURS;
+        format!("<i style=\"background:var(--s{colour})\"></i><span>{}</span>\n", escape(name))
+    };
+    let items: String = names.iter().enumerate().map(item).collect();
+    format!("<div class=\"legend many\">\n{items}</div>\n")
+}

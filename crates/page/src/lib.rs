@@ -1,0 +1,26 @@
+//! One page model, and the renderers of every format that a result can have.
+//!
+//! Pure: the same page always gives the same text. Knows nothing of what a page is about.
+#![forbid(unsafe_code)]
+
+mod html;
+mod markdown;
+mod model;
+mod mood;
+pub mod number;
+mod render;
+pub mod rows;
+mod table;
+mod terminal;
+pub mod text;
+
+pub use model::{
+    AccessMap, Bar, BarGroup, BlockChanges, Chart, CurveLevel, CurvePoint, Curves, Dot, Figure,
+    Heatmap, HeatmapEntry, IntervalRow, Lead, LoadPoint, MapCell, MapRow, MemoryOverTime, Moment,
+    Page, Panel, Part, PhaseMark, Private, RunOrder, Series, SizeCurve, StripPart, Terminal, Tile,
+    TimeRow, Weight, is_private_path,
+};
+pub use mood::Mood;
+pub use table::{Align, Column, Table, one_line};
+pub use terminal::Style;
+pub use terminal::bar::share_bar;

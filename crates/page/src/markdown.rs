@@ -1,0 +1,148 @@
+//! A page as Markdown (GitHub's tables).
+
+use crate::model::{FOOT, Page, Part};
+use crate::mood::Mood;
+use crate::number::count;
+use crate::table::{Align, Table, one_line};
+
+/// Rows beyond which a table that few readers want is folded away.
+const LONG_TABLE: usize = 30;
+
+pub(crate) fn render(page: &Page) -> String {
+    let mut out = format!("# {}\n\n", escape(&page.title));
+    let meta = [page.brand.as_str(), page.meta.as_str()];
+    let meta: Vec<&str> = meta.into_iter().filter(|text| !text.is_empty()).collect();
+    out.push_str(&format!("{}\n\n", escape(&meta.join(" · "))));
+    for (at, lead) in page.lead.iter().enumerate() {
+        out.push_str(&format!("- **{}:** {}\n", escape(&lead.name), escape(&lead.sentence)));
+        out.extend(lead.command.iter().map(|command| format!("\n{}\n", code(command))));
+        if let Some(picture) = page.picture.as_ref().filter(|_| at == 0) {
+            out.push_str(&format!("{}\n", table(&picture.table)));
+        }
+    }
+    if let Some(note) = &page.note {
+        out.push_str(&format!("\n{}\n", lines(note.trim())));
+    }
+    out.extend(page.parts.iter().map(part_text));
+    out.push_str(&format!("\n{FOOT}\n"));
+    out
+}
+
+fn part_text(part: &Part) -> String {
+    let mut out = format!("\n## {}\n", escape(&part.title));
+    if let Some(command) = &part.command {
+        out.push_str(&format!("\n{}\n", code(command).trim_start()));
+    }
+    for note in &part.notes {
+        out.push_str(&format!("\n{}\n", escape(note)));
+    }
+    let listing = |listing: &String| format!("\n```text\n{}\n```\n", listing.trim_end());
+    out.extend(part.listing.iter().map(listing));
+    let shown = part.panels.iter().filter(|panel| !panel.table.rows.is_empty());
+    out.extend(shown.map(|panel| match panel.table.rows.len() {
+        rows if rows > LONG_TABLE && panel.folded => folded(&panel.table),
+        _ => table(&panel.table),
+    }));
+    out
+}
+
+/// A long table that few readers want, behind its caption.
+fn folded(shown: &Table) -> String {
+    let caption = escape(&shown.caption);
+    let table = table(&Table { caption: String::new(), ..shown.clone() });
+    let rows = count(shown.rows.len(), "row");
+    format!("\n<details><summary>{caption}: {rows}</summary>\n{table}\n</details>\n")
+}
+
+/// A mark that every reader of Markdown shows in colour.
+fn mark(mood: Mood) -> &'static str {
+    match mood {
+        Mood::Plain => "",
+        Mood::Good => "🟢 ",
+        Mood::Bad => "🔴 ",
+        Mood::Fine => "⚪ ",
+        Mood::Odd => "🟡 ",
+    }
+}
+
+/// A table under its caption, with a blank line before each.
+fn table(table: &Table) -> String {
+    let row = |cells: &mut dyn Iterator<Item = String>| {
+        let cells: Vec<String> = cells.collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let rule = |align| match align {
+        Align::Left => ":--".to_owned(),
+        Align::Right => "--:".to_owned(),
+    };
+    let mut out = format!("\n{}\n\n", escape(&table.caption));
+    out.push_str(&row(&mut table.columns.iter().map(|column| escape(&column.name))));
+    out.push_str(&row(&mut table.columns.iter().map(|column| rule(column.align))));
+    for (number, cells) in table.rows.iter().enumerate() {
+        let mood = table.moods.get(number).copied().unwrap_or(Mood::Plain);
+        let last = cells.len().saturating_sub(1);
+        let marked = |(at, cell): (usize, &String)| {
+            format!("{}{}", if at == last { mark(mood) } else { "" }, escape(cell))
+        };
+        out.push_str(&row(&mut cells.iter().enumerate().map(marked)));
+    }
+    out
+}
+
+/// `text` line by line.
+fn lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| escape(line.trim_end())).collect();
+    lines.join("  \n")
+}
+
+/// `text` as code: within a line, or a block of its own where it has several lines.
+fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let shown = |c: char| if c.is_control() && c != '\n' { '·' } else { c };
+    let text: String = text.chars().map(shown).collect();
+    if text.contains('\n') {
+        let fence = "`".repeat(3.max(longest + 1));
+        return format!("\n\n{fence}sh\n{}\n{fence}", text.trim_end());
+    }
+    let fence = "`".repeat(longest + 1);
+    match longest {
+        0 => format!("{fence}{text}{fence}"),
+        _ => format!("{fence} {text} {fence}"),
+    }
+}
+
+/// `text` on one line, with every character that Markdown or HTML would act on
+/// escaped.
+fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for c in one_line(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_stays_within_its_line_or_has_a_block_that_its_own_quotes_cannot_end() {
+        assert_eq!(code("perf bench"), "`perf bench`");
+        assert_eq!(code("echo `id`"), "`` echo `id` ``");
+        assert_eq!(code("sh -c '\na\x1b\n```\n'"), "\n\n````sh\nsh -c '\na·\n```\n'\n````");
+    }
+
+    #[test]
+    fn the_lines_of_a_note_stay_lines() {
+        assert_eq!(lines("tables: \n4: a_b\n"), "tables:  \n4: a\\_b");
+    }
+}

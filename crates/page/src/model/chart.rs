@@ -1,0 +1,168 @@
+//! What pictures are drawn of.
+
+use numalab_stats::{Interval, Knee};
+
+use super::figures::{Figure, Heatmap, LoadPoint, SizeCurve};
+use super::memory_chart::{AccessMap, MemoryOverTime};
+use crate::mood::Mood;
+
+/// What a picture is drawn of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chart {
+    /// Values between rows and columns.
+    Heatmap(Heatmap),
+    /// Latency over size, with the plateaus of the first curve.
+    LatencyOverSize(Vec<SizeCurve>),
+    /// Latency over bandwidth, with the knee.
+    LatencyOverBandwidth(Vec<LoadPoint>, Option<Knee>),
+    /// Bars in groups.
+    Bars(Vec<BarGroup>),
+    /// Curves over one axis.
+    Curves(Curves),
+    /// Changes with their intervals, a row each.
+    Intervals(Vec<IntervalRow>),
+    /// The change in each block.
+    Blocks(BlockChanges),
+    /// Every value in the order of the run.
+    Order(RunOrder),
+    /// Regions of memory, the nodes that they lie on and the threads that use them.
+    Map(AccessMap),
+    /// What is done to regions of memory over time.
+    OverTime(MemoryOverTime),
+}
+
+impl Chart {
+    /// What its picture writes of programs and their data.
+    pub(super) fn texts_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Heatmap(_) | Self::LatencyOverSize(_) | Self::LatencyOverBandwidth(..) => {
+                Vec::new()
+            }
+            Self::Bars(groups) => groups.iter_mut().flat_map(BarGroup::texts_mut).collect(),
+            Self::Curves(curves) => curves.series.iter_mut().map(|of| &mut of.name).collect(),
+            Self::Intervals(rows) => {
+                rows.iter_mut().flat_map(|row| [&mut row.name, &mut row.detail]).collect()
+            }
+            Self::Blocks(changes) => vec![&mut changes.described],
+            Self::Order(order) => {
+                let dots = order.dots.iter_mut().map(|dot| &mut dot.detail);
+                dots.chain(&mut order.names).chain([&mut order.described]).collect()
+            }
+            Self::Map(map) => map.texts_mut(),
+            Self::OverTime(over_time) => {
+                over_time.rows.iter_mut().map(|row| &mut row.name).collect()
+            }
+        }
+    }
+}
+
+/// Bars under one heading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BarGroup {
+    /// The heading.
+    pub title: String,
+    /// The bars.
+    pub bars: Vec<Bar>,
+}
+
+impl BarGroup {
+    fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let bars = self.bars.iter_mut().flat_map(|bar| [&mut bar.label, &mut bar.cell]);
+        bars.chain([&mut self.title])
+    }
+}
+
+/// One bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// Its label.
+    pub label: String,
+    /// Its value.
+    pub figure: Figure,
+    /// The unit of the value.
+    pub unit: String,
+    /// The name of the cell it comes from.
+    pub cell: String,
+}
+
+/// Curves over one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curves {
+    /// What is counted to the right.
+    pub x_name: String,
+    /// Whether equal ratios are equally long to the right.
+    pub x_is_logarithmic: bool,
+    /// What is measured upwards, with its unit.
+    pub y_name: String,
+    /// The curves.
+    pub series: Vec<Series>,
+}
+
+/// One curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Its points, from left to right.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A change with its interval and the margin within which it counts as none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRow {
+    /// What changed.
+    pub name: String,
+    /// The change in percent, if it is one.
+    pub percent: Option<f64>,
+    /// Its 95 % interval in percent.
+    pub interval: Option<Interval>,
+    /// The margin in percent.
+    pub margin_percent: f64,
+    /// How it is to be taken.
+    pub mood: Mood,
+    /// Change and verdict in few words.
+    pub verdict: String,
+    /// Everything about it.
+    pub detail: String,
+}
+
+/// The change in each block of a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockChanges {
+    /// The change of each block, in percent or the metric's unit.
+    pub changes: Vec<f64>,
+    /// The estimate.
+    pub effect: f64,
+    /// Its interval.
+    pub interval: Option<Interval>,
+    /// The unit of the changes; `None` for percent.
+    pub unit: Option<String>,
+    /// All of it in a sentence.
+    pub described: String,
+}
+
+/// Every value in the order in which it was taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunOrder {
+    /// The values.
+    pub dots: Vec<Dot>,
+    /// The names of their kinds.
+    pub names: Vec<String>,
+    /// The unit.
+    pub unit: String,
+    /// All of it in a sentence.
+    pub described: String,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dot {
+    /// The value.
+    pub value: f64,
+    /// The index of its kind.
+    pub kind: usize,
+    /// Whether it was disturbed.
+    pub disturbed: bool,
+    /// Everything about it.
+    pub detail: String,
+}

@@ -1,0 +1,100 @@
+//! What charts of measured figures hold.
+
+use numalab_stats::Interval;
+
+/// A value with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The value, in the chart's unit.
+    pub value: f64,
+    /// Its 95 % confidence interval; `None` with too few values for one.
+    pub interval: Option<Interval>,
+}
+
+/// Values between rows and columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heatmap {
+    /// The unit of the values.
+    pub unit: String,
+    /// The word for a row: `node`.
+    pub rows_are: &'static str,
+    /// The rows' numbers.
+    pub rows: Vec<u32>,
+    /// The word for a column.
+    pub columns_are: &'static str,
+    /// The columns' numbers.
+    pub columns: Vec<u32>,
+    /// `entries[row][column]`; `None` where nothing was measured.
+    pub entries: Vec<Vec<Option<HeatmapEntry>>>,
+}
+
+/// One value of a heat map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeatmapEntry {
+    /// The value in the map's unit.
+    pub value: f64,
+    /// How certain it is and where it comes from, line by line; empty where that is not known.
+    pub detail: String,
+}
+
+impl Heatmap {
+    /// Returns the smallest and the largest value; `None` without values.
+    #[must_use]
+    pub fn range(&self) -> Option<Interval> {
+        let values = self.entries.iter().flatten().flatten().map(|entry| entry.value);
+        values.fold(None, |range, value| {
+            let range = range.unwrap_or(Interval { lo: value, hi: value });
+            Some(Interval { lo: range.lo.min(value), hi: range.hi.max(value) })
+        })
+    }
+}
+
+/// Latency over size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeCurve {
+    /// Its name.
+    pub name: String,
+    /// The points, smallest size first.
+    pub points: Vec<CurvePoint>,
+    /// The plateaus, smallest size first.
+    pub levels: Vec<CurveLevel>,
+}
+
+/// One point of latency over size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// The buffer's length in bytes.
+    pub size_bytes: u64,
+    /// The latency in nanoseconds.
+    pub figure: Figure,
+    /// The name of the cell it comes from.
+    pub cell: String,
+}
+
+/// A plateau of latency over size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurveLevel {
+    /// Its name: `L2`.
+    pub name: String,
+    /// Its latency in nanoseconds.
+    pub latency_ns: f64,
+    /// The first size on it, in bytes.
+    pub from_bytes: u64,
+    /// The last size on it, in bytes.
+    pub to_bytes: u64,
+    /// Where it ends, in bytes; `None` for the last.
+    pub capacity_bytes: Option<f64>,
+}
+
+/// One point of latency over bandwidth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadPoint {
+    /// The setting of the load: `delay 400`.
+    pub load: String,
+    /// What moves in memory, in GB/s.
+    pub traffic_gb_per_s: f64,
+    /// The latency in nanoseconds.
+    pub latency: Figure,
+    /// The name of the cell it comes from.
+    pub cell: String,
+}

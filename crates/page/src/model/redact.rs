@@ -1,0 +1,220 @@
+//! A page that may be sent to anybody.
+
+use std::collections::BTreeSet;
+
+use sha2::{Digest, Sha256};
+
+use super::{Chart, Page, Panel, Part, Private, Terminal};
+
+/// Facts that name a host or a person, or say how a machine is set up beyond what figures need.
+const PRIVATE: [&str; 3] = ["command", "hostname", "kernel_command_line"];
+/// Directories whose paths are the same on every machine.
+const SYSTEM: [&str; 9] = ["bin", "boot", "dev", "etc", "lib", "proc", "sbin", "sys", "usr"];
+/// Shorter texts occur in others.
+const LEAST_LETTERS: usize = 3;
+/// Letters of a hash: two pages of different hosts are told apart.
+const SHORT: usize = 8;
+
+impl Page {
+    /// The same without what is `private` in it, the host's name, command lines and paths. A
+    /// hash stands for each text that is left out, and a note says which those are.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        let mut redaction = Redaction::of(&self);
+        let texts = [&mut self.title, &mut self.meta];
+        texts.into_iter().chain(self.note.as_mut()).for_each(|text| redaction.clean(text));
+        for lead in &mut self.lead {
+            redaction.clean(&mut lead.sentence);
+            lead.command.iter_mut().for_each(|command| redaction.clean(command));
+        }
+        self.tiles.iter_mut().for_each(|tile| redaction.clean(&mut tile.detail));
+        self.picture.iter_mut().for_each(|panel| redaction.panel(panel));
+        self.parts.iter_mut().for_each(|part| redaction.part(part));
+        if let Some(note) = redaction.note() {
+            match self.parts.last_mut() {
+                Some(part) => part.notes.push(note),
+                None => self.note = Some(note),
+            }
+        }
+        self
+    }
+}
+
+/// What is left out of one page.
+struct Redaction {
+    /// The longest first: one may be a part of another.
+    private: Vec<Private>,
+    left_out: BTreeSet<String>,
+}
+
+impl Redaction {
+    fn of(page: &Page) -> Self {
+        let mut private = page.private.clone();
+        for row in
+            page.parts.iter().flat_map(|part| &part.panels).flat_map(|panel| &panel.table.rows)
+        {
+            if let [name, value] = &row[..] {
+                let what = PRIVATE.into_iter().find(|what| what == name);
+                private.extend(what.map(|what| Private { what, text: value.clone() }));
+            }
+        }
+        private.retain(|private| private.text.chars().count() >= LEAST_LETTERS);
+        private.sort_by_key(|private| std::cmp::Reverse(private.text.len()));
+        Self { private, left_out: BTreeSet::new() }
+    }
+
+    fn part(&mut self, part: &mut Part) {
+        let texts = part.notes.iter_mut().chain(&mut part.command).chain(&mut part.listing);
+        texts.for_each(|text| self.clean(text));
+        self.clean(&mut part.title);
+        part.panels.iter_mut().for_each(|panel| self.panel(panel));
+    }
+
+    fn panel(&mut self, Panel { chart, table, terminal, .. }: &mut Panel) {
+        let drawn = chart.iter_mut().flat_map(Chart::texts_mut);
+        drawn.for_each(|text| self.clean(text));
+        let narrow = match terminal {
+            Terminal::Instead(tables) => &mut tables[..],
+            _ => &mut [],
+        };
+        for table in narrow.iter_mut().chain([table]) {
+            self.clean(&mut table.caption);
+            table.rows.iter_mut().flatten().for_each(|cell| self.clean(cell));
+        }
+    }
+
+    /// A hash stands for every private text and every path.
+    fn clean(&mut self, text: &mut String) {
+        for private in &self.private {
+            let wanted = whole_words(text, &private.text);
+            if !wanted.is_empty() {
+                self.left_out.insert(private.what.to_owned());
+                let stands = format!("left out, hash {}", hash(&private.text));
+                for at in wanted.into_iter().rev() {
+                    text.replace_range(at..at + private.text.len(), &stands);
+                }
+            }
+        }
+        while let Some(path) = private_path(text) {
+            self.left_out.insert("paths".to_owned());
+            let stands = format!("[path {}]", hash(&text[path.clone()]));
+            text.replace_range(path, &stands);
+        }
+    }
+
+    fn note(&self) -> Option<String> {
+        let names: Vec<&str> = self.left_out.iter().map(String::as_str).collect();
+        let names = names.join(", ");
+        (!names.is_empty()).then(|| {
+            format!(
+                "Left out of this page: {names}; a hash stands for each (`--redact no` shows them)."
+            )
+        })
+    }
+}
+
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..SHORT].to_owned()
+}
+
+/// Where a text occurs that is not a part of a longer word.
+fn whole_words(text: &str, wanted: &str) -> Vec<usize> {
+    let is_apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let is_whole = |(at, found): &(usize, &str)| {
+        is_apart(text[..*at].chars().next_back())
+            && is_apart(text[at + found.len()..].chars().next())
+    };
+    text.match_indices(wanted).filter(is_whole).map(|(at, _)| at).collect()
+}
+
+/// Whether a path tells of somebody.
+#[must_use]
+pub fn is_private_path(path: &str) -> bool {
+    private_path(path).is_some_and(|of| of.start == 0)
+}
+
+/// The first absolute path that is not the system's: `/home/anna/runs`, `/scratch`.
+fn private_path(text: &str) -> Option<std::ops::Range<usize>> {
+    let begins = |at: &usize| {
+        let before = text[..*at].chars().next_back();
+        before.is_none_or(|c| c.is_whitespace() || "`'\"([=:,".contains(c))
+    };
+    let ends = |c: char| c.is_whitespace() || "`'\")];:,|".contains(c);
+    let starts = text.match_indices('/').map(|(at, _)| at).filter(begins);
+    starts
+        .filter_map(|at| {
+            let path = text[at..].split(ends).next()?.trim_end_matches(['.', '/']);
+            let first = path.split('/').nth(1)?;
+            let is_private = first.starts_with(char::is_alphanumeric) && !SYSTEM.contains(&first);
+            is_private.then(|| at..at + path.len())
+        })
+        .next()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::table::Table;
+    use crate::{Panel, Part};
+
+    use super::*;
+
+    fn page(host: &str) -> Page {
+        let rows = [["hostname", host], ["kernel", "6.1"], ["command", "numalab -o /home/a/r"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let table = Table::new("facts").words("fact").words("value").rows(rows);
+        let part = Part::of("Environment", vec![Panel::table(table)]).unwrap();
+        let notes =
+            vec![format!("kept in /home/anna-b/runs (and /scratch/x). GB/s of /sys/a on {host}")];
+        let command = Private { what: "workload commands", text: "./solver -n 8".to_owned() };
+        let part = Part { command: Some(command.text.clone()), ..part.noted(notes) };
+        let title = "Is `./solver -n 8` better than `./solver -n 88`?".to_owned();
+        Page { title, parts: vec![part], private: vec![command], ..Page::default() }
+    }
+
+    #[test]
+    fn private_facts_are_hashes_that_tell_two_hosts_apart_and_are_listed() {
+        let [one, other] = ["anna-pc", "bob-pc"].map(|host| page(host).redacted().markdown());
+        assert!(!one.contains("anna") && one.contains("6.1") && !one.contains("numalab -o"));
+        let listed = "Left out of this page: command, hostname, paths, workload commands;";
+        assert!(one.contains(listed), "{one}");
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn private_texts_are_left_out_wherever_they_occur_and_only_as_whole_words() {
+        let title = page("h-1").redacted().title;
+        let expected =
+            format!("Is `left out, hash {}` better than `./solver -n 88`?", hash("./solver -n 8"));
+        assert_eq!(title, expected);
+        let text = page("host-7").redacted().markdown();
+        assert!(!text.contains("host-7") && !text.contains("`./solver -n 8`"), "{text}");
+    }
+
+    #[test]
+    fn paths_are_left_out_but_for_those_of_every_system() {
+        let cleaned = |text: &str| {
+            let mut text = text.to_owned();
+            Redaction::of(&Page::default()).clean(&mut text);
+            text
+        };
+        let hashed = |path: &str| format!("[path {}]", hash(path));
+        let anna = hashed("/home/anna-b/runs");
+        assert_eq!(cleaned("in /home/anna-b/runs."), format!("in {anna}."));
+        assert_eq!(
+            cleaned("-o=/scratch, (/root/x)"),
+            format!("-o={}, ({})", hashed("/scratch"), hashed("/root/x"))
+        );
+        for kept in
+            ["12 GB/s", "/sys/kernel/mm", "/ 5", "and/or", "4k/thp", "results/a", "/proc/1/maps"]
+        {
+            assert_eq!(cleaned(kept), kept);
+        }
+    }
+
+    #[test]
+    fn a_page_without_anything_private_has_no_note() {
+        let page = Page { title: "t".to_owned(), ..Page::default() };
+        assert_eq!(page.clone().redacted(), page);
+    }
+}

@@ -1,5 +1,0 @@
-//! Words and tables within 80 columns, for pages that are made elsewhere.
-
-pub use crate::number::{count, figure, size};
-pub use crate::table::{Align, Column, Table, one_line};
-pub use crate::terminal::layout::{WIDTH, cut, hanging, table, wrap};

@@ -1,0 +1,213 @@
+//! Advice for a program in words.
+
+mod tables;
+mod words;
+
+pub use words::what;
+
+use numalab_page::number::{count, figure, trimmed};
+use numalab_page::rows::Rows;
+use numalab_page::{Lead, Mood, Page};
+use numalab_record::Kind;
+use numalab_record::shell::command_line;
+use words::{change_to_make, judged, signed};
+
+use crate::VerdictWord;
+use crate::advice::{
+    Advice, AdvisedOption, Candidate, CostsKnown, TrialPlace, TrialsEnd, WORTH_SHARE,
+};
+use crate::document::document;
+use crate::report::Report;
+
+impl Report for Advice {
+    fn page(&self) -> Page {
+        let best = self.best();
+        let mood = if best.is_some() { Mood::Good } else { Mood::Plain };
+        let use_it = best.and_then(|option| to_use(option, mood));
+        let leads = [use_it, cannot_act(self), by_what(self), noise(self), ended(self)];
+        let options = (!self.options.is_empty()).then(|| tables::options(self));
+        Page {
+            brand: "numalab advise".to_owned(),
+            title: answer(self, best),
+            meta: meta(self),
+            lead: leads.into_iter().flatten().collect(),
+            parts: [options, tables::commands(self, best)].into_iter().flatten().collect(),
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Advice, self)
+    }
+
+    /// A row for each option.
+    fn rows(&self) -> Option<Rows> {
+        let row = |option: &AdvisedOption| {
+            let predicted = option.predicted.map_or([const { String::new() }; 3], |of| {
+                let (low, high) = of.interval_percent;
+                [of.change_percent, low, high].map(|of| of.to_string())
+            });
+            let measured = option.measured.as_ref();
+            let found = measured.map_or(String::new(), |of| of.change_percent.to_string());
+            let what = [what(&option.candidate)];
+            what.into_iter().chain(predicted).chain([found]).collect()
+        };
+        let columns = Rows::new("advice").labels(["option"]).values(
+            "percent",
+            ["predicted_percent", "predicted_low", "predicted_high", "measured_percent"],
+        );
+        Some(columns.rows(self.options.iter().map(row)))
+    }
+}
+
+/// What is said first: the answer.
+fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
+    let waits = advice.profile.map_or_else(String::new, |profile| {
+        format!("{} % of the time waits for memory", trimmed(100.0 * profile.memory_share))
+    });
+    let with_waits = |words: &str| match waits.as_str() {
+        "" => words.to_owned(),
+        waits => format!("{words}: {waits}"),
+    };
+    let is_tried = advice.options.iter().any(|option| option.measured.is_some());
+    let hardly = advice.profile.is_some_and(|profile| profile.memory_share < WORTH_SHARE);
+    match best {
+        None if hardly && !is_tried => with_waits("No gain to be had"),
+        None if is_open(advice) => {
+            with_waits("Undecided") + "; --blocks with a higher number would tell"
+        }
+        None if is_tried => with_waits("No gain was found") + "; what was tried is not faster",
+        None if advice.profile.is_none() => "Nothing was tried, and nothing predicted".to_owned(),
+        None => with_waits("No gain to be had from placement"),
+        Some(option) => {
+            let measured = option.measured.as_ref();
+            let found = measured.map(|of| (of.change_percent, judged(advice), "measured"));
+            let predicted = option.predicted.map_or(0.0, |of| of.change_percent);
+            let (change, of, how) = found.unwrap_or((predicted, "time".to_owned(), "predicted"));
+            let here = match (how, advice.place) {
+                ("measured", TrialPlace::Host) => " on this machine",
+                ("measured", TrialPlace::Guest) => " in a guest",
+                ("measured", TrialPlace::Emulation) => " under emulation",
+                _ => "",
+            };
+            format!("{}: {} % of the {of}, {how}{here}", what(&option.candidate), signed(change))
+        }
+    }
+}
+
+/// Whether the trials left a gain open.
+fn is_open(advice: &Advice) -> bool {
+    let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
+    let may_gain =
+        |(low, high): (f64, f64)| [low, high].iter().any(|of| advice.as_of_time(*of) < 0.0);
+    measured
+        .filter(|of| of.verdict == VerdictWord::Inconclusive && of.out.is_none())
+        .any(|of| of.interval_percent.is_none_or(may_gain))
+}
+
+fn meta(advice: &Advice) -> String {
+    let nodes = count(advice.machine.nodes.len(), "node");
+    let cpus = count(advice.machine.places.len(), "cpu");
+    let of = match advice.place {
+        TrialPlace::Host => format!("this machine ({nodes}, {cpus})"),
+        TrialPlace::Guest | TrialPlace::Emulation => format!("a machine of {nodes}, {cpus}"),
+    };
+    let known = advice.profile.map_or_else(String::new, |profile| {
+        format!(
+            "; {} ms and {} there, and {} % of the threads' time waits for memory",
+            figure(profile.elapsed_ns as f64 / 1e6),
+            count(profile.threads, "thread"),
+            trimmed(100.0 * profile.memory_share)
+        )
+    });
+    format!("{} on {of}{known}", command_line(&advice.command))
+}
+
+/// The one command, or the one change.
+fn to_use(option: &AdvisedOption, mood: Mood) -> Option<Lead> {
+    if let Some(line) = option.commands.first() {
+        let command = Some(line.command.clone());
+        let lead = Lead::new("Use", format!("by {}", line.tool), mood);
+        return Some(Lead { command, ..lead });
+    }
+    Some(Lead::new("Use", change_to_make(&option.candidate)?, mood))
+}
+
+/// What cannot be had on this machine, whatever the program is.
+fn cannot_act(advice: &Advice) -> Option<Lead> {
+    if advice.place != TrialPlace::Host {
+        return None;
+    }
+    let machine = &advice.machine;
+    let nodes = (machine.memory_nodes(true).len() < 2).then_some(
+        "all memory is on one node, so that binding, interleaving, first touch and NUMA balancing \
+         cannot act",
+    );
+    let are_ranks =
+        advice.options.iter().any(|option| matches!(option.candidate, Candidate::Ranks { .. }));
+    let cpus = (machine.groups() < 2 && !machine.has_siblings() && !are_ranks).then_some(
+        "all cores share one L3 and have no SMT siblings, so that threads cannot be spread otherwise",
+    );
+    let said: Vec<&str> = [nodes, cpus].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| Lead::new("Not here", format!("{}.", said.join("; ")), Mood::Fine))
+}
+
+/// By what predictions were made, where that is not the machine's own.
+fn by_what(advice: &Advice) -> Option<Lead> {
+    advice.profile?;
+    let measure = "numalab machine capture -o here.toml";
+    let lead = |sentence: &str| Lead::new("Predictions", sentence, Mood::Odd);
+    match &advice.machine.known {
+        CostsKnown::Described => None,
+        CostsKnown::Measured(_) => None,
+        CostsKnown::Firmware => Some(Lead {
+            command: Some(measure.to_owned()),
+            ..lead(
+                "by the latencies that the firmware tells, and typical ones of caches and TLBs. To \
+                 measure this machine, then add --emulate-like here.toml --try-on host:",
+            )
+        }),
+        CostsKnown::Typical => Some(Lead {
+            command: Some(measure.to_owned()),
+            ..lead(
+                "by typical latencies only: this machine was not measured. To measure it, then add \
+                 --emulate-like here.toml --try-on host:",
+            )
+        }),
+    }
+}
+
+/// What is found where nothing differs.
+fn noise(advice: &Advice) -> Option<Lead> {
+    let trials = advice.trials.as_ref()?;
+    let (low, high) = trials.again_percent?;
+    let kept = trials.directory.as_ref();
+    let kept = kept.map_or_else(String::new, |kept| format!("; samples are in {kept}"));
+    if trials.repeats {
+        let sentence = format!(
+            "two runs of the program as it is are the same to the last bit, so each candidate ran \
+             once{kept}."
+        );
+        return Some(Lead::new("Trials", sentence, Mood::Fine));
+    }
+    let sentence = format!(
+        "{} blocks; the program as it is against itself: {} to {} %{kept}.",
+        trials.blocks,
+        signed(low),
+        signed(high)
+    );
+    Some(Lead::new("Trials", sentence, Mood::Fine))
+}
+
+/// Why trials ended before all blocks.
+fn ended(advice: &Advice) -> Option<Lead> {
+    let trials = advice.trials.as_ref()?;
+    let words = match trials.end {
+        TrialsEnd::Done => return None,
+        TrialsEnd::NoneLeft => "no candidate was left that could win, so that they ended early.",
+        TrialsEnd::BudgetSpent => "the budget ran out before all blocks had run.",
+        TrialsEnd::Interrupted => "they were interrupted.",
+    };
+    let mood = if trials.end == TrialsEnd::NoneLeft { Mood::Fine } else { Mood::Odd };
+    Some(Lead::new("Trials", words, mood))
+}

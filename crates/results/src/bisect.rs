@@ -1,0 +1,262 @@
+//! A bisection as a page, and as the mail that one would send.
+
+use numalab_page::number::figure;
+use numalab_page::rows::Rows;
+use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
+use numalab_record::bisect::{BisectAnswer, BisectDocument, Commit, CommitSide, JudgedCommit};
+use numalab_record::shell::command_line;
+use numalab_record::study::Quantity;
+
+use crate::report::Report;
+
+impl Report for BisectDocument {
+    fn page(&self) -> Page {
+        let unit = &self.quantity.unit;
+        let all = [&self.good, &self.bad].into_iter().chain(&self.judged);
+        let table = Table::new(format!("commits in the order in which they were built; {unit}"))
+            .words("commit")
+            .words("subject")
+            .figures("samples")
+            .figures("median")
+            .figures("worse by")
+            .figures("build")
+            .words("taken for")
+            .rows(all.map(row));
+        let parts = [
+            Part::of("Commits", vec![Panel::table(table)]),
+            mail(self).map(|text| Part {
+                title: "Mail".to_owned(),
+                listing: Some(text),
+                ..Part::default()
+            }),
+        ];
+        Page {
+            brand: "numalab study bisect".to_owned(),
+            title: format!(
+                "Which commit made {} of {} worse?",
+                self.quantity.metric, self.workload
+            ),
+            meta: format!(
+                "study {}, {}, in {}; {} commits; a wrong one is named with a chance of at most {} %",
+                self.study,
+                self.treatment,
+                self.backend,
+                self.candidates,
+                figure(self.error_percent)
+            ),
+            lead: vec![answer(self)],
+            parts: parts.into_iter().flatten().collect(),
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+
+    /// A row for each sample.
+    fn rows(&self) -> Option<Rows> {
+        let all = [&self.good, &self.bad].into_iter().chain(&self.judged);
+        let rows = all.flat_map(|judged| {
+            let row = |(number, value): (usize, &f64)| {
+                let Quantity { metric, unit, .. } = &self.quantity;
+                let labels = [judged.commit.hash.clone(), number.to_string(), metric.clone()];
+                labels.into_iter().chain([unit.clone(), value.to_string()]).collect()
+            };
+            judged.samples.iter().enumerate().map(row).collect::<Vec<_>>()
+        });
+        let rows = Rows::new("bisect sample")
+            .labels(["commit", "sample", "metric", "unit"])
+            .values("", ["value"])
+            .rows(rows);
+        Some(rows)
+    }
+}
+
+fn row(judged: &JudgedCommit) -> Vec<String> {
+    vec![
+        judged.commit.short().to_owned(),
+        judged.commit.subject.clone(),
+        judged.samples.len().to_string(),
+        median(&judged.samples).map_or_else(|| "–".to_owned(), figure),
+        judged.worse_percent.map_or_else(|| "–".to_owned(), percent),
+        format!("{} s", figure(judged.build_s)),
+        side(&judged.side),
+    ]
+}
+
+fn side(side: &CommitSide) -> String {
+    match side {
+        CommitSide::Open => "not judged".to_owned(),
+        CommitSide::Good => "good".to_owned(),
+        CommitSide::Bad => "bad".to_owned(),
+        CommitSide::Undecided => "undecided".to_owned(),
+        CommitSide::NotBuilt(reason) => format!("does not build: {reason}"),
+        CommitSide::NotRun(reason) => format!("does not run: {reason}"),
+    }
+}
+
+fn percent(value: f64) -> String {
+    format!("{value:+.2} %")
+}
+
+fn median(samples: &[f64]) -> Option<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len().checked_sub(1)? / 2;
+    Some(f64::midpoint(sorted[middle], sorted[sorted.len() / 2]))
+}
+
+fn named(commit: &Commit) -> String {
+    format!("{} (\"{}\")", commit.short(), commit.subject)
+}
+
+fn answer(found: &BisectDocument) -> Lead {
+    let metric = &found.quantity.metric;
+    let (good, bad) = (found.good.commit.short(), found.bad.commit.short());
+    let worse = found.bad.worse_percent.map_or_else(String::new, |change| {
+        format!("; {bad} is {} against {good}", percent(change))
+    });
+    let margin = figure(found.margin_percent);
+    let (sentence, mood) = match &found.answer {
+        Some(BisectAnswer::FirstBad { commit }) => {
+            (format!("{metric} is worse since {}{worse}", named(commit)), Mood::Bad)
+        }
+        Some(BisectAnswer::OneOf { commits }) => {
+            let names: Vec<String> = commits.iter().map(named).collect();
+            (format!("{metric} is worse since one of {}{worse}", names.join(", ")), Mood::Odd)
+        }
+        Some(BisectAnswer::NotWorse) => (
+            format!("no commit: {metric} does not get worse by more than {margin} %{worse}"),
+            Mood::Plain,
+        ),
+        Some(BisectAnswer::EndsUndecided) => (
+            format!(
+                "no commit: {} samples do not decide whether {metric} is worse by more than \
+                 {margin} %{worse}; more may be taken with --samples",
+                found.most_samples
+            ),
+            Mood::Odd,
+        ),
+        Some(BisectAnswer::Interrupted) | None => {
+            ("no commit: it was interrupted".to_owned(), Mood::Odd)
+        }
+    };
+    Lead::new("Answer", sentence, mood)
+}
+
+/// The mail to the author of the commit that was found; none without one.
+#[must_use]
+pub fn mail(found: &BisectDocument) -> Option<String> {
+    let Some(BisectAnswer::FirstBad { commit }) = &found.answer else { return None };
+    let metric = &found.quantity.metric;
+    let judged = found.judged.iter().chain([&found.bad]);
+    let first = judged.clone().find(|judged| judged.commit == *commit)?;
+    let change = percent(first.worse_percent?);
+    let line = |name: &str, judged: &JudgedCommit| {
+        let median = median(&judged.samples).map(figure).unwrap_or_default();
+        let unit = &found.quantity.unit;
+        let (short, count) = (judged.commit.short(), judged.samples.len());
+        format!("  {name:<10} {short}  {median:>10} {unit}  ({count} samples)\n")
+    };
+    let mut text = format!(
+        "To: {}\nSubject: [REGRESSION] {metric} {change} since {} (\"{}\")\n\n",
+        commit.author,
+        commit.short(),
+        commit.subject
+    );
+    text += &format!(
+        "Commit {}\n(\"{}\")\nmakes {metric} of {} worse by {change}:\n\n",
+        commit.hash, commit.subject, found.workload
+    );
+    text += &line("good", &found.good);
+    text += &line("first bad", first);
+    if found.bad.commit != *commit {
+        text += &line("bad", &found.bad);
+    }
+    text += &format!(
+        "\nMeasured with study {} ({}) in {}. Found by bisection of\n{} commits, of which \
+         {} were built; the chance that a wrong one is named\nis at most {} %.\n\nTo reproduce:\n\n  {}\n\n#regzbot introduced: {}\n",
+        found.study,
+        found.treatment,
+        found.backend,
+        found.candidates,
+        found.judged.len(),
+        figure(found.error_percent),
+        command_line(&found.command),
+        commit.hash
+    );
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commit(hash: &str) -> Commit {
+        let (subject, author) = (format!("mm: change {hash}"), "A <a@b.org>".to_owned());
+        Commit { hash: hash.repeat(40), subject, author }
+    }
+
+    fn judged(hash: &str, samples: [f64; 3], worse_percent: f64, side: CommitSide) -> JudgedCommit {
+        JudgedCommit {
+            commit: commit(hash),
+            build_s: 2.5,
+            samples: samples.to_vec(),
+            worse_percent: Some(worse_percent),
+            side,
+        }
+    }
+
+    fn found(answer: BisectAnswer) -> BisectDocument {
+        BisectDocument {
+            schema: numalab_record::Kind::Bisect.into(),
+            version: "1".to_owned(),
+            command: vec!["numalab".to_owned(), "study".to_owned(), "bisect".to_owned()],
+            started_unix_ms: 0,
+            study: "tiering".to_owned(),
+            backend: "a guest".to_owned(),
+            treatment: "balancing=2".to_owned(),
+            workload: "probe".to_owned(),
+            quantity: Quantity::lower("latency", "ns"),
+            error_percent: 1.0,
+            margin_percent: 2.0,
+            most_samples: 32,
+            candidates: 24,
+            good: judged("a", [100.0, 101.0, 99.0], 0.0, CommitSide::Good),
+            bad: judged("b", [120.0, 121.0, 119.0], 20.0, CommitSide::Bad),
+            judged: vec![judged("c", [118.0, 120.0, 121.0], 19.9, CommitSide::Bad)],
+            answer: Some(answer),
+        }
+    }
+
+    #[test]
+    fn the_mail_names_the_commit_its_author_the_change_and_how_it_was_found() {
+        let mail = mail(&found(BisectAnswer::FirstBad { commit: commit("c") })).unwrap();
+        for words in [
+            "To: A <a@b.org>\n",
+            "Subject: [REGRESSION] latency +19.90 % since cccccccccccc (\"mm: change c\")",
+            "first bad  cccccccccccc         120 ns  (3 samples)",
+            "bisection of\n24 commits, of which 1 were built",
+            "numalab study bisect\n",
+            "#regzbot introduced: cccc",
+        ] {
+            assert!(mail.contains(words), "{words}: {mail}");
+        }
+    }
+
+    #[test]
+    fn without_a_commit_there_is_no_mail_and_the_answer_says_why() {
+        for (answer, words) in [
+            (BisectAnswer::NotWorse, "does not get worse by more than 2"),
+            (BisectAnswer::EndsUndecided, "32 samples do not decide"),
+            (BisectAnswer::Interrupted, "it was interrupted"),
+            (BisectAnswer::OneOf { commits: vec![commit("c"), commit("b")] }, "one of cccc"),
+        ] {
+            let found = found(answer);
+            assert_eq!(mail(&found), None);
+            let page = found.page().markdown();
+            assert!(page.contains(words), "{words}: {page}");
+        }
+    }
+}

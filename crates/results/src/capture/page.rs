@@ -1,0 +1,96 @@
+//! What a captured machine file says of its figures.
+
+use numalab_page::number::{figure, size};
+
+use crate::capture::{Captured, NoLoad, Remark};
+
+/// Sentences about the figures, for people and for the file's comments.
+#[must_use]
+pub fn sentences(captured: &Captured) -> Vec<String> {
+    let chase = captured.chase.map(|(pattern, bytes, pages)| {
+        format!("Latencies are of {pattern} access over {}, {} pages.", size(bytes), pages.name())
+    });
+    chase.into_iter().chain(captured.remarks.iter().map(sentence)).collect()
+}
+
+fn sentence(remark: &Remark) -> String {
+    match remark {
+        Remark::NoLatency { from, to } => {
+            format!("Left out: latency from node {from} to node {to}, not measured.")
+        }
+        Remark::CacheFound { level, found_bytes, reported_bytes } => format!(
+            "L{level} has the size that the sweep found, {}; the system reports {}.",
+            size(*found_bytes),
+            size(*reported_bytes)
+        ),
+        Remark::NoCache { level } => {
+            format!("Left out: L{level}, which the sweep over sizes did not find.")
+        }
+        Remark::NoSweep => {
+            "Left out: what a hit in a cache takes, for lack of a sweep over sizes; \
+                            sizes are those that the system reports."
+                .to_owned()
+        }
+        Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle } => format!(
+            "A core has {lines} outstanding lines: it reads {} GB/s alone, by Little's law. That \
+             {prefetch} of them are prefetched, 512 instructions ahead and an IPC of {per_cycle} \
+             are assumed.",
+            figure(*gb_per_s)
+        ),
+        Remark::NoCore => "Left out: what a core has under way, for lack of reads by one CPU \
+                           alone, its latency or its clock."
+            .to_owned(),
+        Remark::NoAtomicAdd => {
+            "Left out: the latency of an atomic add, which runs recorded by older \
+                                versions of numalab lack."
+                .to_owned()
+        }
+        Remark::NoTransfers => "Left out: what a line takes from cache to cache, for lack of \
+                                figures for every kind of pair."
+            .to_owned(),
+        Remark::NoLoad { node, why } => {
+            format!("Left out: load on node {node}, {}.", why_not(*why))
+        }
+        Remark::TlbAssumed { upper_entries, walkers } => format!(
+            "Of the TLB, {upper_entries} entries of upper page tables, {walkers} walks at a time \
+             and full associativity are assumed."
+        ),
+        Remark::LongWalks { accesses } => format!(
+            "Each step of a page walk takes as long as {} accesses to a cache, as under nested paging.",
+            accesses + 1
+        ),
+        Remark::NoTlb => "Left out: the TLB, of which no end was found.".to_owned(),
+    }
+}
+
+fn why_not(why: NoLoad) -> String {
+    match why {
+        NoLoad::NotMeasured => "not measured (numalab loaded --surface)".to_owned(),
+        NoLoad::Doubtful => "since other load disturbed the measurement".to_owned(),
+        NoLoad::NotSaturated { most_mb_s } => format!(
+            "since {} GB/s of traffic did not saturate it",
+            figure(most_mb_s as f64 / 1000.0)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_topology::NodeId;
+
+    #[test]
+    fn what_is_left_out_is_said_with_the_reason() {
+        let node = NodeId(1);
+        let remarks = vec![
+            Remark::NoLoad { node, why: NoLoad::NotSaturated { most_mb_s: 12_300 } },
+            Remark::CacheFound { level: 3, found_bytes: 18 << 20, reported_bytes: 480 << 20 },
+        ];
+        let captured = Captured { figures: Default::default(), chase: None, remarks };
+        let expected = [
+            "Left out: load on node 1, since 12.3 GB/s of traffic did not saturate it.",
+            "L3 has the size that the sweep found, 18M; the system reports 480M.",
+        ];
+        assert_eq!(sentences(&captured), expected);
+    }
+}

@@ -1,0 +1,26 @@
+//! What every result in JSON has.
+
+use numalab_record::Kind;
+use numalab_stats::Interval;
+use serde::Serialize;
+
+/// Indented JSON of a document: its kind, and what it holds.
+///
+/// # Errors
+/// Whatever `serde_json` cannot write.
+pub fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Document<'a, T> {
+        schema: Kind,
+        #[serde(flatten)]
+        of: &'a T,
+    }
+    serde_json::to_string_pretty(&Document { schema: kind, of })
+}
+
+/// Lower and upper bound.
+pub(crate) type Bounds = [f64; 2];
+
+pub(crate) fn bounds(interval: Option<Interval>) -> Option<Bounds> {
+    interval.map(|interval| [interval.lo, interval.hi])
+}

@@ -1,0 +1,72 @@
+//! Remedies as commands.
+
+use numalab_topology::NodeId;
+
+use crate::explore::Remedy;
+
+/// The command that mends something, to be copied.
+pub(super) fn command(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::UseOtherNode { full, roomy } => format!(
+            "numactl --preferred={roomy} -- COMMAND for what you start next, or migratepages PID \
+             {full} {roomy} for what runs (numastat -p shows who is there)"
+        ),
+        Remedy::ReservePages { node, page_bytes, pages } => format!(
+            "echo {pages} > /sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
+            page_bytes >> 10
+        ),
+        Remedy::ReclaimOnNode => {
+            "sysctl vm.zone_reclaim_mode=1 (gives up page cache of the node first)".to_owned()
+        }
+        Remedy::Compact { node } => format!("echo 1 > /sys/devices/system/node/node{node}/compact"),
+        Remedy::MovePages { process, from, to } => {
+            let to = to.map_or_else(|| "NODE".to_owned(), |to| to.to_string());
+            format!("migratepages {process} {from} {to}")
+        }
+        Remedy::MoveThreads { number, all, cpus } => {
+            format!("taskset -{}cp {cpus} {number}", if *all { "a" } else { "" })
+        }
+        Remedy::Interleave { nodes, command, balancing_is_off } => {
+            let balance =
+                if *balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
+            format!("{balance}start it as numactl --interleave={nodes} -- {command}")
+        }
+        Remedy::BindNear { device, command } => {
+            format!("start it as numalab bind --near {device} -- {command}")
+        }
+        Remedy::AskForHugePages { command } => format!(
+            "start it as GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {command}, or to try: numalab knobs \
+             run thp_enabled=always -- {command}"
+        ),
+        Remedy::AllowHugePages => {
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned()
+        }
+        Remedy::LookAtProcess { process } => format!("numalab explore --pid {process}"),
+        Remedy::SpreadThreads => {
+            "srun --cpus-per-task=N --cpu-bind=cores, with OMP_NUM_THREADS=N OMP_PLACES=cores"
+                .to_owned()
+        }
+        Remedy::LookAtNodes => "numalab explore --nodes".to_owned(),
+        Remedy::PinVcpus { socket, map } => {
+            let map = map.iter().map(|(vcpu, cpus)| format!("{vcpu}={cpus}"));
+            let map = map.collect::<Vec<_>>().join(";");
+            format!("numalab guest pin --qmp {socket} --map '{map}'")
+        }
+        Remedy::ListCpus { guest, cpus } => format!(
+            "in its configuration: cpus = [\"{cpus}\"] (a list), then xl destroy {guest} and xl create"
+        ),
+        Remedy::PinDomain { guest, node, is_pinned } => pin_domain(guest, *node, *is_pinned),
+        Remedy::RecreateDomain { domain, node } => format!(
+            "in its configuration: cpus = [\"node:{node}\"], then xl destroy {domain} and xl \
+             create (Xen does not move memory)"
+        ),
+    }
+}
+
+fn pin_domain(guest: &str, node: NodeId, is_pinned: bool) -> String {
+    let anew = match is_pinned {
+        true => ", or create it anew with cpus = [\"node:N\"] (Xen does not move memory)",
+        false => "",
+    };
+    format!("xl vcpu-pin {guest} all node:{node}{anew}")
+}

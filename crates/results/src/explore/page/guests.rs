@@ -1,0 +1,71 @@
+//! Guests as a page.
+
+use numalab_page::number::{count, share_words, size_words};
+use numalab_page::rows::Rows;
+use numalab_page::text::cut;
+use numalab_page::{Page, Panel, Part, Table};
+use numalab_record::explore::{GuestView, GuestsView, Hypervisor, spread};
+use numalab_topology::NodeSet;
+
+use super::shares;
+
+/// The guests: virtual cpus compared with memory.
+pub(super) fn page(view: &GuestsView) -> Page {
+    let title = match view.guests.len() {
+        0 => "no guest is seen on this host".to_owned(),
+        guests => count(guests, "guest"),
+    };
+    let shown = Table::new("where each guest's vcpus run and its memory lies")
+        .words("guest")
+        .words("by")
+        .figures("number")
+        .figures("vcpus")
+        .words("on nodes")
+        .figures("memory")
+        .words("on nodes")
+        .figures("remote")
+        .rows(view.guests.iter().map(row));
+    let part = Part::of("Guests", vec![Panel::table(shown)]);
+    Page { title, parts: part.into_iter().collect(), ..Page::default() }
+}
+
+pub(super) fn rows(view: &GuestsView) -> Rows {
+    let of_guest = |guest: &GuestView| -> Vec<Vec<String>> {
+        let mut nodes: NodeSet = guest.vcpus.iter().filter_map(|vcpu| vcpu.node).collect();
+        nodes.extend(guest.bytes_by_node.keys().copied());
+        let row = |node| {
+            let vcpus = guest.vcpus.iter().filter(|vcpu| vcpu.node == Some(node)).count();
+            let bytes = guest.bytes_by_node.get(&node).copied().unwrap_or(0);
+            let name = guest.name.clone();
+            let (by, number) = (by(guest).to_owned(), guest.number.to_string());
+            vec![name, by, number, node.to_string(), vcpus.to_string(), bytes.to_string()]
+        };
+        nodes.iter().map(row).collect()
+    };
+    Rows::new("guest")
+        .labels(["guest", "hypervisor", "number", "node"])
+        .values("vcpus", ["vcpus"])
+        .values("bytes", ["memory_bytes"])
+        .rows(view.guests.iter().flat_map(of_guest))
+}
+
+fn by(guest: &GuestView) -> &'static str {
+    match guest.hypervisor {
+        Hypervisor::Qemu => "QEMU",
+        Hypervisor::Xen => "Xen",
+    }
+}
+
+fn row(guest: &GuestView) -> Vec<String> {
+    let nodes: NodeSet = guest.vcpus.iter().filter_map(|vcpu| vcpu.node).collect();
+    vec![
+        cut(&guest.name, 20),
+        by(guest).to_owned(),
+        guest.number.to_string(),
+        guest.vcpus.len().to_string(),
+        if nodes.is_empty() { "-".to_owned() } else { nodes.to_string() },
+        size_words(spread::total(&guest.bytes_by_node)),
+        shares(&guest.bytes_by_node, 40),
+        guest.remote_share.map_or_else(|| "-".to_owned(), share_words),
+    ]
+}

@@ -1,0 +1,107 @@
+//! A heap as a page.
+
+use numalab_page::number::size_words;
+use numalab_page::rows::{Rows, optional};
+use numalab_page::{Page, Panel, Part, Table, share_bar};
+use numalab_record::explore::{HeapNode, HeapSource, HeapView, XEN_PAGE_BYTES, XenHeap, spread};
+
+const BAR_WIDTH: usize = 20;
+
+/// The heap: how full each node is, its zones, whose memory is where, and a picture if there
+/// is one.
+pub(super) fn page(view: &HeapView) -> Page {
+    let title = match view.source {
+        HeapSource::Frames => "heap of numalab-frames",
+        HeapSource::Xen => "heap of Xen",
+    };
+    let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
+    let domains = view.xen.as_ref().and_then(|xen| {
+        let part = part("Domains", domains(view, xen))?;
+        Some(part.noted(list(xen).into_iter().collect()))
+    });
+    let picture = view.picture.clone().map(|picture| Part {
+        title: "Picture".to_owned(),
+        listing: Some(picture),
+        ..Part::default()
+    });
+    let parts = [part("By node", nodes(view)), part("Free by zone", zones(view)), domains, picture];
+    Page {
+        title: title.to_owned(),
+        parts: parts.into_iter().flatten().collect(),
+        ..Page::default()
+    }
+}
+
+pub(super) fn rows(view: &HeapView) -> Rows {
+    let row = |node: &HeapNode| {
+        vec![
+            node.node.to_string(),
+            node.managed_bytes.to_string(),
+            node.free_bytes.to_string(),
+            optional(node.free_huge_bytes),
+            node.cached_bytes.to_string(),
+            node.offline_bytes.to_string(),
+        ]
+    };
+    Rows::new("heap")
+        .labels(["node"])
+        .values("bytes", ["managed_bytes", "free_bytes", "free_huge_bytes", "cached_bytes"])
+        .values("bytes", ["offline_bytes"])
+        .rows(view.nodes.iter().map(row))
+}
+
+fn nodes(view: &HeapView) -> Table {
+    let row = |node: &HeapNode| {
+        let used = node.managed_bytes.saturating_sub(node.free_bytes + node.offline_bytes);
+        let share = spread::ratio(used, node.managed_bytes).unwrap_or(0.0);
+        let mut row = vec![format!("node {}", node.node), share_bar(share, BAR_WIDTH)];
+        row.extend([node.free_bytes, node.managed_bytes].map(size_words));
+        row.push(node.free_huge_bytes.map_or_else(|| "-".to_owned(), size_words));
+        row.extend([node.cached_bytes, node.offline_bytes].map(size_words));
+        row
+    };
+    Table::new("how much of each node is used, and what is free")
+        .words("node")
+        .words("used")
+        .figures("free")
+        .figures("of")
+        .figures("in 2 MiB")
+        .figures("cached")
+        .figures("offline")
+        .rows(view.nodes.iter().map(row))
+}
+
+fn zones(view: &HeapView) -> Table {
+    let rows = view.nodes.iter().flat_map(|node| {
+        node.zones
+            .iter()
+            .map(|zone| vec![node.node.to_string(), zone.name.clone(), size_words(zone.free_bytes)])
+    });
+    Table::new("free memory of each zone").figures("node").words("zone").figures("free").rows(rows)
+}
+
+/// Of which list this is, where there are several.
+fn list(xen: &XenHeap) -> Option<String> {
+    let which = match xen.domains.iter().any(|domain| domain.domain > 0) {
+        true => "the last one with guests",
+        false => "none has guests",
+    };
+    let of = format!("List {} of {} on this console: {which}.", xen.list, xen.lists);
+    (xen.lists > 1).then_some(of)
+}
+
+fn domains(view: &HeapView, xen: &XenHeap) -> Table {
+    let nodes: Vec<_> = view.nodes.iter().map(|node| node.node).collect();
+    let heading = Table::new("where each domain's memory lies").figures("domain").figures("memory");
+    let heading = nodes.iter().fold(heading, |table, node| table.figures(format!("node {node}")));
+    let rows = xen.domains.iter().map(|domain| {
+        let pages = |pages: u64| size_words(pages.saturating_mul(XEN_PAGE_BYTES));
+        let mut row = vec![domain.domain.to_string(), pages(domain.total_pages)];
+        row.extend(nodes.iter().map(|node| match domain.pages_by_node.get(node) {
+            Some(&count) if count > 0 => pages(count),
+            _ => "-".to_owned(),
+        }));
+        row
+    });
+    heading.rows(rows)
+}

@@ -1,0 +1,213 @@
+//! The nodes as a page.
+
+use std::collections::BTreeSet;
+
+use numalab_page::number::{count, figure, share_words, size_words};
+use numalab_page::rows::{Rows, optional};
+use numalab_page::{Page, Panel, Part, Table, share_bar};
+use numalab_record::explore::{NodeView, NodesView, fragmentation, spread};
+
+const BAR_WIDTH: usize = 30;
+
+/// The nodes: how full, what with, how free memory hangs together, and the counters.
+pub(super) fn page(view: &NodesView) -> Page {
+    let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
+    let parts = [
+        part("By node", usage(view)),
+        part("Moved between tiers, in pages", moves(view))
+            .map(|part| part.noted(migrations(view).into_iter().collect())),
+        part("Used for", uses(view)),
+        part("Free, in blocks of 2^n pages", orders(view)),
+        part("Allocations, in pages", counters(view)),
+    ];
+    Page {
+        title: format!("memory of {}", count(view.nodes.len(), "node")),
+        parts: parts.into_iter().flatten().collect(),
+        ..Page::default()
+    }
+}
+
+pub(super) fn rows(view: &NodesView) -> Rows {
+    let row = |node: &NodeView| {
+        let bytes = [
+            node.total_bytes,
+            node.free_bytes,
+            node.anonymous_bytes,
+            node.transparent_huge_bytes,
+            node.page_cache_bytes,
+            node.slab_bytes,
+        ];
+        let mut row = vec![node.node.to_string()];
+        row.extend(bytes.map(|bytes| bytes.to_string()));
+        row.push(optional(node.fragmentation));
+        row.push(optional(node.rates.map(|rates| rates.foreign)));
+        row.push(optional(node.tier));
+        let moves = node.moves_rates;
+        row.extend([
+            optional(moves.map(|moves| moves.promoted)),
+            optional(moves.map(|moves| moves.demoted)),
+        ]);
+        row
+    };
+    Rows::new("node")
+        .labels(["node"])
+        .values("bytes", ["total_bytes", "free_bytes", "anonymous_bytes", "transparent_huge_bytes"])
+        .values("bytes", ["page_cache_bytes", "slab_bytes"])
+        .values("x", ["fragmentation"])
+        .values("pages/s", ["foreign_pages"])
+        .texts(["tier"])
+        .values("pages/s", ["promoted_pages", "demoted_pages"])
+        .rows(view.nodes.iter().map(row))
+}
+
+fn usage(view: &NodesView) -> Table {
+    let row = |node: &NodeView| {
+        let used = node.total_bytes.saturating_sub(node.free_bytes);
+        let share = spread::ratio(used, node.total_bytes).unwrap_or(0.0);
+        let mut row = vec![
+            format!("node {}", node.node),
+            share_bar(share, BAR_WIDTH),
+            size_words(used),
+            size_words(node.total_bytes),
+            if node.cpus.is_empty() { "none".to_owned() } else { node.cpus.to_string() },
+        ];
+        row.extend(node.tier.map(|tier| tier.to_string()));
+        row
+    };
+    let heading = Table::new("how much of each node's memory is used")
+        .words("node")
+        .words("used")
+        .figures("")
+        .figures("of")
+        .words("cpus");
+    let has_tiers = view.nodes.iter().any(|node| node.tier.is_some());
+    let heading = if has_tiers { heading.figures("tier") } else { heading };
+    heading.rows(view.nodes.iter().map(row))
+}
+
+/// What was promoted to each node and demoted from it, where memory is of several tiers.
+fn moves(view: &NodesView) -> Table {
+    let tiers: BTreeSet<u32> = view.nodes.iter().filter_map(|node| node.tier).collect();
+    let several = tiers.len() > 1;
+    let nodes = view.nodes.iter().filter(|node| several && node.tier.is_some());
+    let with_rates = view.nodes.iter().any(|node| node.moves_rates.is_some());
+    let rows = nodes.filter_map(|node| {
+        // A node that has just come has no rates, and its counts since boot are none.
+        let moves = if with_rates { node.moves_rates } else { node.moves_since_boot }?;
+        let tier = node.tier.map(|tier| tier.to_string()).unwrap_or_default();
+        let pages = [moves.promoted, moves.candidates, moves.demoted].map(figure);
+        Some([vec![node.node.to_string(), tier], pages.to_vec()].concat())
+    });
+    Table::new(if with_rates { "in a second, now" } else { "since boot" })
+        .figures("node")
+        .figures("tier")
+        .figures("promoted to it")
+        .figures("candidates")
+        .figures("demoted from it")
+        .rows(rows)
+}
+
+/// What was moved on the whole machine.
+fn migrations(view: &NodesView) -> Option<String> {
+    let found = view.migrations_rates.or(view.migrations_since_boot)?;
+    let [balanced, moved, failed] = [found.balanced, found.moved, found.failed].map(figure);
+    Some(format!(
+        "All nodes: {moved} moved for any reason, {balanced} of them by NUMA balancing; {failed} \
+         could not be moved."
+    ))
+}
+
+fn uses(view: &NodesView) -> Table {
+    let rows = view.nodes.iter().map(|node| {
+        vec![
+            node.node.to_string(),
+            size_words(node.free_bytes),
+            size_words(node.anonymous_bytes),
+            size_words(node.transparent_huge_bytes),
+            size_words(node.page_cache_bytes),
+            size_words(node.slab_bytes),
+            pools(node),
+        ]
+    });
+    Table::new("what each node's memory holds")
+        .figures("node")
+        .figures("free")
+        .figures("anonymous")
+        .figures("huge of it")
+        .figures("page cache")
+        .figures("slab")
+        .words("reserved huge pages")
+        .rows(rows)
+}
+
+/// `4 of 8 x 2 MiB free`
+fn pools(node: &NodeView) -> String {
+    let used = node.huge_pages.iter().filter(|pool| pool.total > 0);
+    let text = used.map(|pool| {
+        format!("{} of {} x {} free", pool.free, pool.total, size_words(pool.page_bytes))
+    });
+    let text: Vec<String> = text.collect();
+    if text.is_empty() { "none".to_owned() } else { text.join(", ") }
+}
+
+fn orders(view: &NodesView) -> Table {
+    let zones =
+        || view.nodes.iter().flat_map(|node| node.zones.iter().map(move |zone| (node, zone)));
+    let most = zones().map(|(_, zone)| zone.free_blocks.len()).max().unwrap_or(0);
+    let caption = format!(
+        "free blocks by n; lost: the share of free memory in pieces too small for a huge page \
+         (order {})",
+        view.huge_order
+    );
+    let heading = (0..most)
+        .fold(Table::new(caption).words("zone"), |table, order| table.figures(order.to_string()))
+        .figures("lost");
+    let rows = zones().map(|(node, zone)| {
+        let unusable = fragmentation(std::slice::from_ref(zone), view.huge_order);
+        let mut row = vec![format!("{} {}", node.node, zone.name)];
+        row.extend(zone.free_blocks.iter().map(|&blocks| rounded(blocks)));
+        row.resize(most + 1, String::new());
+        row.push(unusable.map_or_else(|| "-".to_owned(), share_words));
+        row
+    });
+    heading.rows(rows)
+}
+
+/// A count in at most four characters: `9999`, `38k`, `12M`.
+fn rounded(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..10_000_000 => format!("{}k", count / 1000),
+        _ => format!("{}M", count / 1_000_000),
+    }
+}
+
+fn counters(view: &NodesView) -> Table {
+    let with_rates = view.nodes.iter().any(|node| node.rates.is_some());
+    let rows = view.nodes.iter().filter_map(|node| {
+        let counters = if with_rates { node.rates } else { node.since_boot }?;
+        let share = counters.foreign_share().map_or_else(|| "-".to_owned(), share_words);
+        let values = [
+            counters.hit,
+            counters.miss,
+            counters.foreign,
+            counters.interleave_hit,
+            counters.local,
+            counters.other,
+        ];
+        let mut row = vec![node.node.to_string()];
+        row.extend(values.map(figure));
+        row.push(share);
+        Some(row)
+    });
+    Table::new(if with_rates { "in a second, now" } else { "since boot" })
+        .figures("node")
+        .figures("hit")
+        .figures("miss")
+        .figures("foreign")
+        .figures("interleaved")
+        .figures("local")
+        .figures("other")
+        .figures("went elsewhere")
+        .rows(rows)
+}

@@ -1,0 +1,45 @@
+//! What is not as `--expect` has it, in words.
+
+use numalab_page::number::figure;
+
+use crate::explore::Unmet;
+
+/// One line: whose memory, how much of it, and what was expected.
+#[must_use]
+pub fn unmet_words(found: &Unmet) -> String {
+    match found {
+        Unmet::Elsewhere { guest, nodes, share, least, most } => {
+            let most = most.map(|(node, share)| format!("; most is on node {node}, {}", of(share)));
+            format!(
+                "{}{} of its memory on node {nodes}, expected {} or more{}",
+                who(guest),
+                share.map_or_else(|| "nothing".to_owned(), of),
+                of(*least),
+                most.unwrap_or_default()
+            )
+        }
+        Unmet::Remote { guest, share: Some(share), least } => format!(
+            "{}{} of what it touches is local, expected {} or more",
+            who(guest),
+            of(*share),
+            of(*least)
+        ),
+        Unmet::Remote { guest, share: None, .. } => {
+            format!("{}what it touches is not known", who(guest))
+        }
+        Unmet::Unpinned { guest, vcpus } => {
+            let vcpus: Vec<String> = vcpus.iter().map(u32::to_string).collect();
+            format!("guest {guest}: vCPU {} may run on several nodes", vcpus.join(", "))
+        }
+        Unmet::NoGuests => "no guest runs here".to_owned(),
+        Unmet::NotOfThis => "--expect: expected --pid PID, or --guests".to_owned(),
+    }
+}
+
+fn who(guest: &Option<String>) -> String {
+    guest.as_ref().map(|guest| format!("guest {guest}: ")).unwrap_or_default()
+}
+
+fn of(share: f64) -> String {
+    format!("{} %", figure(share * 100.0))
+}

@@ -1,0 +1,227 @@
+//! Findings about where memory lies now, in words.
+
+use numalab_page::number::{share_words, size_words};
+use numalab_record::explore::{HugePageMode, Unseen};
+
+use crate::explore::{
+    ExploreFinding, GuestProblem, HeapProblem, NodesProblem, Place, Problem, ProcessProblem,
+    RanksProblem, Touched,
+};
+
+/// A finding in a sentence without its full stop.
+pub(super) fn sentence(finding: &ExploreFinding) -> String {
+    match &finding.what.problem {
+        Problem::Nodes(problem) => of_nodes(problem),
+        Problem::Process(problem) => of_process(problem, &finding.evidence),
+        Problem::Guest(problem) => of_guest(problem, &finding.evidence),
+        Problem::Ranks(problem) => of_ranks(problem),
+        Problem::Heap(problem) => of_heap(problem),
+    }
+}
+
+fn of_nodes(problem: &NodesProblem) -> String {
+    match problem {
+        NodesProblem::NodeFull { node, total_bytes, available_share, roomy, roomy_share } => {
+            format!(
+                "node {node} has {} of its {} left, page cache included, while node {roomy} has {}: \
+             new memory spills over to other nodes",
+                share_words(*available_share),
+                size_words(*total_bytes),
+                share_words(*roomy_share)
+            )
+        }
+        NodesProblem::AllocationsElsewhere { node, pages_per_s, share, unused_pool } => {
+            let unused = unused_pool.map_or_else(String::new, |pool| {
+                let bytes = size_words(pool.unused_bytes);
+                format!("; {bytes} of it wait in reserved huge pages that nobody uses")
+            });
+            format!(
+                "{pages_per_s:.0} pages a second that were meant for node {node} go elsewhere, {} \
+                 of all{unused}",
+                share_words(*share)
+            )
+        }
+        NodesProblem::FreeMemoryScattered {
+            node,
+            free_bytes,
+            share,
+            huge_page_bytes,
+            movable_share,
+        } => {
+            let movable = movable_share.map_or_else(String::new, |share| {
+                format!("; {} of its pageblocks can be moved together", share_words(share))
+            });
+            format!(
+                "node {node} has {} free, but {} of it lie in pieces smaller than a huge page of \
+                 {}{movable}",
+                size_words(*free_bytes),
+                share_words(*share),
+                size_words(*huge_page_bytes)
+            )
+        }
+        NodesProblem::NoReservedPages { node, page_bytes, elsewhere } => format!(
+            "all {elsewhere} reserved huge pages of {} are on other nodes than node {node}: who \
+             runs there gets remote ones or none",
+            size_words(*page_bytes)
+        ),
+    }
+}
+
+fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
+    match problem {
+        ProcessProblem::ThreadsRemote { node, home, share, touched } => {
+            let what = match touched {
+                Touched::ByThese => "what was touched from there",
+                Touched::ByOnlyThread => "what it touched",
+                Touched::ByProcess => "the process's own memory",
+            };
+            let (who, share) = (threads(evidence), share_words(*share));
+            format!("{who} on node {node}; {share} of {what} lies on node {home}")
+        }
+        ProcessProblem::BoundApart { nodes, bytes } => format!(
+            "{} are bound to node {nodes} by a policy of the program (mbind or set_mempolicy), but \
+             no thread runs there: it stays there until the program, or its wrapper, asks otherwise",
+            size_words(*bytes)
+        ),
+        ProcessProblem::FewHugePages { anonymous_bytes, share, mode } => {
+            few_huge_pages(*anonymous_bytes, *share, *mode)
+        }
+        ProcessProblem::DeviceRemote { device, device_kind, near, nodes, .. } => {
+            let which = if nodes.len() == 1 { "node" } else { "nodes" };
+            format!(
+                "{device} ({device_kind}), which it has open, is near node {near}, and its \
+                 threads run on {which} {nodes}"
+            )
+        }
+        ProcessProblem::SwappedOut { bytes, share } => format!(
+            "{} of its memory ({}) is swapped out; it comes back to the node of the thread that \
+             touches it",
+            share_words(*share),
+            size_words(*bytes)
+        ),
+    }
+}
+
+/// `thread 12 runs`, `threads 12 and 13 run`
+fn threads(evidence: &[Place]) -> String {
+    let numbers = evidence.iter().filter_map(|place| match place {
+        Place::Thread(number) => Some(number),
+        _ => None,
+    });
+    match numbers.collect::<Vec<_>>().as_slice() {
+        [] => "threads run".to_owned(),
+        [thread] => format!("thread {thread} runs"),
+        [first, second] => format!("threads {first} and {second} run"),
+        [first, rest @ ..] => format!("thread {first} and {} more run", rest.len()),
+    }
+}
+
+fn few_huge_pages(anonymous_bytes: u64, share: f64, mode: HugePageMode) -> String {
+    let why = match mode {
+        HugePageMode::Madvise => "; transparent ones are for programs that ask (madvise)",
+        HugePageMode::Never => "; transparent ones are off",
+        HugePageMode::Always => " although transparent ones are on: memory may be fragmented",
+    };
+    format!(
+        "{} of its {} of anonymous memory are on huge pages: {} pages of 4 KiB where {} of 2 MiB \
+         would do, so that random access walks page tables (measure what a walk costs here: \
+         numalab latency --size {}M --pattern random --pages 4k, then --pages thp){why}",
+        share_words(share),
+        size_words(anonymous_bytes),
+        anonymous_bytes >> 12,
+        anonymous_bytes.div_ceil(2 << 20),
+        anonymous_bytes >> 20,
+    )
+}
+
+fn of_guest(problem: &GuestProblem, evidence: &[Place]) -> String {
+    let GuestProblem::VcpusRemote { guest, vcpus, nodes, home, share, cpus_as_string } = problem;
+    let who = match evidence {
+        [Place::Vcpu(only)] => format!("vcpu {only} runs"),
+        many => format!("{} of its {vcpus} vcpus run", many.len()),
+    };
+    let where_ = if nodes.len() == 1 { "node" } else { "nodes" };
+    let share = share_words(*share);
+    let lies = match home {
+        Some(home) => format!("{share} of the guest's memory lies on node {home}"),
+        None => format!("{share} of the memory of their guest node lies elsewhere"),
+    };
+    let why = match cpus_as_string {
+        true => ": with cpus as a string libxl places memory without looking at it",
+        false => "",
+    };
+    format!("guest {guest}: {who} on {where_} {nodes}; {lies}{why}")
+}
+
+fn of_ranks(problem: &RanksProblem) -> String {
+    match problem {
+        RanksProblem::CpusShared { cpus, threads, ranks } => {
+            let which = if cpus.len() == 1 { "cpu" } else { "cpus" };
+            let ranks: Vec<String> = ranks.iter().map(ToString::to_string).collect();
+            let of = if ranks.len() == 1 { "rank" } else { "ranks" };
+            format!(
+                "{threads} threads of {of} {} are bound to {which} {cpus} and take turns there",
+                ranks.join(", ")
+            )
+        }
+        RanksProblem::RankRemote { rank, home, share } => format!(
+            "rank {rank}: {} of its own memory is remote to its threads, most of it on node {home}",
+            share_words(*share)
+        ),
+    }
+}
+
+fn of_heap(problem: &HeapProblem) -> String {
+    match problem {
+        HeapProblem::HeapNodeFull { node, free_share, roomy, roomy_share } => format!(
+            "node {node} has {} free while node {roomy} has {}: allocations for it fall back to \
+             other nodes",
+            share_words(*free_share),
+            share_words(*roomy_share)
+        ),
+        HeapProblem::HeapScattered { node, share } => format!(
+            "{} of the free memory of node {node} lie in pieces smaller than 2 MiB: requests for \
+             huge pages fall back or fail",
+            share_words(*share)
+        ),
+        HeapProblem::DomainSpread { domain, node, share } => format!(
+            "domain {domain} is spread over nodes: {} of its memory are on node {node}",
+            share_words(*share)
+        ),
+    }
+}
+
+/// What could not be seen, and who could see it.
+pub(super) fn unseen(unseen: &Unseen) -> String {
+    match unseen {
+        Unseen::Pageblocks => "what of the memory the kernel can move to make huge pages: root \
+                               sees it (/proc/pagetypeinfo)"
+            .to_owned(),
+        Unseen::PageSample { reason } => format!("no pages were sampled: {reason}"),
+        Unseen::SumsByMapping { pages } => {
+            format!("without numa_maps the sums are estimates from {pages} pages of move_pages(2)")
+        }
+        Unseen::TouchedByThread => "what each thread touches is not known: the system samples no \
+                                    memory that a policy places"
+            .to_owned(),
+        Unseen::HugePagesByMapping { most_mappings } => format!(
+            "huge pages are told in all and not by mapping: more than {most_mappings} mappings"
+        ),
+        Unseen::GuestOfAnotherUser { guest, process } => format!(
+            "guest {guest} (process {process}) is another user's: sudo numalab explore --guests"
+        ),
+        Unseen::EnvironmentsOfOthers { processes } => format!(
+            "whether processes of other users ({processes}) are ranks: sudo numalab explore --ranks"
+        ),
+        Unseen::VcpuThreads { guest } => format!(
+            "which threads of guest {guest} are virtual cpus: QEMU names them with -name \
+             {guest},debug-threads=on"
+        ),
+        Unseen::NodesOfDomains => {
+            "on which node of the machine the domains' memory lies: Xen runs \
+                                   with numa=off, or refused the firmware's tables (xl dmesg | \
+                                   grep -i -e numa -e srat); boot it with numa=on"
+                .to_owned()
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Outliers of a fleet.
+
+mod find;
+pub mod page;
+
+pub use find::*;

@@ -1,0 +1,145 @@
+//! The words by which cells, their parts and verdicts are called in every format.
+
+use numalab_page::Mood;
+use numalab_page::number::{count, size};
+use numalab_record::{CoreCell, Experiment, LatencyCell, Metric, Team, WorkerPlan};
+use numalab_stats::Verdict;
+
+use crate::compare::{Answer, Compared, ComparedCell};
+use crate::study::{Change, EffectKind};
+
+/// What is changed: `pages 4k → 2m`, `guest off → on where host=on`.
+#[must_use]
+pub fn change_words(kind: EffectKind, change: &Change) -> String {
+    let changed =
+        change.changed.iter().map(|one| format!("{} {} → {}", one.factor, one.from, one.to));
+    let joint = if kind == EffectKind::Interaction { " with " } else { ", " };
+    let changed = changed.collect::<Vec<_>>().join(joint);
+    if let Some(scale) = &change.scale {
+        let of = if changed.is_empty() { String::new() } else { format!("effect of {changed} ") };
+        return format!("{of}with each doubling of {scale}");
+    }
+    let held = change.held.iter().map(|one| format!("{}={}", one.factor, one.level));
+    let held = held.collect::<Vec<_>>().join(", ");
+    if held.is_empty() { changed } else { format!("{changed} where {held}") }
+}
+
+/// Who chases at the same time.
+pub(crate) fn team(team: Team) -> &'static str {
+    match team {
+        Team::Serial => "one at a time",
+        Team::Concurrent => "all at once",
+    }
+}
+
+/// A worker: `cpu 3 → node 1`.
+pub(crate) fn worker(worker: WorkerPlan) -> String {
+    format!("cpu {} → node {}", worker.cpu, worker.node)
+}
+
+/// What a latency figure is of, without the worker: `random over 1G, 2m pages`.
+pub(crate) fn chase(cell: &LatencyCell) -> String {
+    format!("{} over {}, {} pages", cell.pattern, size(cell.size_bytes), cell.pages.name())
+}
+
+/// Workers in brief: `cpu 0 → node 0`, `8 cpus → node 1`, `8 cpus → 2 nodes`.
+pub(crate) fn workers(workers: &[WorkerPlan]) -> String {
+    let [first, ..] = workers else {
+        return "no worker".to_owned();
+    };
+    let mut nodes: Vec<_> = workers.iter().map(|worker| worker.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    match (workers.len(), nodes.len()) {
+        (1, _) => worker(*first),
+        (cpus, 1) => format!("{cpus} cpus → node {}", first.node),
+        (cpus, nodes) => format!("{cpus} cpus → {nodes} nodes"),
+    }
+}
+
+/// What a cell does, in one line.
+pub(crate) fn experiment(experiment: &Experiment) -> String {
+    match experiment {
+        Experiment::Latency(cell) => {
+            format!("{}, {}, {}", worker(cell.worker), chase(cell), team(cell.team))
+        }
+        Experiment::Bandwidth(cell) => format!(
+            "{} {}, {}, {} each, {} pages, {}",
+            cell.kernel.name(),
+            cell.pattern,
+            workers(&cell.workers),
+            size(cell.size_bytes),
+            cell.pages.name(),
+            cell.isa.0
+        ),
+        Experiment::Loaded(cell) => format!(
+            "{} against {} {}, {}",
+            worker(cell.chaser),
+            workers(&cell.load),
+            cell.kernel.name(),
+            delay(cell.delay)
+        ),
+        Experiment::C2c(cell) => {
+            format!("cpu {} ↔ cpu {}, line on node {}", cell.from, cell.to, cell.home)
+        }
+        Experiment::Core(CoreCell { cpu }) => format!("core of cpu {cpu}"),
+        Experiment::Frames(cell) => match cell.size_bytes {
+            0 => format!("{}, {}", cell.work, count(cell.cpus.len(), "cpu")),
+            bytes => {
+                let cpus = count(cell.cpus.len(), "cpu");
+                format!("{}, {cpus}, {} each", cell.work, size(bytes))
+            }
+        },
+    }
+}
+
+/// The throttle of a load worker.
+pub(crate) fn delay(delay: Option<u32>) -> String {
+    match delay {
+        None => "no load".to_owned(),
+        Some(0) => "full load".to_owned(),
+        Some(pauses) => format!("delay {pauses}"),
+    }
+}
+
+/// How a verdict is to be taken.
+pub(crate) fn mood(verdict: Verdict) -> Mood {
+    match verdict {
+        Verdict::Better => Mood::Good,
+        Verdict::Worse => Mood::Bad,
+        Verdict::Equivalent => Mood::Fine,
+        Verdict::Inconclusive { .. } => Mood::Odd,
+    }
+}
+
+/// The verdict as a stable word.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive { .. } => "inconclusive",
+    }
+}
+
+/// The answer as a stable word.
+pub(crate) fn answer_word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::NotJudged => "not judged",
+        Answer::SeenOnce => "seen once",
+        Answer::Judged(verdict) => verdict_word(verdict),
+    }
+}
+
+/// What a compared row is of.
+pub(crate) fn compared(row: &ComparedCell) -> String {
+    match &row.of {
+        Compared::Cell(cell) => experiment(&cell.experiment),
+        Compared::Kind { kind, cells } => {
+            let metric = row.metric.name();
+            let has_one = *kind == metric || row.metric == Metric::RoundTrip;
+            let metric = if has_one { String::new() } else { format!(" {metric}") };
+            format!("{kind}{metric}, {}", count(*cells, "cell"))
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a program does to its memory, in words, pictures and rows.
+
+mod lead;
+mod map;
+mod over_time;
+mod parts;
+mod words;
+
+pub use words::hindrance_words;
+
+use std::collections::BTreeSet;
+
+use numalab_page::number::{count, size};
+use numalab_page::rows::Rows;
+use numalab_page::{Page, Private, Tile};
+use numalab_record::profile::{Profile, SourceName, Target};
+use numalab_record::{Kind, Region, RegionAccesses};
+
+use crate::document::document;
+use crate::profile::ProfileSummary;
+use crate::program::page::callgrind::callgrind;
+use crate::program::page::program::short;
+use crate::report::Report;
+
+impl Report for Profile {
+    fn page(&self) -> Page {
+        let summary = ProfileSummary::of(self);
+        let words = self.target.words();
+        Page {
+            brand: "numalab profile".to_owned(),
+            title: format!("What {} does to its memory", self.name),
+            meta: meta(self),
+            lead: lead::lead(self, &summary),
+            tiles: tiles(self, &summary),
+            parts: parts::parts(self, &summary),
+            private: private(words),
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Profile, self)
+    }
+
+    /// A row for each region, thread and pair of nodes.
+    fn rows(&self) -> Option<Rows> {
+        let columns = Rows::new("memory profile")
+            .labels(["region", "start", "thread", "cpu_node", "memory_node"])
+            .texts(["source"])
+            .values(words::counted(&self.source), ["loads", "stores", "either", "misses"])
+            .values("ns", ["waited_ns"]);
+        let rows = self
+            .program
+            .regions
+            .iter()
+            .flat_map(|region| region.accesses.iter().map(move |by| row(self, region, by)));
+        Some(columns.rows(rows))
+    }
+
+    fn callgrind(&self) -> Option<String> {
+        Some(callgrind(&self.program))
+    }
+}
+
+fn row(profile: &Profile, region: &Region, by: &RegionAccesses) -> Vec<String> {
+    let start = format!("{:#x}", region.start);
+    let numbers = [by.thread, by.cpu_node, by.memory_node].map(|of| of.to_string());
+    let figures = [by.loads, by.stores, by.either, by.misses, by.waited_ns];
+    let figures = figures.map(|figure| figure.to_string());
+    let labels = [region.name.clone(), start].into_iter().chain(numbers);
+    labels.chain([profile.source.name().name().to_owned()]).chain(figures).collect()
+}
+
+fn meta(profile: &Profile) -> String {
+    let command = profile.target.words().join(" ");
+    let target = match &profile.target {
+        Target::Command(_) => command,
+        Target::Process { process, .. } => format!("process {process}: {command}"),
+    };
+    let (time, ended) = (words::time(profile.watched_ns), words::ended(profile));
+    match profile.source.name() {
+        // All other times are those of the machine that is emulated.
+        SourceName::Emulation => format!("{target}; {ended}, emulated in {time}"),
+        _ => format!("{target}; {time}, {ended}"),
+    }
+}
+
+/// Arguments may be anybody's business, and regions are named by the files that they name.
+fn private(words: &[String]) -> Vec<Private> {
+    let arguments = words.iter().skip(1).flat_map(|word| [word.clone(), short(word)]);
+    let arguments: BTreeSet<String> = arguments.filter(|word| word.len() > 3).collect();
+    arguments.into_iter().map(|text| Private { what: "argument", text }).collect()
+}
+
+fn tiles(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Tile> {
+    let pages: u64 = summary.regions.iter().flat_map(|of| of.pages.values()).sum();
+    let by_node = |node: &u32| {
+        let of_node = summary.regions.iter().filter_map(|of| of.pages.get(node));
+        let bytes = of_node.sum::<u64>() * PAGE_BYTES;
+        (bytes > 0).then(|| format!("{} on node {node}", size(bytes)))
+    };
+    let nodes: Vec<String> = summary.nodes.iter().filter_map(by_node).collect();
+    let counted = words::counted(&profile.source);
+    let all = summary.distance.all();
+    let remote = match summary.distance.remote_share() {
+        Some(share) => format!("{} remote", words::percent(share)),
+        None => "local or remote is not known".to_owned(),
+    };
+    let running = count(summary.threads.len(), "thread");
+    let busy: u64 = profile.program.threads.iter().map(|of| of.busy_ns).sum();
+    vec![
+        Tile {
+            name: "Source",
+            value: words::source_name(&profile.source),
+            detail: words::unit_is(&profile.source),
+        },
+        Tile {
+            name: "Seen",
+            value: words::short_count(all),
+            detail: format!("{counted}, {remote}"),
+        },
+        Tile { name: "Memory", value: size(pages * PAGE_BYTES), detail: nodes.join(", ") },
+        Tile { name: "Threads", value: running, detail: format!("{} on cpus", words::time(busy)) },
+    ]
+}
+
+/// Pages in records are of the base size, which is this on the processors that numalab knows.
+const PAGE_BYTES: u64 = 4096;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! What matters most of a profile.
+
+use numalab_page::number::{figure, size};
+use numalab_page::{Lead, Mood};
+use numalab_record::profile::{Ended, Profile, ProfileSource};
+
+use super::PAGE_BYTES;
+use super::words::{counted, percent, source_sentence};
+use crate::profile::ProfileSummary;
+use crate::program::RemoteCost;
+use crate::program::page::program::{lead_of, place, short};
+
+/// Remote memory that takes less of the accesses is not worth a change.
+const WORTH_SHARE: f64 = 0.05;
+/// A program that is looked at for less hardly does more than start.
+const SHORT_NS: u64 = 100_000_000;
+/// Fewer of what is counted say little.
+const FEW: u64 = 50;
+
+pub(super) fn lead(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Lead> {
+    let mut lead = odd_end(profile);
+    lead.extend(too_little(profile, summary));
+    match cost(profile) {
+        // Times say more than counts where they are known.
+        Some(cost) => lead.extend(lead_of(&profile.program, &cost)),
+        None => {
+            lead.push(placement(profile, summary));
+            lead.extend(region(profile, summary));
+            lead.extend(latencies(summary));
+        }
+    }
+    lead.extend(heat(profile, summary));
+    lead.push(Lead::new("Source", source_sentence(profile), Mood::Plain));
+    lead
+}
+
+/// What remote memory costs on a machine that is emulated.
+fn cost(profile: &Profile) -> Option<RemoteCost> {
+    if !matches!(profile.source, ProfileSource::Emulation { .. }) {
+        return None;
+    }
+    let program = &profile.program;
+    let time_ns: u64 = program.threads.iter().map(|thread| thread.busy_ns).sum();
+    let nodes: Vec<u32> = profile.nodes.iter().map(|node| node.node.0).collect();
+    Some(RemoteCost::of(program, time_ns as f64, &nodes, &profile.latency_ns))
+}
+
+/// A command that did not end well.
+fn odd_end(profile: &Profile) -> Vec<Lead> {
+    let how = match profile.ended {
+        Ended::Exited(code) if code != 0 => format!("The command failed: exit code {code}."),
+        Ended::Signalled(signal) => format!("The command was ended by signal {signal}."),
+        Ended::Interrupted => "Interrupted: this is what was seen until then.".to_owned(),
+        _ => String::new(),
+    };
+    let left = match &profile.left[..] {
+        [] => String::new(),
+        left => format!(
+            "The command left {} running, which was ended: profile a daemon in the foreground, or \
+             by --pid.",
+            left.join(", ")
+        ),
+    };
+    let said = [how, left].into_iter().filter(|text| !text.is_empty());
+    said.map(|text| Lead::new("Command", text, Mood::Odd)).collect()
+}
+
+fn too_little(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
+    let seen = summary.distance.all();
+    let text = match profile.watched_ns {
+        short if short < SHORT_NS => {
+            format!("It ended after {} ms: this is of its start.", figure(short as f64 / 1e6))
+        }
+        _ if seen < FEW => {
+            format!("Only {seen} {} were seen: look for longer.", counted(&profile.source))
+        }
+        _ => return None,
+    };
+    Some(Lead::new("Little was seen", text, Mood::Odd))
+}
+
+fn placement(profile: &Profile, summary: &ProfileSummary<'_>) -> Lead {
+    let counted = counted(&profile.source);
+    let (text, mood) = match summary.distance.remote_share() {
+        _ if profile.nodes.len() < 2 => {
+            ("The machine has one node: no memory is remote.".to_owned(), Mood::Fine)
+        }
+        None => {
+            let pages = summary.nodes.iter().filter_map(|node| {
+                let of_node = summary.regions.iter().filter_map(|of| of.pages.get(node));
+                let bytes = of_node.sum::<u64>() * PAGE_BYTES;
+                (bytes > 0).then(|| format!("{} on node {node}", size(bytes)))
+            });
+            let pages: Vec<String> = pages.collect();
+            (
+                format!("Its memory: {}. From where it is used is not known.", pages.join(", ")),
+                Mood::Plain,
+            )
+        }
+        Some(share) if share >= WORTH_SHARE => (
+            format!(
+                "{} of the {counted} are to memory of another node than the cpu's.",
+                percent(share)
+            ),
+            Mood::Odd,
+        ),
+        Some(share) => (
+            format!(
+                "{} of the {counted} are to memory of the cpu's own node.",
+                percent(1.0 - share)
+            ),
+            Mood::Fine,
+        ),
+    };
+    Lead::new("Placement", text, mood)
+}
+
+/// The region that other nodes use most, with where it is touched first.
+fn region(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
+    let worth = summary.distance.remote_share()? >= WORTH_SHARE;
+    let far = summary.far_regions().into_iter().next().filter(|_| worth)?;
+    let region = far.region.region;
+    let first = region.first_touches.iter().max_by_key(|touches| touches.pages);
+    let touched = first.map_or_else(String::new, |first| {
+        let at = place(&first.at).map_or_else(String::new, |at| format!(" at {at}"));
+        let name = profile.thread_names.get(&first.thread);
+        let name = name.map_or_else(String::new, |name| format!(" ({name})"));
+        format!(
+            " It is touched first by thread {}{name} on node {}{at}.",
+            first.thread, first.cpu_node
+        )
+    });
+    let text = format!(
+        "{} at {:#x} ({}) takes {} of these: it lies on node {}, and threads of node {} use it.{touched}",
+        short(&region.name),
+        region.start,
+        size(region.end - region.start),
+        percent(far.share),
+        far.memory_node,
+        far.cpu_node
+    );
+    Some(Lead::new("Region", text, Mood::Odd))
+}
+
+fn latencies(summary: &ProfileSummary<'_>) -> Option<Lead> {
+    let (local, remote) = summary.load_cycles();
+    let text = match (local, remote) {
+        (Some(local), Some(remote)) => format!(
+            "A sampled load takes {} cycles on average from memory of the own node, {} from that of \
+             others, caches included.",
+            figure(local),
+            figure(remote)
+        ),
+        (Some(all), None) | (None, Some(all)) => {
+            format!("A sampled load takes {} cycles on average.", figure(all))
+        }
+        (None, None) => return None,
+    };
+    Some(Lead::new("Latency", text, Mood::Plain))
+}
+
+/// How much of the memory is hot, where pages were counted.
+fn heat(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
+    // Others do not tell how often a page is used.
+    if !matches!(profile.source, ProfileSource::Samples { .. } | ProfileSource::Emulation { .. }) {
+        return None;
+    }
+    let hot: u64 = profile.program.regions.iter().map(|region| region.hot_pages).sum();
+    let all: u64 = summary.regions.iter().flat_map(|of| of.pages.values()).sum();
+    (hot > 0 && all >= hot).then(|| {
+        let text = format!(
+            "{} of {} take 90 % of the {}.",
+            size(hot * PAGE_BYTES),
+            size(all * PAGE_BYTES),
+            counted(&profile.source)
+        );
+        Lead::new("Hot pages", text, Mood::Plain)
+    })
+}

@@ -1,0 +1,216 @@
+//! Sources, what they cannot see, and why others could not be used, in words.
+
+use numalab_page::number::{figure, share_words, trimmed};
+use numalab_record::profile::{
+    CannotSee, Ended, FaultsSeen, Hindrance, Profile, ProfileSource, SamplingUnit, Target,
+};
+
+/// What is counted.
+pub(super) fn counted(source: &ProfileSource) -> &'static str {
+    match source {
+        ProfileSource::Samples { .. } => "samples",
+        ProfileSource::Emulation { .. } => "accesses",
+        ProfileSource::Faults { .. } => "page faults",
+        ProfileSource::Damon { .. } | ProfileSource::Referenced { .. } => "page uses",
+    }
+}
+
+/// The source's name on a page.
+pub(super) fn source_name(source: &ProfileSource) -> String {
+    match source {
+        ProfileSource::Samples { unit, .. } => unit_name(*unit),
+        ProfileSource::Emulation { .. } => "emulation",
+        ProfileSource::Faults { .. } => "page faults",
+        ProfileSource::Damon { .. } => "DAMON",
+        ProfileSource::Referenced { .. } => "referenced bits",
+    }
+    .to_owned()
+}
+
+fn unit_name(unit: SamplingUnit) -> &'static str {
+    match unit {
+        SamplingUnit::Pebs => "PEBS samples",
+        SamplingUnit::Ibs => "IBS samples",
+    }
+}
+
+/// What one of what is counted is.
+pub(super) fn unit_is(source: &ProfileSource) -> String {
+    match source {
+        ProfileSource::Samples { .. } => "some of all accesses".to_owned(),
+        ProfileSource::Emulation { one_in: 0 | 1 } => "every access".to_owned(),
+        ProfileSource::Emulation { one_in } => format!("one access in {one_in}, scaled"),
+        ProfileSource::Faults { balancing: true } => "first touches and NUMA balancing".to_owned(),
+        ProfileSource::Faults { balancing: false } => "first touches".to_owned(),
+        ProfileSource::Damon { .. } | ProfileSource::Referenced { .. } => {
+            "pages that were used, look by look".to_owned()
+        }
+    }
+}
+
+/// Where the figures come from, in a sentence.
+pub(super) fn source_sentence(profile: &Profile) -> String {
+    match &profile.source {
+        ProfileSource::Samples { unit, events, taken, lost, throttled } => {
+            let events: Vec<String> = events
+                .iter()
+                .map(|event| format!("{} (one in {})", event.event, event.period))
+                .collect();
+            let mut text = format!(
+                "{}: {taken}, of the events {}. Shares are those of samples.",
+                unit_name(*unit),
+                events.join(" and ")
+            );
+            if *lost > 0 {
+                text.push_str(&format!(" {lost} records were lost."));
+            }
+            if *throttled > 0 {
+                text.push_str(&format!(" The kernel paused sampling {throttled} times."));
+            }
+            text
+        }
+        ProfileSource::Emulation { .. } => {
+            "Every access that the program made in QEMU's user mode, \
+             on a machine that was emulated: times are that machine's."
+                .to_owned()
+        }
+        ProfileSource::Faults { balancing } => faults_sentence(*balancing, profile.faults),
+        ProfileSource::Damon { sample_us, rounds } => format!(
+            "DAMON, the kernel's data access monitor: it looked at each part of the memory every \
+             {} ms, and was asked {rounds} times.",
+            trimmed(*sample_us as f64 / 1e3)
+        ),
+        ProfileSource::Referenced { rounds, interval_ns, soft_dirty } => {
+            let written = if *soft_dirty { ", soft-dirty bits which were written" } else { "" };
+            format!(
+                "Referenced bits: {rounds} looks, every {}, at which pages of each mapping were \
+                 used since the last one{written}.",
+                time(*interval_ns)
+            )
+        }
+    }
+}
+
+fn faults_sentence(balancing: bool, faults: Option<FaultsSeen>) -> String {
+    let FaultsSeen { seen, again, lost } = faults.unwrap_or_default();
+    let first = seen.saturating_sub(again);
+    let again = match balancing {
+        true => format!(
+            "{again} on pages that were there, most of which NUMA balancing had unmapped: periodic \
+             samples of who uses which page"
+        ),
+        false => format!("{again} on pages that were there before"),
+    };
+    let lost = if lost > 0 { format!(" {lost} more were lost.") } else { String::new() };
+    format!("Page faults: {first} first touches, and {again}.{lost}")
+}
+
+/// Something that cannot be seen.
+pub(super) fn cannot_words(of: &CannotSee) -> String {
+    match of {
+        CannotSee::LaterAccesses => "accesses to a page after the first one".to_owned(),
+        CannotSee::HowOften => {
+            "how often a page is used: only whether it is, each time that the kernel looks"
+                .to_owned()
+        }
+        CannotSee::LoadsFromStores => "which accesses load and which store".to_owned(),
+        CannotSee::Threads => "which thread uses what, and from which node".to_owned(),
+        CannotSee::FastLoads { cycles } => {
+            format!("loads of fewer than {cycles} cycles, which caches serve")
+        }
+        CannotSee::Waiting => "how long memory is waited for".to_owned(),
+        CannotSee::HeapSites => "which calls of malloc made parts of the heap".to_owned(),
+        CannotSee::CallsWithoutFramePointers => {
+            "callers in code that was compiled without frame pointers".to_owned()
+        }
+        CannotSee::FirstTouches => "who touches memory first".to_owned(),
+        CannotSee::FaultsInKernel => {
+            "first touches by the kernel on the program's behalf, as in read(2)".to_owned()
+        }
+        CannotSee::Before => "what was touched before it was looked at".to_owned(),
+        CannotSee::PageNodes { reason } => format!("where single pages lie ({reason})"),
+        CannotSee::PagesBeyond { most } => format!("single pages beyond the first {most}"),
+        CannotSee::ThisMachine => "this machine's own caches, memory and kernel".to_owned(),
+    }
+}
+
+/// Why a source could not be used, and what would mend it.
+#[must_use]
+pub fn hindrance_words(of: &Hindrance) -> String {
+    match of {
+        Hindrance::NoPmu => "the kernel shows no performance monitoring unit, as in most virtual \
+                             machines"
+            .to_owned(),
+        Hindrance::NoMemoryEvents { units } => {
+            format!("no unit has events with data addresses ({})", units.join(", "))
+        }
+        Hindrance::UnreadForm { unit } => {
+            format!("the samples of {unit} come in a form that numalab does not read")
+        }
+        Hindrance::PerfParanoid { level } => format!(
+            "kernel.perf_event_paranoid is {level}: run as root, or sysctl \
+             kernel.perf_event_paranoid=2"
+        ),
+        Hindrance::PerfRefused { reason } => format!(
+            "perf_event_open(2): {reason}; a filter of system calls, as of containers, may forbid it"
+        ),
+        Hindrance::TooFewFiles { limit } => format!(
+            "each thread takes descriptors on each cpu, and there may be only {limit}: raise \
+             ulimit -n"
+        ),
+        Hindrance::OneNode => "the machine has one node: NUMA balancing does nothing".to_owned(),
+        Hindrance::BalancingOff => {
+            "NUMA balancing is off: sysctl kernel.numa_balancing=1 as root".to_owned()
+        }
+        Hindrance::NoBalancing => "the kernel is built without NUMA balancing".to_owned(),
+        Hindrance::RunsAlready => "a process that runs already cannot be emulated".to_owned(),
+        Hindrance::HasToEnd => {
+            "the emulator reports when a program ends by itself, not after --for".to_owned()
+        }
+        Hindrance::NoEmulation { reason } => reason.clone(),
+        Hindrance::NoDamon => "the kernel has no DAMON, or no files for it in sysfs".to_owned(),
+        Hindrance::DamonWithoutProcesses { operations } => format!(
+            "DAMON watches no processes here (CONFIG_DAMON_VADDR), only {}",
+            operations.join(", ")
+        ),
+        Hindrance::DamonUnavailable { reason } => format!("DAMON: {reason}"),
+        Hindrance::NoReferencedBits { reason } => format!("/proc/PID/clear_refs: {reason}"),
+    }
+}
+
+/// How looking ended.
+pub(super) fn ended(profile: &Profile) -> String {
+    let command = matches!(profile.target, Target::Command(_));
+    match profile.ended {
+        Ended::Exited(0) => "exited".to_owned(),
+        Ended::Exited(code) => format!("exited with {code}"),
+        Ended::Signalled(signal) => format!("ended by signal {signal}"),
+        Ended::ProcessEnded => "until the process ended".to_owned(),
+        Ended::TimeOver if command => "then ended".to_owned(),
+        Ended::TimeOver => "and it still ran".to_owned(),
+        Ended::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+/// `12.3 %`.
+pub(super) fn percent(share: f64) -> String {
+    share_words(share)
+}
+
+/// `850 ms`, `1.24 s`.
+pub(super) fn time(nanoseconds: u64) -> String {
+    match nanoseconds {
+        0..1_000_000_000 => format!("{} ms", figure(nanoseconds as f64 / 1e6)),
+        _ => format!("{} s", figure(nanoseconds as f64 / 1e9)),
+    }
+}
+
+/// A count in few letters.
+pub(super) fn short_count(count: u64) -> String {
+    let count = count as f64;
+    match count {
+        count if count >= 1e9 => format!("{}·10⁹", figure(count / 1e9)),
+        count if count >= 1e6 => format!("{}·10⁶", figure(count / 1e6)),
+        count => format!("{count:.0}"),
+    }
+}

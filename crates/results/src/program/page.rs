@@ -1,0 +1,79 @@
+//! What a memory emulator saw of a guest (`numalab-emulator/1`): who accessed which node's
+//! memory, and what it cost.
+
+pub(crate) mod callgrind;
+mod parts;
+pub(crate) mod program;
+
+pub use numalab_record::{MemoryReport, MemoryReportError};
+
+use numalab_page::Page;
+use numalab_page::number::count;
+use numalab_page::rows::Rows;
+
+use crate::report::Report;
+
+impl Report for MemoryReport {
+    fn page(&self) -> Page {
+        Page {
+            brand: "numalab".to_owned(),
+            title: title(self),
+            lead: self.program.as_ref().map_or_else(Vec::new, |run| program::lead(self, run)),
+            parts: parts::parts(self),
+            ..Page::default()
+        }
+    }
+
+    /// The emulator's own report.
+    fn json(&self) -> serde_json::Result<String> {
+        Ok(self.text.clone())
+    }
+
+    /// A row for each phase, cpu and node.
+    fn rows(&self) -> Option<Rows> {
+        let cpus =
+            self.phases.iter().flat_map(|phase| phase.vcpus.iter().map(move |cpu| (phase, cpu)));
+        let rows = cpus.flat_map(|(phase, cpu)| {
+            cpu.nodes.iter().map(move |node| {
+                let figures = [
+                    cpu.vcpu,
+                    cpu.node,
+                    node.node,
+                    node.loads,
+                    node.stores,
+                    node.load_misses,
+                    node.store_misses,
+                    node.cost_ns,
+                    node.queue_ns,
+                ];
+                let figures = figures.map(|figure| figure.to_string());
+                core::iter::once(phase.label()).chain(figures).collect()
+            })
+        });
+        let columns = Rows::new("emulated memory")
+            .labels(["phase", "cpu", "cpu_node", "memory_node"])
+            .values("accesses", ["loads", "stores", "load_misses", "store_misses"])
+            .values("ns", ["cost_ns", "queue_ns"]);
+        Some(columns.rows(rows))
+    }
+
+    fn callgrind(&self) -> Option<String> {
+        self.program.as_ref().map(callgrind::callgrind)
+    }
+}
+
+fn title(report: &MemoryReport) -> String {
+    if report.program.is_some() {
+        let nodes = count(report.machine.nodes.len(), "node");
+        return format!("What a program's memory costs on a machine of {nodes}");
+    }
+    let how = match report.mode.as_str() {
+        "count" => "counted, not charged",
+        "virtual" => "charged in virtual time",
+        "sleep" => "charged in the host's time",
+        other => other,
+    };
+    let cpus = count(usize::try_from(report.qemu.vcpus).unwrap_or(usize::MAX), "cpu");
+    let nodes = count(report.machine.nodes.len(), "node");
+    format!("Emulated memory of {cpus} and {nodes}: accesses {how}")
+}

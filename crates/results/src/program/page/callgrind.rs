@@ -1,0 +1,243 @@
+//! What a program's memory costs in Callgrind's format, which KCachegrind and `callgrind_annotate`
+//! open: <https://valgrind.org/docs/manual/cl-format.html>.
+//!
+//! Regions stand as functions, called where they are made, with what is waited for them. Pages are
+//! counted where they are touched first, and contended lines where they are stored to.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use numalab_record::{CodePlace, ProgramMemory, Region};
+
+/// The columns of figures: each event's name, and what it is.
+const EVENTS: [(&str, &str); 8] = [
+    ("Wait", "ns waited for memory and caches"),
+    ("Remote", "ns waited for memory and caches of other nodes"),
+    ("Queued", "ns waited because memory was busy"),
+    ("Loads", "Loads"),
+    ("Stores", "Stores"),
+    ("Misses", "Accesses that reached memory"),
+    ("Touched", "Pages touched first"),
+    ("Contended", "ns waited for cache lines that threads contend for"),
+];
+const NONE: Figures = [0; EVENTS.len()];
+
+type Figures = [u64; EVENTS.len()];
+
+/// A function of the program, or a region that stands as one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Function {
+    object: String,
+    file: String,
+    name: String,
+}
+
+/// A line of a function, 0 where it is not known.
+type Place = (Function, u64);
+
+#[derive(Debug, Default)]
+struct Costs {
+    own: BTreeMap<u64, Figures>,
+    /// By the line of the call and where it leads: how often, and what is in it.
+    calls: BTreeMap<(u64, Place), (u64, Figures)>,
+}
+
+/// The program in this format.
+pub(crate) fn callgrind(program: &ProgramMemory) -> String {
+    let mut graph = Graph::default();
+    for region in &program.regions {
+        graph.add(&region.made_at, Some(of_region(region)), waits(region));
+        for touches in &region.first_touches {
+            let mut figures = NONE;
+            figures[6] = touches.pages;
+            graph.add(&touches.at, None, figures);
+        }
+    }
+    for user in program.contended_lines.iter().flat_map(|line| &line.threads) {
+        let mut figures = NONE;
+        figures[7] = user.waited_ns;
+        graph.add(&user.at, None, figures);
+    }
+    graph.text()
+}
+
+fn waits(region: &Region) -> Figures {
+    let all = region.accesses.iter().map(|by| {
+        let away = by.cpu_node != by.memory_node;
+        let remote_ns = by.far_ns + if away { by.memory_ns } else { 0 };
+        [by.waited_ns, remote_ns, by.queue_ns, by.loads, by.stores, by.misses, 0, 0]
+    });
+    all.fold(NONE, sum)
+}
+
+fn sum(mut one: Figures, other: Figures) -> Figures {
+    one.iter_mut().zip(other).for_each(|(sum, figure)| *sum += figure);
+    one
+}
+
+/// Regions that are made at one place are one function.
+fn of_region(region: &Region) -> Place {
+    let made = super::program::place(&region.made_at);
+    let name = match made {
+        Some(line) => format!("{} made at {line}", region.name),
+        None => region.name.clone(),
+    };
+    (Function { object: "memory".to_owned(), file: "???".to_owned(), name }, 0)
+}
+
+fn of_code(place: &CodePlace) -> Place {
+    let named = place.line.as_deref().and_then(|line| line.rsplit_once(':'));
+    let (file, line) = named.unwrap_or(("???", "0"));
+    let in_object = || {
+        let object = place.object.rsplit('/').next().unwrap_or_default();
+        format!("{object}+{:#x}", place.offset)
+    };
+    let name = place.function.clone().unwrap_or_else(in_object);
+    let function = Function { object: place.object.clone(), file: file.to_owned(), name };
+    (function, line.parse().unwrap_or(0))
+}
+
+#[derive(Debug, Default)]
+struct Graph {
+    functions: BTreeMap<Function, Costs>,
+    total: Figures,
+}
+
+impl Graph {
+    /// Figures of what is done at the innermost of these places, the first one, or in what is called
+    /// from there.
+    fn add(&mut self, places: &[CodePlace], called: Option<Place>, figures: Figures) {
+        if figures == NONE {
+            return;
+        }
+        let inward = called.into_iter().chain(places.iter().map(of_code));
+        let mut inner: Option<Place> = None;
+        for (function, line) in inward {
+            let costs = self.functions.entry(function.clone()).or_default();
+            // callgrind_annotate expects every line that calls to have figures of its own.
+            let own = costs.own.entry(line).or_insert(NONE);
+            match inner {
+                None => *own = sum(*own, figures),
+                Some(callee) => {
+                    let (times, all) = costs.calls.entry((line, callee)).or_insert((0, NONE));
+                    (*times, *all) = (*times + 1, sum(*all, figures));
+                }
+            }
+            inner = Some((function, line));
+        }
+        if inner.is_some() {
+            self.total = sum(self.total, figures);
+        }
+    }
+
+    fn text(&self) -> String {
+        let names: Vec<&str> = EVENTS.iter().map(|(name, _)| *name).collect();
+        let mut text = String::from("# callgrind format\nversion: 1\ncreator: numalab\n");
+        text.push_str("positions: line\n");
+        for (name, what) in EVENTS {
+            let _ = writeln!(text, "event: {name} : {what}");
+        }
+        let _ = writeln!(text, "events: {}\nsummary: {}", names.join(" "), columns(&self.total));
+        for (function, costs) in &self.functions {
+            let Function { object, file, name } = function;
+            let _ = writeln!(text, "\nob={}\nfl={}\nfn={}", one(object), one(file), one(name));
+            for (line, figures) in &costs.own {
+                let _ = writeln!(text, "{line} {}", columns(figures));
+            }
+            for ((line, (callee, at)), (times, figures)) in &costs.calls {
+                let Function { object, file, name } = callee;
+                let _ = writeln!(text, "cob={}\ncfi={}", one(object), one(file));
+                let _ = writeln!(text, "cfn={}\ncalls={times} {at}", one(name));
+                let _ = writeln!(text, "{line} {}", columns(figures));
+            }
+        }
+        text
+    }
+}
+
+fn columns(figures: &Figures) -> String {
+    let figures: Vec<String> = figures.iter().map(u64::to_string).collect();
+    figures.join(" ")
+}
+
+/// A name on one line.
+fn one(name: &str) -> String {
+    name.replace(|c: char| c.is_control(), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_record::{ContendedLine, FirstTouches, LineUser, RegionAccesses};
+
+    use super::*;
+
+    fn place(function: Option<&str>, line: Option<&str>) -> CodePlace {
+        CodePlace {
+            object: "/bin/solver".to_owned(),
+            offset: 0x40,
+            function: function.map(str::to_owned),
+            line: line.map(str::to_owned),
+        }
+    }
+
+    /// `main` makes a region in two calls of `table`, and touches it; nobody knows who made the heap.
+    fn program() -> ProgramMemory {
+        let main = |line| place(Some("main"), Some(line));
+        let region = |name: &str, made_at: Vec<CodePlace>, waited_ns| Region {
+            name: name.to_owned(),
+            made_at,
+            accesses: vec![RegionAccesses {
+                cpu_node: 1,
+                waited_ns,
+                memory_ns: waited_ns - 10,
+                loads: 7,
+                ..RegionAccesses::default()
+            }],
+            ..Region::default()
+        };
+        let made = |line| vec![place(Some("table"), Some("src/t.c:5")), main(line)];
+        let mut first = region("[anonymous]", made("src/t.c:20"), 100);
+        first.first_touches = vec![FirstTouches {
+            thread: 0,
+            cpu_node: 0,
+            pages: 3,
+            at: vec![place(None, None), main("src/t.c:22")],
+        }];
+        let user = LineUser {
+            thread: 0,
+            cpu_node: 0,
+            loads: 1,
+            stores: 1,
+            loaded_bytes: 1,
+            stored_bytes: 1,
+            waited_ns: 9,
+            at: vec![main("src/t.c:25")],
+        };
+        let second = region("[anonymous]", made("src/t.c:20"), 50);
+        ProgramMemory {
+            regions: vec![first, second, region("[heap]", Vec::new(), 1000)],
+            contended_lines: vec![ContendedLine {
+                address: 64,
+                region: String::new(),
+                changes: 1,
+                threads: vec![user],
+            }],
+            ..ProgramMemory::default()
+        }
+    }
+
+    #[test]
+    fn what_is_waited_for_regions_is_in_the_calls_that_made_them() {
+        insta::assert_snapshot!(callgrind(&program()));
+    }
+
+    #[test]
+    fn names_stay_on_their_lines_and_a_program_that_did_nothing_has_no_functions() {
+        let mut program = program();
+        program.regions.truncate(1);
+        program.regions[0].made_at[0].function = Some("a\nfn=b".to_owned());
+        let text = callgrind(&program);
+        assert!(text.contains("fn=a fn=b\n"), "{text}");
+        assert!(!callgrind(&ProgramMemory::default()).contains("\nfn="));
+    }
+}

@@ -1,0 +1,246 @@
+//! What a program paid for memory of other nodes, and for which of its regions.
+
+use std::collections::BTreeMap;
+
+use numalab_page::number::{count, figure, size, trimmed};
+use numalab_page::{Lead, Mood, Panel, Part, Table};
+use numalab_record::MemoryReport;
+use numalab_record::{CodePlace, ContendedLine, ProgramMemory, Region};
+
+use crate::program::{RemoteCost, RemoteRegion, told};
+
+/// Remote memory that takes less of the time is not worth a change.
+const WORTH_SHARE: f64 = 0.02;
+/// Rows of the table of lines.
+const MOST_LINES: usize = 8;
+/// Rows of the table of regions.
+const MOST_REGIONS: usize = 20;
+
+/// What matters most of a program.
+pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> {
+    lead_of(program, &cost(report, program))
+}
+
+/// What matters most of a program of which this is the cost.
+pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
+    let percent = |ns: f64| format!("{} %", trimmed(100.0 * ns / cost.time_ns.max(1.0)));
+    let memory = format!(
+        "Memory and caches take {} of the threads' time, {} ms of {} ms.",
+        percent(cost.memory_ns),
+        figure(cost.memory_ns / 1e6),
+        figure(cost.time_ns / 1e6)
+    );
+    let worth = cost.remote_ns >= WORTH_SHARE * cost.time_ns;
+    let remote = match worth {
+        true => format!(
+            "Remote memory costs {} of the time: {} ms would be saved at most if every access \
+             were local.",
+            percent(cost.remote_ns),
+            figure(cost.remote_ns / 1e6)
+        ),
+        false => format!(
+            "No gain to be had from placement: remote memory costs {} of the time.",
+            percent(cost.remote_ns)
+        ),
+    };
+    let mood = if worth { Mood::Odd } else { Mood::Fine };
+    let mut lead =
+        vec![Lead::new("Memory", memory, Mood::Plain), Lead::new("Placement", remote, mood)];
+    lead.extend(cost.regions.iter().take(1).filter(|_| worth).map(|region| worst(region, cost)));
+    lead.extend(contended(program, cost.time_ns));
+    lead
+}
+
+fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
+    let sentence = format!(
+        "{} at {:#x} ({}) accounts for {} % of that: it lies on node {}, and cpus of node {} \
+         use it.",
+        found.region.name,
+        found.region.start,
+        size(found.region.end - found.region.start),
+        trimmed(100.0 * found.remote_ns / cost.remote_ns.max(1.0)),
+        found.memory_node,
+        found.cpu_node
+    );
+    let most = found.region.first_touches.iter().max_by_key(|touches| touches.pages);
+    let line = most.and_then(|touches| place(&touches.at));
+    let touched = line.map_or(String::new(), |line| format!(" It is touched first at {line}."));
+    Lead::new("Region", sentence + &touched, Mood::Odd)
+}
+
+/// Lines that threads contend for, where that takes time.
+fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
+    let (waited_ns, worst) = contention(program)?;
+    if (waited_ns as f64) < WORTH_SHARE * time_ns {
+        return None;
+    }
+    let kind = match worst.is_false_sharing() {
+        true => "False sharing: threads store to different bytes of one cache line",
+        false => "Threads contend for a cache line",
+    };
+    let at = lines(worst).map_or(String::new(), |lines| format!(", at {lines}"));
+    let sentence = format!(
+        "{kind}{at}; waiting for such lines takes {} % of the time.",
+        trimmed(100.0 * waited_ns as f64 / time_ns.max(1.0))
+    );
+    Some(Lead::new("Sharing", sentence, Mood::Odd))
+}
+
+/// What all contended lines are waited for, and the worst of them.
+fn contention(program: &ProgramMemory) -> Option<(u64, &ContendedLine)> {
+    let waited_ns = program.contended_lines.iter().map(ContendedLine::waited_ns).sum();
+    Some((waited_ns, program.contended_lines.first()?))
+}
+
+/// Where a line is stored to.
+fn lines(line: &ContendedLine) -> Option<String> {
+    let writers = line.threads.iter().filter(|user| user.stores > 0);
+    let mut places: Vec<String> = writers.filter_map(|user| place(&user.at)).collect();
+    places.sort();
+    places.dedup();
+    (!places.is_empty()).then(|| places.join(" and "))
+}
+
+/// `solver.c:120`, else the function's name.
+pub(crate) fn place(places: &[CodePlace]) -> Option<String> {
+    let told = told(places)?;
+    told.line.as_deref().map(short).or_else(|| told.function.clone())
+}
+
+/// Where regions are made and touched first, as far as the code tells.
+fn origins(regions: &[&Region]) -> Option<Table> {
+    let row = |region: &&Region| {
+        let first = region.first_touches.iter().max_by_key(|touches| touches.pages)?;
+        let (made, touched) = (place(&region.made_at), place(&first.at));
+        let some = made.is_some() || touched.is_some();
+        some.then(|| {
+            vec![
+                short(&region.name),
+                made.unwrap_or_default(),
+                touched.unwrap_or_default(),
+                format!("thread {} on node {}", first.thread, first.cpu_node),
+            ]
+        })
+    };
+    let rows: Vec<_> = regions.iter().filter_map(row).collect();
+    let table = Table::new("Where regions are made, and touched first")
+        .words("region")
+        .words("made at")
+        .words("first touch at")
+        .words("by");
+    (!rows.is_empty()).then(|| table.rows(rows))
+}
+
+/// The lines that threads contend for.
+pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
+    let row = |line: &ContendedLine| {
+        let kind = if line.is_false_sharing() { "false" } else { "true" };
+        vec![
+            format!("{:#x}", line.address),
+            short(&line.region),
+            kind.to_owned(),
+            line.threads.len().to_string(),
+            line.changes.to_string(),
+            figure(line.waited_ns() as f64 / 1e6),
+            lines(line).unwrap_or_default(),
+        ]
+    };
+    let worst = program.contended_lines.iter().filter(|line| line.waited_ns() > 0);
+    let rows: Vec<_> = worst.take(MOST_LINES).map(row).collect();
+    let table = Table::new("Cache lines that several threads use and store to, by waiting")
+        .words("line")
+        .words("region")
+        .words("sharing")
+        .figures("threads")
+        .figures("changes")
+        .figures("waits, ms")
+        .words("stored to at");
+    let notes = vec![
+        "False sharing: no thread uses a byte that another one stores to. With its data on lines \
+         of its own (64 bytes) each thread would keep its line."
+            .to_owned(),
+    ];
+    (!rows.is_empty()).then(|| Part {
+        title: "Lines that threads contend for".to_owned(),
+        notes,
+        panels: vec![Panel::table(table.rows(rows))],
+        ..Part::default()
+    })
+}
+
+fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
+    let id = |node: u64| u32::try_from(node).unwrap_or(u32::MAX);
+    let nodes: Vec<u32> = report.machine.nodes.iter().map(|node| id(node.id)).collect();
+    RemoteCost::of(program, report.time_ns() as f64, &nodes, &report.machine.latency_ns)
+}
+
+/// The regions by how long they are waited for.
+pub(super) fn regions(program: &ProgramMemory) -> Part {
+    let ns = |region: &Region| -> u64 { region.accesses.iter().map(|by| by.waited_ns).sum() };
+    let mut regions: Vec<&Region> = program.regions.iter().collect();
+    regions.sort_by_key(|region| core::cmp::Reverse(ns(region)));
+    let shown = regions.len().min(MOST_REGIONS);
+    let table = Table::new(
+        "Regions by how long threads waited for them, with the nodes of cpus and memory",
+    )
+    .words("region")
+    .figures("size")
+    .figures("10^6")
+    .figures("waits, ms")
+    .words("cpus → memory");
+    let row = |region: &&Region| {
+        let accesses: u64 = region.accesses.iter().map(|by| by.loads + by.stores).sum();
+        vec![
+            short(&region.name),
+            size(region.end - region.start),
+            figure(accesses as f64 / 1e6),
+            figure(ns(region) as f64 / 1e6),
+            pairs(region),
+        ]
+    };
+    let mut notes = vec![
+        "Pages are 4 KiB, placed by first touch and the program's own policies. A size is that of \
+         the addresses, whether touched or not."
+            .to_owned(),
+    ];
+    if regions.len() > shown {
+        notes.push(format!("{} more are waited for less.", count(regions.len() - shown, "region")));
+    }
+    if program.unplaced > 0 {
+        notes.push(format!(
+            "Accesses that are left out, since the machine's memory was used up: {}.",
+            program.unplaced
+        ));
+    }
+    if let Some(became) = &program.became {
+        notes.push(format!("It went on as {became}, which is not in this report."));
+    }
+    let mut panels = vec![Panel::table(table.rows(regions[..shown].iter().map(row)))];
+    panels.extend(origins(&regions[..shown]).map(Panel::table));
+    Part { title: "Regions".to_owned(), notes, panels, ..Part::default() }
+}
+
+/// `0→0 25 %, 1→0 75 %`: who waits for what.
+fn pairs(region: &Region) -> String {
+    let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for by in &region.accesses {
+        *sums.entry((by.cpu_node, by.memory_node)).or_default() += by.waited_ns;
+    }
+    let all: u64 = sums.values().sum();
+    let mut pairs: Vec<_> = sums.into_iter().collect();
+    pairs.sort_by_key(|(_, ns)| core::cmp::Reverse(*ns));
+    let pair = |((cpu, memory), ns): &((u32, u32), u64)| {
+        format!("{cpu}→{memory} {:.0} %", 100.0 * *ns as f64 / all.max(1) as f64)
+    };
+    let shown: Vec<String> = pairs.iter().take(MOST_PAIRS).map(pair).collect();
+    let more = if pairs.len() > MOST_PAIRS { ", …" } else { "" };
+    shown.join(", ") + more
+}
+
+/// Pairs of nodes that are shown of a region.
+const MOST_PAIRS: usize = 2;
+
+/// The end of a path says more than its beginning.
+pub(crate) fn short(name: &str) -> String {
+    name.rsplit('/').next().unwrap_or(name).to_owned()
+}

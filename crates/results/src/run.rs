@@ -1,0 +1,9 @@
+//! What a run found.
+
+pub mod document;
+mod find;
+mod latency_table;
+pub mod page;
+
+pub use find::*;
+pub use latency_table::latency_table;

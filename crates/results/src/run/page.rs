@@ -1,0 +1,96 @@
+//! A run as a page.
+
+mod bandwidth;
+mod c2c;
+mod charts;
+mod latency;
+mod loaded;
+mod oddity;
+mod others;
+mod provenance;
+pub(crate) mod rows;
+mod sentences;
+mod tiles;
+mod tlb;
+
+pub(crate) use charts::matrix_panel;
+
+use numalab_page::number::{count, size, utc};
+use numalab_page::rows::Rows;
+use numalab_page::{Lead, Mood, Page, Part};
+
+use super::document::RunDocument;
+use crate::report::Report;
+use crate::run::Summary;
+
+impl Report for Summary<'_> {
+    fn page(&self) -> Page {
+        Page {
+            brand: format!("numalab {} {}", self.run.version, self.run.name),
+            title: format!("Memory placement on {}", self.machine_name()),
+            meta: meta(self),
+            lead: lead(self),
+            tiles: tiles::tiles(self).into_iter().chain(c2c::tile(self)).collect(),
+            parts: parts(self),
+            ..Page::default()
+        }
+    }
+
+    /// The document with every raw sample, its environment and placements, and what it says.
+    fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(&RunDocument::of(self))
+    }
+
+    /// A row for each cell and metric.
+    fn rows(&self) -> Option<Rows> {
+        Some(rows::rows(self))
+    }
+}
+
+fn meta(summary: &Summary<'_>) -> String {
+    let (run, machine) = (summary.run, &summary.run.machine);
+    let progress = &summary.progress;
+    let model = run.environment.facts.get("cpu_model").cloned();
+    let parts = [
+        model.filter(|model| model != summary.machine_name()),
+        Some(count(machine.nodes.len(), "node")),
+        Some(count(machine.online_cpus().len(), "cpu")),
+        Some(size(machine.memory_bytes())).filter(|_| machine.memory_bytes() > 0),
+        Some(format!(
+            "{} of {}",
+            progress.precise + progress.budget_spent,
+            count(progress.planned, "cell")
+        )),
+        Some(utc(run.started_unix_ms)),
+        run.label.clone(),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(" · ")
+}
+
+fn lead(summary: &Summary<'_>) -> Vec<Lead> {
+    let odd = if summary.findings.is_empty() { Mood::Fine } else { Mood::Odd };
+    let names = [("Remote access", Mood::Plain), ("Caches", Mood::Plain), ("Anomalies", odd)];
+    let sentences = sentences::sentences(summary).into_iter();
+    sentences.zip(names).map(|(text, (name, mood))| Lead::new(name, text, mood)).collect()
+}
+
+fn parts(summary: &Summary<'_>) -> Vec<Part> {
+    let all = [
+        latency::single(summary),
+        latency::matrix(summary),
+        latency::curve(summary),
+        latency::walk(summary),
+        tlb::tlb(summary),
+        bandwidth::part(summary),
+        loaded::loaded(summary),
+        c2c::part(summary),
+        others::part(summary),
+        provenance::oddities(summary),
+        provenance::placement(summary),
+        provenance::unfinished(summary),
+        provenance::environment(summary),
+        provenance::method(summary),
+    ];
+    all.into_iter().flatten().collect()
+}

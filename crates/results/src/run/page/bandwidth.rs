@@ -1,0 +1,111 @@
+//! Bandwidth of all workers together.
+
+use std::collections::BTreeSet;
+
+use numalab_page::number::{count, figure, interval_text};
+use numalab_page::{Bar, BarGroup, Chart, Panel, Part, Table, Terminal};
+use numalab_record::{AccessPattern, Unit};
+
+use super::charts::matrix_panel;
+use crate::label;
+use crate::run::{Bandwidths, MeasuredWeight, Summary};
+
+pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
+    let bandwidth = &summary.bandwidth;
+    if bandwidth.rows.is_empty() {
+        return None;
+    }
+    let groups = bar_groups(bandwidth);
+    let terminal = beyond_bars(bandwidth, &groups);
+    let bars = Panel::drawn(Chart::Bars(groups), bandwidth_table(bandwidth));
+    let mut panels = vec![bars.on_terminal(terminal)];
+    if let Some(matrix) = &bandwidth.by_node {
+        let caption = "GB/s read by the cpus of each node from each node's memory";
+        panels.push(matrix_panel(matrix, caption.to_owned()));
+    }
+    panels.push(Panel::table(weights(bandwidth)));
+    let note = "GB/s are 10⁹ bytes per second that the program asked to move. An ordinary store \
+                to a line that is not in the cache reads that line first, which is not counted; \
+                the -nt kernels avoid it.";
+    Part::of("Bandwidth", panels).map(|part| part.noted(vec![note.to_owned()]))
+}
+
+/// The weights that share pages out as bandwidth is, and what sets them.
+fn weights(bandwidth: &Bandwidths<'_>) -> Table {
+    let weights: Vec<String> =
+        bandwidth.weights.iter().map(|found| found.weight.to_string()).collect();
+    let command = format!("numalab bind --policy weighted --weights {}", weights.join(","));
+    let row = |found: &MeasuredWeight| {
+        vec![found.node.to_string(), figure(found.gb_per_s), found.weight.to_string()]
+    };
+    Table::new(format!("weights for interleaving by measured bandwidth; {command} sets them"))
+        .figures("node")
+        .figures("read GB/s")
+        .figures("weight")
+        .rows(bandwidth.weights.iter().map(row))
+}
+
+/// Whether bars and node matrix together leave out any cell.
+fn beyond_bars(bandwidth: &Bandwidths<'_>, groups: &[BarGroup]) -> Terminal {
+    let bars = groups.iter().flat_map(|group| &group.bars);
+    let matrix = bandwidth.by_node.iter().flat_map(|matrix| &matrix.entries);
+    let entries = matrix.flatten().flatten().flat_map(|entry| &entry.cells);
+    let told: BTreeSet<&str> =
+        bars.map(|bar| bar.cell.as_str()).chain(entries.map(|id| id.0.as_str())).collect();
+    if bandwidth.rows.iter().all(|row| told.contains(row.id.0.as_str())) {
+        Terminal::Chart
+    } else {
+        Terminal::Both
+    }
+}
+
+/// One cpu, then the most cpus at once, each on local memory.
+fn bar_groups(bandwidth: &Bandwidths<'_>) -> Vec<BarGroup> {
+    let mut counts = vec![1, bandwidth.most_workers()];
+    counts.dedup();
+    let group = |workers: usize| {
+        let bars: Vec<Bar> = bandwidth
+            .local_with(workers)
+            .into_iter()
+            .map(|row| Bar {
+                label: bar_label(row.cell.kernel.name(), row.cell.pattern),
+                figure: (&row.figure).into(),
+                unit: Unit::GigabytesPerSecond.to_string(),
+                cell: row.id.0.clone(),
+            })
+            .collect();
+        let title = format!("{}, local memory", count(workers, "cpu"));
+        (!bars.is_empty()).then_some(BarGroup { title, bars })
+    };
+    counts.into_iter().filter_map(group).collect()
+}
+
+fn bar_label(kernel: &str, pattern: AccessPattern) -> String {
+    match pattern {
+        AccessPattern::Sequential => kernel.to_owned(),
+        other => format!("{kernel}, {other}"),
+    }
+}
+
+fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
+    let rows = bandwidth.rows.iter().map(|row| {
+        vec![
+            row.cell.kernel.name().to_owned(),
+            row.cell.pattern.to_string(),
+            label::workers(&row.cell.workers),
+            figure(row.figure.median),
+            interval_text(row.figure.interval),
+            row.cell.pages.name().to_owned(),
+            row.cell.isa.0.clone(),
+        ]
+    });
+    Table::new("All workers together, in GB/s")
+        .words("kernel")
+        .words("order")
+        .words("workers")
+        .figures("GB/s")
+        .figures("95 % interval")
+        .words("pages")
+        .words("isa")
+        .rows(rows)
+}

@@ -1,0 +1,199 @@
+//! Latency under load.
+
+use numalab_page::number::{figure, interval_text, size};
+use numalab_page::{Chart, Curves, Panel, Part, Series, Table, Terminal};
+
+use super::charts::load_points;
+use crate::label;
+use crate::run::{Doubt, LoadedCurve, MemoryPeak, PageWalk, Summary};
+
+pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
+    let curves = &summary.loaded;
+    let families: Vec<&[LoadedCurve<'_>]> = curves.chunk_by(LoadedCurve::is_of_family).collect();
+    let panels = families.iter().flat_map(|family| panels(family)).collect();
+    // A family's table tells what the notes would.
+    let alone = families.iter().filter(|family| family.len() == 1).copied().flatten();
+    let doubted = curves.iter().filter(|curve| curve.doubt.is_some());
+    let told = doubted.chain(alone.clone().filter(|curve| curve.doubt.is_none()));
+    let mut notes: Vec<String> = told.map(knee_note).collect();
+    notes.extend(alone.filter_map(saturation_note));
+    notes.extend(families.iter().filter_map(|family| idle_note(family.first()?, summary)));
+    notes.extend(summary.memory_peak.as_ref().map(peak_note));
+    if curves.iter().any(|curve| curve.cell.kernel.traffic_factor() > 1.0) {
+        notes.push(TRAFFIC.to_owned());
+    }
+    Part::of("Latency under load", panels).map(|part| part.noted(notes))
+}
+
+const TRAFFIC: &str = "Traffic is what moves in memory, counted as if every ordinary store first \
+                       read its line; processors that recognise whole lines of stores move less.";
+
+/// A curve alone is drawn with its knee; curves that differ in what loads the memory share a
+/// drawing, as Mess draws them, and their points are below.
+fn panels(family: &[LoadedCurve<'_>]) -> Vec<Panel> {
+    if let [curve] = family {
+        let chart = Chart::LatencyOverBandwidth(load_points(&curve.points), curve.knee);
+        return vec![Panel::drawn(chart, points_table(curve)).on_terminal(Terminal::Chart)];
+    }
+    let points = |curve: &LoadedCurve<'_>| {
+        curve.points.iter().map(|point| (point.traffic_gb_per_s, point.latency.median)).collect()
+    };
+    let series = family.iter().map(|curve| Series { name: kernel(curve), points: points(curve) });
+    let chart = Chart::Curves(Curves {
+        x_name: "GB/s of traffic in memory".to_owned(),
+        x_is_logarithmic: false,
+        y_name: "ns per load".to_owned(),
+        series: series.collect(),
+    });
+    let mut panels = vec![Panel::drawn(chart, family_table(family))];
+    panels.extend(
+        family
+            .iter()
+            .map(|curve| Panel::table(points_table(curve)).folded().on_terminal(Terminal::Nothing)),
+    );
+    panels
+}
+
+fn kernel(curve: &LoadedCurve<'_>) -> String {
+    let kernel = curve.cell.kernel;
+    format!("{}, {:.0} % reads", kernel.name(), kernel.read_percent())
+}
+
+fn family_table(family: &[LoadedCurve<'_>]) -> Table {
+    let rows = family.iter().map(|curve| {
+        let idle = curve.points.first().map(|point| point.latency.median);
+        vec![
+            curve.cell.kernel.name().to_owned(),
+            format!("{:.0}", curve.cell.kernel.read_percent()),
+            optional(idle),
+            optional(curve.knee.map(|knee| knee.bandwidth)),
+            optional(curve.saturation.map(|at| at.gb_per_s)),
+            optional(curve.peak.map(|peak| peak.gb_per_s)),
+            optional(curve.peak.map(|peak| peak.latency_ns)),
+        ]
+    });
+    let who = family.first().map(|curve| {
+        format!("{} against {}", label::worker(curve.cell.chaser), label::workers(&curve.cell.load))
+    });
+    Table::new(format!("{}: traffic in GB/s, latency in ns", who.unwrap_or_default()))
+        .words("load")
+        .figures("% reads")
+        .figures("idle ns")
+        .figures("knee GB/s")
+        .figures("saturated GB/s")
+        .figures("peak GB/s")
+        .figures("ns at peak")
+        .rows(rows)
+}
+
+fn who(curve: &LoadedCurve<'_>) -> String {
+    format!(
+        "{} against {} ({})",
+        label::worker(curve.cell.chaser),
+        label::workers(&curve.cell.load),
+        curve.cell.kernel.name()
+    )
+}
+
+fn knee_note(curve: &LoadedCurve<'_>) -> String {
+    let who = who(curve);
+    match curve.doubt {
+        Some(Doubt::Disturbed(share)) => {
+            return format!(
+                "{who}: where latency doubles is not shown, since other load disturbed {:.0} % of \
+                 the windows without load.",
+                100.0 * share
+            );
+        }
+        Some(Doubt::IdleSlower { idle_ns, loaded_ns }) => {
+            return format!(
+                "{who}: where latency doubles is not shown, since it took {} ns without load and \
+                 {} ns under load: something else was at work.",
+                figure(idle_ns),
+                figure(loaded_ns)
+            );
+        }
+        None => {}
+    }
+    curve.knee.as_ref().map_or_else(
+        || {
+            format!(
+                "{who}: latency does not reach twice its idle value at any load up to {} GB/s.",
+                figure(curve.peak.map_or(0.0, |peak| peak.gb_per_s))
+            )
+        },
+        |knee| {
+            format!(
+                "{who}: latency reaches twice its idle {} ns at {} GB/s.",
+                figure(knee.idle_ns),
+                figure(knee.bandwidth)
+            )
+        },
+    )
+}
+
+/// Where more load only waits longer.
+fn saturation_note(curve: &LoadedCurve<'_>) -> Option<String> {
+    let (at, peak) = (curve.saturation?, curve.peak?);
+    let who = who(curve);
+    let (found_ns, found, most) =
+        (figure(at.latency_ns), figure(at.gb_per_s), figure(peak.gb_per_s));
+    Some(format!("{who}: saturated at {found} GB/s with {found_ns} ns; the peak is {most} GB/s."))
+}
+
+/// What the modules could move, and how much of it was seen.
+fn peak_note(peak: &MemoryPeak) -> String {
+    let most = if peak.is_bound { "at most " } else { "" };
+    let reached = match peak.reached {
+        Some(share) => format!("{:.0} % of a node's share were reached", 100.0 * share),
+        None => "nothing streamed from memory alone".to_owned(),
+    };
+    format!("The memory modules move {most}{} GB/s on all nodes; {reached}.", figure(peak.gb_per_s))
+}
+
+/// A figure, or a dash where there is none.
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), figure)
+}
+
+/// Why "no load" is not the latency of memory elsewhere on the page.
+fn idle_note(curve: &LoadedCurve<'_>, summary: &Summary<'_>) -> Option<String> {
+    let idle = curve.points.first().filter(|point| point.delay.is_none())?;
+    let same =
+        |walk: &&PageWalk| walk.worker == curve.cell.chaser && walk.pages == curve.cell.pages;
+    let walk = summary.walks.iter().find(same)?;
+    Some(format!(
+        "These loads are in random order over all of the buffer, and walk the page table: {} ns \
+         without load, {} ns in the same order alone, and {} ns in page-local order, which hits \
+         the TLB.",
+        figure(idle.latency.median),
+        figure(walk.random.median),
+        figure(walk.page_local.median)
+    ))
+}
+
+fn points_table(curve: &LoadedCurve<'_>) -> Table {
+    let rows = curve.points.iter().map(|point| {
+        vec![
+            label::delay(point.delay),
+            figure(point.bandwidth_gb_per_s()),
+            figure(point.traffic_gb_per_s),
+            figure(point.latency.median),
+            interval_text(point.latency.interval),
+        ]
+    });
+    Table::new(format!(
+        "{} against {} {}, {} each, {} pages",
+        label::worker(curve.cell.chaser),
+        label::workers(&curve.cell.load),
+        curve.cell.kernel.name(),
+        size(curve.cell.size_bytes),
+        curve.cell.pages.name()
+    ))
+    .words("load")
+    .figures("GB/s")
+    .figures("GB/s of traffic")
+    .figures("ns")
+    .figures("95 % interval")
+    .rows(rows)
+}

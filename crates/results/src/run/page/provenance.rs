@@ -1,0 +1,157 @@
+//! Where, on what and how it was measured.
+
+use numalab_page::number::{count, duration, share, size, trimmed, utc};
+use numalab_page::{Panel, Part, Table, Weight};
+
+use super::oddity::sentence;
+use crate::run::{CellSummary, State, Summary};
+
+/// Cells listed by name; the rest are counted.
+const LISTED_CELLS: usize = 20;
+
+fn part(title: &str, notes: Vec<String>, table: Option<Table>) -> Part {
+    Part {
+        title: title.to_owned(),
+        notes,
+        panels: table.map(Panel::table).into_iter().collect(),
+        weight: Weight::Background,
+        ..Part::default()
+    }
+}
+
+pub(super) fn oddities(summary: &Summary<'_>) -> Option<Part> {
+    if summary.findings.is_empty() {
+        return None;
+    }
+    let notes = summary.findings.iter().map(|found| format!("{}.", sentence(found)));
+    let mut odd = part("All anomalies", notes.collect(), None);
+    // The sentence names the first two: a terminal needs the list only beyond.
+    if summary.findings.len() > 2 {
+        odd.weight = Weight::Result;
+    }
+    Some(odd)
+}
+
+pub(super) fn placement(summary: &Summary<'_>) -> Option<Part> {
+    let proof = &summary.proof;
+    if proof.workers == 0 {
+        return None;
+    }
+    let mut rows = vec![
+        row("workers proven", proof.workers),
+        row("affinity read back as the one cpu", proof.pinned),
+        row("every page looked at on the node asked for", proof.on_node),
+        vec!["pages looked at".to_owned(), proof.pages_checked.to_string()],
+    ];
+    let pages = proof.bytes_per_page_size.iter();
+    rows.extend(
+        pages.map(|(&page, &bytes)| vec![format!("behind pages of {}", size(page)), size(bytes)]),
+    );
+    let table = Table::new("Placement as the kernel reported it")
+        .words("what")
+        .figures("how much")
+        .rows(rows);
+    Some(part("Placement proof", Vec::new(), Some(table)))
+}
+
+fn row(what: &str, number: usize) -> Vec<String> {
+    vec![what.to_owned(), number.to_string()]
+}
+
+pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
+    let rows: Vec<Vec<String>> = summary
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let why = match cell.state {
+                State::Precise => return None,
+                State::BudgetSpent => "its time was over",
+                State::Failed(reason) => reason,
+                State::Unmeasured => "not begun",
+            };
+            Some(vec![cell.cell.id.0.clone(), reached(cell), why.to_owned()])
+        })
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let notes = if rows.len() > LISTED_CELLS {
+        vec![format!("{} more are in run.json and cells.jsonl.", rows.len() - LISTED_CELLS)]
+    } else {
+        Vec::new()
+    };
+    let table = Table::new("Cells that did not reach the precision asked for")
+        .words("cell")
+        .figures("reached")
+        .words("why")
+        .rows(rows.into_iter().take(LISTED_CELLS));
+    Some(part("Unfinished cells", notes, Some(table)))
+}
+
+/// Half the width of a cell's interval, of the figure that ends it.
+fn reached(cell: &CellSummary<'_>) -> String {
+    let figure = cell.figures.first().and_then(|figures| figures.best());
+    let half = figure.and_then(|figure| {
+        let interval = figure.interval?;
+        Some(50.0 * (interval.hi - interval.lo) / figure.median)
+    });
+    half.map_or_else(
+        || "–".to_owned(),
+        |half| format!("± {} %", numalab_page::number::figure(half)),
+    )
+}
+
+pub(super) fn environment(summary: &Summary<'_>) -> Option<Part> {
+    let run = summary.run;
+    let fact = |name: &str, value: String| vec![name.to_owned(), value];
+    let mut rows = vec![
+        fact("started", utc(run.started_unix_ms)),
+        fact("command", run.command.join(" ")),
+        fact("numalab", run.version.clone()),
+        fact("nodes", run.machine.nodes.len().to_string()),
+        fact("cpus online", run.machine.online_cpus().len().to_string()),
+        fact("memory", size(run.machine.memory_bytes())),
+    ];
+    let facts = run.environment.facts.iter();
+    rows.extend(facts.map(|(name, value)| fact(name, value.clone())));
+    let table =
+        Table::new("The system as it was at the start").words("fact").words("value").rows(rows);
+    Some(part("Environment", Vec::new(), Some(table)))
+}
+
+pub(super) fn method(summary: &Summary<'_>) -> Option<Part> {
+    let (run, progress) = (summary.run, &summary.progress);
+    let notes = vec![
+        "Latency is the time of one load that depends on the load before it, along one random \
+         cycle through every cache line of the buffer, so that a prefetcher cannot follow. \
+         Page-local order stays within a page before it leaves it: the TLB hits."
+            .to_owned(),
+        "Buffers are bound to a node and touched once; worker and memory are then read back \
+         from the kernel. A cell that is not where it should be gives no figure."
+            .to_owned(),
+        "A figure is the median of its windows. Its interval holds the median with 95 % \
+         confidence and allows for windows that resemble their neighbours. It speaks of this \
+         run only: another boot, or another day, can differ by more."
+            .to_owned(),
+        format!(
+            "Windows disturbed by switches, steal or other load are kept in the samples and left \
+             out of the figures: {} of {}. Caches are found by the sweep; what the system \
+             reports is only compared.",
+            share(progress.disturbed, progress.windows),
+            count(progress.windows, "window")
+        ),
+        format!(
+            "Asked for: intervals within {} % and at most {}. Of {}, {} got there, {} did not, {} \
+             failed, {} were not reached. Seed {}.",
+            trimmed(run.precision * 100.0),
+            duration(run.budget_ns),
+            count(progress.planned, "cell"),
+            progress.precise,
+            progress.budget_spent,
+            progress.failed,
+            progress.unmeasured,
+            run.seed
+        ),
+    ];
+    Some(part("Method", notes, None))
+}

@@ -1,0 +1,86 @@
+//! A row per cell and metric.
+
+use numalab_page::rows::{Holds, Rows, optional};
+use numalab_record::{CellId, Experiment, Pages, WorkerPlan};
+
+use crate::label;
+use crate::run::{CellSummary, Figure, MetricFigures, State, Summary, is_on_node};
+
+/// What tells cells apart, beyond their names: see [`fields`].
+pub(crate) const FIELDS: [&str; 6] = ["size_bytes", "pages", "pattern", "kernel", "cpu", "node"];
+
+/// One row for each cell and metric: median and 95 % interval without disturbed
+/// windows, the median with them, and whether the memory was proven to lie on its
+/// node. A cell without samples has one row without figures.
+pub(super) fn rows(summary: &Summary<'_>) -> Rows {
+    let of_cell = |cell: &CellSummary<'_>| -> Vec<Vec<String>> {
+        match cell.figures.is_empty() {
+            true => vec![row(cell, None)],
+            false => cell.figures.iter().map(|figures| row(cell, Some(figures))).collect(),
+        }
+    };
+    Rows::new("cell")
+        .labels(["cell"])
+        .texts(["what"])
+        .labels(FIELDS)
+        .texts(["state"])
+        .with(Holds::Metric, ["metric"])
+        .with(Holds::Unit, ["unit"])
+        .values("", ["median", "lo", "hi"])
+        .values("windows", ["windows", "disturbed"])
+        .values("", ["median_with_disturbed"])
+        .values("windows", ["effective_size"])
+        .texts(["proven_on_node"])
+        .rows(summary.cells.iter().flat_map(of_cell))
+}
+
+fn row(cell: &CellSummary<'_>, figures: Option<&MetricFigures>) -> Vec<String> {
+    let CellId(id) = &cell.cell.id;
+    let proven = (!cell.placements.is_empty()).then(|| cell.placements.iter().all(is_on_node));
+    let mut row = vec![id.clone(), label::experiment(&cell.cell.experiment)];
+    row.extend(fields(&cell.cell.experiment));
+    row.push(state(cell.state).to_owned());
+    row.extend(figures.map_or_else(|| vec![String::new(); 9], figure_fields));
+    row.push(optional(proven));
+    row
+}
+
+/// Size in bytes of each worker's buffer, pages, order of visits, kernel, and the workers' cpus
+/// and nodes; empty where the experiment has none.
+pub(crate) fn fields(experiment: &Experiment) -> [String; 6] {
+    let workers = experiment.workers();
+    let list = |number: fn(&WorkerPlan) -> u32| {
+        let numbers: Vec<String> = workers.iter().map(|w| number(w).to_string()).collect();
+        numbers.join(" ")
+    };
+    let axes = experiment.description().axes();
+    let pages = axes.pages.map(Pages::name);
+    let [size, pattern] = [optional(axes.size_bytes), optional(axes.pattern)];
+    let (pages, kernel) = (optional(pages), optional(axes.kernel));
+    [size, pages, pattern, kernel, list(|worker| worker.cpu.0), list(|worker| worker.node.0)]
+}
+
+fn figure_fields(figures: &MetricFigures) -> Vec<String> {
+    let kept = figures.kept.as_ref();
+    let interval = kept.and_then(|figure| figure.interval);
+    vec![
+        figures.metric.name().to_owned(),
+        figures.metric.unit().to_string(),
+        optional(kept.map(|figure| figure.median)),
+        optional(interval.map(|interval| interval.lo)),
+        optional(interval.map(|interval| interval.hi)),
+        figures.windows.to_string(),
+        figures.disturbed.to_string(),
+        optional(figures.all.as_ref().map(|figure| figure.median)),
+        optional(kept.and_then(|figure: &Figure| figure.effective_size)),
+    ]
+}
+
+fn state(state: State<'_>) -> &'static str {
+    match state {
+        State::Precise => "precise",
+        State::BudgetSpent => "budget-spent",
+        State::Failed(_) => "failed",
+        State::Unmeasured => "unmeasured",
+    }
+}

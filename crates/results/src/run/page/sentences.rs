@@ -1,0 +1,201 @@
+//! The three sentences that matter.
+
+use numalab_page::number::{approximate_size, figure, ratio, size};
+
+use super::oddity;
+use crate::label;
+use crate::run::{Curve, LatencyMatrix, Level, LevelName, Remote, RemoteCost, Summary};
+
+/// Oddities named in the sentence; the rest are counted.
+const NAMED_ODDITIES: usize = 2;
+
+/// What a remote access costs, where the caches end, what is odd.
+pub(super) fn sentences(summary: &Summary<'_>) -> [String; 3] {
+    [remote_sentence(summary), cache_sentence(summary), odd_sentence(summary)]
+}
+
+fn remote_sentence(summary: &Summary<'_>) -> String {
+    match (&summary.remote, summary.matrices.first()) {
+        (Remote::Measured(_), Some(matrix)) if may_be_cached(summary, matrix.size_bytes) => {
+            format!(
+                "What a remote access costs is not shown: {} may be held by caches. Take a larger \
+                 --size.",
+                size(matrix.size_bytes)
+            )
+        }
+        (Remote::Measured(cost), Some(matrix)) => remote_cost(cost, matrix),
+        (Remote::OneNode, _) => {
+            let local = local_text(summary);
+            // A hypervisor can put a guest on several of its nodes and tell it of one.
+            if summary.run.environment.fact("hypervisor").is_some() {
+                return format!(
+                    "This guest is told of one memory node, which may hide several of its host's{local}."
+                );
+            }
+            format!("This machine has one memory node, so no access is remote{local}.")
+        }
+        _ => "What a remote access costs was not measured: this run compares no node's memory \
+              with another's."
+            .to_owned(),
+    }
+}
+
+fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
+    let Some((nearest, farthest)) = cost.extremes() else {
+        return String::new();
+    };
+    let range = |low: String, high: String| {
+        if low == high { low } else { format!("{low} to {high}") }
+    };
+    let latencies = cost.pairs.iter().map(|pair| pair.latency_ns);
+    let lowest = latencies.clone().fold(f64::INFINITY, f64::min);
+    let highest = latencies.fold(f64::NEG_INFINITY, f64::max);
+    format!(
+        "A remote access costs {} times a local one: {} ns against {} ns ({} over {}, {} pages, \
+         dearest from node {} to node {}).",
+        range(figure(nearest.ratio), figure(farthest.ratio)),
+        range(figure(lowest), figure(highest)),
+        figure(cost.local_ns),
+        matrix.pattern,
+        size(matrix.size_bytes),
+        matrix.pages.name(),
+        farthest.from,
+        farthest.to
+    )
+}
+
+/// Whether caches may hold so many bytes, by the sweep or else by what the system reports.
+fn may_be_cached(summary: &Summary<'_>, bytes: u64) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "compared with an estimate")]
+    let bytes = bytes as f64;
+    summary.cached_bytes().is_some_and(|cached| bytes <= cached)
+}
+
+/// The local latency of a machine with one node, from the matrix or the curve.
+fn local_text(summary: &Summary<'_>) -> String {
+    if let Some(matrix) = summary.matrices.first() {
+        if may_be_cached(summary, matrix.size_bytes) {
+            return format!(
+                "; {} may be held by caches, so that what an access to memory takes is not shown",
+                size(matrix.size_bytes)
+            );
+        }
+        let range = matrix.by_cpu.range();
+        let text = range.map(|range| match (figure(range.lo), figure(range.hi)) {
+            (low, high) if low == high => low,
+            (low, high) => format!("{low} to {high}"),
+        });
+        return text.map_or_else(String::new, |text| {
+            format!(
+                "; an access to it takes {text} ns ({} over {}, {} pages)",
+                matrix.pattern,
+                size(matrix.size_bytes),
+                matrix.pages.name()
+            )
+        });
+    }
+    let memory = summary.curves.first().and_then(|curve| {
+        let last = curve.levels.last()?;
+        (last.name == LevelName::Memory).then_some(last.latency_ns)
+    });
+    memory.map_or_else(String::new, |ns| format!("; an access to it takes {} ns", figure(ns)))
+}
+
+fn cache_sentence(summary: &Summary<'_>) -> String {
+    let Some(curve) = summary.curves.first() else {
+        return "Where the caches end was not measured: this run has no sweep over sizes."
+            .to_owned();
+    };
+    let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else {
+        return String::new();
+    };
+    let swept = format!(
+        "{} on {} pages, {} to {}, {}",
+        curve.pattern,
+        curve.pages.name(),
+        size(first.size_bytes),
+        size(last.size_bytes),
+        label::worker(curve.worker)
+    );
+    let ends: Vec<String> = curve.levels.iter().filter_map(end_text).collect();
+    if ends.is_empty() {
+        return format!("No cache ends within the sizes swept ({swept}).{}", lost_text(curve));
+    }
+    let verb = if ends.len() == 1 { "The one cache end found is at" } else { "The caches end at" };
+    format!("{verb} {}; {} ({swept}).{}", listed(&ends), beyond_text(curve), lost_text(curve))
+}
+
+/// The caches that the system reports and the sweep does not find.
+fn lost_text(curve: &Curve) -> String {
+    let lost: Vec<String> = curve
+        .not_found
+        .iter()
+        .map(|(level, bytes)| format!("L{level} (reported at {})", size(*bytes)))
+        .collect();
+    let verb = if lost.len() == 1 { "was" } else { "were" };
+    if lost.is_empty() { String::new() } else { format!(" {} {verb} not found.", listed(&lost)) }
+}
+
+fn end_text(level: &Level) -> Option<String> {
+    if matches!(level.name, LevelName::Tlb(_)) {
+        return None;
+    }
+    let capacity = approximate_size(level.capacity_bytes?);
+    let latency = figure(level.latency_ns);
+    Some(format!("{capacity} ({}, {latency} ns)", level.name))
+}
+
+fn beyond_text(curve: &Curve) -> String {
+    match curve.levels.last() {
+        Some(last) if last.name == LevelName::Memory => {
+            format!("memory takes {} ns", figure(last.latency_ns))
+        }
+        Some(last) => format!(
+            "the sweep ended at {} ns before memory was reached for certain",
+            figure(last.latency_ns)
+        ),
+        None => "nothing is known beyond".to_owned(),
+    }
+}
+
+fn odd_sentence(summary: &Summary<'_>) -> String {
+    if summary.progress.planned == 0 {
+        return "Nothing was planned, so nothing was measured.".to_owned();
+    }
+    if summary.findings.is_empty() {
+        return oddity::nothing_odd(&summary.progress, summary.run.precision);
+    }
+    let named: Vec<String> =
+        summary.findings.iter().take(NAMED_ODDITIES).map(oddity::sentence).collect();
+    let more = match summary.findings.len() - named.len() {
+        0 => String::new(),
+        more => format!("; and {more} more below"),
+    };
+    format!("Unexpected: {}{more}.", named.join("; "))
+}
+
+/// Nanoseconds in core cycles, where the clock is known.
+pub(super) fn cycles(ns: f64, clock_ghz: Option<f64>) -> String {
+    clock_ghz.map_or_else(|| "–".to_owned(), |ghz| figure(ns * ghz))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// The ratio and latency of the farthest node, for a tile.
+pub(super) fn remote_tile(cost: &RemoteCost) -> Option<(String, String)> {
+    let (_, farthest) = cost.extremes()?;
+    let detail = format!(
+        "{} ns, node {} → node {}",
+        figure(farthest.latency_ns),
+        farthest.from,
+        farthest.to
+    );
+    Some((ratio(farthest.ratio), detail))
+}

@@ -1,0 +1,292 @@
+//! Two samples compared.
+
+mod published;
+
+use numalab_page::number::{figure, percent, trimmed};
+use numalab_page::rows::{Holds, Rows, optional};
+use numalab_page::{Lead, Page, Panel, Part, Table};
+use numalab_record::Kind;
+use numalab_stats::{Direction, Extreme, Ground, Interval, Trend, Verdict};
+
+use super::document::ComparedSamples;
+use crate::document;
+use crate::label;
+use crate::report::Report;
+use crate::samples::SampleComparison;
+
+impl Report for SampleComparison {
+    fn page(&self) -> Page {
+        let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
+        let effects = part("Effects", effects(self)).map(|part| part.noted(sentences(self)));
+        Page {
+            brand: "numalab compare".to_owned(),
+            title: "Two samples".to_owned(),
+            meta: self.names.join(" · "),
+            lead: vec![headline(self)],
+            parts: [part("Values", values(self)), effects, part("Far ends", far_ends(self))]
+                .into_iter()
+                .flatten()
+                .collect(),
+            ..Page::default()
+        }
+    }
+
+    /// The answer, with every value.
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::SampleComparison, &ComparedSamples::of(self))
+    }
+
+    /// The verdict with the figures it rests on, in one row.
+    fn rows(&self) -> Option<Rows> {
+        let interval = self.found.percent_interval();
+        let [baseline, candidate] = self.names.clone();
+        let row = vec![
+            baseline,
+            candidate,
+            self.unit.clone(),
+            self.baseline.median().to_string(),
+            self.candidate.median().to_string(),
+            self.baseline.len().to_string(),
+            self.candidate.len().to_string(),
+            optional(self.found.percent()),
+            optional(interval.map(|interval| interval.lo)),
+            optional(interval.map(|interval| interval.hi)),
+            label::verdict_word(self.found.verdict).to_owned(),
+        ];
+        let rows = Rows::new("compared samples")
+            .labels(["baseline", "candidate"])
+            .with(Holds::Unit, ["unit"])
+            .values("", ["baseline_median", "candidate_median"])
+            .values("values", ["baseline_values", "candidate_values"])
+            .values("%", ["change_percent", "lo_percent", "hi_percent"])
+            .texts(["verdict"]);
+        Some(rows.rows([row]))
+    }
+}
+
+fn headline(of: &SampleComparison) -> Lead {
+    let change = of.found.percent().map_or_else(|| "–".to_owned(), percent);
+    let margin = trimmed(of.margin.as_percent());
+    let (name, sentence) = match of.found.verdict {
+        Verdict::Better => ("Better".to_owned(), change),
+        Verdict::Worse => ("Worse".to_owned(), change),
+        Verdict::Equivalent => (format!("Equivalent within {margin} %"), change),
+        Verdict::Inconclusive { further_blocks } => {
+            let needed = match (of.found.ground, further_blocks) {
+                (Ground::TooFew { needed }, _) => {
+                    format!("{needed} values on each side are the least")
+                }
+                (Ground::Drifts, _) => "not decided because the numbers drift".to_owned(),
+                (_, Some(further)) => format!("about {further} more values on each side"),
+                (_, None) => "no number of values would do".to_owned(),
+            };
+            ("Inconclusive".to_owned(), format!("{change}; {needed}"))
+        }
+    };
+    let lead = Lead::new(name, sentence, label::mood(of.found.verdict));
+    match of.differing_extreme() {
+        Some(extreme) => with_far_end(lead, of, extreme),
+        None => lead,
+    }
+}
+
+/// The answer of the medians with what they do not see.
+fn with_far_end(lead: Lead, of: &SampleComparison, extreme: &Extreme) -> Lead {
+    let change = match extreme.is_shown() {
+        true => extreme.percent(),
+        false => extreme.reach_percent(of.direction),
+    };
+    let is_worse = (change > 0.0) == (of.direction == Direction::LowerIsBetter);
+    let percentile = format!("p{}", trimmed(extreme.percentile));
+    let [baseline, candidate] = extreme.values.map(precise);
+    let (name, far) = match extreme.is_shown() {
+        true if is_worse => ("far ends worse", format!("{percentile} {baseline} to {candidate}")),
+        true => ("far ends better", format!("{percentile} {baseline} to {candidate}")),
+        false => {
+            let far = percent(change);
+            ("far ends not decided", format!("{percentile} may be {far} off, by few values"))
+        }
+    };
+    let name = format!("{} by medians, {name}", lead.name);
+    let mood = if is_worse { label::mood(Verdict::Worse) } else { lead.mood };
+    Lead::new(name, format!("{}; {far}", lead.sentence), mood)
+}
+
+/// The percentiles of the bad end.
+fn far_ends(of: &SampleComparison) -> Table {
+    let cell = |value: f64, interval: Option<Interval>| match interval {
+        Some(Interval { lo, hi }) => {
+            format!("{} ({} to {})", precise(value), precise(lo), precise(hi))
+        }
+        None => precise(value),
+    };
+    let rows = of.extremes.iter().map(|extreme| {
+        let [a, b] = extreme.values;
+        let [of_a, of_b] = extreme.intervals;
+        let (baseline, candidate) = (cell(a, of_a), cell(b, of_b));
+        let name = format!("p{}", trimmed(extreme.percentile));
+        vec![name, baseline, candidate, percent(extreme.percent()), figure(extreme.p)]
+    });
+    Table::new(
+        "Percentiles counted from the good end, with 95 % intervals; p of equal shares beyond",
+    )
+    .words("percentile")
+    .figures("baseline")
+    .figures("candidate")
+    .figures("change")
+    .figures("p")
+    .rows(rows)
+}
+
+fn values(of: &SampleComparison) -> Table {
+    let sides = [(&of.names[0], &of.baseline), (&of.names[1], &of.candidate)];
+    let rows = sides.map(|(name, sample)| {
+        vec![
+            name.clone(),
+            sample.len().to_string(),
+            precise(sample.median()),
+            precise(sample.mean()),
+            precise(sample.min()),
+            precise(sample.max()),
+        ]
+    });
+    let with_unit = |name: &str| match of.unit.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name} ({})", of.unit),
+    };
+    Table::new("Each sample by itself")
+        .words("sample")
+        .figures("values")
+        .figures(with_unit("median"))
+        .figures("mean")
+        .figures("least")
+        .figures("most")
+        .rows(rows)
+}
+
+fn effects(of: &SampleComparison) -> Table {
+    let range = |interval: Option<Interval>| match interval {
+        Some(i) => format!("{} to {}", percent(i.lo).trim_end_matches(" %"), percent(i.hi)),
+        None => "–".to_owned(),
+    };
+    let gain = of.gain_of_means();
+    let rows = [
+        vec![
+            "Hodges-Lehmann effect, in logarithms".to_owned(),
+            of.found.percent().map_or_else(|| "–".to_owned(), percent),
+            range(of.found.percent_interval()),
+        ],
+        vec![
+            match of.direction {
+                Direction::LowerIsBetter => "gain of means, baseline / candidate".to_owned(),
+                Direction::HigherIsBetter => "gain of means, candidate / baseline".to_owned(),
+            },
+            gain.map_or_else(|| "–".to_owned(), |gain| percent(gain.value)),
+            range(gain.map(|gain| gain.interval)),
+        ],
+    ];
+    Table::new("The candidate compared with the baseline")
+        .words("effect")
+        .figures("percent")
+        .figures("95 % interval")
+        .rows(rows)
+}
+
+fn sentences(of: &SampleComparison) -> Vec<String> {
+    let mut sentences = order_sentences(of);
+    sentences.extend([
+        format!(
+            "Rank-sum test of a difference: p = {}; of equivalence within {} %: p = {}.",
+            figure(of.found.difference.p),
+            trimmed(of.margin.as_percent()),
+            figure(of.found.equivalence.p())
+        ),
+        "The samples are not paired: this holds only if nothing else changed between them, \
+         and on a machine that drifts it does. `numalab compare --commands` takes both in \
+         turns."
+            .to_owned(),
+    ]);
+    sentences
+}
+
+/// What the order of the values says, and what was made of it.
+fn order_sentences(of: &SampleComparison) -> Vec<String> {
+    let shown = of.names.iter().zip(&of.order.trends).filter(|(_, trend)| trend.is_shown());
+    let mut sentences: Vec<String> = shown.map(|(name, trend)| drift(name, trend)).collect();
+    if !sentences.is_empty() {
+        sentences.push(
+            "Two samples taken one after the other while the machine drifts differ by the drift \
+             alone. If the values were sorted, give them in the order they were measured in."
+                .to_owned(),
+        );
+    }
+    if of.order.autocorrelation > 0.0 {
+        sentences.push(format!(
+            "Values resemble the ones before them (lag-1 correlation {:.2}): the {} are worth about \
+             {:.0} independent ones, which the verdict, its tests and the interval of the \
+             Hodges-Lehmann effect allow for; the interval of the gain of means does not.",
+            of.order.autocorrelation,
+            of.baseline.len() + of.candidate.len(),
+            of.order.effective_size.max(1.0),
+        ));
+    }
+    sentences
+}
+
+/// `a.txt drifts: its values rise, ...`.
+fn drift(name: &str, trend: &Trend) -> String {
+    let way = if trend.correlation > 0.0 { "rise" } else { "fall" };
+    let size = trend.percent.map_or_else(String::new, |change| {
+        let side = if change > 0.0 { "above" } else { "below" };
+        let change = figure(change.abs());
+        format!("; the median of the last third lies {change} % {side} that of the first")
+    });
+    format!("{name} drifts: its values {way} in the order taken (p = {}{size}).", figure(trend.p))
+}
+
+/// A value with the digits that such files have.
+fn precise(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 1e6 || (magnitude > 0.0 && magnitude < 1e-3) {
+        return figure(value);
+    }
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values about 100, of which each `every`-th is `far`.
+    fn sample(n: usize, every: usize, far: f64) -> Vec<f64> {
+        let value = |at: usize| 100.0 + (at * 7919 % 101) as f64 / 100.0;
+        (1..=n).map(|at| if at % every == 0 { far } else { value(at) }).collect()
+    }
+
+    fn lead(values: [Vec<f64>; 2], direction: Direction) -> (String, String) {
+        let names = ["a", "b"].map(str::to_owned);
+        let compared =
+            SampleComparison::of(names, values, String::new(), direction, 2.0).expect("compared");
+        let lead = headline(&compared);
+        (lead.name, lead.sentence)
+    }
+
+    #[test]
+    fn equal_medians_are_not_called_equivalent_where_the_far_ends_differ() {
+        let same = || sample(4000, 5000, 0.0);
+        let (name, _) = lead([same(), same()], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 %");
+        let (name, sentence) = lead([same(), sample(4000, 100, 900.0)], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends worse");
+        assert!(sentence.ends_with("; p99.9 101 to 900"), "{sentence}");
+        let (name, _) = lead([sample(4000, 100, 900.0), same()], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends better");
+        // Slow ends of rates are the low ones.
+        let (name, sentence) = lead([same(), sample(4000, 100, 10.0)], Direction::HigherIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends worse");
+        assert!(sentence.ends_with("; p99.9 100 to 10"), "{sentence}");
+        let (name, sentence) = lead([same(), sample(4000, 1001, 900.0)], Direction::LowerIsBetter);
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends not decided", "{sentence}");
+    }
+}

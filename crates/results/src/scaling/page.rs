@@ -1,0 +1,30 @@
+//! A scaling run: its page, and what is seen in it in words.
+
+mod parts;
+mod rows;
+mod words;
+
+pub use words::{name, sentence};
+
+use numalab_page::Page;
+use numalab_page::rows::Rows;
+use numalab_record::Kind;
+
+use crate::document::document;
+use crate::report::Report;
+use crate::scaling::ScalingSummary;
+
+impl Report for ScalingSummary<'_> {
+    fn page(&self) -> Page {
+        parts::page(self)
+    }
+
+    /// A row for each step and size.
+    fn rows(&self) -> Option<Rows> {
+        Some(rows::rows(&self.figures))
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Scaling, self)
+    }
+}

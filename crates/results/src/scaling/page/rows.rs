@@ -1,0 +1,35 @@
+//! A row for each step and size.
+
+use numalab_page::rows::{Holds, Rows, optional};
+
+use crate::scaling::StepFigures;
+
+pub(super) fn rows(figures: &[StepFigures]) -> Rows {
+    let row = |of: &StepFigures| {
+        let domains: Vec<String> = of.domains.iter().map(u32::to_string).collect();
+        let values = [of.mean, of.median, of.deviation, of.min, of.max, of.p90, of.p99, of.range];
+        let mut row = vec![
+            of.file.clone(),
+            of.mode.name().to_owned(),
+            domains.join(" "),
+            of.serial.to_string(),
+            of.metric.name().to_owned(),
+            of.metric.unit().to_owned(),
+            of.ranks.to_string(),
+            of.size_bytes.to_string(),
+        ];
+        row.extend(values.map(|value| format!("{value:.4}")));
+        row.push(optional(of.efficiency.map(|share| format!("{share:.4}"))));
+        row.push(optional(of.baseline_ranks));
+        row
+    };
+    Rows::new("scaling")
+        .labels(["file", "mode", "domains", "serial"])
+        .with(Holds::Metric, ["metric"])
+        .with(Holds::Unit, ["unit"])
+        .labels(["ranks", "size_bytes"])
+        .values("", ["mean", "median", "deviation", "min", "max", "p90", "p99", "range"])
+        .values("x", ["efficiency"])
+        .values("ranks", ["baseline_ranks"])
+        .rows(figures.iter().map(row))
+}

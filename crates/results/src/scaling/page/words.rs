@@ -1,0 +1,214 @@
+//! What is seen in a scaling run, in words.
+
+use numalab_page::number::{count, figure, size};
+use numalab_record::scaling::ScalingMetric;
+
+use crate::scaling::{
+    CacheFit, Cause, Difference, Plateau, ScalingEvidence, ScalingFinding,
+    ScalingObservation as Seen,
+};
+
+/// The rule behind a finding, in a word or two.
+#[must_use]
+pub fn name(finding: &ScalingFinding) -> &'static str {
+    match finding.what {
+        Seen::Disturbance { .. } => "disturbance",
+        Seen::Caches { .. } => "caches",
+        Seen::Plateaus { .. } => "levels",
+        Seen::SharedL3 { .. } => "shared L3",
+        Seen::LocalAndRemote { .. } => "local and remote",
+        Seen::Ccd { .. } => "CCD",
+        Seen::MemoryControllers { .. } => "memory controllers",
+        Seen::Contention { .. } => "contention",
+        Seen::Concurrent { .. } => "concurrent and serial",
+        Seen::PlacementUnknown => "placement",
+    }
+}
+
+/// A finding in a sentence, without its full stop.
+#[must_use]
+pub fn sentence(finding: &ScalingFinding) -> String {
+    match &finding.what {
+        Seen::Disturbance { steps } => format!(
+            "other work disturbed {}: nothing is concluded from {}",
+            match finding.evidence.len() {
+                all if all == *steps => "every step".to_owned(),
+                some => format!("{some} of {steps} steps"),
+            },
+            if finding.evidence.len() == 1 { "it" } else { "them" }
+        ),
+        Seen::Caches { ranks, fits } => {
+            let fits: Vec<String> = fits.iter().map(fit).collect();
+            format!(
+                "with {}, by the reported cache sizes: {}; sizes up to twice a cache are between two levels",
+                count(*ranks, "rank"),
+                fits.join("; ")
+            )
+        }
+        Seen::Plateaus { plateaus } => {
+            let plateaus: Vec<String> = plateaus.iter().map(plateau).collect();
+            format!(
+                "the curve is flat at {}; which caches these are is unknown without an architecture file next to the results",
+                plateaus.join(", ")
+            )
+        }
+        Seen::SharedL3 { size_bytes, l3_bytes, ranks, alone_ns, shared_ns, shows } => format!(
+            "{} fit the L3 of {} alone ({} ns); with {ranks} ranks in a CCD they are {} and do not, {}: {} ns, {}x",
+            size(*size_bytes),
+            size(*l3_bytes),
+            figure(*alone_ns),
+            size(size_bytes * ranks),
+            if *shows { "and it shows" } else { "yet it hardly shows" },
+            figure(*shared_ns),
+            figure(shared_ns / alone_ns)
+        ),
+        Seen::PlacementUnknown => "the placement of the ranks is unknown (no mapping_check.log, log or JSON matches these files): nothing can be said about CCDs, nodes and distance".to_owned(),
+        compared => of_ranks(compared),
+    }
+}
+
+/// Findings that compare ranks under two conditions.
+fn of_ranks(seen: &Seen) -> String {
+    match seen {
+        Seen::LocalAndRemote { size_bytes, local, remote, difference } => {
+            let (at, unit) = (size(*size_bytes), difference.metric.unit());
+            let (far, near) = (figure(remote.mean), figure(local.mean));
+            match difference.real {
+                true => format!(
+                    "at {at} remote memory is {}: {far} {unit} over {} compared with {near} {unit} over {} with local memory",
+                    change(difference),
+                    count(remote.ranks, "rank"),
+                    count(local.ranks, "rank")
+                ),
+                false => format!(
+                    "at {at} remote and local ranks do not differ beyond their spread ({far} and {near} {unit})"
+                ),
+            }
+        }
+        Seen::Ccd { ranks, on_node, size_bytes, packed, spread, difference } => {
+            let how = format!(
+                "{ranks} ranks with {on_node} on a node's memory, at {} each",
+                size(*size_bytes)
+            );
+            match difference.real {
+                true => format!(
+                    "{how}: packed {packed} to a CCD they are {} than {spread} to a CCD; the node's memory controllers carry the same load both times, so this is what the ranks of a CCD share: its L3 and its link",
+                    change(difference)
+                ),
+                false => format!(
+                    "{how}: packing {packed} to a CCD instead of {spread} makes no difference beyond the spread of the ranks"
+                ),
+            }
+        }
+        Seen::MemoryControllers { series, few, many, in_ccd, size_bytes, difference } => format!(
+            "{series}: {many} ranks instead of {few} on a node's memory, {in_ccd} in a CCD both times, at {} each: {}; this is the load on the memory controllers of the node",
+            size(*size_bytes),
+            slowdown(difference)
+        ),
+        Seen::Contention { series, few, many, size_bytes, difference, cause } => format!(
+            "{series}: from {few} to {many} ranks, at {} each: {}{}",
+            size(*size_bytes),
+            slowdown(difference),
+            cause.map_or("", cause_words)
+        ),
+        Seen::Concurrent { ranks, size_bytes, difference } => {
+            let at = size(*size_bytes);
+            match difference.real {
+                true => format!(
+                    "{ranks} ranks at the same time are {} than one at a time, at {at} each, because of each other",
+                    change(difference)
+                ),
+                false => format!(
+                    "{ranks} ranks at the same time and one at a time do not differ beyond their spread, at {at} each"
+                ),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+fn cause_words(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Ccd => {
+            "; with as many ranks on each node's memory both times, so this is what the ranks of a CCD share"
+        }
+        Cause::BetweenNodes => {
+            "; with no more ranks in a CCD or on a node's memory: what else the nodes share (links between them, power) is left"
+        }
+        Cause::NotToldApart => {
+            "; CCDs and memory controllers are loaded more at once, so this step does not tell them apart"
+        }
+        Cause::Unknown => {
+            "; which shared resource causes this is unknown, since the placement of the ranks is not recorded"
+        }
+    }
+}
+
+/// `256K to 512K fall in L2 (512K): 4.00 to 4.20 ns`
+fn fit(fit: &CacheFit) -> String {
+    let sizes = match fit.from_bytes == fit.to_bytes {
+        true => size(fit.from_bytes),
+        false => format!("{} to {}", size(fit.from_bytes), size(fit.to_bytes)),
+    };
+    let name = fit.level.map_or_else(|| "memory".to_owned(), |level| format!("L{level}"));
+    let capacity =
+        fit.capacity_bytes.map_or_else(String::new, |bytes| format!(" ({})", size(bytes)));
+    let (least, most) = (figure(fit.least_ns), figure(fit.most_ns));
+    match fit.as_slow_as_memory {
+        true => format!(
+            "{sizes} would fit {name}{capacity} and take as long as memory: {least} to {most} ns"
+        ),
+        false => format!("{sizes} fall in {name}{capacity}: {least} to {most} ns"),
+    }
+}
+
+fn plateau(of: &Plateau) -> String {
+    format!("{} ns from {} to {}", figure(of.latency_ns), size(of.from_bytes), size(of.to_bytes))
+}
+
+fn slowdown(of: &Difference) -> String {
+    match of.real {
+        true => change(of),
+        false => "no slowdown beyond the spread of the ranks".to_owned(),
+    }
+}
+
+/// `34 % slower`, of a ratio of means.
+fn change(of: &Difference) -> String {
+    let slowdown = match of.metric {
+        ScalingMetric::Latency => of.ratio,
+        ScalingMetric::Bandwidth => 1.0 / of.ratio,
+    };
+    match slowdown >= 1.0 {
+        true => format!("{} % slower", figure((slowdown - 1.0) * 100.0)),
+        false => format!("{} % faster", figure((1.0 / slowdown - 1.0) * 100.0)),
+    }
+}
+
+/// A figure that a finding rests on.
+pub(super) fn evidence(evidence: &ScalingEvidence) -> String {
+    match evidence {
+        // `8M: 86.6 ns over 8 ranks, 85.1 to 88.0; file`
+        ScalingEvidence::Ranks { file, size_bytes, metric, ranks, mean, min, max } => format!(
+            "{}: {} {} over {}, {} to {}; {file}",
+            size(*size_bytes),
+            figure(*mean),
+            metric.unit(),
+            count(*ranks, "rank"),
+            figure(*min),
+            figure(*max)
+        ),
+        ScalingEvidence::Disturbed { file, share } => {
+            format!("{} % of its windows; {file}", figure(share * 100.0))
+        }
+        ScalingEvidence::Nodes { file, cpu_node, memory_node, distance, metric, ranks, mean } => {
+            let distance = distance.map_or_else(String::new, |d| format!(", distance {d}"));
+            format!(
+                "{file}: cpus of node {cpu_node}, memory of node {memory_node}{distance}: {} {} over {}",
+                figure(*mean),
+                metric.unit(),
+                count(*ranks, "rank")
+            )
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A study as a page: the answer first, then what explains it, then the evidence.
+
+mod charts;
+mod findings;
+mod levels;
+mod method;
+mod notices;
+mod opening;
+mod pair;
+mod placeholder;
+mod places;
+mod rows;
+mod tables;
+mod tiers;
+mod words;
+
+pub use notices::{accelerator_reason, notice as notice_words};
+
+use numalab_page::number::{count, utc};
+use numalab_page::rows::Rows;
+use numalab_page::{Chart, Page, Panel, Part, Private, Table};
+use numalab_record::shell::command_line;
+use numalab_record::study::{StudyRun, Workload};
+
+use super::document::StudyResults;
+use crate::report::Report;
+use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
+
+/// Metrics of which run order and pairs are drawn; the tables have all of them.
+const DRAWN_SUBJECTS: usize = 24;
+
+impl Report for StudySummary<'_> {
+    fn page(&self) -> Page {
+        let run = &self.document.run;
+        let workloads = run.workloads.iter().enumerate();
+        let workloads =
+            workloads.filter_map(|(index, workload)| of_workload(self, index, workload));
+        let facts = Part::of("Facts", vec![Panel::table(tables::facts(self))]);
+        let blocks = self.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
+        let meta = [
+            run.backend.clone(),
+            count(run.treatments.len(), "treatment"),
+            count(blocks, "block"),
+            utc(run.started_unix_ms),
+        ];
+        Page {
+            brand: format!("numalab {} study {}", run.version, run.name),
+            title: run.question.clone(),
+            meta: meta.join(" · "),
+            lead: opening::lead(self),
+            picture: opening::picture(self),
+            note: run.note.clone(),
+            parts: opening::answers(self)
+                .and_then(|panel| Part::of("Every metric", vec![panel]))
+                .into_iter()
+                .chain(facts)
+                .chain(workloads)
+                .chain(grounds(self))
+                .collect(),
+            private: private(run),
+            ..Page::default()
+        }
+    }
+
+    /// What was known before, the whole journal with every raw sample, and every effect.
+    fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(&StudyResults::of(self))
+    }
+
+    /// Every value as it was taken, warm-ups and disturbed ones included, a row a value.
+    fn rows(&self) -> Option<Rows> {
+        Some(rows::rows(self))
+    }
+}
+
+/// What its workloads execute: their commands, and what treatments fill into them that are
+/// commands or paths.
+fn private(run: &StudyRun) -> Vec<Private> {
+    let private = |text: String| Private { what: "workload commands", text };
+    let commands = run.workloads.iter().map(|workload| command_line(&workload.command));
+    let settings = run.treatments.iter().flat_map(|treatment| treatment.settings.values());
+    let settings = settings.map(ToString::to_string).filter(|text| text.contains([' ', '/']));
+    commands.chain(settings).map(private).collect()
+}
+
+/// The metrics of a workload.
+fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
+    let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
+    let subjects = tested.filter(|subject| subject.workload == index);
+    let mut panels: Vec<Panel> = subjects.flat_map(|subject| of_metric(summary, subject)).collect();
+    panels.extend(tiers::panels(summary, index));
+    panels.extend(tables::counters(summary, index).map(|table| Panel::table(table).folded()));
+    let part = Part::of(&workload.name, panels)?;
+    let command = Some(command_line(&workload.command));
+    let notes = placeholder::sentences(&summary.document.run, workload);
+    Some(Part { command, notes, ..part }.background())
+}
+
+fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
+    let mut panels = vec![Panel::table(tables::treatments(summary, subject)).folded()];
+    if summary.subjects.len() > DRAWN_SUBJECTS {
+        return panels;
+    }
+    let is_answer =
+        |effect: &&Effect| summary.answers().any(|(_, answer)| std::ptr::eq(answer, *effect));
+    for effect in subject.effects.iter().filter(is_answer) {
+        let caption = format!(
+            "{}: the change in each block, {}",
+            subject.quantity.metric,
+            words::label(effect)
+        );
+        let chart = Chart::Blocks(charts::blocks(subject, effect));
+        panels.push(Panel::drawn(chart, tables::blocks(subject, effect, caption)).folded());
+    }
+    let caption = format!(
+        "{} in the order of the run: drift shows here; hollow: disturbed, taken again",
+        subject.quantity.metric
+    );
+    let order = charts::order(summary, subject);
+    let table = tables::order(&order, caption);
+    panels.push(Panel::drawn(Chart::Order(order), table).folded());
+    panels
+}
+
+/// What the answers rest on: in sentences, and every table.
+fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
+    let run = &summary.document.run;
+    let began = format!(
+        "Begun {}, seed {}, plan {}, numalab {}.",
+        utc(run.started_unix_ms),
+        run.seed,
+        run.plan,
+        run.version
+    );
+    // Where it matters it comes first.
+    let found = summary.findings();
+    let is_ground = |finding: &&StudyFinding| match finding.what {
+        StudyObservation::BaselineAgainstItself { .. } => true,
+        _ => opening::is_of_disturbance(finding) && !opening::is_in_doubt(finding),
+    };
+    let said = found.iter().filter(is_ground).map(|finding| {
+        let said = findings::said(finding, summary);
+        format!("{}: {}", said.name, said.sentence)
+    });
+    let notices = summary.notices().into_iter();
+    let notices = notices.map(|notice| format!("Before it started: {}.", notice_words(notice)));
+    let notes = said.chain(notices).chain([began]).collect();
+    let rests = Part { title: "What the verdicts rest on".to_owned(), notes, ..Part::default() };
+    let effects = EffectKind::ALL.map(|kind| tables::effects(summary, kind));
+    let maps = summary.guest_maps();
+    let rest = [
+        places::memory(summary, &maps),
+        places::cpus(summary, &maps),
+        tables::aa(summary),
+        tables::disturbed(summary),
+        tables::evidence(summary),
+        tables::environment(summary),
+    ];
+    let folded = |table: Table| Panel::table(table).folded();
+    let tables = effects.into_iter().chain(rest).map(folded);
+    let platform = Panel::table(tables::platform(summary));
+    let tables = std::iter::once(platform).chain(tables).collect();
+    let method = Part::of("Method, platform and every table", tables);
+    let method = method.map(|part| part.noted(method::sentences(summary)).background());
+    std::iter::once(rests).chain(method).collect()
+}

@@ -1,0 +1,209 @@
+//! What was found about a study as a whole, in sentences.
+
+use numalab_page::number::{count, figure, percent, trimmed};
+use numalab_page::{Lead, Mood};
+use numalab_record::study::{EndReason, Notice};
+use numalab_stats::Interval;
+
+use super::words;
+use crate::label::change_words;
+use crate::study::{
+    BestTreatment, CostBound, EffectKind, EffectOf, OwnDifference, StudyFinding, StudyObservation,
+    StudySummary,
+};
+use crate::system::no_effect;
+
+/// Metrics that a sentence names at most.
+const LISTED: usize = 4;
+
+/// A finding in a sentence with its heading.
+pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
+    let odd = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Odd);
+    let plain = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Plain);
+    match &finding.what {
+        StudyObservation::Unfinished => {
+            odd("Answer", "No block is finished: nothing can be said yet.".to_owned())
+        }
+        StudyObservation::NoPrimary => odd(
+            "Answer",
+            "The study names no metric that answers its question (rules.primary); all of them \
+             are tested together."
+                .to_owned(),
+        ),
+        StudyObservation::PrimaryWithoutValues { primary } => {
+            odd("Answer", format!("{primary}, which answers the question, has no values."))
+        }
+        StudyObservation::CannotShow { factor, cost } => {
+            odd("Answer", cannot_show(factor, cost.as_ref(), summary))
+        }
+        StudyObservation::Best(found) => best(found),
+        StudyObservation::Incomplete { finished, planned, reason } => {
+            odd("Not complete", incomplete(*finished, *planned, reason.as_ref()))
+        }
+        StudyObservation::Disturbed { samples, disturbed, is_repeated } => {
+            let sentence = match (*disturbed, *is_repeated) {
+                (0, _) => format!("None of {} was disturbed.", count(*samples, "sample")),
+                (disturbed, false) => format!(
+                    "{disturbed} of {} were disturbed, and none was to be taken again.",
+                    count(*samples, "sample")
+                ),
+                (disturbed, true) => repeated(disturbed, *samples, &finding.evidence),
+            };
+            match finding.evidence.is_empty() {
+                true => plain("Disturbed samples", sentence),
+                false => odd("Depends on which samples count", sentence),
+            }
+        }
+        StudyObservation::SharedMachine { samples, disturbed, is_allowed_for } => {
+            let how = match is_allowed_for {
+                true => "intervals are at least as wide as the baseline against itself shows",
+                false => "without an A/A arm (aa = true), intervals do not allow for that",
+            };
+            let samples = count(*samples, "sample");
+            let sentence = format!(
+                "This machine is shared: other load disturbed {disturbed} of {samples}. Once that \
+                 was seen none was taken again; {how}."
+            );
+            odd("Shared machine", sentence)
+        }
+        StudyObservation::BaselineAgainstItself { metrics, differing, own } => plain(
+            "What this machine finds where nothing differs",
+            against_itself(*metrics, *differing, own, finding.threshold),
+        ),
+    }
+}
+
+/// The best of several treatments, with its value and the baseline's.
+fn best(of: &BestTreatment) -> Lead {
+    let BestTreatment { workload, metric, unit, treatment, baseline, .. } = of;
+    let value =
+        format!("{treatment}, with a median {workload} {metric} of {} {unit}", figure(of.median));
+    let (sentence, mood) = if treatment == baseline {
+        (format!("{value}: the baseline; no other treatment has a better median."), Mood::Plain)
+    } else {
+        let (shown, mood) = match of.is_shown {
+            true => ("better than the baseline", Mood::Good),
+            false => ("not shown to be better than the baseline", Mood::Odd),
+        };
+        let interval = of.interval_percent.map(|[lo, hi]| words::range(&Interval { lo, hi }));
+        let interval = interval.map_or_else(String::new, |interval| format!(" ({interval})"));
+        let change = of
+            .change_percent
+            .map_or_else(String::new, |change| format!(": {}{interval}", percent(change)));
+        let has = format!("which has {} {unit}", figure(of.baseline_median));
+        (format!("{value}: {shown}, {baseline}, {has}{change}."), mood)
+    };
+    Lead::new("Best treatment", sentence, mood)
+}
+
+/// How far the study is, where it is not at its end.
+fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> String {
+    let done = format!("{finished} of {planned} blocks are finished");
+    match reason {
+        Some(EndReason::Precise) => format!("{done}: every interval was narrow enough."),
+        Some(EndReason::NoneLeft) => {
+            format!("{done}: no treatment was left that could be better than the baseline.")
+        }
+        Some(EndReason::BudgetSpent) => format!("{done}: the time allowed was spent."),
+        Some(EndReason::Failed(why)) => format!("{done}; it failed: {why}"),
+        Some(EndReason::Interrupted | EndReason::Done) | None => {
+            format!("{done}; it was interrupted.")
+        }
+    }
+}
+
+/// How many samples were taken again, and whether it matters.
+fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
+    let named = |of: &EffectOf| {
+        let change = change_words(EffectKind::Main, &of.change);
+        format!("{} {} ({change})", of.workload, of.metric)
+    };
+    let mut names: Vec<String> = differ.iter().take(LISTED).map(named).collect();
+    let more = differ.len().saturating_sub(LISTED);
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    let consequence = if names.is_empty() {
+        "with the samples as they first came, every verdict is the same.".to_owned()
+    } else {
+        format!("with the samples as they first came, other verdicts: {}.", names.join(", "))
+    };
+    format!(
+        "{disturbed} of {} were disturbed, and taken again by a rule that does not look at the \
+         value; {consequence}",
+        count(samples, "sample")
+    )
+}
+
+/// `numa_balancing cannot show an effect here: memory is on one node; 0 → 1 costs at most 3.1 %
+/// (sched-pipe time-per-op).`
+fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_>) -> String {
+    let why = match summary.why_without_effect(factor) {
+        Some(Notice::KnobWithoutEffect { reason, .. }) => no_effect(reason),
+        Some(Notice::GuestOfOneNode { .. }) => "the guest's memory is on one node".to_owned(),
+        Some(Notice::PolicyWithoutEffect) => "all memory is on one node".to_owned(),
+        _ => "one of the machines has one node".to_owned(),
+    };
+    let cost = match cost {
+        None => "what it costs has no values yet".to_owned(),
+        Some(CostBound::Most { metric, percent }) if *percent < 0.005 => {
+            format!("it costs nothing that is seen in {metric}")
+        }
+        Some(CostBound::Most { metric, percent: most }) => {
+            format!("it costs at most {} ({metric})", unsigned(*most))
+        }
+        Some(CostBound::TooFew { blocks, needed }) => format!(
+            "{} too few to say what it costs at most: {needed} are the least",
+            if *blocks == 1 { "1 block is".to_owned() } else { format!("{blocks} blocks are") }
+        ),
+    };
+    format!("{factor} cannot show an effect here ({why}); {cost}.")
+}
+
+/// `3.10 %`
+fn unsigned(value: f64) -> String {
+    percent(value).trim_start_matches('+').to_owned()
+}
+
+/// What the baseline shows against itself.
+fn against_itself(
+    metrics: usize,
+    differing: usize,
+    own: &OwnDifference,
+    threshold: Option<f64>,
+) -> String {
+    let level = threshold.unwrap_or_default();
+    let differs = format!(
+        "The baseline against itself differs in {differing} of {} at the {} % level ({} expected \
+         by chance).",
+        count(metrics, "metric"),
+        trimmed(100.0 * level),
+        trimmed(level * metrics as f64)
+    );
+    match own {
+        OwnDifference::TooFewBlocks { blocks, needed, greatest_percent } => {
+            let greatest = greatest_percent.map_or_else(String::new, |greatest| {
+                format!("; the baseline differed from itself by up to {}", unsigned(greatest))
+            });
+            format!("Too few blocks to tell ({blocks}; {needed} are the least){greatest}.")
+        }
+        OwnDifference::Least { percent: None } => differs,
+        OwnDifference::Least { percent: Some([low, high]) } => {
+            let [least, most] = [unsigned(*low), unsigned(*high)];
+            let nothing = unsigned(0.0);
+            match () {
+                () if most == nothing => differs,
+                () if least == nothing => format!(
+                    "{differs} In some metrics effects smaller than {most} could not be seen."
+                ),
+                () if least == most => {
+                    format!("{differs} An effect smaller than {least} could not be seen.")
+                }
+                () => format!(
+                    "{differs} Effects smaller than {least} to {most} could not be seen, \
+                     depending on the metric."
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What backends found, in words.
+
+use numalab_record::study::{
+    AcceleratorReason, Disturbance, EmulatedCosts, Load, LoadedMachine, Notice,
+};
+use numalab_topology::NodeSet;
+
+use crate::system::no_effect;
+
+const POLICY_WITHOUT_EFFECT: &str =
+    "policy cannot show an effect here: all memory is on one node, whatever the policy";
+const ACCELERATOR_NOT_TRIED: &str = "\
+    KVM is used if a guest runs under it here, else TCG: not known until it is tried, before the \
+    first block";
+const SOFTWARE_TLB: &str = "\
+    under TCG every access goes through QEMU's software TLB: the figures show the guest kernel's \
+    work and QEMU's, not this processor's page walks";
+const VIRTUAL_TIME: &str = "\
+    the guest's time is virtual: an instruction takes a nanosecond, and an access what its node or \
+    tier costs";
+const PLAIN_TCG: &str = "plain TCG: times mean nothing and are left out; where frames are is right";
+const EQUAL_COSTS: &str = "\
+    memory costs the same everywhere in these guests: where it lies is meaningful, throughput is \
+    not; --set emulate-latency=100 gives it costs, in virtual time";
+const OWN_CLOCKS: &str = "\
+    virtual time: each cpu of the machine has its own clock, so guests run in parallel however few \
+    cpus this host has; commands see ROUNDS=1 unless the study sets another number";
+const BOOTS_SIDE_BY_SIDE: &str = "\
+    boots do not disturb each other's virtual time: as many run in parallel as this machine has cpus \
+    and memory for, so the study may take less time than stated";
+const RESTORED_GUESTS: &str = "\
+    each machine boots one guest, saves it (xl save) and restores all guests from it: they take \
+    memory where they would at a boot, in less time";
+const DEBIAN_TOOLS: &str = "\
+    the tools in dom0 are Debian's: they work with a Xen of their own release, or with one that has \
+    the same interface versions";
+const CPUS_AS_STRING: &str = "\
+    cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but memory comes from the \
+    node that automatic placement takes";
+const MACHINE_OF_ONE_NODE: &str =
+    "on a machine with one node numa has no effect: differences there are chance";
+
+/// What a reader should know before a study begins.
+#[must_use]
+pub fn notice(notice: &Notice) -> String {
+    match notice {
+        Notice::KnobWithoutEffect { knob, reason } => {
+            let reason = no_effect(reason);
+            format!("{knob} cannot show an effect here: {reason}; at most what it costs is seen")
+        }
+        Notice::GuestOfOneNode { knob } => {
+            format!("{knob} cannot act: the guest's memory is on one node")
+        }
+        Notice::Accelerator { name, reason } => {
+            format!("the guest runs under {name}: {}", accelerator_reason(reason))
+        }
+        Notice::QemuCanHang { version, mended_in } => format!(
+            "QEMU {version} can hang Linux on several cpus, if seldom; mended in {mended_in}; on \
+             Debian 12: numalab guest image --fetch-qemu"
+        ),
+        Notice::RealNodes { nodes } => {
+            let nodes: Vec<String> = nodes.iter().map(NodeSet::to_string).collect();
+            let nodes = nodes.join(", ");
+            format!("real nodes under KVM: memory bound to host nodes {nodes}, cpus pinned there")
+        }
+        Notice::EmulatedMemory { costs } => {
+            let costs = match costs {
+                EmulatedCosts::Distances => "remote accesses cost what the distances say",
+                EmulatedCosts::Hmat => "accesses cost what the HMAT says",
+                EmulatedCosts::Flat => "every node costs the same, the control",
+            };
+            format!(
+                "TCG with the memory emulator: {costs}, and time is virtual, the same in every run \
+                 with the same seed"
+            )
+        }
+        Notice::XenBuild { file, sha256 } => format!("xen {}: sha256 {sha256}", file.display()),
+        Notice::Sentence(text) => text.clone(),
+        Notice::PolicyWithoutEffect => POLICY_WITHOUT_EFFECT.to_owned(),
+        Notice::AcceleratorNotTried => ACCELERATOR_NOT_TRIED.to_owned(),
+        Notice::SoftwareTlb => SOFTWARE_TLB.to_owned(),
+        Notice::VirtualTime => VIRTUAL_TIME.to_owned(),
+        Notice::PlainTcg => PLAIN_TCG.to_owned(),
+        Notice::EqualCosts => EQUAL_COSTS.to_owned(),
+        Notice::OwnClocks => OWN_CLOCKS.to_owned(),
+        Notice::BootsSideBySide => BOOTS_SIDE_BY_SIDE.to_owned(),
+        Notice::RestoredGuests => RESTORED_GUESTS.to_owned(),
+        Notice::DebianTools => DEBIAN_TOOLS.to_owned(),
+        Notice::CpusAsString => CPUS_AS_STRING.to_owned(),
+        Notice::MachineOfOneNode => MACHINE_OF_ONE_NODE.to_owned(),
+    }
+}
+
+/// Why a guest runs under its accelerator.
+#[must_use]
+pub fn accelerator_reason(reason: &AcceleratorReason) -> String {
+    match reason {
+        AcceleratorReason::Requested => "asked for".to_owned(),
+        AcceleratorReason::NotTried => "not tried".to_owned(),
+        AcceleratorReason::KvmWorks => "a guest ran under KVM".to_owned(),
+        AcceleratorReason::KvmFails(fault) => fault.to_string(),
+        AcceleratorReason::OtherArchitecture => {
+            "the guest's processor is another than this machine's".to_owned()
+        }
+        AcceleratorReason::MemoryEmulator => "the memory emulator is a plugin of it".to_owned(),
+        AcceleratorReason::Sentence(text) => text.clone(),
+    }
+}
+
+/// What disturbed a sample.
+pub(super) fn disturbance(disturbance: &Disturbance) -> String {
+    match disturbance {
+        Disturbance::Load { on: LoadedMachine::Own, load } => load_words(load),
+        Disturbance::Load { on: LoadedMachine::Host, load } => {
+            format!("host: {}", load_words(load))
+        }
+        Disturbance::Guest { guest, reason } => {
+            format!("guest {guest}: {}", reason.as_deref().unwrap_or("no answer"))
+        }
+        Disturbance::EmulatorReport { reason } => format!("the emulator's report: {reason}"),
+        Disturbance::Sentence(text) => text.clone(),
+    }
+}
+
+fn load_words(load: &Load) -> String {
+    match load {
+        Load::Stolen { stolen_ms, of_ms } => format!("stolen {stolen_ms} of {of_ms} ms"),
+        Load::Foreign { foreign_ms, of_ms } => format!("foreign {foreign_ms} of {of_ms} ms"),
+        Load::Throttled { events } => format!("throttled {events}"),
+        Load::Pressure { waited_ms, wall_ms } => format!("pressure {waited_ms} of {wall_ms} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_is_said_with_its_figures_and_with_the_host_where_it_was_there() {
+        let load = Load::Stolen { stolen_ms: 7, of_ms: 11 };
+        let said = |on| disturbance(&Disturbance::Load { on, load });
+        assert_eq!(said(LoadedMachine::Own), "stolen 7 of 11 ms");
+        assert_eq!(said(LoadedMachine::Host), "host: stolen 7 of 11 ms");
+    }
+
+    #[test]
+    fn a_guest_is_said_with_what_befell_it_or_that_it_did_not_answer() {
+        let said = |reason: Option<&str>| {
+            let (guest, reason) = ("g02".to_owned(), reason.map(str::to_owned));
+            disturbance(&Disturbance::Guest { guest, reason })
+        };
+        assert_eq!(said(Some("the domain crashed")), "guest g02: the domain crashed");
+        assert_eq!(said(None), "guest g02: no answer");
+    }
+
+    #[test]
+    fn a_notice_of_a_kernel_on_real_nodes_names_them() {
+        let nodes = vec!["0".parse().unwrap(), "1".parse().unwrap()];
+        let said = notice(&Notice::RealNodes { nodes });
+        assert!(said.contains("bound to host nodes 0, 1, cpus pinned there"), "{said}");
+    }
+}

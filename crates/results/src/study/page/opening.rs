@@ -1,0 +1,99 @@
+//! How a study's page opens: a sentence that answers, its picture, and why.
+
+use numalab_page::{Chart, Lead, Panel, Terminal};
+
+use super::{charts, findings, levels, tables, words};
+use crate::study::Subject;
+use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary};
+
+/// The answer and what explains it, then what puts it in doubt.
+pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
+    let found = summary.findings();
+    let said = |wanted: fn(&StudyObservation) -> bool| -> Vec<Lead> {
+        let found = found.iter().filter(|finding| wanted(&finding.what));
+        found.map(|finding| findings::said(finding, summary)).collect()
+    };
+    let unanswered = said(|what| {
+        matches!(
+            what,
+            StudyObservation::Unfinished
+                | StudyObservation::NoPrimary
+                | StudyObservation::PrimaryWithoutValues { .. }
+        )
+    });
+    let cannot_show = said(|what| matches!(what, StudyObservation::CannotShow { .. }));
+    let cannot = !cannot_show.is_empty();
+    let answer = levels::answer(summary).or_else(|| words::answer(summary));
+    // What should not act and is seen to is told all the same.
+    let answer = answer.filter(|_| !cannot || pictured(summary).iter().any(words::is_decided));
+    let best = said(|what| matches!(what, StudyObservation::Best(_)));
+    let best = best.into_iter().filter(|_| !cannot);
+    let explained = words::explained(summary, cannot);
+    let incomplete = said(|what| matches!(what, StudyObservation::Incomplete { .. }));
+    let in_doubt = found.iter().filter(|finding| is_in_doubt(finding));
+    unanswered
+        .into_iter()
+        .chain(cannot_show)
+        .chain(answer)
+        .chain(words::undecidable(summary).filter(|_| !cannot))
+        .chain(levels::trends(summary))
+        .chain(best)
+        .chain(explained)
+        .chain(incomplete)
+        .chain(in_doubt.map(|finding| findings::said(finding, summary)))
+        .collect()
+}
+
+/// Whether samples as they first came lead to another answer.
+pub(super) fn is_in_doubt(finding: &StudyFinding) -> bool {
+    is_of_disturbance(finding) && !finding.evidence.is_empty()
+}
+
+pub(super) fn is_of_disturbance(finding: &StudyFinding) -> bool {
+    let StudyFinding { what, .. } = finding;
+    matches!(what, StudyObservation::Disturbed { .. } | StudyObservation::SharedMachine { .. })
+}
+
+/// The effects that answer: at each level of a number, else those of the metric asked about, else
+/// of every metric.
+fn pictured<'s>(summary: &'s StudySummary<'_>) -> Vec<(&'s Subject, &'s Effect)> {
+    let by_level = levels::effects(summary);
+    if !by_level.is_empty() {
+        return by_level;
+    }
+    let asked = summary.asked();
+    let is_asked = |subject: &Subject| asked.is_none_or(|asked| std::ptr::eq(asked, subject));
+    summary.answers().filter(|(subject, _)| is_asked(subject)).collect()
+}
+
+/// The picture of the answer.
+pub(super) fn picture(summary: &StudySummary<'_>) -> Option<Panel> {
+    let shown = pictured(summary);
+    let panel =
+        Panel::drawn(Chart::Intervals(charts::intervals(&shown)), tables::answers(summary, &shown));
+    let short = match levels::effects(summary).is_empty() {
+        true => tables::short(shown.iter().copied()),
+        false => tables::by_change(&shown),
+    };
+    let short = Terminal::Instead(short);
+    (!shown.is_empty()).then(|| panel.on_terminal(short).folded())
+}
+
+/// Every metric, where the picture has not all of them.
+pub(super) fn answers(summary: &StudySummary<'_>) -> Option<Panel> {
+    let all: Vec<(&Subject, &Effect)> = summary.answers().collect();
+    let answered = all.first().map(|(_, effect)| effect.kind);
+    let further = [EffectKind::Interaction, EffectKind::Trend];
+    let further = further.into_iter().filter(|kind| Some(*kind) != answered);
+    let effects: Vec<(&Subject, &Effect)> =
+        all.iter().copied().chain(further.flat_map(|kind| summary.effects(kind))).collect();
+    let is_new = |(_, effect): &(&Subject, &Effect)| {
+        !pictured(summary).iter().any(|(_, shown)| std::ptr::eq(*shown, *effect))
+    };
+    if !effects.iter().any(is_new) {
+        return None;
+    }
+    let short = Terminal::Instead(tables::short(effects.iter().copied()));
+    let chart = Chart::Intervals(charts::intervals(&all));
+    Some(Panel::drawn(chart, tables::answers(summary, &all)).on_terminal(short).folded())
+}

@@ -1,0 +1,265 @@
+//! Answers in words.
+
+use numalab_page::number::{count, figure, percent, trimmed};
+use numalab_page::{Lead, Mood};
+use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
+
+use crate::label::change_words;
+use crate::study::{Effect, EffectKind, StudySummary, Subject};
+
+/// More blocks than these decide nothing that is worth their time.
+const WORTH_RUNNING: usize = 200;
+
+/// What would decide where blocks do not.
+pub(super) fn undecidable(summary: &StudySummary<'_>) -> Option<Lead> {
+    let is_asked = |(subject, _): &(&Subject, &Effect)| {
+        summary.asked().is_none_or(|asked| std::ptr::eq(asked, *subject))
+    };
+    let asked: Vec<_> = summary.answers().filter(is_asked).collect();
+    let is_far = |(_, effect): &(&Subject, &Effect)| match effect.found.verdict {
+        Verdict::Inconclusive { further_blocks: Some(further) } => further > WORTH_RUNNING,
+        _ => false,
+    };
+    asked.iter().any(is_far).then(|| {
+        let sentence = "Not blocks: runs of the same differ here by more than what is asked about. A \
+                        machine without other work would, or a metric that other work does not \
+                        move: instructions or CPU time (of perf stat or time, with a pattern that \
+                        reads it), or virtual time (numalab emulate -- COMMAND).";
+        Lead::new("What would decide", sentence, Mood::Odd)
+    })
+}
+
+/// What explains the answer, worst first within each change; of what cannot show anything only
+/// what is decided.
+pub(super) fn explained(summary: &StudySummary<'_>, cannot_show: bool) -> Vec<Lead> {
+    let mut by_change: Vec<Vec<(&Subject, &Effect)>> = Vec::new();
+    for (subject, effect) in summary.answers() {
+        match by_change.iter_mut().find(|found| found[0].1.change == effect.change) {
+            Some(found) => found.push((subject, effect)),
+            None => by_change.push(vec![(subject, effect)]),
+        }
+    }
+    let explained = by_change.iter().filter_map(|found| {
+        let rest: Vec<_> = found.iter().copied().filter(|(s, _)| !is_asked(summary, s)).collect();
+        let is_primary_known = rest.len() < found.len();
+        let says = (!is_primary_known && !cannot_show) || rest.iter().any(is_decided);
+        says.then(|| family(&label(found[0].1), &rest))
+    });
+    explained.collect()
+}
+
+/// An effect's change: `pages 4k → 2m`.
+pub(super) fn label(effect: &Effect) -> String {
+    change_words(effect.kind, &effect.change)
+}
+
+/// Whether a metric answers the question.
+fn is_asked(summary: &StudySummary<'_>, subject: &Subject) -> bool {
+    summary.asked().is_some_and(|asked| std::ptr::eq(asked, subject))
+}
+
+/// The question answered on the metric that it is about, a sentence a change.
+pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
+    let asked: Vec<_> = summary.answers().filter(|(s, _)| is_asked(summary, s)).collect();
+    if asked.is_empty() {
+        return None;
+    }
+    let sentences: Vec<String> =
+        asked.iter().map(|(subject, effect)| sentence(summary, subject, effect)).collect();
+    let mood = mood_of(asked.iter().map(|(_, effect)| effect.found.verdict));
+    Some(Lead::new("Answer", sentences.join(" "), mood))
+}
+
+/// Whether the verdict says something.
+pub(super) fn is_decided((_, effect): &(&Subject, &Effect)) -> bool {
+    !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
+}
+
+/// How verdicts are to be taken together: by the worst of them.
+pub(super) fn mood_of(verdicts: impl IntoIterator<Item = Verdict>) -> Mood {
+    let verdicts: Vec<Verdict> = verdicts.into_iter().collect();
+    let is_settled = verdicts.iter().all(|verdict| *verdict == Verdict::Equivalent);
+    match (verdicts.contains(&Verdict::Worse), verdicts.contains(&Verdict::Better)) {
+        (true, _) => Mood::Bad,
+        (false, true) => Mood::Good,
+        (false, false) if is_settled => Mood::Fine,
+        (false, false) => Mood::Odd,
+    }
+}
+
+/// A verdict within a sentence.
+pub(super) fn verdict_words(found: &Comparison, margin_percent: f64) -> String {
+    match found.verdict {
+        Verdict::Better => "better".to_owned(),
+        Verdict::Worse => "worse".to_owned(),
+        Verdict::Equivalent => {
+            format!("no change that matters (within {} %)", trimmed(margin_percent))
+        }
+        Verdict::Inconclusive { .. } => format!("not decided ({})", needed(found)),
+    }
+}
+
+/// `alloc blind → numa: better; test_numa time changes by -46.7 % (medians 9.1 → 4.9 s; 96.8 %
+/// interval: -48 to -45 %).`
+fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
+    let word = verdict_words(&effect.found, subject.margin_percent);
+    let medians = effect.sides.and_then(|(baseline, candidate)| {
+        let [before, after] = [subject.median(baseline)?, subject.median(candidate)?];
+        let unit = &subject.quantity.unit;
+        Some(format!("medians {} → {} {unit}", figure(before), figure(after)))
+    });
+    let interval = effect.found.percent_interval();
+    let interval =
+        interval.map(|interval| format!("{} interval: {}", level(summary), range(&interval)));
+    let known: Vec<String> = medians.into_iter().chain(interval).collect();
+    let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
+    let change = change(&effect.found);
+    format!("{}: {word}; {} changes by {change}{known}.", label(effect), subject.title())
+}
+
+fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
+    let with = |wanted: fn(Verdict) -> bool| -> Vec<&(&Subject, &Effect)> {
+        found.iter().filter(|(_, effect)| wanted(effect.found.verdict)).collect()
+    };
+    let worse = with(|verdict| verdict == Verdict::Worse);
+    let better = with(|verdict| verdict == Verdict::Better);
+    let equal = with(|verdict| verdict == Verdict::Equivalent);
+    let open = with(|verdict| matches!(verdict, Verdict::Inconclusive { .. }));
+    let named = |effects: &[&(&Subject, &Effect)]| {
+        let one = |(subject, effect): &(&Subject, &Effect)| {
+            format!("{} {}", subject.title(), change_with_interval(&effect.found))
+        };
+        let names: Vec<String> = effects.iter().map(|effect| one(effect)).collect();
+        names.join("; ")
+    };
+    let mut parts = Vec::new();
+    if !worse.is_empty() {
+        parts.push(format!("Worse: {}.", named(&worse)));
+    }
+    if !better.is_empty() {
+        parts.push(format!("Better: {}.", named(&better)));
+    }
+    if !equal.is_empty() {
+        let titles: Vec<String> = equal
+            .iter()
+            .map(|(subject, _)| {
+                format!("{} (within {} %)", subject.title(), trimmed(subject.margin_percent))
+            })
+            .collect();
+        parts.push(format!("No change that matters: {}.", titles.join(", ")));
+    }
+    if !open.is_empty() {
+        parts.push(format!("Not decided: {}.", undecided(&open)));
+    }
+    let mood = match (worse.is_empty(), better.is_empty(), open.is_empty()) {
+        (false, ..) => Mood::Bad,
+        (true, false, _) => Mood::Good,
+        (true, true, true) => Mood::Fine,
+        (true, true, false) => Mood::Odd,
+    };
+    Lead::new(label, parts.join(" "), mood)
+}
+
+/// `redis GET rps, redis SET rps (9 blocks are the least); chase latency (about 8 more blocks)`.
+fn undecided(open: &[&(&Subject, &Effect)]) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (subject, effect) in open {
+        let needed = needed(&effect.found);
+        match groups.iter_mut().find(|(takes, _)| *takes == needed) {
+            Some((_, titles)) => titles.push(subject.title()),
+            None => groups.push((needed, vec![subject.title()])),
+        }
+    }
+    let groups: Vec<String> =
+        groups.iter().map(|(needed, titles)| format!("{} ({needed})", titles.join(", "))).collect();
+    groups.join("; ")
+}
+
+/// The confidence of a study's intervals: `96.8 %`.
+pub(super) fn level(summary: &StudySummary<'_>) -> String {
+    format!("{} %", trimmed((summary.confidence.get() * 10_000.0).round() / 100.0))
+}
+
+/// `-3.1 % (-4.0 to -2.2 %)`.
+pub(super) fn change_with_interval(found: &Comparison) -> String {
+    let change = change(found);
+    match found.percent_interval() {
+        Some(interval) => format!("{change} ({})", range(&interval)),
+        None => change,
+    }
+}
+
+/// `-4.0 to -2.2 %`.
+pub(super) fn range(interval: &Interval) -> String {
+    format!("{} to {}", percent(interval.lo).trim_end_matches(" %"), percent(interval.hi))
+}
+
+/// `-3.1 %`; a difference where there is no ratio.
+pub(super) fn change(found: &Comparison) -> String {
+    match (found.percent(), found.scale) {
+        (Some(change), _) => percent(change),
+        (None, Scale::Difference) => format!("{:+.3}", found.effect),
+        (None, Scale::LogRatio) => "–".to_owned(),
+    }
+}
+
+/// What an answer that is none still takes.
+fn needed(found: &Comparison) -> String {
+    match (found.verdict, found.ground) {
+        (_, Ground::TooFew { needed }) => format!("{needed} blocks are the least"),
+        (_, Ground::Gated) => "the primary metric comes first".to_owned(),
+        (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
+            format!("about {further} more blocks, more than are worth running")
+        }
+        (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
+            format!("about {further} more {}", if further == 1 { "block" } else { "blocks" })
+        }
+        _ => "no number of blocks would do".to_owned(),
+    }
+}
+
+/// `better`, `equivalent within 2 %`, `inconclusive: about 8 more blocks`.
+pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
+    let word = match found.verdict {
+        Verdict::Better => "better".to_owned(),
+        Verdict::Worse => "worse".to_owned(),
+        Verdict::Equivalent => format!("equivalent within {} %", trimmed(margin_percent)),
+        Verdict::Inconclusive { .. } => return format!("inconclusive: {}", needed(found)),
+    };
+    match found.ground {
+        Ground::NoVariance => format!("{word} (no variance)"),
+        _ => word,
+    }
+}
+
+/// A verdict as a terminal has room for: `inconclusive, +8 blocks`.
+pub(super) fn short_verdict(found: &Comparison) -> String {
+    let word = match (found.verdict, found.ground) {
+        (Verdict::Better, _) => "better",
+        (Verdict::Worse, _) => "worse",
+        (Verdict::Equivalent, _) => "equivalent",
+        (_, Ground::TooFew { needed }) => return format!("inconclusive, {needed} blocks at least"),
+        (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
+            return "inconclusive, too noisy".to_owned();
+        }
+        (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
+            return format!("inconclusive, +{}", count(further, "block"));
+        }
+        _ => "inconclusive",
+    };
+    match found.ground {
+        Ground::NoVariance => format!("{word} (no variance)"),
+        _ => word.to_owned(),
+    }
+}
+
+/// A heading.
+pub(super) fn title(kind: EffectKind) -> &'static str {
+    match kind {
+        EffectKind::Main => "Effects",
+        EffectKind::Within => "Effects where the other factors stand still",
+        EffectKind::Together => "Several changes at once, against the baseline",
+        EffectKind::Interaction => "Interactions: by how much one change makes another larger",
+        EffectKind::Trend => "Trends: the change with each doubling",
+    }
+}

@@ -1,0 +1,224 @@
+//! Knobs, probes and ACPI tables as pages.
+
+use numalab_page::number::{count, figure, size};
+use numalab_page::rows::{Rows, optional};
+use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
+use numalab_record::system::{
+    AcpiShown, AcpiTable, BalancingProbed, KnobList, KnobNow, KnobState, ProbedPlace,
+};
+use numalab_record::{Kind, NoEffect};
+
+use super::topology::odd;
+use crate::document::document;
+use crate::report::Report;
+
+impl Report for KnobList {
+    fn page(&self) -> Page {
+        let part = |title: &str, why: &str, acts: bool| {
+            let knobs = self.knobs.iter().filter(|knob| knob.acts == acts);
+            Part::of(title, vec![Panel::table(knob_table(why, knobs))])
+        };
+        let parts =
+            [part("Can act here", "what it is", true), part("Cannot act here", "because", false)];
+        Page {
+            brand: "numalab knobs".to_owned(),
+            title: "Kernel settings that affect memory".to_owned(),
+            parts: parts.into_iter().flatten().collect(),
+            whole: true,
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Knobs, self)
+    }
+
+    /// A row for each knob.
+    fn rows(&self) -> Option<Rows> {
+        let row = |knob: &KnobNow| {
+            vec![
+                knob.name.clone(),
+                knob_value(knob.state, knob.value.as_deref()).to_owned(),
+                knob.acts.to_string(),
+                optional(knob.why_not.as_ref().map(no_effect)),
+                knob.summary.clone(),
+                knob.files.join(" "),
+            ]
+        };
+        let columns = ["value", "acts", "why_not", "summary", "files"];
+        Some(Rows::new("knob").labels(["knob"]).texts(columns).rows(self.knobs.iter().map(row)))
+    }
+}
+
+fn knob_table<'a>(why: &str, knobs: impl Iterator<Item = &'a KnobNow>) -> Table {
+    let row = |knob: &KnobNow| {
+        let value = knob_value(knob.state, knob.value.as_deref()).to_owned();
+        let why = knob.why_not.as_ref().map_or_else(|| knob.summary.clone(), no_effect);
+        vec![knob.name.clone(), value, why]
+    };
+    Table::new("name, value now").words("knob").words("value").words(why).rows(knobs.map(row))
+}
+
+/// Why a knob cannot have an effect.
+#[must_use]
+pub fn no_effect(why: &NoEffect) -> String {
+    let text = match why {
+        NoEffect::NothingToSet => "this machine has none",
+        NoEffect::NotInKernel => "this kernel does not have it",
+        NoEffect::WriteOnly => "it can only be written, so that nobody could put it back",
+        NoEffect::ReadOnly => "it can only be read",
+        NoEffect::OneNode => "memory is on one node",
+        NoEffect::OneTier => "all memory is of one tier",
+        NoEffect::NoSwap => "there is no swap, so that reclaim has no choice",
+        NoEffect::NoSiblings => "this machine has no sibling threads",
+        NoEffect::TiersUntold => "this kernel does not tell which memory is of a slow tier",
+        NoEffect::Denied(text) | NoEffect::Sentence(text) => text,
+        NoEffect::Fixed(value) => return format!("the kernel says {value}"),
+        NoEffect::DamonInUse(found) => return format!("DAMON is in use, with {found}"),
+        NoEffect::DamonTooOld(release) => {
+            return format!("DAMON of Linux {release} does not migrate: 6.11 and later do");
+        }
+    };
+    text.to_owned()
+}
+
+/// What a knob holds, in words.
+#[must_use]
+pub fn knob_value(state: KnobState, value: Option<&str>) -> &str {
+    match (value, state) {
+        (Some(""), _) => "(empty)",
+        (Some(value), _) => value,
+        (None, KnobState::WriteOnly) => "(write-only)",
+        (None, KnobState::Denied) => "(denied)",
+        (None, KnobState::Absent | KnobState::Value) => "-",
+    }
+}
+
+impl Report for BalancingProbed {
+    fn page(&self) -> Page {
+        let rows = self.readings.iter().map(|reading| {
+            let quantity = &reading.quantity;
+            vec![quantity.metric.clone(), figure(reading.value), quantity.unit.clone()]
+        });
+        let table = Table::new("latency right after the move and at the end, and local pages")
+            .words("figure")
+            .figures("value")
+            .words("unit")
+            .rows(rows);
+        let place = |ProbedPlace { cpu, node }: ProbedPlace| format!("node {node} (cpu {cpu})");
+        Page {
+            brand: "numalab study probe balancing".to_owned(),
+            title: "Does memory follow its thread?".to_owned(),
+            meta: format!(
+                "{} on {}, the thread moved to {}",
+                size(self.size_bytes),
+                place(self.from),
+                place(self.to)
+            ),
+            lead: vec![answer(self)],
+            parts: Part::of("Figures", vec![Panel::table(table)]).into_iter().collect(),
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Probe, self)
+    }
+
+    /// A row for each window.
+    fn rows(&self) -> Option<Rows> {
+        let row =
+            |(at_ns, latency_ns): &(u64, f64)| vec![at_ns.to_string(), latency_ns.to_string()];
+        let rows = Rows::new("probe window")
+            .labels(["since_move_ns"])
+            .values("ns", ["latency"])
+            .rows(self.windows_ns.iter().map(row));
+        Some(rows)
+    }
+}
+
+/// Whether memory followed.
+fn answer(probed: &BalancingProbed) -> Lead {
+    let local = probed.value("local").unwrap_or(0.0);
+    let sentence = match probed.from.node == probed.to.node {
+        true => "both cpus are of one node: nothing can move".to_owned(),
+        false => format!("at the end {local:.1} % of its pages are on node {}", probed.to.node),
+    };
+    Lead::new("Answer", sentence, Mood::Plain)
+}
+
+impl Report for AcpiShown {
+    fn page(&self) -> Page {
+        let table = |table: &AcpiTable| Part {
+            title: format!("{} of {}", table.signature, table.place),
+            listing: Some(format!("{}\n{}", table.header, table.entries.join("\n"))),
+            ..Part::default()
+        };
+        let parts = self.tables.iter().map(table);
+        let odd = Part::of("What is odd", vec![Panel::table(odd(&self.findings))]);
+        Page {
+            brand: "numalab machine acpi".to_owned(),
+            title: count(self.tables.len(), "ACPI table"),
+            lead: refusals(&self.refused),
+            parts: parts.chain(odd).collect(),
+            whole: true,
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Acpi, self)
+    }
+
+    /// A row for each entry.
+    fn rows(&self) -> Option<Rows> {
+        let rows = self.tables.iter().flat_map(|table| {
+            let row = |entry: &String| {
+                vec![table.place.clone(), table.signature.clone(), entry.trim().to_owned()]
+            };
+            table.entries.iter().map(row)
+        });
+        Some(Rows::new("ACPI entry").labels(["place", "table"]).texts(["entry"]).rows(rows))
+    }
+}
+
+fn refusals(refused: &[String]) -> Vec<Lead> {
+    refused.iter().map(|refusal| Lead::new("Unreadable", refusal.as_str(), Mood::Bad)).collect()
+}
+
+/// What is odd about ACPI tables, and no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcpiChecked(pub AcpiShown);
+
+impl Report for AcpiChecked {
+    fn page(&self) -> Page {
+        let AcpiShown { tables, refused, findings } = &self.0;
+        let mut lead = refusals(refused);
+        if lead.is_empty() && findings.is_empty() {
+            lead.push(Lead::new("Check", "nothing is odd", Mood::Fine));
+        }
+        let part = Part::of("What is odd", vec![Panel::table(odd(findings))]);
+        Page {
+            brand: "numalab machine acpi check".to_owned(),
+            title: format!("{} checked", count(tables.len(), "ACPI table")),
+            lead,
+            parts: part.into_iter().collect(),
+            whole: true,
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        self.0.json()
+    }
+
+    /// A row for each finding.
+    fn rows(&self) -> Option<Rows> {
+        let rows = self.0.findings.iter().map(|finding| {
+            let severity = finding.severity.to_string();
+            vec![severity, finding.place.clone(), finding.code.clone(), finding.message.clone()]
+        });
+        let columns = ["severity", "place", "code"];
+        Some(Rows::new("ACPI finding").labels(columns).texts(["message"]).rows(rows))
+    }
+}

@@ -1,0 +1,200 @@
+//! A probe of memory tiers as a page: pages by tier over time, and latency over time.
+
+use numalab_page::number::{figure, size};
+use numalab_page::rows::Rows;
+use numalab_page::{Chart, Lead, Mood, Page, Panel, Part, Series, Table};
+use numalab_record::Kind;
+use numalab_record::tiering::{TierLook, TieringProbed};
+
+use crate::document::document;
+use crate::over_time::{curves, rows, seconds};
+use crate::report::Report;
+use crate::tiering::Contradiction;
+
+impl Report for TieringProbed {
+    fn page(&self) -> Page {
+        let rows = self.readings.iter().map(|reading| {
+            let quantity = &reading.quantity;
+            vec![quantity.metric.clone(), figure(reading.value), quantity.unit.clone()]
+        });
+        let figures = Table::new("time of an access; where hot pages are; what the kernel moved")
+            .words("figure")
+            .figures("value")
+            .words("unit")
+            .rows(rows);
+        let parts = [
+            Part::of("Figures", vec![Panel::table(figures)]),
+            Part::of("Over time", vec![pages(self), latency(&self.looks)]),
+        ];
+        Page {
+            brand: "numalab study probe tiering".to_owned(),
+            title: "Does hot memory come to the fast tier?".to_owned(),
+            meta: format!(
+                "{}, {}; {}; fast tier: nodes {}, slower: nodes {}",
+                size(self.size_bytes),
+                self.placed,
+                self.heat,
+                self.fast,
+                self.slow
+            ),
+            lead: std::iter::once(answer(self)).chain(contradictions(self)).collect(),
+            parts: parts.into_iter().flatten().collect(),
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Tiering, self)
+    }
+
+    /// A row for each look.
+    fn rows(&self) -> Option<Rows> {
+        let row = |look: &TierLook| {
+            vec![
+                look.at_ns.to_string(),
+                look.latency_ns.to_string(),
+                look.fast_pages.to_string(),
+                look.slow_pages.to_string(),
+                look.marked_pages.to_string(),
+            ]
+        };
+        let rows = Rows::new("tier look")
+            .labels(["since_begin_ns"])
+            .values("ns", ["latency"])
+            .values("pages", ["fast_pages", "slow_pages", "marked_pages"])
+            .rows(self.looks.iter().map(row));
+        Some(rows)
+    }
+}
+
+fn answer(probed: &TieringProbed) -> Lead {
+    let end = probed.value("latency-end").unwrap_or(0.0);
+    let hot = match probed.value("hot-fast") {
+        Some(hot) => format!("{hot:.1} % of the hot pages are on the fast tier"),
+        None => "the kernel has marked all hot pages and tells the node of none".to_owned(),
+    };
+    let sentence = format!("at the end {hot}, an access takes {end:.1} ns");
+    Lead::new("Answer", sentence, Mood::Plain)
+}
+
+/// Figures that contradict each other.
+fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
+    let said = Contradiction::all(probed).into_iter().map(|found| match found {
+        Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
+            "an access takes {} ns, and what was counted on the tiers costs {}: something other \
+             than these accesses took the time, such as the kernel's own work; caches \
+             (--emulate-cache 32K,256K@4) keep it cheap, and a longer --time makes it less",
+            figure(latency_ns),
+            figure(predicted_ns)
+        ),
+        Contradiction::PagesElsewhere { hot_fast_percent, fast_accesses_percent } => format!(
+            "{} % of the hot pages are on the fast tier at the end, and {} % of the last accesses \
+             went there: pages were still on the move, or the kernel does not tell where marked \
+             ones are; a longer --time shows which",
+            figure(hot_fast_percent),
+            figure(fast_accesses_percent)
+        ),
+    });
+    said.map(|sentence| Lead::new("Contradiction", sentence, Mood::Bad)).collect()
+}
+
+/// A column and a curve for each tier; older results have the slower ones together.
+fn pages(of: &TieringProbed) -> Panel {
+    let looks = &of.looks;
+    let known = |look: &TierLook| !look.tier_pages.is_empty();
+    let names: Vec<String> = match looks.iter().all(known) && !looks.is_empty() {
+        true => of.tiers.iter().map(|nodes| format!("tier of node {nodes}")).collect(),
+        false => vec!["fast tier".to_owned(), "slower".to_owned()],
+    };
+    let on = |look: &TierLook, tier: usize| match (known(look), tier) {
+        (true, _) => look.tier_pages.get(tier).copied().unwrap_or(0),
+        (false, 0) => look.fast_pages,
+        (false, _) => look.slow_pages,
+    };
+    let series = |(tier, name): (usize, &String)| {
+        let point = |look: &TierLook| (seconds(look.at_ns as f64), on(look, tier) as f64);
+        Series { name: name.clone(), points: looks.iter().map(point).collect() }
+    };
+    let series = names.iter().enumerate().map(series).collect();
+    let row = |look: &TierLook| {
+        let mut row = vec![format!("{:.1}", seconds(look.at_ns as f64))];
+        row.extend((0..names.len()).map(|tier| on(look, tier).to_string()));
+        row.push(look.marked_pages.to_string());
+        row
+    };
+    let table = Table::new("pages by tier; marked: to see who uses them, and not told of");
+    let table = names.iter().fold(table.figures("s"), |table, name| table.figures(name.clone()));
+    let table = table.figures("marked").rows(rows(looks).map(row));
+    Panel::drawn(Chart::Curves(curves("pages", series)), table)
+}
+
+fn latency(looks: &[TierLook]) -> Panel {
+    let point = |look: &TierLook| (seconds(look.at_ns as f64), look.latency_ns);
+    let series =
+        vec![Series { name: "an access".to_owned(), points: looks.iter().map(point).collect() }];
+    let row = |look: &TierLook| {
+        vec![format!("{:.1}", seconds(look.at_ns as f64)), format!("{:.1}", look.latency_ns)]
+    };
+    let table = Table::new("time of an access since the look before")
+        .figures("s")
+        .figures("ns")
+        .rows(rows(looks).map(row));
+    Panel::drawn(Chart::Curves(curves("ns", series)), table)
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_record::study::Quantity;
+
+    use super::*;
+    use crate::over_time::LOOKS_A_ROW;
+    use numalab_page::Style;
+
+    /// The looks of a row of the table.
+    fn every_look<'a>(pages: &&'a [u64]) -> impl Iterator<Item = &'a [u64]> {
+        std::iter::repeat_n(*pages, LOOKS_A_ROW)
+    }
+
+    fn probed(tier_pages: [&[u64]; 2], figures: &[(&str, f64)]) -> TieringProbed {
+        let look = |(at, pages): (u64, &[u64])| TierLook {
+            at_ns: (at + 1) * 1_000_000_000,
+            latency_ns: 100.0,
+            fast_pages: 30,
+            slow_pages: 70,
+            tier_pages: pages.to_vec(),
+            marked_pages: 0,
+        };
+        let reading = |&(name, value): &(&str, f64)| Quantity::lower(name, "ns").at(value);
+        TieringProbed {
+            fast: "0".parse().unwrap(),
+            slow: "1-2".parse().unwrap(),
+            tiers: ["0", "1", "2"].map(|nodes| nodes.parse().unwrap()).to_vec(),
+            size_bytes: 8 << 20,
+            heat: String::new(),
+            placed: String::new(),
+            readings: figures.iter().map(reading).collect(),
+            looks: (0..).zip(tier_pages.iter().flat_map(every_look)).map(look).collect(),
+        }
+    }
+
+    #[test]
+    fn each_of_three_tiers_has_its_column_and_older_looks_have_two() {
+        let text = probed([&[10, 20, 70], &[30, 60, 10]], &[]).page().markdown();
+        let heading = "| s | tier of node 0 | tier of node 1 | tier of node 2 | marked |";
+        assert!(text.contains(heading) && text.contains("| 30 | 60 | 10 | 0 |"), "{text}");
+        let older = probed([&[], &[]], &[]).page().markdown();
+        assert!(older.contains("| s | fast tier | slower | marked |"), "{older}");
+        assert!(older.contains("| 30 | 70 | 0 |"), "{older}");
+    }
+
+    #[test]
+    fn figures_that_contradict_each_other_are_said_behind_the_answer() {
+        let figures = [("latency-end", 7033.0), ("latency", 7033.0), ("predicted", 140.0)];
+        let text = probed([&[], &[]], &figures).page().terminal(Style::Plain);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("the kernel has marked all hot pages and tells the node of none"));
+        let said =
+            "Contradiction an access takes 7033 ns, and what was counted on the tiers costs 140";
+        assert!(text.contains(said), "{text}");
+    }
+}

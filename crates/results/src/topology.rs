@@ -1,0 +1,140 @@
+//! A machine as a page.
+
+mod cpus;
+mod devices;
+mod memory;
+
+use numalab_page::number::{count, size};
+use numalab_page::rows::{Rows, optional};
+use numalab_page::{Mood, Page, Panel, Part, Table};
+use numalab_record::Kind;
+use numalab_record::system::Described;
+use numalab_topology::{Finding, Machine, Node, Severity};
+
+use crate::document::document;
+use crate::report::Report;
+
+impl Report for Described {
+    fn page(&self) -> Page {
+        let machine = &self.machine;
+        let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
+        let nodes = part("Nodes", memory::nodes(machine));
+        let distances = memory::uniform_distance(machine).map(|sentence| Part {
+            title: "Distances".to_owned(),
+            notes: vec![sentence],
+            ..Part::default()
+        });
+        let parts = [
+            nodes.map(|part| part.noted(memory::no_pools(machine).into_iter().collect())),
+            part("Memory tiers", memory::tiers(machine)),
+            part("Weights for interleaving", memory::weights(machine)),
+            part("CPUs and caches", shared(machine)),
+            distances.or_else(|| part("Distances", memory::distances(machine))),
+            part("Devices", devices::devices(machine)),
+            part("Access, as the firmware says", memory::access(machine)),
+            part("What is odd", odd(&self.findings)),
+        ];
+        Page {
+            brand: "numalab topology".to_owned(),
+            title: headline(machine),
+            parts: parts.into_iter().flatten().collect(),
+            whole: true,
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Topology, self)
+    }
+
+    /// A row for each node.
+    fn rows(&self) -> Option<Rows> {
+        let row = |node: &Node| {
+            vec![
+                node.id.to_string(),
+                node.cpus.to_string(),
+                node.online.to_string(),
+                optional((!node.memory_unknown).then_some(node.memory_bytes)),
+                optional(node.free_bytes),
+            ]
+        };
+        let rows = Rows::new("topology node")
+            .labels(["node"])
+            .texts(["cpus", "online"])
+            .values("bytes", ["memory_bytes", "free_bytes"]);
+        Some(rows.rows(self.machine.nodes.iter().map(row)))
+    }
+}
+
+fn headline(machine: &Machine) -> String {
+    let online = machine.online_cpus().len();
+    let mut parts = vec![
+        count(machine.nodes.len(), "node"),
+        count(online, "cpu"),
+        match machine.memory_bytes() {
+            0 => "memory unknown".to_owned(),
+            bytes if machine.nodes.iter().any(|node| node.memory_unknown) => {
+                format!("{} of memory, some unknown", size(bytes))
+            }
+            bytes => format!("{} of memory", size(bytes)),
+        },
+    ];
+    let (packages, cores) = (machine.packages().len(), machine.cores().len());
+    if packages > 0 {
+        parts.insert(1, count(packages, "package"));
+    }
+    if cores > 0 {
+        parts.insert(parts.len() - 2, count(cores, "core"));
+    }
+    if machine.cpus.len() > online {
+        parts.push(format!("{} offline", count(machine.cpus.len() - online, "cpu")));
+    }
+    parts.join(", ")
+}
+
+/// What cpus and nodes share, a row each.
+fn shared(machine: &Machine) -> Table {
+    let rows = cpus::rows(machine).into_iter().chain(allowed(machine));
+    let rows = rows.filter(|(_, text)| !text.is_empty());
+    Table::new("what cpus share, and what this process may use")
+        .words("part")
+        .words("layout")
+        .rows(rows.map(|(name, text)| vec![name.to_owned(), text]))
+}
+
+fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
+    let allowed = machine.allowed.as_ref()?;
+    let every_cpu = machine.online_cpus().is_subset(&allowed.cpus);
+    let every_node = machine.memory_nodes().is_subset(&allowed.memory_nodes);
+    let isolated = match allowed.isolated.is_empty() {
+        true => String::new(),
+        false => format!("; isolated cpus {} if asked for", cpus::list(&allowed.isolated)),
+    };
+    let text = match every_cpu && every_node {
+        true => "every cpu and every node's memory".to_owned(),
+        false => format!(
+            "cpus {}, memory of nodes {}",
+            cpus::list(&allowed.cpus),
+            cpus::list(&allowed.memory_nodes)
+        ),
+    };
+    Some(("Allowed", text + &isolated))
+}
+
+/// Findings, a row each.
+pub(super) fn odd(findings: &[Finding]) -> Table {
+    let row = |finding: &Finding| {
+        let Finding { severity, code, place, message } = finding;
+        vec![severity.to_string(), format!("{place}: {message} [{code}]")]
+    };
+    let mood = |finding: &Finding| match finding.severity {
+        Severity::Note => Mood::Plain,
+        Severity::Warning => Mood::Odd,
+        Severity::Error => Mood::Bad,
+    };
+    Table::new("what the description says that cannot be, or is unusual")
+        .words("severity")
+        .words("finding")
+        .rows(findings.iter().map(row))
+        .moods(findings.iter().map(mood))
+}

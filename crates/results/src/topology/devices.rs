@@ -1,0 +1,26 @@
+//! Devices and the nodes that they are near.
+
+use numalab_page::Table;
+use numalab_topology::{Device, Machine};
+
+/// A row for each device, by node; those near no node that is known come last.
+pub(super) fn devices(machine: &Machine) -> Table {
+    let mut order: Vec<&Device> = machine.devices.iter().collect();
+    order.sort_by_key(|device| (device.node.is_none(), device.node));
+    let row = |device: &&Device| {
+        vec![
+            device.node.map_or_else(|| "–".to_owned(), |node| node.to_string()),
+            device.kind.to_string(),
+            device.names.join(" "),
+            device.driver.clone().unwrap_or_default(),
+            device.address.clone(),
+        ]
+    };
+    Table::new("on PCI; numalab bind --near DEVICE runs a program beside one")
+        .figures("node")
+        .words("kind")
+        .words("names")
+        .words("driver")
+        .words("address")
+        .rows(order.iter().map(row))
+}

@@ -1,0 +1,191 @@
+//! Nodes, distances, tiers and what the firmware says of accesses.
+
+use numalab_page::Table;
+use numalab_page::number::size;
+use numalab_topology::{
+    AccessAttributes, LOCAL_DISTANCE, Machine, MemoryTier, Node, NodeId, UNREACHABLE_DISTANCE,
+    interleave_weights,
+};
+
+use super::cpus::list;
+
+/// A line for each node; nodes side by side with neither cpus nor memory share one.
+pub(super) fn nodes(machine: &Machine) -> Table {
+    let has_pools = machine.nodes.iter().any(|node| !pools(node).is_empty());
+    let no_memory = if machine.memory_bytes() == 0 { "unknown" } else { "none" };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut empty: Vec<&Node> = Vec::new();
+    for node in &machine.nodes {
+        if node.cpus.is_empty() && !node.may_have_memory() {
+            empty.push(node);
+            continue;
+        }
+        rows.extend(empty_row(&empty, no_memory, has_pools));
+        empty.clear();
+        rows.push(row(node, no_memory, has_pools));
+    }
+    rows.extend(empty_row(&empty, no_memory, has_pools));
+    let heading = Table::new("cpus and memory of each node")
+        .figures("node")
+        .words("cpus")
+        .figures("memory")
+        .figures("free");
+    let heading = if has_pools { heading.words("huge pages free/all") } else { heading };
+    heading.rows(rows)
+}
+
+/// That no node has huge pages of its own.
+pub(super) fn no_pools(machine: &Machine) -> Option<String> {
+    let none = machine.nodes.iter().all(|node| pools(node).is_empty());
+    (none && !machine.nodes.is_empty()).then(|| "No huge pages are reserved.".to_owned())
+}
+
+fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
+    let memory = match node.memory_bytes {
+        _ if node.memory_unknown => "unknown".to_owned(),
+        0 => no_memory.to_owned(),
+        bytes if node.cxl => format!("{} CXL", size(bytes)),
+        bytes => size(bytes),
+    };
+    let name = if node.online { node.id.to_string() } else { format!("{} offline", node.id) };
+    let free = node.free_bytes.map_or_else(|| "–".to_owned(), size);
+    let mut cells = vec![name, list(&node.cpus), memory, free];
+    if has_pools {
+        cells.push(pools(node));
+    }
+    cells
+}
+
+/// One line for a run of empty nodes; nothing for none.
+fn empty_row(nodes: &[&Node], no_memory: &str, has_pools: bool) -> Option<Vec<String>> {
+    let (first, last) = (nodes.first()?, nodes.last()?);
+    let name = if first.id == last.id {
+        first.id.to_string()
+    } else {
+        format!("{}…{}", first.id, last.id)
+    };
+    let mut cells = vec![name, "none".to_owned(), no_memory.to_owned(), "–".to_owned()];
+    if has_pools {
+        cells.push(String::new());
+    }
+    Some(cells)
+}
+
+/// The pools that hold pages: `2M 512/512`.
+fn pools(node: &Node) -> String {
+    let pools = node.huge_pages.iter().filter(|pool| pool.total > 0);
+    let pools: Vec<String> = pools
+        .map(|pool| format!("{} {}/{}", size(pool.page_bytes), pool.free, pool.total))
+        .collect();
+    pools.join(", ")
+}
+
+/// The tiers, fastest first, with what the firmware says of reading their memory.
+pub(super) fn tiers(machine: &Machine) -> Table {
+    let row = |tier: &MemoryTier| {
+        let memory =
+            tier.nodes.iter().filter_map(|id| machine.node(id)).map(|node| node.memory_bytes);
+        let reads = tier.nodes.iter().map(|id| machine.best_read(id));
+        let (latency, bandwidth): (Vec<_>, Vec<_>) = reads.unzip();
+        vec![
+            tier.id.to_string(),
+            list(&tier.nodes),
+            size(memory.sum()),
+            tenths(latency.into_iter().flatten().min()),
+            tenths(bandwidth.into_iter().flatten().max()),
+        ]
+    };
+    Table::new("tiers as Linux numbers them, fastest first")
+        .figures("tier")
+        .words("nodes")
+        .figures("memory")
+        .figures("read ns")
+        .figures("read GB/s")
+        .rows(machine.tiers.iter().map(row))
+}
+
+/// The weights that share pages out as bandwidth is; none where all nodes have as much.
+pub(super) fn weights(machine: &Machine) -> Table {
+    let row = |(node, weight): (NodeId, u64)| {
+        let bandwidth = tenths(machine.best_read(node).1);
+        vec![node.to_string(), bandwidth, weight.to_string()]
+    };
+    let weights = interleave_weights(machine);
+    let weights = weights.filter(|all| all.iter().any(|(_, weight)| *weight != all[0].1));
+    Table::new("by bandwidth; numalab bind --policy weighted --weights auto sets them")
+        .figures("node")
+        .figures("read GB/s")
+        .figures("weight")
+        .rows(weights.into_iter().flatten().map(row))
+}
+
+/// A sentence where every remote distance is the same.
+pub(super) fn uniform_distance(machine: &Machine) -> Option<String> {
+    let remote = uniform(machine)?;
+    Some(format!("{LOCAL_DISTANCE} from each node to itself, {remote} to any other"))
+}
+
+/// The matrix.
+pub(super) fn distances(machine: &Machine) -> Table {
+    let distances = &machine.distances;
+    let heading = Table::new("distances from each node to each node").words("distance");
+    let heading =
+        machine.nodes.iter().fold(heading, |heading, node| heading.figures(node.id.to_string()));
+    let rows = machine.nodes.iter().enumerate().map(|(from, node)| {
+        let cell = |to| {
+            let distance = distances.get(from, to);
+            match distance {
+                None => "–".to_owned(),
+                Some(UNREACHABLE_DISTANCE) => "no way".to_owned(),
+                Some(distance) => distance.to_string(),
+            }
+        };
+        let cells = (0..machine.nodes.len()).map(cell);
+        core::iter::once(format!("node {}", node.id)).chain(cells).collect()
+    });
+    if distances.len() < 2 { heading } else { heading.rows(rows) }
+}
+
+/// The one distance between different nodes, if there is one and each node is
+/// [`LOCAL_DISTANCE`] from itself.
+fn uniform(machine: &Machine) -> Option<u8> {
+    let distances = &machine.distances;
+    let remote = distances.get(0, 1).filter(|&remote| remote != UNREACHABLE_DISTANCE)?;
+    let nodes = 0..distances.len();
+    let is_as_said = nodes.clone().all(|from| {
+        nodes.clone().all(|to| {
+            let expected = if from == to { LOCAL_DISTANCE } else { remote };
+            distances.get(from, to) == Some(expected)
+        })
+    });
+    is_as_said.then_some(remote)
+}
+
+/// What HMAT says, pair by pair.
+pub(super) fn access(machine: &Machine) -> Table {
+    Table::new("latency and bandwidth by initiator and target (HMAT)")
+        .words("from → to")
+        .words("class")
+        .figures("read ns")
+        .figures("write ns")
+        .figures("read GB/s")
+        .figures("write GB/s")
+        .rows(machine.access.iter().map(access_row))
+}
+
+fn access_row(access: &AccessAttributes) -> Vec<String> {
+    vec![
+        format!("node {} → node {}", access.initiator, access.target),
+        format!("{:?}", access.class).to_lowercase(),
+        tenths(access.read_latency_ps),
+        tenths(access.write_latency_ps),
+        tenths(access.read_bandwidth_mb_per_s),
+        tenths(access.write_bandwidth_mb_per_s),
+    ]
+}
+
+/// Tenths are enough to tell nodes apart; the table has whole picoseconds.
+fn tenths(thousandths: Option<u64>) -> String {
+    let tenths = thousandths.map(|value| value.saturating_add(50) / 100);
+    tenths.map_or_else(|| "–".to_owned(), |tenths| format!("{}.{}", tenths / 10, tenths % 10))
+}

@@ -1,0 +1,155 @@
+//! Outliers of a fleet: claims, settings, kinds, hosts that were left out.
+
+use numalab_results::Report;
+use numalab_results::fleet::page::FleetReport;
+use numalab_results::fleet::{
+    Analysis, Claim, DetectionPoint, Different, Differing, Family, Halves, Scope, SettingEffect,
+    Unfinished, Untested,
+};
+
+use crate::whole;
+
+fn claim(host: &str, scope: Scope, change_percent: f64, seen_again: Option<bool>) -> Claim {
+    Claim {
+        host: host.to_owned(),
+        scope,
+        family: Family::Bandwidth,
+        score: 9.25,
+        p: 1e-12,
+        q: 3.2e-4,
+        change_percent,
+        figures: 4,
+        peers: 40,
+        seen_again,
+    }
+}
+
+fn different(host: &str, name: &str, value: &str) -> Different {
+    Different {
+        host: host.to_owned(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+        usual: "usual".to_owned(),
+        hosts: 2,
+    }
+}
+
+fn untested(host: &str, alike: usize, differing: &[(&str, &str, &str)]) -> Untested {
+    let fact = |&(name, value, usual): &(&str, &str, &str)| Differing {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        usual: usual.to_owned(),
+    };
+    let differing = differing.iter().map(fact).collect();
+    Untested { host: host.to_owned(), alike, needed: 10, differing }
+}
+
+fn report(analysis: Analysis) -> FleetReport {
+    FleetReport { name: "rack 7".to_owned(), analysis }
+}
+
+fn fleet() -> Analysis {
+    let halves = Halves {
+        family: Family::MemoryLatency,
+        worse: ["n01", "n02"].map(str::to_owned).to_vec(),
+        better: 38,
+        change_percent: 12.5,
+        setting: Some(("memory_speed".to_owned(), "2666".to_owned(), "3200".to_owned())),
+    };
+    let effect = SettingEffect {
+        name: "governor".to_owned(),
+        value: "powersave".to_owned(),
+        usual: "performance".to_owned(),
+        hosts: 6,
+        family: Family::Core,
+        change_percent: -8.0,
+        q: 2e-11,
+    };
+    let point = |shift, units, figures| DetectionPoint { shift, units, figures };
+    Analysis {
+        hosts: 43,
+        tests: 688,
+        false_discovery_rate: 0.05,
+        claims: vec![
+            claim("n07", Scope::MemoryNode(1), -25.0, Some(true)),
+            claim("n08", Scope::Host, 31.0, Some(false)),
+            claim("n09", Scope::Figure("read/cpu0".to_owned()), -4.5, None),
+        ],
+        different: vec![
+            different("n07", "thp_enabled", "never"),
+            different("n08", "bios", "1.2"),
+            different("n09", "thp_enabled", "never"),
+        ],
+        effects: vec![effect],
+        halves: vec![halves],
+        untested: vec![
+            untested("n41", 1, &[("cpu_model", "B", "A"), ("topology.nodes", "8", "4")]),
+            untested("n42", 2, &[("cpu_model", "C", "A")]),
+            untested("n43", 9, &[]),
+        ],
+        unfinished: vec![Unfinished { host: "n05".to_owned(), planned: 40, ended: 12 }],
+        detection: vec![point(3.0, Some(0.125), Some(0.02)), point(4.0, Some(1.0), None)],
+    }
+}
+
+#[test]
+fn a_fleet_with_everything_in_it_is_as_it_was_in_every_format() {
+    whole::compare("fleet", &report(fleet()));
+}
+
+#[test]
+fn a_fleet_without_outliers_is_as_it_was_in_every_format() {
+    let analysis =
+        Analysis { hosts: 12, tests: 96, false_discovery_rate: 0.01, ..Analysis::default() };
+    whole::compare("fleet-calm", &report(analysis));
+}
+
+/// The first sentence of a fleet with these claims.
+fn outliers(claims: Vec<Claim>) -> String {
+    report(Analysis { hosts: 40, claims, ..Analysis::default() }).page().lead[0].sentence.clone()
+}
+
+#[test]
+fn what_no_second_run_confirms_is_to_be_measured_again() {
+    let of = |host: &str, seen| claim(host, Scope::Host, -25.0, seen);
+    let farthest = "the farthest is a (host): bandwidth 25.0 % lower than its peers'";
+    let all = outliers(vec![of("a", Some(true)), of("b", Some(true))]);
+    assert_eq!(all, format!("2 of 40 hosts differ from their peers; {farthest}"));
+    let none = outliers(vec![of("a", None), of("b", Some(false))]);
+    let expected = format!(
+        "2 of 40 hosts differ from their peers; {farthest}; no second run confirms it: measure \
+         them again"
+    );
+    assert_eq!(none, expected);
+    let some = outliers(vec![of("a", Some(true)), of("b", None), of("c", None)]);
+    assert!(some.ends_with("; 2 of them not confirmed by a second run: measure again"), "{some}");
+    assert_eq!(outliers(Vec::new()), "none of 40 hosts differs from its peers");
+}
+
+#[test]
+fn a_host_with_two_claims_is_one_host() {
+    let two = outliers(vec![
+        claim("a", Scope::MemoryNode(0), -25.0, Some(true)),
+        claim("a", Scope::MemoryNode(1), -20.0, Some(true)),
+    ]);
+    assert!(two.starts_with("1 of 40 hosts differ"), "{two}");
+}
+
+#[test]
+fn settings_that_several_outliers_share_come_first() {
+    let page = report(fleet()).page();
+    let part = page.parts.iter().find(|part| part.title == "In what the outliers differ");
+    let rows = &part.expect("they differ").panels[0].table.rows;
+    let order: Vec<(&str, &str)> =
+        rows.iter().map(|row| (row[0].as_str(), row[1].as_str())).collect();
+    assert_eq!(order, [("n07", "thp_enabled"), ("n09", "thp_enabled"), ("n08", "bios")]);
+}
+
+#[test]
+fn chances_too_small_to_print_are_below_a_billionth() {
+    let page = report(fleet()).page();
+    let part = page.parts.iter().find(|part| part.title.starts_with("Settings")).unwrap();
+    assert_eq!(part.panels[0].table.rows[0].last().unwrap(), "<1e-9");
+    let claims = page.parts.iter().find(|part| part.title == "Outliers").unwrap();
+    assert_eq!(claims.panels[0].table.rows[0][5], "3e-4");
+}

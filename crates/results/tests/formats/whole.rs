@@ -1,0 +1,35 @@
+//! All formats of a result as one text.
+
+use numalab_page::Style;
+use numalab_results::Report;
+
+/// Compares every format of a result with its golden file.
+pub fn compare(name: &str, result: &impl Report) {
+    let page = result.page();
+    let text = result.terminal(Style::Plain);
+    // Commands are never broken, so that they can be copied.
+    let commands = page.lead.iter().filter_map(|lead| lead.command.as_ref());
+    let commands: Vec<String> = commands.map(|command| format!("  {command}")).collect();
+    let lines = text.lines().filter(|line| !commands.iter().any(|command| command == line));
+    let widest = lines.map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{name} is {widest:?} wide:\n{text}");
+    let none = || "none".to_owned();
+    let csv = result.csv().unwrap_or_else(none);
+    let openmetrics = result.rows().and_then(|rows| rows.openmetrics()).unwrap_or_else(none);
+    let parts = [
+        ("terminal", text),
+        ("Markdown", page.markdown()),
+        ("HTML", body(&page.html()).to_owned()),
+        ("CSV", csv),
+        ("OpenMetrics", openmetrics),
+        ("JSON", result.json().expect("JSON")),
+    ];
+    let parts = parts.map(|(format, text)| format!("==== {format}\n{text}"));
+    insta::assert_snapshot!(name, parts.join("\n"));
+}
+
+/// What differs from page to page: style and script are files of their own.
+pub fn body(html: &str) -> &str {
+    let body = html.split_once("<body>").expect("a page has a body").1;
+    body.split_once("<script>").expect("a page has a script").0
+}

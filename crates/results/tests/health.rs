@@ -1,0 +1,163 @@
+//! What a health check finds in runs that are known.
+
+mod measured;
+
+use measured::{finished, run_of};
+use numalab_record::{
+    AccessPattern, BandwidthCell, Cell, CellId, Document, Experiment, IsaName, LatencyCell, Metric,
+    Pages, StreamKernel, Team, WorkerPlan,
+};
+use numalab_results::compare::NamedRun;
+use numalab_results::fleet::{Family, Scope};
+use numalab_results::health::{Health, Limits, Severity, Suspicion, Symptom, health};
+use numalab_topology::{CpuId, Machine, Node, NodeId};
+
+const LIMITS: Limits = Limits { degraded_percent: 10.0, failing_percent: 20.0 };
+
+/// Latency and bandwidth of both nodes.
+type Figures = [(f64, f64); 2];
+
+const GOOD: Figures = [(100.0, 50.0), (100.0, 50.0)];
+
+fn machine(gib: [u64; 2]) -> Machine {
+    let node = |id, gib: u64| Node { id: NodeId(id), memory_bytes: gib << 30, ..Node::default() };
+    let nodes = vec![node(0, gib[0]), node(1, gib[1])];
+    Machine { nodes, ..Machine::default() }
+}
+
+fn run(machine: Machine, figures: Figures, noise: f64, disturbed: bool) -> NamedRun {
+    let mut cells = Vec::new();
+    for (id, (latency, bandwidth)) in (0_u32..).zip(figures) {
+        let worker = WorkerPlan { cpu: CpuId(id), node: NodeId(id) };
+        let (size_bytes, pages) = (1 << 28, Pages::Base);
+        let pattern = AccessPattern::Random;
+        let chase = LatencyCell { worker, size_bytes, pattern, pages, team: Team::Serial };
+        let stream = BandwidthCell {
+            workers: vec![worker],
+            kernel: StreamKernel::Read,
+            pattern: AccessPattern::Sequential,
+            size_bytes,
+            pages,
+            isa: IsaName("sse2".into()),
+        };
+        let cell = |name: &str, experiment| Cell { id: CellId(format!("{name}{id}")), experiment };
+        let chase = cell("latency", Experiment::Latency(chase));
+        let stream = cell("bandwidth", Experiment::Bandwidth(stream));
+        cells.push(finished(chase, Metric::Latency, |_| latency * noise));
+        cells.push(finished(stream, Metric::Bandwidth, |_| bandwidth / noise));
+    }
+    for sample in cells.iter_mut().flat_map(|cell| &mut cell.samples).filter(|_| disturbed) {
+        sample.disturbed = Some("steal".into());
+    }
+    NamedRun { name: String::new(), document: Document { run: run_of(machine), cells } }
+}
+
+fn baseline() -> Vec<NamedRun> {
+    let noise = [0.99, 1.0, 1.01, 1.005, 0.995];
+    noise.map(|noise| run(machine([128, 128]), GOOD, noise, false)).to_vec()
+}
+
+fn found(figures: Figures) -> Health {
+    health(&baseline(), &[run(machine([128, 128]), figures, 1.0, false)], LIMITS)
+}
+
+fn slower(node: u32, family: Family, change_percent: f64, why: Suspicion) -> Symptom {
+    let scope = Scope::MemoryNode(node);
+    Symptom::Slower { scope, family, change_percent, suspicion: Some(why) }
+}
+
+#[test]
+fn a_machine_as_its_baseline_is_healthy_and_what_is_better_is_no_finding() {
+    for figures in [GOOD, [(104.0, 48.0), (100.0, 50.0)], [(50.0, 90.0), (60.0, 99.0)]] {
+        let health = found(figures);
+        assert_eq!((health.severity, health.findings.len()), (Severity::Healthy, 0), "{figures:?}");
+        assert_eq!(health.figures.len(), 4);
+    }
+}
+
+#[test]
+fn a_slow_channel_is_told_from_slow_memory_and_limits_decide_how_bad_it_is() {
+    let health = found([(100.0, 50.0), (101.0, 35.0)]);
+    assert_eq!(health.severity, Severity::Failing);
+    let [finding] = &health.findings[..] else { panic!("{:?}", health.findings) };
+    let Symptom::Slower { scope, change_percent, suspicion, .. } = &finding.symptom else {
+        panic!("{finding:?}")
+    };
+    assert_eq!((scope, suspicion), (&Scope::MemoryNode(1), &Some(Suspicion::ChannelSlow)));
+    assert!((change_percent + 30.0).abs() < 0.1, "{change_percent}");
+    assert_eq!(health.suspected.iter().map(|id| &*id.0).collect::<Vec<_>>(), ["bandwidth1"]);
+
+    let health = found([(115.0, 43.0), (100.0, 50.0)]);
+    assert_eq!(health.severity, Severity::Degraded);
+    let suspected = health.findings.iter().any(|finding| {
+        matches!(&finding.symptom, Symptom::Slower { suspicion: Some(Suspicion::MemorySlow), .. })
+    });
+    assert!(suspected, "{:?}", health.findings);
+}
+
+#[test]
+fn missing_memory_is_failing_and_explains_the_bandwidth_of_its_node() {
+    let now = run(machine([128, 96]), [(100.0, 50.0), (100.0, 34.0)], 1.0, false);
+    let health = health(&baseline(), &[now], LIMITS);
+    assert_eq!(health.severity, Severity::Failing);
+    let Symptom::Slower { change_percent, .. } = health.findings[0].symptom else {
+        panic!("{:?}", health.findings)
+    };
+    let why = Suspicion::ModuleMissing;
+    assert_eq!(health.findings[0].symptom, slower(1, Family::Bandwidth, change_percent, why));
+    let (node, bytes, baseline_bytes) = (NodeId(1), 96 << 30, 128 << 30);
+    let missing = Symptom::MemoryMissing { node, bytes, baseline_bytes };
+    assert_eq!(health.findings[1].symptom, missing);
+
+    let gone = run(machine([128, 0]), GOOD, 1.0, false);
+    let found = self::health(&baseline(), &[gone], LIMITS);
+    assert_eq!(found.findings[0].symptom, Symptom::NodeMissing { node, baseline_bytes });
+}
+
+#[test]
+fn what_is_not_seen_again_is_not_claimed() {
+    let slow = run(machine([128, 128]), [(100.0, 50.0), (100.0, 30.0)], 1.0, false);
+    let again = run(machine([128, 128]), GOOD, 1.0, false);
+    assert_eq!(
+        health(&baseline(), std::slice::from_ref(&slow), LIMITS).severity,
+        Severity::Failing
+    );
+    let health = health(&baseline(), &[slow, again], LIMITS);
+    assert_eq!(health.severity, Severity::Healthy, "{:?}", health.findings);
+}
+
+#[test]
+fn what_other_load_disturbed_is_not_certain() {
+    let slow = run(machine([128, 128]), [(100.0, 50.0), (100.0, 30.0)], 1.0, true);
+    let health = health(&baseline(), &[slow], LIMITS);
+    assert_eq!(health.severity, Severity::Disturbed, "{:?}", health.findings);
+}
+
+#[test]
+fn a_baseline_whose_runs_differ_more_claims_less() {
+    let noise = [0.8, 1.0, 1.25, 1.1, 0.9];
+    let baseline = noise.map(|noise| run(machine([128, 128]), GOOD, noise, false));
+    let now = run(machine([128, 128]), [(100.0, 50.0), (100.0, 35.0)], 1.0, false);
+    let health = health(&baseline, &[now], LIMITS);
+    assert_eq!(health.severity, Severity::Healthy, "{:?}", health.findings);
+}
+
+#[test]
+fn none_of_thousand_machines_that_are_as_they_were_is_failing() {
+    let mut rng = numalab_stats::Rng::new(1);
+    // Roughly normal, with a standard deviation of 5 %.
+    let mut noise = || {
+        let sum: f64 = (0..12).map(|_| rng.next_u64() as f64 / u64::MAX as f64).sum();
+        ((sum - 6.0) * 0.05).exp()
+    };
+    for _ in 0..1000 {
+        let mut one = || {
+            let figures = GOOD.map(|(latency, bandwidth)| (latency * noise(), bandwidth * noise()));
+            run(machine([128, 128]), figures, 1.0, false)
+        };
+        let baseline: Vec<NamedRun> = (0..5).map(|_| one()).collect();
+        let first = health(&baseline, &[one()], LIMITS);
+        let both = health(&baseline, &[one(), one()], LIMITS);
+        assert!(first.suspected.is_empty() || both.severity < Severity::Failing, "{both:?}");
+    }
+}

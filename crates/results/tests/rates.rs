@@ -1,0 +1,183 @@
+//! Rates of error of the fleet's rule, by simulation.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use numalab_record::Metric;
+use numalab_results::fleet::{Analysis, Family, FigureKey, HostRun, analyse};
+use numalab_stats::Rng;
+
+#[derive(Clone, Copy, Debug)]
+enum Noise {
+    Normal,
+    Student3,
+    Contaminated,
+}
+
+fn normal(rng: &mut Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.uniform()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.uniform()).cos()
+}
+
+impl Noise {
+    fn draw(self, rng: &mut Rng) -> f64 {
+        match self {
+            Self::Normal => normal(rng),
+            Self::Student3 => {
+                let chi: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
+                normal(rng) / (chi / 3.0).sqrt()
+            }
+            Self::Contaminated => {
+                let wide = if rng.uniform() < 0.1 { 5.0 } else { 1.0 };
+                wide * normal(rng)
+            }
+        }
+    }
+}
+
+/// 40 figures: 12 of caches, 16 of memory on four nodes, 12 of bandwidth.
+fn keys() -> Vec<FigureKey> {
+    (0..40)
+        .map(|at| FigureKey {
+            cell: format!("cell{at}"),
+            metric: if at < 28 { Metric::Latency } else { Metric::Bandwidth },
+            family: match at {
+                0..12 => Family::CacheLatency,
+                12..28 => Family::MemoryLatency,
+                _ => Family::Bandwidth,
+            },
+            memory_node: (at >= 12).then_some(at % 4),
+            package: (at >= 12).then_some(at % 4 / 2),
+        })
+        .collect()
+}
+
+/// A fleet with so many hosts whose memory is slower by so many standard deviations.
+fn fleet(hosts: usize, bad: usize, shift: f64, noise: Noise, rng: &mut Rng) -> Vec<HostRun> {
+    let keys = keys();
+    let medians = |host: usize, rng: &mut Rng| -> Vec<(usize, f64)> {
+        let common = noise.draw(rng);
+        let figure = |(at, key): (usize, &FigureKey)| {
+            let own = noise.draw(rng);
+            let faulty = host < bad && key.family == Family::MemoryLatency;
+            let z = 0.5_f64.sqrt() * (common + own) + if faulty { shift } else { 0.0 };
+            (at, 100.0 * (0.01 * z).exp())
+        };
+        keys.iter().enumerate().map(figure).collect()
+    };
+    (0..hosts)
+        .map(|host| HostRun {
+            host: format!("host{host:03}"),
+            run: String::new(),
+            started_unix_ms: 0,
+            planned: 40,
+            ended: 40,
+            facts: BTreeMap::new(),
+            medians: medians(host, rng),
+            medians_before: Some(medians(host, rng)),
+        })
+        .collect()
+}
+
+/// Ten times more with `NUMALAB_LONG=1`.
+fn repeats(short: u64) -> u64 {
+    let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
+    if long { 10 * short } else { short }
+}
+
+/// Hosts that are named, and seen again in their other run.
+fn named(analysis: &Analysis) -> BTreeSet<&str> {
+    let sure = analysis.claims.iter().filter(|claim| claim.seen_again == Some(true));
+    sure.map(|claim| claim.host.as_str()).collect()
+}
+
+/// The shares of faulty hosts named and, of fleets, with a healthy one named.
+fn rates(hosts: usize, bad: usize, shift: f64, noise: Noise, fleets: u64) -> (f64, f64) {
+    let keys = keys();
+    let (mut found, mut wrong) = (0, 0);
+    for seed in 0..fleets {
+        let hosts = fleet(hosts, bad, shift, noise, &mut Rng::new(seed + 1));
+        let analysis = analyse(&keys, &hosts, 0.05);
+        let named = named(&analysis);
+        let faulty = |name: &&&str| name[4..].parse::<usize>().unwrap() < bad;
+        let right = named.iter().filter(faulty).count();
+        found += right;
+        wrong += u32::from(named.len() > right);
+    }
+    let found = found as f64 / (bad.max(1) as u64 * fleets) as f64;
+    (found, f64::from(wrong) / fleets as f64)
+}
+
+/// Before: 17 to 18 % of hosts with heavy tails.
+#[test]
+fn a_fleet_of_healthy_hosts_names_one_in_5_percent_whatever_the_noise() {
+    for noise in [Noise::Normal, Noise::Student3, Noise::Contaminated] {
+        for hosts in [10, 30, 60] {
+            let fleets = repeats(12);
+            let (_, wrong) = rates(hosts, 0, 0.0, noise, fleets);
+            println!("{hosts} healthy hosts, {noise:?}: {:.1} % of fleets name one", 100.0 * wrong);
+            // One of twelve is allowed by chance.
+            assert!(wrong < 0.05 + 4.0 * (0.05 * 0.95 / fleets as f64).sqrt() / 2.0, "{wrong}");
+        }
+    }
+}
+
+/// Before: none of them from six of a hundred on.
+#[test]
+fn a_fault_of_8_deviations_is_found_on_up_to_a_third_of_the_hosts() {
+    for bad in [5, 6, 10, 20, 30] {
+        let (found, _) = rates(100, bad, 8.0, Noise::Normal, repeats(3));
+        println!("{bad} faulty hosts of 100: {:.1} % found", 100.0 * found);
+        assert!(found >= 0.99, "{bad}: {found}");
+    }
+}
+
+#[test]
+fn the_table_of_what_would_have_been_found_is_true_of_faults_that_are_planted() {
+    let keys = keys();
+    let hosts = fleet(60, 0, 0.0, Noise::Normal, &mut Rng::new(5));
+    let said = analyse(&keys, &hosts, 0.05).detection;
+    for shift in [4.0, 8.0] {
+        let point = said.iter().find(|point| point.shift == shift).unwrap();
+        let found = (0..repeats(10)).filter(|seed| {
+            let hosts = fleet(60, 1, shift, Noise::Normal, &mut Rng::new(100 + seed));
+            analyse(&keys, &hosts, 0.05).claims.iter().any(|claim| claim.host == "host000")
+        });
+        let found = found.count() as f64 / repeats(10) as f64;
+        println!("shift {shift}: said {:?}, found {found}", point.units);
+        assert!((found - point.units.unwrap()).abs() <= 0.35, "{shift}: {found} of {said:?}");
+    }
+}
+
+#[test]
+fn a_fault_without_a_second_run_is_a_suspicion() {
+    let mut hosts = fleet(40, 4, 8.0, Noise::Normal, &mut Rng::new(3));
+    hosts.iter_mut().for_each(|host| host.medians_before = None);
+    let analysis = analyse(&keys(), &hosts, 0.05);
+    assert!(!analysis.claims.is_empty(), "{analysis:?}");
+    assert!(analysis.claims.iter().all(|claim| claim.seen_again.is_none()));
+}
+
+#[test]
+fn half_of_the_hosts_with_other_memory_are_a_kind_and_no_outliers() {
+    let mut hosts = fleet(40, 20, 8.0, Noise::Normal, &mut Rng::new(3));
+    for (at, host) in hosts.iter_mut().enumerate() {
+        let dimms = if at < 20 { "2666 MT/s" } else { "3200 MT/s" };
+        host.facts.insert("memory_speed".to_owned(), dimms.to_owned());
+    }
+    let analysis = analyse(&keys(), &hosts, 0.05);
+    assert!(analysis.claims.is_empty(), "{:?}", analysis.claims);
+    let halves = &analysis.halves[0];
+    assert_eq!((halves.worse.len(), halves.better, halves.family), (20, 20, Family::MemoryLatency));
+    let setting = halves.setting.as_ref().expect("their memory differs");
+    assert_eq!(setting, &("memory_speed".into(), "2666 MT/s".into(), "3200 MT/s".into()));
+}
+
+#[test]
+fn a_few_hosts_are_too_few_to_tell() {
+    let hosts = fleet(6, 1, 10.0, Noise::Normal, &mut Rng::new(1));
+    let analysis = analyse(&keys(), &hosts, 0.05);
+    assert_eq!((analysis.claims.len(), analysis.untested.len()), (0, 6));
+    let untested = &analysis.untested[0];
+    assert_eq!((untested.alike, untested.needed, untested.differing.len()), (6, 10, 0));
+}

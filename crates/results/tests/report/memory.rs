@@ -1,0 +1,91 @@
+//! What a memory emulator reported, in every format.
+
+use numalab_page::Style;
+use numalab_record::MemoryReport;
+use numalab_results::Report;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn accesses(node: u64, misses: u64, cost_ns: u64) -> Value {
+    json!({"node": node, "loads": misses, "stores": misses, "load_misses": misses,
+           "store_misses": 0, "cost_ns": cost_ns, "queue_ns": cost_ns / 10})
+}
+
+fn vcpu(vcpu: u64, nodes: &Value) -> Value {
+    json!({"vcpu": vcpu, "node": vcpu, "instructions": 5, "time_ns": 2_000_000, "cost_ns": 1,
+           "io": 0, "other": 0, "local_share": 0.5, "nodes": nodes})
+}
+
+/// Cpu 0 goes to both nodes in a quarter and three quarters, cpu 1 to none in the phase `walk`.
+fn report() -> Value {
+    let idle = json!([accesses(0, 0, 0), accesses(1, 0, 0)]);
+    let busy = json!([accesses(0, 1_000_000, 100_000_000), accesses(1, 3_000_000, 600_000_000)]);
+    json!({
+        "schema": "numalab-emulator/1", "plugin": "0.1.0", "mode": "virtual", "start": "marker",
+        "sample": 4, "qemu": {"api": 4, "target": "x86_64", "vcpus": 2},
+        "self_test": [{"check": "vcpus", "passed": true, "detail": "2 of 2"}],
+        "machine": {"nodes": [{"id": 0, "ranges": []}, {"id": 1, "ranges": []}],
+                    "latency_ns": [[100.0, 200.0], [200.0, 100.0]]},
+        "phases": [{"phase": 0, "vcpus": [vcpu(0, &busy), vcpu(1, &busy)]},
+                   {"phase": 128, "name": "walk", "vcpus": [vcpu(0, &busy), vcpu(1, &idle)]}],
+    })
+}
+
+fn read(report: &Value) -> MemoryReport {
+    MemoryReport::read(&report.to_string()).expect("a report")
+}
+
+#[test]
+fn the_terminal_text_says_who_accessed_which_node_and_what_it_cost() {
+    let text = read(&report()).page().terminal(Style::Plain);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!("memory-terminal", text);
+}
+
+#[test]
+fn markdown_csv_and_html_have_the_same_figures() {
+    let report = read(&report());
+    assert!(
+        report.page().markdown().contains("| cpu 0 | 25.0 | 75.0 |"),
+        "{}",
+        report.page().markdown()
+    );
+    let rows = report.csv().unwrap();
+    assert_eq!(rows.lines().count(), 1 + 8);
+    assert!(rows.contains("\nwalk,0,0,1,3000000,3000000,3000000,0,600000000,60000000\n"), "{rows}");
+    let page = report.page().html();
+    assert!(page.contains("<table class=\"heat\"") && page.contains("75.0"), "{page}");
+}
+
+#[test]
+fn nothing_counted_is_said() {
+    let mut empty = report();
+    empty["phases"] = json!([]);
+    let text = read(&empty).page().terminal(Style::Plain);
+    assert!(text.contains("Nothing was counted"), "{text}");
+}
+
+#[test]
+fn another_schema_and_other_texts_are_refused() {
+    let mut other = report();
+    other["schema"] = json!("numalab/1");
+    let error = MemoryReport::read(&other.to_string()).unwrap_err().to_string();
+    assert!(error.contains("\"numalab/1\"") && error.contains("numalab-emulator/1"), "{error}");
+    assert!(MemoryReport::read("[1").is_err());
+    assert!(MemoryReport::read("{\"schema\":\"numalab-emulator/1\"}").is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_figures_make_it_panic(misses in any::<u64>(), cost in any::<u64>(), cut in 0..4000_usize) {
+        let mut report = report();
+        report["phases"][0]["vcpus"][0]["nodes"][0] = accesses(0, misses, cost);
+        let report = report.to_string();
+        let (text, page) = {
+            let read = MemoryReport::read(&report).expect("a report");
+            (read.page().terminal(Style::Plain), read.page().html())
+        };
+        prop_assert!(!text.is_empty() && !page.is_empty());
+        prop_assert!(MemoryReport::read(report.get(..cut.min(report.len() - 1)).unwrap_or("")).is_err());
+    }
+}

@@ -1,0 +1,521 @@
+//! What is said of a study, and that it is what its samples show.
+
+use numalab_page::Style;
+use numalab_record::study::{
+    Counted, EndReason, Entry, GuestPlace, Quantity, Setting, StudyDocument,
+};
+use numalab_record::tiering::TierLook;
+use numalab_results::study::{Effect, EffectKind, StudySummary};
+use numalab_results::{Report, change_words};
+use numalab_stats::{Ground, Verdict};
+
+use crate::studies;
+
+fn effect<'a>(summary: &'a StudySummary<'_>, subject: &str, label: &str) -> &'a Effect {
+    let found = summary
+        .subjects
+        .iter()
+        .filter(|s| s.title() == subject)
+        .flat_map(|s| &s.effects)
+        .find(|effect| change_words(effect.kind, &effect.change) == label);
+    found.unwrap_or_else(|| panic!("no {subject}: {label}"))
+}
+
+fn percent(effect: &Effect) -> f64 {
+    effect.found.percent().expect("a change in percent")
+}
+
+#[test]
+fn main_effects_interactions_and_verdicts_of_a_two_by_two_are_as_it_was_made() {
+    let document = studies::two_by_two();
+    let summary = StudySummary::of(&document);
+    let host = effect(&summary, "chase latency", "host off → on");
+    assert!((percent(host) + 10.0).abs() < 0.7, "{}", percent(host));
+    assert_eq!((host.found.verdict, host.kind), (Verdict::Better, EffectKind::Main));
+    let guest = effect(&summary, "copy rate", "guest off → on");
+    assert!((percent(guest) + 5.0).abs() < 0.7 && guest.found.verdict == Verdict::Worse);
+    let idle = effect(&summary, "idle time", "guest off → on");
+    assert_eq!(idle.found.verdict, Verdict::Equivalent);
+    let both = effect(&summary, "chase latency", "host off → on, guest off → on");
+    assert!((percent(both) + 28.0).abs() < 1.0 && both.kind == EffectKind::Together);
+    let within = effect(&summary, "chase latency", "guest off → on where host=on");
+    assert!((percent(within) + 20.0).abs() < 1.0 && within.kind == EffectKind::Within);
+    let with = effect(&summary, "chase latency", "host off → on with guest off → on");
+    assert_eq!((with.found.verdict, with.kind), (Verdict::Equivalent, EffectKind::Interaction));
+    assert!(summary.any_worse());
+    // The bootstrap of the mean and the permutation test agree with the ranks.
+    assert!((host.bootstrap.value - host.found.effect).abs() < 0.005);
+    assert!(host.bootstrap.interval.contains(host.found.effect) && host.permutation.p < 0.01);
+}
+
+#[test]
+fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
+    let mut document = studies::without_variance();
+    for sample in document.journal.iter_mut().filter_map(|entry| match entry {
+        Entry::Sample(sample) => Some(sample),
+        _ => None,
+    }) {
+        // What balancing moves differs from block to block; the median is the third of five.
+        let moved = if sample.treatment == 1 { 100 * (sample.block as u64 + 1) } else { 0 };
+        sample.observation.looks = (0..8)
+            .map(|at| TierLook {
+                at_ns: at * 500_000_000,
+                latency_ns: if at < 4 { 300.0 } else { 300.0 - moved as f64 / 2.0 },
+                fast_pages: if at < 4 { 0 } else { moved },
+                slow_pages: if at < 4 { 1000 } else { 1000 - moved },
+                tier_pages: Vec::new(),
+                marked_pages: 0,
+            })
+            .collect();
+    }
+    let page = StudySummary::of(&document).page();
+    let text = page.markdown();
+    let rows = |caption: &str| -> Vec<String> {
+        let after = text.lines().skip_while(|line| !line.contains(caption));
+        after.filter(|line| line.starts_with('|')).skip(2).take(2).map(str::to_owned).collect()
+    };
+    let words = |row: &String| {
+        row.split(['|', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let shares: Vec<Vec<String>> =
+        rows("pages on the fast tier over time").iter().map(words).collect();
+    assert_eq!(shares, [["1.5", "0.00", "0.00"], ["3.5", "0.00", "30.0"]], "{text}");
+    let times: Vec<Vec<String>> = rows("an access over time").iter().map(words).collect();
+    assert_eq!(times, [["1.5", "300", "300"], ["3.5", "300", "150"]], "{text}");
+    let curves = page.html().matches("<path class=\"curve ").count();
+    assert_eq!(curves, 4, "two pictures with a curve for each treatment");
+    let plain = StudySummary::of(&studies::without_variance()).page().markdown();
+    assert!(!plain.contains("over time"), "{plain}");
+}
+
+#[test]
+fn a_word_that_levels_fill_in_is_explained_beside_the_command() {
+    let mut document = studies::two_by_two();
+    for (index, value) in [(0, "off"), (1, "on"), (2, "off"), (3, "on")] {
+        let settings = &mut document.run.treatments[index].settings;
+        settings.insert("hugetlb".to_owned(), Setting::Text(value.to_owned()));
+        settings.insert("unused".to_owned(), Setting::Integer(1));
+    }
+    document.run.workloads[0].command.push("--hugetlb={hugetlb}".to_owned());
+    let summary = StudySummary::of(&document);
+    let wanted = "{hugetlb} is off in host=off guest=off, host=on guest=off; \
+                  on in host=off guest=on, host=on guest=on.";
+    assert_eq!(summary.page().markdown().matches(wanted).count(), 1);
+    assert_eq!(summary.page().html().matches(wanted).count(), 1);
+    assert!(!summary.page().markdown().contains("{unused} is"));
+}
+
+#[test]
+fn disturbed_samples_are_kept_counted_and_leave_the_verdict_alone() {
+    let document = studies::two_by_two();
+    let summary = StudySummary::of(&document);
+    let host = effect(&summary, "chase latency", "host off → on");
+    let first = host.first.as_ref().expect("another analysis");
+    // With samples that are ten times too high left in, the interval is far wider.
+    let width = |found: &numalab_stats::Comparison| found.percent_interval().unwrap().width();
+    assert!(width(first) > 3.0 * width(&host.found));
+    let (taken, disturbed) =
+        summary.disturbed().into_iter().fold((0, 0), |sum, n| (sum.0 + n.0, sum.1 + n.1));
+    assert_eq!((taken, disturbed), (document.samples().count(), 180 / 7));
+    let kept = document.cells(0, "latency", Counted::Undisturbed);
+    let raw = document.cells(0, "latency", Counted::First);
+    assert!(kept.treatments.iter().flatten().all(|value| *value < 200.0));
+    assert!(raw.treatments.iter().flatten().any(|value| *value > 500.0));
+}
+
+#[test]
+fn on_a_shared_machine_no_interval_is_narrower_than_what_the_baseline_shows_against_itself() {
+    let shared = |document: &mut StudyDocument| {
+        for entry in &mut document.journal {
+            let Entry::Sample(sample) = entry else { continue };
+            sample.observation.disturbances = vec![studies::disturbed_by(900)];
+        }
+    };
+    // A change of 1 % in every block, and equals that lie 8 % apart.
+    let metrics = vec![("w", Quantity::lower("t", "s"))];
+    let made = studies::Made {
+        aa: true,
+        ..studies::Made::of(vec![studies::choice("v", &["a", "b"])], metrics, 12)
+    };
+    let value = |block: usize, treatment: usize, again: bool| {
+        let drift = 1.0 + 1e-4 * block as f64;
+        drift
+            * if again {
+                1.08
+            } else if treatment == 1 {
+                1.05
+            } else {
+                1.0
+            }
+    };
+    let document =
+        made.document(false, |_, block, treatment, again| value(block, treatment, again));
+    let quiet = StudySummary::of(&document);
+    let found = |summary: &StudySummary<'_>| summary.subjects[0].effects[0].found.clone();
+    let narrow = found(&quiet);
+    let mut document = document.clone();
+    shared(&mut document);
+    let summary = StudySummary::of(&document);
+    let wide = found(&summary);
+    assert!(narrow.interval.unwrap().half_width() < 0.01);
+    let reach = 1.08_f64.ln();
+    let interval = wide.interval.unwrap();
+    assert!(
+        interval.lo <= wide.effect - reach && interval.hi >= wide.effect + reach,
+        "{interval:?}"
+    );
+    assert!(matches!(wide.verdict, Verdict::Inconclusive { .. }), "{:?}", wide.verdict);
+    let page = summary.page().markdown();
+    assert_eq!(
+        page.matches("This machine is shared: other load disturbed 36 of 36 samples").count(),
+        1
+    );
+    assert!(!quiet.page().markdown().contains("shared"));
+}
+
+#[test]
+fn a_gain_that_grows_with_the_number_of_guests_is_a_trend() {
+    let document = studies::scaling();
+    let summary = StudySummary::of(&document);
+    let label = "effect of numa off → on with each doubling of guests";
+    let trend = effect(&summary, "dbench throughput", label);
+    // 1, 1.1, 1.2: least squares on log2 is half the log of the outer ratio.
+    let expected = 100.0 * (1.2_f64.sqrt() - 1.0);
+    assert!((percent(trend) - expected).abs() < 1.0, "{}", percent(trend));
+    assert_eq!(trend.found.verdict, Verdict::Better);
+    let plain = effect(&summary, "dbench throughput", "with each doubling of guests");
+    let expected = 100.0 * (1.6 * 1.2_f64.sqrt().sqrt() - 1.0);
+    assert!((percent(plain) - expected).abs() < 1.5, "{}", percent(plain));
+    let at_16 = effect(&summary, "dbench throughput", "numa off → on where guests=16");
+    assert!((percent(at_16) - 20.0).abs() < 1.5);
+    let main = effect(&summary, "dbench throughput", "numa off → on");
+    assert_eq!(main.found.verdict, Verdict::Better);
+}
+
+#[test]
+fn one_block_shows_nothing_whatever_its_figures() {
+    let document = studies::one_block();
+    let summary = StudySummary::of(&document);
+    let both = effect(&summary, "memory rate", "host off → on, guest off → on");
+    // As published: 177.50 is 14.7 % more than 154.73.
+    assert!((percent(both) - 14.7).abs() < 0.05, "{}", percent(both));
+    assert_eq!(both.found.ground, Ground::TooFew { needed: 6 });
+    let open = |effect: &Effect| matches!(effect.found.verdict, Verdict::Inconclusive { .. });
+    assert!(summary.subjects.iter().flat_map(|s| &s.effects).all(open));
+    assert!(!summary.any_worse());
+}
+
+#[test]
+fn virtual_time_without_variance_has_a_verdict() {
+    let document = studies::without_variance();
+    let summary = StudySummary::of(&document);
+    let found = &effect(&summary, "chase latency", "numa_balancing 0 → 1").found;
+    assert_eq!((found.ground, found.verdict), (Ground::NoVariance, Verdict::Better));
+    let text = summary.page().terminal(Style::Plain);
+    let answer = "numa_balancing cannot show an effect here (memory is on one node);";
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (first, then) = (words.find(answer), words.find("numa_balancing 0 → 1: better"));
+    assert!(first.is_some() && first < then, "what is seen all the same is told: {text}");
+}
+
+#[test]
+fn a_study_without_a_finished_block_says_so() {
+    let document = studies::begun();
+    let summary = StudySummary::of(&document);
+    assert!(summary.answers().next().is_none() && !summary.is_precise(100.0));
+    let text = summary.page().terminal(Style::Plain);
+    assert!(text.contains("No block is finished: nothing can be said yet."), "{text}");
+}
+
+#[test]
+fn a_study_is_precise_when_every_answer_is_narrow() {
+    let document = studies::two_by_two();
+    let summary = StudySummary::of(&document);
+    assert!(summary.is_precise(2.0) && !summary.is_precise(0.01));
+}
+
+#[test]
+fn a_session_that_ended_and_was_gone_on_with_is_a_look_that_is_paid_for() {
+    let mut document = studies::two_by_two();
+    let once = StudySummary::of(&document);
+    assert_eq!(once.looks, 1);
+    let width = |summary: &StudySummary<'_>| {
+        effect(summary, "copy rate", "guest off → on").found.interval.expect("an interval").width()
+    };
+    let narrow = width(&once);
+    let half = document.journal.len() / 2;
+    document.journal.insert(half, Entry::Ended { reason: EndReason::Done, unix_ms: 5 });
+    let twice = StudySummary::of(&document);
+    assert_eq!(twice.looks, 2);
+    assert!(twice.confidence > StudySummary::of(&studies::two_by_two()).confidence);
+    assert!(width(&twice) > narrow);
+    let text = twice.page().markdown();
+    assert!(text.contains("This is look 2") && text.contains("99.1 %"), "{text}");
+}
+
+#[test]
+fn a_study_is_answered_on_its_primary_metric_first() {
+    let mut document = studies::two_by_two();
+    document.run.rules.primary = Some("chase.latency".to_owned());
+    let summary = StudySummary::of(&document);
+    assert!(summary.subjects[0].is_primary && summary.subjects[0].title() == "chase latency");
+    let text = summary.page().markdown();
+    let answer = "- **Answer:** host off → on: better; chase latency changes by -9.96 %";
+    assert!(
+        text.contains(answer) && text.contains("- **guest off → on:** Worse: copy rate"),
+        "{text}"
+    );
+    for text in [text, summary.page().html(), summary.page().terminal(Style::Plain)] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let at = |wanted: &str| words.find(wanted).unwrap_or_else(|| panic!("{wanted}: {text}"));
+        let said = at("chase latency changes by -9.96 %");
+        assert!(at("96.8 % interval: -") > said && at("Worse: copy rate") > said, "{text}");
+    }
+}
+
+#[test]
+fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
+    let mut document = studies::two_by_two();
+    document.run.rules.primary = Some("chase.latency".to_owned());
+    let said = |document: &StudyDocument| {
+        let text = StudySummary::of(document).page().markdown();
+        let line = text.lines().find(|line| line.starts_with("- **Best treatment:** "));
+        line.unwrap_or_else(|| panic!("no best treatment in {text}")).to_owned()
+    };
+    let best = said(&document);
+    let begin = "- **Best treatment:** host=on guest=on, with a median chase latency of 79.6 ns: ";
+    assert!(best.starts_with(begin), "{best}");
+    assert!(
+        best.contains(
+            "better than the baseline, host=off guest=off, which has 110 ns: -27.8 % (-28.5"
+        ),
+        "{best}"
+    );
+    // Where larger is better nothing beats the baseline but by noise.
+    document.run.rules.primary = Some("copy.rate".to_owned());
+    assert!(said(&document).contains("not shown to be better"), "{}", said(&document));
+    // One block shows nothing, whatever its figures.
+    assert!(said(&studies::one_block()).contains("not shown to be better"));
+    // A trend has no best level: more is more.
+    let scaling = studies::scaling();
+    assert!(!StudySummary::of(&scaling).page().markdown().contains("Best treatment"));
+}
+
+#[test]
+fn guests_are_on_a_map_of_nodes_with_a_row_a_treatment() {
+    let mut document = studies::scaling();
+    for entry in &mut document.journal {
+        let Entry::Sample(sample) = entry else { continue };
+        let place = |guest: &str, memory| GuestPlace {
+            guest: guest.to_owned(),
+            home: Some(0),
+            memory,
+            cpus: Some("0-3".to_owned()),
+        };
+        let split = vec![(Some(0), 3), (Some(1), 1)];
+        sample.observation.guests = vec![
+            place("g01", vec![(Some(0), 4)]),
+            place("g02", split),
+            place("g03", vec![(None, 1)]),
+        ];
+    }
+    let text = StudySummary::of(&document).page().markdown();
+    let row = "| numa=off guests=4 | g01, g02 75 % | g02 25 % | g03 |";
+    assert!(text.contains("| node 0 | node 1 | no node |") && text.contains(row), "{text}");
+    assert!(text.contains("| numa=off guests=4 | 0-3 | g01, g02, g03 |"), "{text}");
+}
+
+#[test]
+fn a_study_without_a_primary_metric_says_that_nothing_answers_it() {
+    let text = StudySummary::of(&studies::two_by_two()).page().markdown();
+    assert!(text.contains("- **Answer:** The study names no metric that answers"), "{text}");
+}
+
+#[test]
+fn facts_are_shown_and_not_tested() {
+    let tested = studies::two_by_two();
+    let mut document = studies::two_by_two();
+    document.run.rules.facts.insert("idle.time".to_owned());
+    let (with, without) = (StudySummary::of(&tested), StudySummary::of(&document));
+    let of_idle = |(subject, _): &(&_, &Effect)| {
+        let subject: &numalab_results::study::Subject = subject;
+        subject.title() == "idle time"
+    };
+    assert_eq!(with.effects(EffectKind::Main).count(), 6);
+    assert_eq!(without.effects(EffectKind::Main).count(), 4);
+    assert!(!EffectKind::ALL.iter().any(|kind| without.effects(*kind).any(|e| of_idle(&e))));
+    let page = without.page();
+    let facts = page.parts.iter().find(|part| part.title == "Facts").expect("a part of facts");
+    assert_eq!(facts.panels[0].table.rows.len(), 1);
+    assert_eq!(facts.panels[0].table.rows[0][0], "idle time");
+    assert!(with.page().parts.iter().all(|part| part.title != "Facts"));
+    for text in [page.markdown(), page.html(), page.terminal(Style::Plain)] {
+        assert!(text.contains("not tested") && !text.contains("idle time (within"), "{text}");
+    }
+}
+
+#[test]
+fn six_blocks_decide_a_metric_beside_which_there_are_only_facts() {
+    let metrics =
+        vec![("copy", Quantity::lower("time", "s")), ("copy", Quantity::higher("local", "%"))];
+    let factors = vec![studies::choice("alloc", &["blind", "numa"])];
+    let made = studies::Made::of(factors, metrics, 6);
+    let mut document = made.document(false, |metric, block, treatment, _| {
+        let changed = if treatment == 1 { [0.5, 2.0][metric] } else { 1.0 };
+        100.0 * changed * studies::noise(metric + 5 * block + 70 * treatment)
+    });
+    let verdict = |document: &StudyDocument| {
+        effect(&StudySummary::of(document), "copy time", "alloc blind → numa").found.verdict
+    };
+    assert!(matches!(verdict(&document), Verdict::Inconclusive { .. }));
+    document.run.rules.facts.insert("copy.local".to_owned());
+    assert_eq!(verdict(&document), Verdict::Better);
+}
+
+#[test]
+fn the_texts_of_every_study_are_as_they_were() {
+    for (name, document) in studies::all() {
+        let summary = StudySummary::of(&document);
+        let text = summary.page().terminal(Style::Plain);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{name} is {widest:?} wide:\n{text}");
+        insta::assert_snapshot!(format!("study-text-{name}"), text);
+        insta::assert_snapshot!(format!("study-markdown-{name}"), summary.page().markdown());
+    }
+}
+
+#[test]
+fn the_csv_has_every_value_and_the_json_every_sample() {
+    let document: StudyDocument = studies::two_by_two();
+    let summary = StudySummary::of(&document);
+    let csv = summary.csv().unwrap();
+    assert_eq!(csv.lines().count(), 1 + document.samples().count());
+    assert!(csv.contains(",again,") && csv.contains("foreign 120 of 2000 ms"), "{csv}");
+    let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();
+    let journal = json["journal"].as_array().unwrap();
+    assert_eq!(journal.len(), document.journal.len());
+    let text = serde_json::to_string(&journal).unwrap();
+    let run = serde_json::to_string(&document.run).unwrap();
+    let lines: String =
+        journal.iter().map(|entry| format!("{entry}\n")).collect::<Vec<_>>().concat();
+    assert!(text.contains("numa_hint_faults"));
+    assert_eq!(StudyDocument::from_files(&run, &lines).unwrap(), document);
+}
+
+/// A study of what cannot act, with eight metrics that change by chance alone.
+fn on_one_node(blocks: usize) -> StudyDocument {
+    let metrics = (0..8).map(|metric| match metric % 2 {
+        0 => (["a", "b", "c", "d", "e", "f", "g", "h"][metric], Quantity::lower("time", "s")),
+        _ => (["a", "b", "c", "d", "e", "f", "g", "h"][metric], Quantity::higher("rate", "op/s")),
+    });
+    let reason = numalab_record::NoEffect::OneNode;
+    let knob = "numa_balancing".to_owned();
+    let factors = vec![studies::choice("numa_balancing", &["0", "1"])];
+    let made = studies::Made {
+        aa: true,
+        notices: vec![numalab_record::study::Notice::KnobWithoutEffect { knob, reason }],
+        ..studies::Made::of(factors, metrics.collect(), blocks)
+    };
+    let mut document = made.document(false, |metric, block, treatment, again| {
+        let far = if again && metric == 3 { 1.94 } else { 1.0 };
+        far * 100.0 * studies::noise(metric + 5 * block + 70 * treatment + usize::from(again) * 991)
+    });
+    document.run.rules.primary = Some("a.time".to_owned());
+    document
+}
+
+#[test]
+fn what_cannot_act_is_the_first_sentence_with_what_it_costs_at_most() {
+    let document = on_one_node(10);
+    let summary = StudySummary::of(&document);
+    let asked = effect(&summary, "a time", "numa_balancing 0 → 1");
+    let most = asked.found.percent_interval().expect("an interval").hi;
+    let page = summary.page();
+    let expected = format!(
+        "numa_balancing cannot show an effect here (memory is on one node); it costs at most \
+         {most:.2} % (a time)."
+    );
+    assert_eq!(page.lead[0].sentence, expected);
+    let text = page.terminal(Style::Plain);
+    assert!(!text.contains("Not decided:"), "no table of undecided metrics leads: {text}");
+    let few = on_one_node(2);
+    let few = StudySummary::of(&few).page();
+    let sentence = &few.lead[0].sentence;
+    assert!(sentence.contains("2 blocks are too few to say what it costs at most"), "{sentence}");
+}
+
+#[test]
+fn a_baseline_of_too_few_blocks_reassures_nobody() {
+    let document = on_one_node(2);
+    let text = StudySummary::of(&document).page().markdown();
+    let expected = "Too few blocks to tell (2; 6 are the least); the baseline differed from itself \
+                    by up to 92.9 %.";
+    assert!(text.contains(expected), "{text}");
+    assert!(!text.contains("differs in 0 of 8 metrics"), "{text}");
+    let enough = StudySummary::of(&on_one_node(12)).page().markdown();
+    assert!(enough.contains("The baseline against itself differs in "), "{enough}");
+}
+
+/// In virtual time without variance nothing is too small to be seen, and saying so says nothing.
+#[test]
+fn no_effect_is_said_to_be_smaller_than_nothing() {
+    let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
+    let factors = vec![studies::choice("pages", &["4k", "2m"])];
+    let made = studies::Made { aa: true, ..studies::Made::of(factors, metrics, 8) };
+    let document = made.document(false, |_, _, treatment, _| 100.0 - treatment as f64);
+    let text = StudySummary::of(&document).page().markdown();
+    assert!(text.contains("The baseline against itself differs in 0 of 1 metric"), "{text}");
+    assert!(!text.contains("could not be seen"), "{text}");
+}
+
+#[test]
+fn a_study_over_a_number_is_answered_at_each_level_and_by_its_trend() {
+    let mut document = studies::scaling();
+    document.run.rules.primary = Some("dbench.throughput".to_owned());
+    let page = StudySummary::of(&document).page();
+    let answer = &page.lead[0].sentence;
+    let start = "numa off → on: dbench throughput changes by ";
+    assert!(answer.starts_with(start), "{answer}");
+    assert!(answer.contains(" % at 4, 8 and 16 guests: "), "{answer}");
+    assert!(answer.contains("better at 8 and 16") && answer.contains("at 4"), "{answer}");
+    assert_eq!(page.lead[1].name, "Trend");
+    let trend = &page.lead[1].sentence;
+    assert!(trend.starts_with("effect of numa off → on with each doubling of guests"), "{trend}");
+    let picture = page.picture.expect("a picture");
+    assert_eq!(picture.table.rows.len(), 3, "a row a level");
+}
+
+#[test]
+fn a_page_opens_with_the_answer_and_its_picture_and_ends_with_the_method() {
+    let mut document = on_one_node(10);
+    document.run.rules.primary = Some("a.time".to_owned());
+    let html = StudySummary::of(&document).page().html();
+    let at = |wanted: &str| html.find(wanted).unwrap_or_else(|| panic!("no {wanted}: {html}"));
+    let (answer, picture) = (at("cannot show an effect here"), at("<figure"));
+    assert!(answer < picture && picture < at("<nav"), "the picture stands behind the sentence");
+    let sections = html.find("<section").expect("evidence");
+    let evidence = &html[sections..at("What the verdicts rest on</h2>")];
+    let shown = evidence.replace("<details>", "\u{1}");
+    let open = shown.matches("<figure").count() - shown.matches("</summary>\n<figure").count();
+    assert_eq!(open, 0, "evidence is folded");
+    assert!(html.rfind("Before it started").expect("a notice") > sections);
+}
+
+#[test]
+fn where_no_number_of_blocks_decides_the_page_says_what_would() {
+    let said = |spread: f64| {
+        let metrics = vec![("shell", Quantity::lower("time", "s"))];
+        let factors = vec![studies::choice("command", &["A", "B"])];
+        let made = studies::Made::of(factors, metrics, 12);
+        let document = made.document(false, |_, block, treatment, _| {
+            let noise = studies::noise(5 * block + 70 * treatment) - 1.0;
+            (1.0 + 0.021 * treatment as f64) * (1.0 + spread * noise)
+        });
+        StudySummary::of(&document).page().markdown()
+    };
+    let busy = said(40.0);
+    assert!(busy.contains("more blocks, more than are worth running"), "{busy}");
+    let decides = "- **What would decide:** Not blocks: runs of the same differ here by more";
+    assert!(busy.contains(decides) && busy.contains("numalab emulate -- COMMAND"), "{busy}");
+    assert!(!said(0.1).contains("What would decide"));
+}

@@ -1,0 +1,358 @@
+//! What a summary finds in runs whose truth is known.
+
+use numalab_record::{AccessPattern, Document, Experiment};
+use numalab_results::Report;
+use numalab_results::run::{LevelName, Oddity, Remote, Summary};
+
+use crate::runs;
+
+/// The kinds of findings as JSON names them.
+fn kinds(document: &Document) -> Vec<String> {
+    let json: serde_json::Value =
+        serde_json::from_str(&Summary::of(document).json().expect("it serialises"))
+            .expect("it is JSON");
+    let findings = json["findings"].as_array().expect("findings").iter();
+    findings.map(|finding| finding["kind"].as_str().expect("a kind").to_owned()).collect()
+}
+
+#[test]
+fn caches_are_found_where_the_curve_leaves_them() {
+    let document = runs::one_node();
+    let summary = Summary::of(&document);
+    let levels = &summary.curves[0].levels;
+    let names: Vec<LevelName> = levels.iter().map(|level| level.name).collect();
+    use LevelName::{Cache, Memory};
+    assert_eq!(names, [Cache(1), Cache(2), Cache(3), Memory]);
+    for level in &levels[..3] {
+        let (found, reported) = (level.capacity_bytes, level.reported_bytes);
+        let ratio = found.expect("it ends") / reported.expect("it is reported") as f64;
+        assert!((0.8..1.4).contains(&ratio), "{level:?}");
+    }
+    assert!((levels[3].latency_ns / 98.0 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn a_cache_that_ends_far_below_its_reported_size_keeps_its_name_and_is_odd() {
+    let mut document = runs::one_node();
+    for cache in &mut document.run.machine.caches {
+        if cache.level == 3 {
+            cache.size_bytes = Some(260 << 20);
+        }
+    }
+    let summary = Summary::of(&document);
+    assert_eq!(summary.curves[0].levels[2].name, LevelName::Cache(3));
+    assert_eq!(kinds(&document), ["cache-size"]);
+}
+
+#[test]
+fn a_page_walk_is_random_minus_page_local() {
+    let document = runs::one_node();
+    let summary = Summary::of(&document);
+    let costs: Vec<(&str, f64)> =
+        summary.walks.iter().map(|walk| (walk.pages.name(), walk.cost_ns)).collect();
+    assert_eq!(costs.len(), 2);
+    assert!(costs[0].0 == "4k" && (costs[0].1 - 98.0 * 0.36).abs() < 1.0, "{costs:?}");
+    assert!(costs[1].0 == "thp" && (costs[1].1 - 98.0 * 0.07).abs() < 1.0, "{costs:?}");
+}
+
+#[test]
+fn the_matrix_says_how_much_of_it_is_the_page_walk_where_that_is_much() {
+    let pages = |document: &Document| Summary::of(document).page().markdown();
+    let document = runs::two_nodes();
+    let walk = &Summary::of(&document).walks[1];
+    assert!(walk.cost_ns > 0.05 * 98.0, "{walk:?}");
+    assert!(pages(&document).contains("the page walk is part of these latencies"));
+    let mut local = document.clone();
+    for cell in &mut local.cells {
+        if let Experiment::Latency(latency) = &mut cell.cell.experiment
+            && latency.size_bytes == 512 << 20
+        {
+            latency.pattern = AccessPattern::PageLocal;
+        }
+    }
+    assert!(pages(&local).contains("These loads hit the TLB. In random order over 1G of thp"));
+    assert!(!pages(&runs::eight_nodes()).contains("the page walk adds"));
+}
+
+#[test]
+fn a_remote_access_costs_what_the_matrix_says() {
+    let document = runs::two_nodes();
+    let summary = Summary::of(&document);
+    let Remote::Measured(cost) = &summary.remote else {
+        panic!("{:?}", summary.remote);
+    };
+    let (nearest, farthest) = cost.extremes().expect("two pairs");
+    assert!((nearest.ratio - 1.62).abs() < 0.02 && (farthest.ratio - 1.62).abs() < 0.02);
+    assert_eq!(kinds(&document), ["distance-ratio"]);
+}
+
+#[test]
+fn one_node_has_nothing_remote_and_an_empty_run_claims_nothing() {
+    let document = runs::one_node();
+    assert_eq!(Summary::of(&document).remote, Remote::OneNode);
+    assert_eq!(kinds(&document), [""; 0]);
+    let empty = runs::empty();
+    let summary = Summary::of(&empty);
+    assert_eq!(summary.remote, Remote::NotMeasured);
+    assert!(summary.page().lead[2].sentence.starts_with("Nothing was planned"));
+}
+
+#[test]
+fn distances_out_of_order_and_a_slow_node_are_named() {
+    let document = runs::eight_nodes();
+    let summary = Summary::of(&document);
+    let order = summary.findings.iter().find_map(|finding| match &finding.what {
+        Oddity::DistanceOrder { from, near, .. } => Some((from.0, near.node.0, near.distance)),
+        _ => None,
+    });
+    assert_eq!(order, Some((0, 3, 11)));
+    let slow = summary.findings.iter().find(|f| matches!(f.what, Oddity::SlowNode { .. }));
+    let slow = slow.expect("node 5 is slow");
+    assert_eq!((slow.threshold, slow.evidence.is_empty()), (Some(1.1), false));
+    let page = summary.page().markdown();
+    for sentence in [
+        "from node 0, node 3 (distance 11) takes 131 ns",
+        "node 5 is slower than the other nodes: 104 ns",
+    ] {
+        assert!(page.contains(sentence), "{sentence}: {page}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_says_all_that_went_wrong_with_it() {
+    let document = runs::interrupted();
+    let expected = ["failed", "unmeasured", "distance-ratio", "huge-pages-missing", "not-precise"];
+    assert_eq!(kinds(&document), expected);
+}
+
+#[test]
+fn disturbed_windows_are_left_out_of_the_figure_and_kept_beside_it() {
+    let document = runs::interrupted();
+    let summary = Summary::of(&document);
+    let figures = &summary.cells[5].figures[0];
+    assert_eq!((figures.windows, figures.disturbed), (24, 9));
+    let (kept, all) = (figures.kept.as_ref(), figures.all.as_ref());
+    assert!(kept.expect("some are quiet").median < all.expect("all").median);
+}
+
+#[test]
+fn a_clock_that_is_not_invariant_and_much_disturbance_are_odd() {
+    let mut document = runs::one_node();
+    let facts = &mut document.run.environment.facts;
+    facts.insert("clock_invariant".into(), "no".into());
+    for cell in &mut document.cells {
+        for sample in cell.samples.iter_mut().step_by(4) {
+            sample.disturbed = Some("steal".into());
+        }
+    }
+    assert_eq!(kinds(&document), ["clock-not-invariant", "disturbed"]);
+}
+
+#[test]
+fn memory_on_another_node_or_without_proof_is_what_casts_most_doubt() {
+    let mut document = runs::two_nodes();
+    let placement = &mut document.cells[40].placements[0];
+    let pages = placement.pages_per_node.clone();
+    placement.memory_node.0 += 1;
+    placement.pages_per_node = pages;
+    assert_eq!(kinds(&document)[0], "misplaced");
+    let mut unproven = runs::one_node();
+    unproven.cells[3].placements.clear();
+    assert_eq!(kinds(&unproven), ["unproven"]);
+}
+
+#[test]
+fn latency_under_load_has_its_knee_at_twice_idle() {
+    let document = runs::two_nodes();
+    let summary = Summary::of(&document);
+    let knee = summary.loaded[0].knee.expect("a knee");
+    assert!((20.9..23.6).contains(&knee.bandwidth), "{knee:?}");
+    let delays: Vec<Option<u32>> =
+        summary.loaded[0].points.iter().map(|point| point.delay).collect();
+    assert_eq!(delays[..3], [None, Some(512), Some(128)]);
+    assert_eq!(delays.last(), Some(&Some(0)));
+}
+
+#[test]
+fn a_surface_is_a_family_of_curves_with_peaks_in_traffic() {
+    let document = runs::surface();
+    let summary = Summary::of(&document);
+    assert_eq!(summary.loaded.len(), 6);
+    for curve in &summary.loaded {
+        let (knee, saturation) = (curve.knee.expect("a knee"), curve.saturation.expect("the end"));
+        let peak = curve.peak.expect("points under load");
+        // The fixture moves the same under every kernel: 23.6 of 24.4 GB/s at 2.9 times idle.
+        let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.03;
+        assert!(near(saturation.gb_per_s, 23.6) && near(saturation.latency_ns, 87.0 * 2.9));
+        assert!(near(peak.gb_per_s, 24.4) && near(peak.latency_ns, 87.0 * 4.1), "{peak:?}");
+        assert!(knee.bandwidth < saturation.gb_per_s);
+    }
+    // Two nodes share 61 GB/s.
+    let reached = summary.memory_peak.expect("modules").reached.expect("streams");
+    assert!((0.78..0.82).contains(&reached), "{reached}");
+    let page = summary.page().markdown();
+    for words in [
+        "| triad | 75 |",
+        "The memory modules move 61.0 GB/s on all nodes; 80 % of a node's share were reached",
+        "emory channels without a module: DIMM\\_C",
+        "DIMM\\_B1 at 2933 of 3200 MT/s",
+        "Traffic is what moves in memory",
+    ] {
+        assert!(page.contains(words), "no `{words}` in {page}");
+    }
+}
+
+#[test]
+fn a_guest_of_one_node_is_not_assured_that_no_access_is_remote() {
+    let mut document = runs::one_node();
+    let page = |document: &_| Summary::of(document).page().terminal(numalab_page::Style::Plain);
+    assert!(page(&document).contains("so no access is remote"));
+    document.run.environment.facts.insert("hypervisor".to_owned(), "KVM".to_owned());
+    let guest = page(&document);
+    assert!(guest.contains("This guest is told of one memory node"), "{guest}");
+    assert!(!guest.contains("no access is remote"), "{guest}");
+}
+
+#[test]
+fn a_guest_whose_huge_pages_are_small_on_its_host_hears_it() {
+    let mut document = runs::one_node();
+    let fact = ("hypervisor".to_owned(), "KVM".to_owned());
+    document.run.environment.facts.extend([fact]);
+    assert!(!kinds(&document).contains(&"huge-pages-split".to_owned()));
+    for cell in &mut document.cells {
+        if cell.cell.id.0.contains("/33554432/one-line-per:4096/thp") {
+            cell.samples.iter_mut().for_each(|sample| sample.value += 5.0);
+        }
+    }
+    let summary = Summary::of(&document);
+    assert!(kinds(&document).contains(&"huge-pages-split".to_owned()), "{:?}", summary.tlbs);
+    let page = summary.page().terminal(numalab_page::Style::Plain);
+    assert!(page.contains("huge pages are small ones on its host"), "{page}");
+    document.run.environment.facts.remove("hypervisor");
+    assert!(!kinds(&document).contains(&"huge-pages-split".to_owned()));
+}
+
+#[test]
+fn what_the_tlb_holds_is_on_the_page_and_in_json() {
+    let document = runs::one_node();
+    let summary = Summary::of(&document);
+    let page = summary.page().terminal(numalab_page::Style::Plain);
+    assert!(page.contains("TLB reach"), "{page}");
+    let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();
+    let small = json["results"]["tlbs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|tlb| tlb["pages"] == "4k")
+        .unwrap();
+    assert_eq!(
+        (&small["levels"][0]["holds_pages"], &small["apart_bytes"]),
+        (&64.into(), &4096.into())
+    );
+    assert_eq!(small["levels"][1]["passed_pages"], 2048, "{small}");
+    let cost = small["beyond_ns"].as_f64().unwrap();
+    assert!((cost - 11.0).abs() < 0.2, "{cost}");
+}
+
+#[test]
+fn windows_in_bursts_are_said_with_how_much_too_short_intervals_are() {
+    let mut document = runs::one_node();
+    assert!(!kinds(&document).contains(&"bursty".to_owned()));
+    let sizes = document.cells.iter_mut().filter(|cell| cell.cell.id.0.starts_with("latency"));
+    for cell in sizes {
+        let first = cell.samples[0].clone();
+        let window = |index: u32| {
+            // Three bursts of forty windows.
+            let slow = if index % 200 < 40 { 9.0 } else { 0.0 };
+            let value = 100.0 + slow + f64::from(index * 37 % 101) / 10.0;
+            numalab_record::Sample { index, value, ..first.clone() }
+        };
+        cell.samples = (0..600).map(window).collect();
+    }
+    let page = Summary::of(&document).page().markdown();
+    assert!(kinds(&document).contains(&"bursty".to_owned()), "{page}");
+    assert!(page.contains("bursty: in ") && page.contains("too short by"), "{page}");
+}
+
+/// The run with only those of its cells whose id contains `part`.
+fn only(mut document: Document, part: &str) -> Document {
+    document.cells.retain(|cell| cell.cell.id.0.contains(part));
+    document.run.plan.retain(|cell| cell.id.0.contains(part));
+    document
+}
+
+#[test]
+fn the_latency_of_a_single_cell_is_printed() {
+    let document = only(runs::one_node(), "cpu0/node0/16384/random/thp");
+    assert_eq!(document.cells.len(), 1);
+    let text = Summary::of(&document).page().terminal(numalab_page::Style::Plain);
+    assert!(text.contains("cpu 0 → node 0") && text.contains("95 % interval"), "{text}");
+}
+
+#[test]
+fn what_caches_hold_is_never_called_memory() {
+    let mut document = runs::two_nodes();
+    document.cells.retain(|cell| cell.cell.id.0.contains("536870912"));
+    for cell in &mut document.cells {
+        if let Experiment::Latency(latency) = &mut cell.cell.experiment {
+            latency.size_bytes = 16 << 10;
+        }
+    }
+    let page = Summary::of(&document).page();
+    assert!(page.lead[0].sentence.contains("16K may be held by caches"), "{:?}", page.lead[0]);
+}
+
+#[test]
+fn a_reported_cache_that_no_plateau_ends_at_is_said_to_be_missing() {
+    let mut document = runs::one_node();
+    let mut cache = document.run.machine.caches.last().expect("a cache").clone();
+    (cache.level, cache.size_bytes) = (4, Some(480 << 20));
+    document.run.machine.caches.push(cache);
+    let page = Summary::of(&document).page();
+    let sentence = &page.lead[1].sentence;
+    assert!(sentence.contains("L4 (reported at 480M) was not found"), "{sentence}");
+}
+
+#[test]
+fn a_knee_is_withheld_where_idle_windows_were_disturbed_or_slower_than_loaded_ones() {
+    let is_idle = |cell: &numalab_record::CellResult| matches!(&cell.cell.experiment, Experiment::Loaded(l) if l.delay.is_none());
+    let with = |change: fn(&mut numalab_record::Sample)| {
+        let mut document = runs::two_nodes();
+        let idle = document.cells.iter_mut().filter(|cell| is_idle(cell));
+        idle.flat_map(|cell| &mut cell.samples).for_each(change);
+        Summary::of(&document).page().markdown()
+    };
+    let disturbed = with(|sample| sample.disturbed = Some("steal".into()));
+    assert!(disturbed.contains("disturbed 100 % of the windows without load"), "{disturbed}");
+    let slower = with(|sample| sample.value *= 4.0);
+    assert!(slower.contains("where latency doubles is not shown, since it took"), "{slower}");
+}
+
+#[test]
+fn cycles_of_an_l1_hit_are_whole_though_the_clock_was_taken_at_another_frequency() {
+    let mut document = runs::one_node();
+    let of_summary = |document: &Document| {
+        let summary = Summary::of(document);
+        let cpu = summary.cores[0].cpu;
+        summary.cycle_clock_ghz(cpu).expect("a clock") * summary.curves[0].levels[0].latency_ns
+    };
+    for cell in document.cells.iter_mut().filter(|cell| cell.cell.id.0.contains("core")) {
+        for sample in &mut cell.samples {
+            if sample.metric == numalab_record::Metric::CoreClock {
+                sample.value *= 0.7;
+            }
+        }
+    }
+    let cycles = of_summary(&document);
+    assert!((cycles - 5.0).abs() < 0.01, "{cycles}");
+}
+
+#[test]
+fn cells_of_a_kind_without_a_part_of_its_own_are_on_the_page_and_others_not_twice() {
+    let page = |document: &Document| Summary::of(document).page().markdown();
+    let frames = page(&runs::frames());
+    let rows = ["2 cpus, 1G each | elapsed | s | 2.5", "2 cpus, 1G each | local-share | x | 1.0"];
+    assert!(frames.contains("Other measurements"), "{frames}");
+    assert!(rows.iter().all(|row| frames.contains(row)), "{frames}");
+    assert!(!page(&runs::two_nodes()).contains("Other measurements"));
+}

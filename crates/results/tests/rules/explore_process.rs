@@ -1,0 +1,265 @@
+//! Processes whose threads, memory, devices and pages lie apart.
+
+use std::collections::BTreeMap;
+
+use numalab_record::explore::{
+    BytesByNode, DeviceUse, HugePageMode, MappingKind, MappingView, PageSizes, ProcessView,
+    ThreadView, View,
+};
+use numalab_results::explore::{
+    Expectation, ExploreFinding, Explored, Place, Problem, ProcessProblem, Remedy, Touched, Unmet,
+    Weight, unmet,
+};
+use numalab_topology::{CpuId, CpuSet, DeviceKind, NodeId, NodeSet};
+
+const MIB: u64 = 1 << 20;
+
+fn cpus(list: &str) -> CpuSet {
+    list.parse().unwrap()
+}
+
+fn bytes(of: &[(u32, u64)]) -> BytesByNode {
+    of.iter().map(|&(node, bytes)| (NodeId(node), bytes)).collect()
+}
+
+fn thread(number: u32, node: u32, allowed: &str, remote_share: f64) -> ThreadView {
+    ThreadView {
+        thread: number,
+        name: "t".to_owned(),
+        state: 'R',
+        cpu: CpuId(2 * node),
+        node: Some(NodeId(node)),
+        allowed: cpus(allowed),
+        cpu_ticks: 1,
+        touched_pages: BytesByNode::new(),
+        remote_share: Some(remote_share),
+    }
+}
+
+/// Two nodes of two cpus; all 8 MiB of the process are on node 0.
+fn process(threads: Vec<ThreadView>) -> ProcessView {
+    ProcessView {
+        process: 42,
+        command: "./solver".to_owned(),
+        threads,
+        mappings: Vec::new(),
+        bytes_by_node: bytes(&[(0, 8 * MIB)]),
+        own_bytes_by_node: bytes(&[(0, 8 * MIB)]),
+        page_sizes: None,
+        sampled: None,
+        remote_share: None,
+        devices: Vec::new(),
+        cpus_by_node: BTreeMap::from([(NodeId(0), cpus("0-1")), (NodeId(1), cpus("2-3"))]),
+        numa_balancing: Some(false),
+        transparent_huge_pages: None,
+        unseen: Vec::new(),
+    }
+}
+
+fn found(view: ProcessView) -> Vec<ExploreFinding> {
+    Explored::of(View::Process(view)).findings
+}
+
+fn apart(node: u32, home: u32, share: f64, touched: Touched) -> Problem {
+    let (node, home) = (NodeId(node), NodeId(home));
+    Problem::Process(ProcessProblem::ThreadsRemote { node, home, share, touched })
+}
+
+#[test]
+fn a_lone_thread_that_may_go_home_goes_home_and_one_that_is_tied_gets_its_memory() {
+    let free = found(process(vec![thread(42, 1, "0-3", 1.0)]));
+    assert_eq!(free[0].what.problem, apart(1, 0, 1.0, Touched::ByOnlyThread));
+    let home = Remedy::MoveThreads { number: 42, all: true, cpus: cpus("0-1") };
+    assert_eq!(free[0].what.remedy, Some(home));
+    assert_eq!((free[0].what.weight, free[0].threshold), (Weight::Wrong, Some(0.5)));
+    let tied = found(process(vec![thread(42, 1, "2-3", 1.0)]));
+    let from = NodeSet::from_iter([NodeId(0)]);
+    let moved = Remedy::MovePages { process: 42, from, to: Some(NodeId(1)) };
+    assert_eq!(tied[0].what.remedy, Some(moved));
+}
+
+#[test]
+fn threads_on_several_nodes_have_their_memory_spread_and_balancing_is_named_if_it_is_off() {
+    let threads = vec![thread(1, 0, "0-3", 0.0), thread(2, 1, "0-3", 1.0), thread(3, 1, "2", 0.9)];
+    let found_of =
+        |numa_balancing| found(ProcessView { numa_balancing, ..process(threads.clone()) });
+    let spread = |balancing_is_off| Remedy::Interleave {
+        nodes: NodeSet::from_iter([NodeId(0), NodeId(1)]),
+        command: "./solver".to_owned(),
+        balancing_is_off,
+    };
+    let found = found_of(Some(false));
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(finding.what.problem, apart(1, 0, 1.0, Touched::ByProcess));
+    assert_eq!(finding.evidence, [Place::Thread(2), Place::Thread(3)], "those on node 1");
+    assert_eq!(finding.what.remedy, Some(spread(true)));
+    assert_eq!(found_of(Some(true))[0].what.remedy, Some(spread(false)));
+    assert_eq!(found_of(None)[0].what.remedy, Some(spread(false)), "it cannot balance");
+}
+
+#[test]
+fn what_threads_were_seen_to_touch_goes_before_where_the_process_has_its_memory() {
+    let seen = ThreadView { touched_pages: bytes(&[(0, 1), (1, 3)]), ..thread(1, 0, "0-3", 0.75) };
+    let found = found(process(vec![seen, thread(2, 1, "0-3", 1.0)]));
+    let problems: Vec<&Problem> = found.iter().map(|of| &of.what.problem).collect();
+    let expected = [apart(0, 1, 0.75, Touched::ByThese), apart(1, 0, 1.0, Touched::ByProcess)];
+    assert_eq!(problems, expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_thread_is_remote_from_half_on_and_a_small_process_never() {
+    assert_eq!(found(process(vec![thread(1, 1, "0-3", 0.49)])), []);
+    assert_eq!(found(process(vec![thread(1, 1, "0-3", 0.5)])).len(), 1);
+    assert_eq!(found(process(vec![thread(1, 0, "0-3", 0.9)])), [], "its memory is at home");
+    let small = |bytes_on_0| ProcessView {
+        own_bytes_by_node: bytes(&[(0, bytes_on_0)]),
+        ..process(vec![thread(1, 1, "0-3", 1.0)])
+    };
+    assert_eq!(found(small(MIB - 1)), []);
+    assert_eq!(found(small(MIB)).len(), 1);
+    let nowhere = ThreadView { node: None, ..thread(1, 1, "0-3", 1.0) };
+    assert_eq!(found(process(vec![nowhere])), [], "its node is not known");
+}
+
+fn mapping(start: u64, policy: &str, on: &[(u32, u64)]) -> MappingView {
+    MappingView {
+        start,
+        size_bytes: None,
+        policy: policy.to_owned(),
+        kind: MappingKind::Anonymous,
+        file: None,
+        bytes_by_node: bytes(on),
+        own: true,
+        page_bytes: 4096,
+        transparent_huge_bytes: None,
+    }
+}
+
+#[test]
+fn memory_bound_to_nodes_where_no_thread_runs_is_summed_up_with_its_mappings() {
+    let mappings = vec![
+        mapping(0x1000, "bind:1", &[(1, MIB / 2)]),
+        mapping(0x2000, "bind=static:1", &[(1, MIB / 2)]),
+        mapping(0x3000, "bind:0-1", &[(1, 9 * MIB)]),
+        mapping(0x4000, "interleave:1", &[(1, 9 * MIB)]),
+        mapping(0x5000, "prefer:1", &[(1, 9 * MIB)]),
+        mapping(0x6000, "bind:none", &[(1, 9 * MIB)]),
+        MappingView { own: false, ..mapping(0x7000, "bind:1", &[(1, 9 * MIB)]) },
+    ];
+    let view = ProcessView { mappings, ..process(vec![thread(1, 0, "0-1", 0.0)]) };
+    let found = found(view.clone());
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    let nodes = NodeSet::from_iter([NodeId(1)]);
+    let problem = ProcessProblem::BoundApart { nodes, bytes: MIB };
+    assert_eq!(finding.what.problem, Problem::Process(problem));
+    assert_eq!(finding.evidence, [Place::Mapping(0x1000), Place::Mapping(0x2000)]);
+    assert_eq!((finding.what.weight, finding.threshold), (Weight::Note, None));
+    let mut less = view;
+    less.mappings.remove(0);
+    assert_eq!(self::found(less.clone()), [], "less than 1 MiB");
+    less.mappings[0].bytes_by_node = bytes(&[(1, 2 * MIB)]);
+    less.threads.clear();
+    assert_eq!(self::found(less), [], "nobody knows where threads run");
+}
+
+#[test]
+fn an_open_device_near_another_node_is_a_note_with_every_placed_thread() {
+    let device = |node: Option<u32>| DeviceUse {
+        address: "0000:81:00.0".to_owned(),
+        name: "nvme0".to_owned(),
+        kind: DeviceKind::Storage,
+        node: node.map(NodeId),
+        files: vec!["/dev/nvme0n1".to_owned()],
+    };
+    let of = |node, threads| found(ProcessView { devices: vec![device(node)], ..process(threads) });
+    let here =
+        || vec![thread(1, 0, "0-1", 0.0), ThreadView { node: None, ..thread(2, 0, "0", 0.0) }];
+    let found = of(Some(1), here());
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    let problem = ProcessProblem::DeviceRemote {
+        device: "nvme0".to_owned(),
+        address: "0000:81:00.0".to_owned(),
+        device_kind: DeviceKind::Storage,
+        near: NodeId(1),
+        nodes: NodeSet::from_iter([NodeId(0)]),
+    };
+    assert_eq!(finding.what.problem, Problem::Process(problem));
+    assert_eq!(finding.evidence, [Place::Thread(1)]);
+    let near = Remedy::BindNear { device: "nvme0".to_owned(), command: "./solver".to_owned() };
+    assert_eq!((finding.what.weight, &finding.what.remedy), (Weight::Note, &Some(near)));
+    assert_eq!(of(Some(0), here()), []);
+    assert_eq!(of(None, here()), [], "the firmware does not say where it is");
+    assert_eq!(of(Some(1), Vec::new()), [], "nobody knows where threads run");
+}
+
+fn sized(anonymous: u64, huge: u64, mode: Option<HugePageMode>) -> ProcessView {
+    let sizes = PageSizes { anonymous, transparent_huge: huge, ..PageSizes::default() };
+    ProcessView {
+        page_sizes: Some(sizes),
+        transparent_huge_pages: mode,
+        ..process(vec![thread(1, 0, "0-1", 0.0)])
+    }
+}
+
+#[test]
+fn a_large_process_has_few_huge_pages_below_a_tenth() {
+    let large = 64 * MIB;
+    let always = Some(HugePageMode::Always);
+    assert_eq!(found(sized(large - 1, 0, always)), [], "less than 64 MiB");
+    assert_eq!(found(sized(10 * large, large, always)), [], "a tenth");
+    assert_eq!(found(sized(large, 0, None)), [], "the kernel has none");
+    let command = "./solver".to_owned();
+    for (mode, remedy) in [
+        (HugePageMode::Always, Remedy::LookAtNodes),
+        (HugePageMode::Never, Remedy::AllowHugePages),
+        (HugePageMode::Madvise, Remedy::AskForHugePages { command }),
+    ] {
+        let found = found(sized(large, 0, Some(mode)));
+        let problem = ProcessProblem::FewHugePages { anonymous_bytes: large, share: 0.0, mode };
+        assert_eq!(found[0].what.problem, Problem::Process(problem));
+        assert_eq!((found[0].threshold, &found[0].what.remedy), (Some(0.1), &Some(remedy)));
+    }
+}
+
+#[test]
+fn a_process_is_swapped_out_from_a_twentieth_and_1_mib_on() {
+    let of = |swapped, resident| {
+        let sizes = PageSizes { swapped, resident, ..PageSizes::default() };
+        found(ProcessView { page_sizes: Some(sizes), ..sized(0, 0, None) })
+    };
+    let out = of(MIB, 19 * MIB);
+    let problem = ProcessProblem::SwappedOut { bytes: MIB, share: 0.05 };
+    assert_eq!(out[0].what.problem, Problem::Process(problem));
+    assert_eq!(of(MIB, 20 * MIB), []);
+    assert_eq!(of(MIB - 1, 0), [], "too little");
+    assert_eq!(of(0, 0), []);
+}
+
+#[test]
+fn expectations_of_a_process_are_of_its_own_memory_and_what_it_touches() {
+    let view = ProcessView {
+        own_bytes_by_node: bytes(&[(0, 75), (1, 25)]),
+        remote_share: Some(0.25),
+        ..process(Vec::new())
+    };
+    let view = View::Process(view);
+    let on =
+        |node, least| Expectation::OnNodes { nodes: NodeSet::from_iter([NodeId(node)]), least };
+    assert_eq!(unmet(&view, &[on(0, 0.75), Expectation::Local { least: 0.75 }]), []);
+    let found = unmet(&view, &[on(1, 0.5), Expectation::Local { least: 0.8 }, Expectation::Pinned]);
+    let elsewhere = Unmet::Elsewhere {
+        guest: None,
+        nodes: NodeSet::from_iter([NodeId(1)]),
+        share: Some(0.25),
+        least: 0.5,
+        most: Some((NodeId(0), 0.75)),
+    };
+    let remote = Unmet::Remote { guest: None, share: Some(0.75), least: 0.8 };
+    assert_eq!(found, [elsewhere, remote, Unmet::NotOfThis]);
+    let nothing =
+        View::Process(ProcessView { own_bytes_by_node: BytesByNode::new(), ..process(Vec::new()) });
+    let [Unmet::Elsewhere { share: None, most: None, .. }] = unmet(&nothing, &[on(0, 0.0)])[..]
+    else {
+        panic!("a process without memory has none anywhere");
+    };
+}

@@ -1,0 +1,202 @@
+//! What casts doubt on a run: each rule just within its border and just beyond.
+
+use numalab_record::{CellResult, Document, Metric, Outcome, Pages};
+use numalab_results::run::{Oddity, RunFinding, Summary, Target};
+use numalab_topology::{CpuId, CpuSet, Distances, NodeId};
+
+use crate::run_lab::{
+    bandwidth, chase, core, document, failed, id, latency, stream, with_fact, worker,
+};
+
+fn findings(document: &Document) -> Vec<RunFinding> {
+    Summary::of(document).findings
+}
+
+fn whats(document: &Document) -> Vec<Oddity> {
+    findings(document).into_iter().map(|finding| finding.what).collect()
+}
+
+/// Latencies of both nodes' cpus to both nodes' memory, in ns.
+fn matrix(local: [f64; 2], remote: [f64; 2]) -> Vec<CellResult> {
+    vec![
+        latency(chase(0, 0), local[0]),
+        latency(chase(0, 1), remote[0]),
+        latency(chase(2, 0), remote[1]),
+        latency(chase(2, 1), local[1]),
+    ]
+}
+
+#[test]
+fn a_run_in_which_all_is_as_it_should_be_has_no_findings() {
+    assert_eq!(whats(&document(matrix([100.0; 2], [200.0; 2]))), []);
+    assert_eq!(whats(&document(Vec::new())), []);
+}
+
+#[test]
+fn workers_that_were_not_pinned_or_whose_pages_were_elsewhere_are_misplaced() {
+    let mut cells = matrix([100.0; 2], [200.0; 2]);
+    cells[0].placements[0].affinity = CpuSet::from_iter([CpuId(0), CpuId(1)]);
+    cells[1].placements[0].pages_per_node.insert(NodeId(0), 1);
+    cells[2].placements[0].pages_per_node.insert(NodeId(1), 0);
+    let misplaced = Oddity::Misplaced { workers: 4, misplaced: 1, pinned: 3, on_node: 3 };
+    assert_eq!(whats(&document(cells)), [misplaced], "no pages on another node are none");
+}
+
+#[test]
+fn cells_with_workers_and_without_proof_are_unproven() {
+    let mut cells = matrix([100.0; 2], [200.0; 2]);
+    cells[3].placements.clear();
+    cells.push(core(0, 3.0));
+    cells[4].placements.clear();
+    assert_eq!(whats(&document(cells)), [Oddity::Unproven { cells: 1 }], "a core has no memory");
+}
+
+#[test]
+fn failed_and_unmeasured_cells_are_counted_apart_with_the_first_reason() {
+    let mut cells = matrix([100.0; 2], [200.0; 2]);
+    cells[1] = failed(cells[1].clone(), "no memory");
+    cells[2] = failed(cells[2].clone(), "killed");
+    cells[3].ended = None;
+    let [first, second, third] = [1, 2, 3].map(|at: usize| id(&cells[at]));
+    let found = findings(&document(cells));
+    let [failed, unmeasured] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(failed.what, Oddity::Failed { planned: 4, reason: "no memory".to_owned() });
+    assert_eq!(failed.evidence, [first, second]);
+    assert_eq!(
+        (&unmeasured.what, &unmeasured.evidence[..]),
+        (&Oddity::Unmeasured { planned: 4 }, &[third][..])
+    );
+}
+
+#[test]
+fn a_node_that_is_nearer_by_distance_and_slower_is_out_of_order() {
+    let mut of = document(matrix([100.0; 2], [200.0; 2]));
+    of.run.machine.distances = Distances::from_rows(&[vec![10, 20], vec![20, 10]]).unwrap();
+    assert_eq!(whats(&of), []);
+    let turned = |local: f64| {
+        let mut of = document(matrix([local, 100.0], [100.0, 200.0]));
+        of.run.machine.distances = Distances::from_rows(&[vec![10, 11], vec![20, 10]]).unwrap();
+        findings(&of)
+    };
+    let found = turned(107.0);
+    let order = found.iter().find(|of| matches!(of.what, Oddity::DistanceOrder { .. })).unwrap();
+    let target = |node, distance, latency_ns| Target { node: NodeId(node), distance, latency_ns };
+    let expected = Oddity::DistanceOrder {
+        from: NodeId(0),
+        near: target(0, 10, 107.0),
+        far: target(1, 11, 100.0),
+        pairs: 1,
+    };
+    assert_eq!((&order.what, order.threshold), (&expected, Some(1.05)));
+    assert_eq!(order.evidence, [id(&latency(chase(0, 0), 1.0)), id(&latency(chase(0, 1), 1.0))]);
+    let found = turned(104.0);
+    assert!(!found.iter().any(|of| matches!(of.what, Oddity::DistanceOrder { .. })), "{found:?}");
+}
+
+#[test]
+fn a_distance_that_promises_another_ratio_by_a_quarter_is_named_with_both() {
+    // 20 over 10 promises twice.
+    let ratio_of = |remote: f64| {
+        let found = findings(&document(matrix([100.0; 2], [200.0, remote])));
+        found.into_iter().find_map(|of| match of.what {
+            Oddity::DistanceRatio { from, to, promised, measured } => {
+                Some((from.0, to.0, promised, measured, of.threshold))
+            }
+            _ => None,
+        })
+    };
+    assert_eq!(ratio_of(260.0), Some((1, 0, 2.0, 2.6, Some(1.25))));
+    assert_eq!(ratio_of(249.0), None);
+    assert_eq!(ratio_of(150.0), Some((1, 0, 2.0, 1.5, Some(1.25))), "less is off too");
+    assert_eq!(ratio_of(161.0), None);
+}
+
+#[test]
+fn a_node_is_slow_beyond_a_tenth_with_its_own_memory_by_latency_or_else_by_bandwidth() {
+    let slow = |local: [f64; 2]| {
+        let found = findings(&document(matrix(local, [200.0; 2])));
+        found.into_iter().find(|of| matches!(of.what, Oddity::SlowNode { .. }))
+    };
+    assert_eq!(slow([100.0, 110.0]), None);
+    let found = slow([100.0, 111.0]).expect("beyond a tenth");
+    let (node, metric) = (NodeId(1), Metric::Latency);
+    let expected = Oddity::SlowNode { node, metric, value: 111.0, peers: 100.0 };
+    assert_eq!((found.what, found.threshold), (expected, Some(1.10)));
+    let streams = |gb: [f64; 2]| {
+        let of = |node: u32| bandwidth(stream(vec![worker(2 * node, node)]), gb[node as usize]);
+        whats(&document(vec![of(0), of(1)]))
+    };
+    let (node, metric) = (NodeId(0), Metric::Bandwidth);
+    let slow = Oddity::SlowNode { node, metric, value: 8.0, peers: 10.0 };
+    assert_eq!(streams([8.0, 10.0]), [slow]);
+    assert_eq!(streams([9.2, 10.0]), []);
+}
+
+#[test]
+fn huge_pages_are_missing_where_less_than_nine_tenths_of_a_buffer_has_them() {
+    let with = |huge_mib: u64, base_mib: u64| {
+        let huge = |cpu| {
+            let of = chase(cpu, 0);
+            let mut cell =
+                latency(numalab_record::LatencyCell { pages: Pages::Huge2M, ..of }, 100.0);
+            cell.placements[0].bytes_per_page_size =
+                [(2 << 20, huge_mib << 20), (4096, base_mib << 20)].into();
+            cell
+        };
+        let mut cells = vec![huge(0), huge(1)];
+        cells[1].placements[0].bytes_per_page_size = [(1 << 30, 1 << 30)].into();
+        whats(&document(cells))
+    };
+    assert_eq!(with(90, 10), []);
+    assert_eq!(with(89, 11), [Oddity::HugePagesMissing { asked: 2, missing: 1 }]);
+}
+
+#[test]
+fn a_buffer_smaller_than_a_huge_page_cannot_have_one() {
+    let small = numalab_record::LatencyCell {
+        pages: Pages::Transparent,
+        size_bytes: (2 << 20) - 4096,
+        ..chase(0, 0)
+    };
+    assert_eq!(whats(&document(vec![latency(small, 10.0)])), []);
+}
+
+#[test]
+fn facts_about_the_clock_and_the_modules_are_findings() {
+    let quiet = || document(Vec::new());
+    assert_eq!(whats(&with_fact(quiet(), "clock_invariant", "no")), [Oddity::ClockNotInvariant]);
+    assert_eq!(whats(&with_fact(quiet(), "clock_invariant", "yes")), []);
+    let time = "virtual, by instructions".to_owned();
+    assert_eq!(whats(&with_fact(quiet(), "time", &time)), [Oddity::EmulatedTime { time }]);
+    let (channels, modules) = ("P0 C, P0 D".to_owned(), "DIMM A1 at 2666 of 3200".to_owned());
+    let both = with_fact(quiet(), "memory_channels_empty", &channels);
+    let both = with_fact(both, "memory_modules_slow", &modules);
+    assert_eq!(whats(&both), [Oddity::ChannelsEmpty { channels }, Oddity::ModulesSlow { modules }]);
+}
+
+#[test]
+fn windows_are_disturbed_beyond_a_twentieth_of_all() {
+    let with = |cells: usize| {
+        let mut of: Vec<CellResult> = (0..20).map(|_| latency(chase(0, 0), 100.0)).collect();
+        // One of three windows in each.
+        of[..cells]
+            .iter_mut()
+            .for_each(|cell| cell.samples[0].disturbed = Some("steal".to_owned()));
+        findings(&document(of))
+    };
+    assert_eq!(with(3), [], "3 of 60");
+    let found = with(4);
+    let expected = Oddity::Disturbed { windows: 60, disturbed: 4 };
+    assert_eq!((&found[0].what, found[0].threshold), (&expected, Some(0.05)));
+}
+
+#[test]
+fn cells_that_spent_their_budget_are_not_precise() {
+    let mut cells = matrix([100.0; 2], [200.0; 2]);
+    cells[2].ended = Some(Outcome::BudgetSpent);
+    let wide = id(&cells[2]);
+    let found = findings(&document(cells));
+    let expected = Oddity::NotPrecise { planned: 4, precision: 0.01 };
+    assert_eq!((&found[0].what, found[0].threshold), (&expected, Some(0.01)));
+    assert_eq!((found.len(), &found[0].evidence[..]), (1, &[wide][..]));
+}

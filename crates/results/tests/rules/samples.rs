@@ -1,0 +1,118 @@
+//! Two files of numbers set side by side.
+
+use numalab_results::samples::SampleComparison;
+use numalab_stats::{Direction, Error, Rng, Verdict};
+
+fn compared(values: [Vec<f64>; 2], direction: Direction, margin: f64) -> SampleComparison {
+    let names = ["before", "after"].map(str::to_owned);
+    SampleComparison::of(names, values, "ms".to_owned(), direction, margin).unwrap()
+}
+
+/// So many values about `middle`, in no order, of which every `far`th is `times` as large.
+fn values(count: usize, middle: f64, far: usize, times: f64) -> Vec<f64> {
+    let mut rng = Rng::new(7);
+    let value = |at: usize| {
+        let value = middle * (1.0 + 0.01 * rng.uniform());
+        if far > 0 && at % far == far - 1 { times * value } else { value }
+    };
+    let mut values: Vec<f64> = (0..count).map(value).collect();
+    rng.shuffle(&mut values);
+    values
+}
+
+#[test]
+fn a_slower_candidate_is_worse_and_a_lower_rate_too() {
+    let [fast, slow] = [values(30, 100.0, 0, 1.0), values(30, 110.0, 0, 1.0)];
+    let times = compared([fast.clone(), slow.clone()], Direction::LowerIsBetter, 2.0);
+    assert!(times.is_worse() && times.found.verdict == Verdict::Worse, "{times:?}");
+    let rates = compared([fast.clone(), slow.clone()], Direction::HigherIsBetter, 2.0);
+    assert!(!rates.is_worse() && rates.found.verdict == Verdict::Better, "{rates:?}");
+    let turned = compared([slow.clone(), fast.clone()], Direction::HigherIsBetter, 2.0);
+    assert!(turned.is_worse());
+    assert_eq!(turned.names, ["before", "after"].map(str::to_owned));
+    assert_eq!((turned.unit.as_str(), turned.baseline.len()), ("ms", 30));
+}
+
+#[test]
+fn what_is_shown_to_be_worse_within_the_margin_is_not_called_worse() {
+    let [fast, slow] = [values(60, 100.0, 0, 1.0), values(60, 101.5, 0, 1.0)];
+    let within = compared([fast.clone(), slow.clone()], Direction::LowerIsBetter, 5.0);
+    assert!(!within.is_worse(), "{:?}", within.found);
+    assert!(compared([fast, slow], Direction::LowerIsBetter, 0.5).is_worse());
+}
+
+#[test]
+fn the_gain_of_means_of_times_is_the_baseline_over_the_candidate() {
+    let [slow, fast] = [values(30, 120.0, 0, 1.0), values(30, 100.0, 0, 1.0)];
+    let times = compared([slow.clone(), fast.clone()], Direction::LowerIsBetter, 2.0);
+    let gain = times.gain_of_means().unwrap();
+    assert!((gain.value - 20.0).abs() < 0.5, "{gain:?}");
+    assert!(gain.interval.lo < gain.value && gain.value < gain.interval.hi, "{gain:?}");
+    let rates = compared([slow, fast], Direction::HigherIsBetter, 2.0);
+    let loss = rates.gain_of_means().unwrap();
+    assert!((loss.value + 100.0 / 6.0).abs() < 0.5, "{loss:?}");
+}
+
+#[test]
+fn values_that_are_no_numbers_and_margins_that_are_none_are_refused() {
+    let of = |values: [Vec<f64>; 2], margin| {
+        let names = ["a", "b"].map(str::to_owned);
+        SampleComparison::of(names, values, String::new(), Direction::LowerIsBetter, margin)
+            .map(|_| ())
+    };
+    assert!(matches!(of([vec![], vec![1.0]], 2.0), Err(Error::Empty)));
+    assert!(of([vec![1.0], vec![f64::NAN]], 2.0).is_err());
+    assert!(of([vec![1.0], vec![2.0]], -1.0).is_err());
+    assert!(of([vec![1.0], vec![2.0]], 1001.0).is_err());
+    assert!(of([vec![1.0], vec![2.0]], 0.0).is_ok(), "no change is admitted");
+    assert!(of([vec![1.0], vec![2.0]], 2.0).is_ok(), "two values can be set side by side");
+}
+
+#[test]
+fn few_values_have_no_far_end() {
+    let few = compared(
+        [values(200, 1.0, 0, 1.0), values(200, 1.0, 0, 1.0)],
+        Direction::LowerIsBetter,
+        2.0,
+    );
+    assert!(few.extremes.is_empty() && few.differing_extreme().is_none());
+    let uneven = compared(
+        [values(200, 1.0, 0, 1.0), values(9000, 1.0, 0, 1.0)],
+        Direction::LowerIsBetter,
+        2.0,
+    );
+    assert!(uneven.extremes.is_empty(), "the smaller sample decides");
+}
+
+#[test]
+fn stalls_of_a_few_in_a_thousand_are_named_at_the_farthest_percentile_that_shows_them() {
+    let calm = values(6000, 100.0, 0, 1.0);
+    let stalls = values(6000, 100.0, 50, 8.0);
+    let found = compared([calm.clone(), stalls.clone()], Direction::LowerIsBetter, 2.0);
+    let percentiles: Vec<f64> = found.extremes.iter().map(|of| of.percentile).collect();
+    assert_eq!(percentiles, [99.0, 99.9]);
+    let extreme = found.differing_extreme().expect("it is far off");
+    assert!(extreme.is_shown() && extreme.percent() > 600.0, "{extreme:?}");
+    assert_eq!(extreme.percentile, 99.9, "{extreme:?}");
+    assert!(!found.is_worse(), "medians say nothing of it");
+    let same = compared([calm.clone(), calm], Direction::LowerIsBetter, 2.0);
+    assert_eq!(same.differing_extreme(), None);
+}
+
+#[test]
+fn a_far_end_of_rates_is_the_low_one() {
+    let calm = values(6000, 100.0, 0, 1.0);
+    let stalls = values(6000, 100.0, 50, 0.1);
+    let found = compared([calm, stalls], Direction::HigherIsBetter, 2.0);
+    let extreme = found.differing_extreme().expect("it is far off");
+    assert!(extreme.percent() < -80.0 && extreme.values[1] < 11.0, "{extreme:?}");
+}
+
+#[test]
+fn a_far_end_within_the_margin_is_not_named() {
+    let [calm, other] = [values(6000, 100.0, 0, 1.0), values(6000, 100.0, 50, 1.05)];
+    let narrow = compared([calm.clone(), other.clone()], Direction::LowerIsBetter, 2.0);
+    assert!(narrow.differing_extreme().is_some(), "{:?}", narrow.extremes);
+    let wide = compared([calm, other], Direction::LowerIsBetter, 10.0);
+    assert_eq!(wide.differing_extreme(), None, "{:?}", wide.extremes);
+}
