@@ -42,6 +42,7 @@ fn run_of(machine: &Machine) -> Run {
         budget_ns: 1,
         environment: Environment::default(),
         machine: machine.clone(),
+        survey: None,
         plan: Vec::new(),
     }
 }

@@ -31,6 +31,7 @@ pub mod self_test;
 mod shared;
 pub mod shell;
 pub mod study;
+mod survey;
 pub mod system;
 pub mod tiering;
 
@@ -58,3 +59,4 @@ pub use ranks::{RankResult, RankRun, WindowTime};
 pub use run::{Environment, Run};
 pub use sample::Sample;
 pub use shared::{SharedMachine, all_windows_count, counted_values, is_shared};
+pub use survey::{Effort, SurveyChoice};

@@ -31,6 +31,7 @@ fn run() -> Run {
         budget_ns: 1_000_000,
         environment: Environment::default(),
         machine: Machine::default(),
+        survey: None,
         plan: vec![cell("a", 4096), cell("b", 8192)],
     }
 }

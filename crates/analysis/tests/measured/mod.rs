@@ -17,6 +17,7 @@ pub fn run_of(machine: Machine) -> Run {
         budget_ns: 0,
         environment: Environment::default(),
         machine,
+        survey: None,
         plan: Vec::new(),
     }
 }

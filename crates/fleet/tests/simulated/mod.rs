@@ -134,6 +134,7 @@ impl Fleet {
             budget_ns: 10_000_000_000,
             environment: Environment { facts },
             machine: machine(),
+            survey: None,
             plan: self.plan.iter().map(|(cell, _, _)| cell.clone()).collect(),
         }
     }

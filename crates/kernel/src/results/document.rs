@@ -76,6 +76,7 @@ impl Results {
             budget_ns: 0,
             environment: Environment { facts },
             machine: self.machine.clone(),
+            survey: None,
             plan: cells.plan,
         };
         Document::join(run, cells.finished, cells.samples)

@@ -6,9 +6,9 @@ use numalab_analysis::capture::{Captured, Load, Remark, capture};
 use numalab_formats::{machine_toml, mess};
 use numalab_host::files::write_atomically;
 use numalab_host::{UtcTime, note};
+use numalab_measure::MeasurePlan;
 use numalab_measure::kind::loaded::loaded_surface;
-use numalab_measure::{Effort, MeasurePlan};
-use numalab_record::{Cell, Document, Experiment, StreamKernel};
+use numalab_record::{Cell, Document, Effort, Experiment, StreamKernel};
 use numalab_report::from::capture::sentences;
 
 use super::figures::file_of;
