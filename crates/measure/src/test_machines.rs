@@ -87,6 +87,7 @@ pub(crate) fn run(machine: Machine, plan: Vec<Cell>) -> Run {
         environment: Environment::default(),
         machine,
         survey: None,
+        launch: None,
         plan,
     }
 }

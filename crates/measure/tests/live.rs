@@ -43,6 +43,7 @@ fn run_of(machine: &Machine) -> Run {
         environment: Environment::default(),
         machine: machine.clone(),
         survey: None,
+        launch: None,
         plan: Vec::new(),
     }
 }

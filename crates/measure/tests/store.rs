@@ -32,6 +32,7 @@ fn run(label: Option<&str>) -> Run {
         environment: environment("6.8"),
         machine: Machine::default(),
         survey: None,
+        launch: None,
         plan: Vec::new(),
     }
 }

@@ -55,7 +55,7 @@ pub use program::{
     PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses, RegionPart, Sharing,
     Stretch, StretchAccesses,
 };
-pub use ranks::{RankResult, RankRun, WindowTime};
+pub use ranks::{Launch, RankFigures, RankSeat, RankTable, mean_of};
 pub use run::{Environment, Run};
 pub use sample::Sample;
 pub use shared::{SharedMachine, all_windows_count, counted_values, is_shared};

@@ -32,6 +32,7 @@ fn run() -> Run {
         environment: Environment::default(),
         machine: Machine::default(),
         survey: None,
+        launch: None,
         plan: vec![cell("a", 4096), cell("b", 8192)],
     }
 }

@@ -18,6 +18,7 @@ pub fn run_of(machine: Machine) -> Run {
         environment: Environment::default(),
         machine,
         survey: None,
+        launch: None,
         plan: Vec::new(),
     }
 }

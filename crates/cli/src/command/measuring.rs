@@ -105,6 +105,7 @@ pub(crate) fn new_run(
         environment: facts_now(),
         machine: target.machine.clone(),
         survey: None,
+        launch: None,
         plan: Vec::new(),
     }
 }

@@ -135,6 +135,7 @@ impl Fleet {
             environment: Environment { facts },
             machine: machine(),
             survey: None,
+            launch: None,
             plan: self.plan.iter().map(|(cell, _, _)| cell.clone()).collect(),
         }
     }

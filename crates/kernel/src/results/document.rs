@@ -77,6 +77,7 @@ impl Results {
             environment: Environment { facts },
             machine: self.machine.clone(),
             survey: None,
+            launch: None,
             plan: cells.plan,
         };
         Document::join(run, cells.finished, cells.samples)

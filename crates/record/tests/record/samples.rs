@@ -134,6 +134,7 @@ fn run() -> String {
         environment: Environment::default(),
         machine: numalab_topology::Machine::default(),
         survey: None,
+        launch: None,
         plan: vec![of(4096), of(8192)],
     };
     serde_json::to_string(&run).unwrap()

@@ -89,6 +89,7 @@ impl Builder {
             environment: Environment { facts: BTreeMap::from(facts) },
             machine,
             survey: None,
+            launch: None,
             plan: Vec::new(),
         };
         Self { document: Document { run, cells: Vec::new() }, clock_ns: 0, noise: 1 }
