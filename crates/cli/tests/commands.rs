@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde_json::json;
+
 const COMMANDS: &[&str] = &[
     "measure",
     "topology",
@@ -286,11 +288,31 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     assert_eq!(status.code(), Some(1));
     let results = result_directory(directory.path());
     let before = fs::read_to_string(results.join("samples.csv")).expect("samples");
+    // The plan's values count; the command line is for people.
+    let (run, values) = (results.join("run.json"), |run: &Path| {
+        let text = fs::read_to_string(run).expect("run.json");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    });
+    let mut changed = values(&run);
+    let command = std::mem::replace(&mut changed["command"], json!(["numalab", "gone"]));
+    fs::write(&run, changed.to_string()).expect("written");
     let results = results.to_str().expect("UTF-8");
     prints(&["measure", "--resume", results]);
     let after = fs::read_to_string(Path::new(results).join("samples.csv")).expect("samples");
     assert!(after.starts_with(&before), "what was measured is still there");
     assert!(after.len() > before.len(), "and the rest behind it");
+    // Earlier versions kept the command line only.
+    let mut changed = values(&run);
+    changed.as_object_mut().expect("an object").remove("survey").expect("what was asked for");
+    fs::write(&run, changed.to_string()).expect("written");
+    let refused = numalab(&["measure", "--resume", results]).output().expect("numalab starts");
+    assert_eq!(code(&refused), 2, "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("was begun by `numalab gone`"), "{}", stderr(&refused));
+    changed["command"] = command;
+    fs::write(&run, changed.to_string()).expect("written");
+    prints(&["measure", "--resume", results]);
+    let again = fs::read_to_string(Path::new(results).join("samples.csv")).expect("samples");
+    assert_eq!(again, after, "nothing is left to measure");
 }
 
 fn interrupt(process: u32) {

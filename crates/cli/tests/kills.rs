@@ -232,7 +232,10 @@ fn check_scale(results: &Path) {
         }
         let json = fs::read_to_string(results.join(format!("{stem}.json"))).expect("JSON too");
         let json: Value = serde_json::from_str(&json).expect("whole");
-        assert_eq!(json["ranks"].as_array().map(Vec::len), Some(ranks));
+        assert_eq!(json["launch"]["ranks"].as_array().map(Vec::len), Some(ranks));
+        let cells = json["cells"].as_array().expect("the cells of a run");
+        assert_eq!(cells.len(), 2 * ranks);
+        assert!(cells.iter().all(|cell| cell["samples"].as_array().map(Vec::len) == Some(20)));
     }
 }
 

@@ -113,10 +113,10 @@ fn check_bindings(parts: &Parts) {
     assert_eq!(parts.of("own"), "rank,cpu_numa,memory_numa\n0,0,0\n1,0,0\n2,1,1\n");
     let spread = schemas::document(parts.of("spread"));
     for rank in 0..2 {
-        let rank = &spread["ranks"][rank];
-        assert_eq!(rank["policy"], "interleave:0,2");
-        assert_eq!(rank["memory_nodes"], serde_json::json!({"0": 128, "2": 128}));
-        assert_eq!(rank["method"], "move-pages");
+        assert_eq!(spread["launch"]["ranks"][rank]["policy"], "interleave:0,2");
+        let placement = &spread["cells"][rank]["placements"][0];
+        assert_eq!(placement["pages_per_node"], serde_json::json!({"0": 128, "2": 128}));
+        assert_eq!(placement["method"], "move-pages");
     }
 }
 

@@ -114,8 +114,11 @@ fn srun_starts_ranks_that_are_where_its_map_puts_them() {
     assert_eq!(mapping, "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,0\n1,0,0,0\n");
     let json = fs::read_to_string(csv.with_extension("json")).expect("written");
     let json = schemas::document(&json);
-    assert_eq!(json["schema"], "numalab/ranks-2");
-    assert_eq!(json["ranks"][1]["windows"][1].as_array().map(Vec::len), Some(20));
+    assert_eq!(json["schema"], "numalab/run-2");
+    assert_eq!(json["launch"]["launcher"], "srun");
+    let cell = &json["cells"][3];
+    assert_eq!((&cell["worker"]["cpu"], &cell["size_bytes"]), (&0.into(), &(2 << 20).into()));
+    assert_eq!(cell["samples"].as_array().map(Vec::len), Some(20));
 }
 
 #[test]

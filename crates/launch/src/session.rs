@@ -17,7 +17,9 @@ use numalab_measure::Scope;
 use numalab_measure::{
     Buffer, MeasureContext, MeasureError, MemorySource, RunRecorder, Settings, StreamRules,
 };
-use numalab_record::{AccessPattern, CellId, Pages, Placement, RankRun, Sample};
+use numalab_record::{
+    AccessPattern, CellId, Document, Launch, Pages, Placement, RankTable, Sample,
+};
 use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -85,17 +87,17 @@ pub struct SessionPlan {
     pub overcommit: bool,
     /// The suite's CSV, and what goes beside it.
     pub csv: Option<PathBuf>,
-    /// The version of the program.
-    pub version: String,
 }
 
 /// What rank 0 has in the end.
 #[derive(Debug)]
 pub struct Findings {
-    /// What all ranks found, for the suite's table, CSV and JSON.
-    pub run: RankRun,
-    /// The same as the cells of a run.
+    /// The run, on disk where it has a directory.
     pub recorder: RunRecorder,
+    /// The run with its cells.
+    pub document: Document,
+    /// The figures of each rank, read from the cells.
+    pub table: RankTable,
     /// The last rank's memory by node, as `numastat` prints it.
     pub memory: String,
 }
@@ -106,6 +108,8 @@ struct Seat {
     host: String,
     /// Where its memory was asked from: `bind:0`.
     policy: String,
+    /// When its run started, by the clock of its host.
+    started_ns: u64,
     placement: Placement,
 }
 
@@ -113,8 +117,6 @@ struct Seat {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Found {
     samples: Vec<Sample>,
-    /// When its run started, by the clock of its host.
-    started_ns: u64,
     placement: Placement,
 }
 
@@ -152,7 +154,7 @@ pub fn run(
 }
 
 /// What rank 0 does once every rank is in its place: it gives what cells are recorded by.
-pub type Begin<'a> = &'a mut dyn FnMut(&Team) -> Result<RunRecorder, MeasureError>;
+pub type Begin<'a> = &'a mut dyn FnMut(&Team, Launch) -> Result<RunRecorder, MeasureError>;
 
 fn measure(
     team: &mut Team,
@@ -164,16 +166,17 @@ fn measure(
     let settled = settle(around.machine, plan, team.rank(), &assignment);
     let mut settled = agree(team, settled)?;
     let seats: Vec<Seat> = gather(team, &settled.seat)?;
-    let cells = cells::cells(&seats, plan);
+    let teams = cells::teams(&seats, plan);
+    let cells = cells::cells(&seats, &teams, plan);
     let begun = match team.rank() {
-        0 => Ledger::begin(team, around, plan, (seats, &cells), begin).map(Some),
+        0 => Ledger::begin(team, around, plan, (&seats, teams, &cells), begin).map(Some),
         _ => Ok(None),
     };
     let mut ledger = agree(team, begun)?;
     for (&size_bytes, shared) in plan.sizes_bytes.iter().zip(&cells) {
         let found = measure_size(team, &mut settled, plan, (size_bytes, shared))?;
         let written = match &mut ledger {
-            Some(ledger) => ledger.add(size_bytes, shared, &found),
+            Some(ledger) => ledger.add(size_bytes, shared, found),
             None => Ok(()),
         };
         agree(team, written)?;
@@ -210,7 +213,8 @@ fn settle(
     let policy = source.name();
     let buffer = Buffer::touched(&context, largest, plan.pages, source)?;
     let placement = buffer.claim().prove(&context, &pinned)?;
-    let seat = Seat { host: assignment.host.clone(), policy, placement };
+    let started_ns = context.started_ns();
+    let seat = Seat { host: assignment.host.clone(), policy, started_ns, placement };
     Ok(Settled { context, pinned, buffer, seat })
 }
 
@@ -228,7 +232,7 @@ fn measure_size(
     let samples = worker.measure(team, buffer, size_bytes, &id)?;
     let still = buffer.claim().prove(context, pinned).map_err(SessionError::from);
     let placement = agree(team, still)?;
-    gather(team, &Found { samples, started_ns: context.started_ns(), placement })
+    gather(team, &Found { samples, placement })
 }
 
 fn policy() -> Result<MemoryPolicy, SessionError> {
@@ -288,11 +292,16 @@ fn finish(
     let memory = if last { memory::text(team.rank(), plan, &nodes) } else { String::new() };
     let memory = team.all_gather(memory.as_bytes())?.pop().unwrap_or_default();
     let memory = String::from_utf8_lossy(&memory).into_owned();
-    let finished = match ledger {
-        Some(Ledger { run, csv, recorder, .. }) => csv
-            .map_or(Ok(()), |csv| csv.finish(&run))
-            .map(|()| Some(Findings { run, recorder, memory })),
-        None => Ok(None),
-    };
+    let finished = ledger.map(|ledger| deliver(ledger, memory)).transpose();
     agree(team, finished)
+}
+
+fn deliver(ledger: Ledger, memory: String) -> Result<Findings, SessionError> {
+    let Ledger { csv, recorder, .. } = ledger;
+    let document = recorder.document();
+    let table = document.rank_table().ok_or(SessionError::Nothing)?;
+    if let Some(csv) = csv {
+        csv.finish(&document, &table)?;
+    }
+    Ok(Findings { recorder, document, table, memory })
 }

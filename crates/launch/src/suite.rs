@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use numalab_record::RankRun;
+use numalab_record::RankTable;
 use numalab_topology::NodeId;
 
 /// The suite's CSV: a row for each size, a column for each rank, means with two digits.
 #[must_use]
-pub fn csv(run: &RankRun) -> String {
-    let mut text = csv_header(run.ranks.len());
-    for (index, &size) in run.sizes_bytes.iter().enumerate() {
+pub fn csv(table: &RankTable) -> String {
+    let mut text = csv_header(table.ranks.len());
+    for (index, &size) in table.sizes_bytes.iter().enumerate() {
         let means: Vec<f64> =
-            run.ranks.iter().filter_map(|rank| rank.mean.get(index).copied()).collect();
+            table.ranks.iter().filter_map(|rank| rank.mean.get(index).copied()).collect();
         text.push_str(&csv_row(size, &means));
     }
     text
@@ -35,12 +35,13 @@ pub fn csv_row(size_bytes: u64, means: &[f64]) -> String {
 
 /// The suite's `mapping_check.log`.
 #[must_use]
-pub fn mapping_check(run: &RankRun) -> String {
+pub fn mapping_check(table: &RankTable) -> String {
     let mut text = "rank,cpu_id,cpu_numa,memory_numa\n".to_owned();
-    for rank in &run.ranks {
-        let memory = rank.memory_node();
+    for (number, rank) in table.ranks.iter().enumerate() {
+        let (memory, cpu) = (rank.memory_node(), rank.placement.cpu);
+        let cpu_node = rank.placement.cpu_node.unwrap_or_default();
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{},{},{},{memory}", rank.rank, rank.cpu, rank.cpu_node);
+        let _ = writeln!(text, "{number},{cpu},{cpu_node},{memory}");
     }
     text
 }
@@ -76,64 +77,52 @@ pub fn memory_by_node(
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{Kind, Metric, ProofMethod, RankResult};
+    use numalab_record::{Metric, Placement, ProofMethod, RankFigures};
     use numalab_topology::CpuId;
 
     use super::*;
 
-    fn rank(rank: usize, cpu: u32, mean: Vec<f64>) -> RankResult {
-        RankResult {
-            rank,
-            host: "n1".to_owned(),
+    fn rank(cpu: u32, mean: Vec<f64>) -> RankFigures {
+        let placement = Placement {
             cpu: CpuId(cpu),
+            cpu_node: Some(NodeId(cpu / 16)),
             affinity: [CpuId(cpu)].into_iter().collect(),
-            cpu_node: NodeId(cpu / 16),
-            policy: "bind:3".to_owned(),
-            memory_nodes: BTreeMap::from([(NodeId(0), 1), (NodeId(3), 255)]),
-            method: ProofMethod::MovePages,
+            memory_node: NodeId(3),
             address: 0x52_7e70,
+            buffer_bytes: 1 << 20,
+            method: ProofMethod::MovePages,
+            pages_checked: 256,
+            pages_per_node: BTreeMap::from([(NodeId(0), 1), (NodeId(3), 255)]),
             bytes_per_page_size: BTreeMap::new(),
+        };
+        RankFigures {
+            placement,
             median: mean.iter().map(|mean| mean - 1.0).collect(),
             mean,
             windows: Vec::new(),
-            times: Vec::new(),
             disturbed: Vec::new(),
         }
     }
 
-    fn run() -> RankRun {
-        RankRun {
-            schema: Kind::Ranks.into(),
+    fn table() -> RankTable {
+        RankTable {
             metric: Metric::Latency,
-            unit: "ns".to_owned(),
-            version: "0".to_owned(),
-            command: Vec::new(),
-            launcher: "srun".to_owned(),
-            meeting: "shared memory".to_owned(),
-            seed: 0,
-            iterations: 100_000,
-            warmup: 1_000,
-            chain: "random".to_owned(),
-            pages: "4k".to_owned(),
             serial: false,
             sizes_bytes: vec![256 << 10, 1 << 20, 1 << 30],
-            ranks: vec![
-                rank(0, 1, vec![3.5, 11.526, 154.92]),
-                rank(1, 17, vec![3.25, 11.43, 104.9]),
-            ],
+            ranks: vec![rank(1, vec![3.5, 11.526, 154.92]), rank(17, vec![3.25, 11.43, 104.9])],
         }
     }
 
     #[test]
     fn the_csv_has_a_row_for_each_size_and_a_column_for_each_rank() {
         let expected = "size (MB),0,1\n0.25,3.50,3.25\n1,11.53,11.43\n1024,154.92,104.90\n";
-        assert_eq!(csv(&run()), expected);
+        assert_eq!(csv(&table()), expected);
     }
 
     #[test]
     fn the_mapping_names_the_node_that_has_most_of_the_memory() {
         let expected = "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,3\n1,17,1,3\n";
-        assert_eq!(mapping_check(&run()), expected);
+        assert_eq!(mapping_check(&table()), expected);
     }
 
     #[test]

@@ -2,14 +2,15 @@
 //! with the caches' end known, everything that needs a size beyond them.
 
 use numalab_record::{
-    BandwidthCell, Cell, CoreCell, Document, Experiment, LatencyCell, Metric, Pages,
+    BandwidthCell, Cell, CoreCell, Document, Effort, Experiment, LatencyCell, Metric, Pages,
+    SurveyChoice,
 };
 use numalab_stats::{Sample, SizePoint, plateaus};
 use numalab_topology::Machine;
 
 use crate::kind::MEASURED_BEYOND_CACHES;
-use crate::scope::Scope;
-use crate::survey::{Effort, Survey};
+use crate::scope::{Scope, ScopeError};
+use crate::survey::Survey;
 
 /// Where DRAM is surely reached if nothing better is known.
 const BEYOND_CACHES_BYTES: u64 = 256 << 20;
@@ -29,13 +30,35 @@ impl<'a> MeasurePlan<'a> {
         Self { survey: Survey { machine, scope, effort, pages }, beyond_bytes: None }
     }
 
+    /// The plan of an earlier run on this machine, from what it was asked for.
+    ///
+    /// # Errors
+    /// [`ScopeError`] if one of its cpus or nodes cannot be used any more.
+    pub fn again(machine: &'a Machine, choice: &SurveyChoice) -> Result<Self, ScopeError> {
+        let scope = Scope::new(machine, Some(&choice.cpus), Some(&choice.nodes))?;
+        let plan = Self::new(machine, scope, choice.effort, choice.pages);
+        Ok(Self { beyond_bytes: choice.beyond_bytes, ..plan })
+    }
+
+    /// What is asked for: enough to plan the same [again](Self::again).
+    #[must_use]
+    pub fn choice(&self) -> SurveyChoice {
+        SurveyChoice {
+            effort: self.survey.effort,
+            cpus: self.survey.scope.cpus.iter().copied().collect(),
+            nodes: self.survey.scope.nodes.iter().copied().collect(),
+            pages: self.survey.pages,
+            beyond_bytes: self.beyond_bytes,
+        }
+    }
+
     /// The same with the sizes of another run, so that the two can be compared: where the caches
     /// of a machine end is found a little differently each time.
     #[must_use]
     pub fn like(self, other: Option<&Document>) -> Self {
         let size = |cell: &Cell| cell.experiment.cell().map(|cell: &BandwidthCell| cell.size_bytes);
         let beyond_bytes = other.and_then(|other| other.run.plan.iter().find_map(size));
-        Self { beyond_bytes, ..self }
+        Self { beyond_bytes: beyond_bytes.or(self.beyond_bytes), ..self }
     }
 
     /// The latency curve over sizes on the first cpu, and the core: memory first, so that its

@@ -1,21 +1,9 @@
 //! What a run of `numalab measure` has to measure with.
 
-use numalab_record::{Pages, WorkerPlan};
+use numalab_record::{Effort, Pages, WorkerPlan};
 use numalab_topology::Machine;
 
 use crate::scope::Scope;
-
-/// How much is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Effort {
-    /// About 10 s: a health check.
-    Quick,
-    /// About a minute.
-    #[default]
-    Normal,
-    /// As long as it takes to see everything.
-    Thorough,
-}
 
 /// The machine, the part of it that may be used, and how much is measured.
 #[derive(Clone, Debug)]

@@ -86,6 +86,8 @@ pub(crate) fn run(machine: Machine, plan: Vec<Cell>) -> Run {
         budget_ns: 1,
         environment: Environment::default(),
         machine,
+        survey: None,
+        launch: None,
         plan,
     }
 }

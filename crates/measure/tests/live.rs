@@ -42,6 +42,8 @@ fn run_of(machine: &Machine) -> Run {
         budget_ns: 1,
         environment: Environment::default(),
         machine: machine.clone(),
+        survey: None,
+        launch: None,
         plan: Vec::new(),
     }
 }

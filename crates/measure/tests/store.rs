@@ -31,6 +31,8 @@ fn run(label: Option<&str>) -> Run {
         budget_ns: 60_000_000_000,
         environment: environment("6.8"),
         machine: Machine::default(),
+        survey: None,
+        launch: None,
         plan: Vec::new(),
     }
 }

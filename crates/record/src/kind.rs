@@ -55,7 +55,7 @@ pub enum Kind {
     Published,
     /// A machine file and a run compared.
     MachineComparison,
-    /// What the ranks of one launch measured: [`RankRun`](crate::RankRun).
+    /// What the ranks of one launch measured, as versions before runs of ranks kept it.
     Ranks,
     /// The plan of a scaling run.
     Scale,

@@ -31,6 +31,7 @@ pub mod self_test;
 mod shared;
 pub mod shell;
 pub mod study;
+mod survey;
 pub mod system;
 pub mod tiering;
 
@@ -54,7 +55,8 @@ pub use program::{
     PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses, RegionPart, Sharing,
     Stretch, StretchAccesses,
 };
-pub use ranks::{RankResult, RankRun, WindowTime};
+pub use ranks::{Launch, RankFigures, RankSeat, RankTable, mean_of};
 pub use run::{Environment, Run};
 pub use sample::Sample;
 pub use shared::{SharedMachine, all_windows_count, counted_values, is_shared};
+pub use survey::{Effort, SurveyChoice};

@@ -54,6 +54,9 @@ pub enum Metric {
     Latency,
     /// Bytes moved per second by all workers together, in GB/s.
     Bandwidth,
+    /// The part of one rank in that, in GB/s: of each window one value for each rank, in the order
+    /// of the cell's workers.
+    RankBandwidth,
     /// Time for a cache line to go to the other cpu and come back, in nanoseconds.
     RoundTrip,
     /// What the slowest of several lines takes for that more than the fastest, in nanoseconds: lines
@@ -75,9 +78,10 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Latency,
         Self::Bandwidth,
+        Self::RankBandwidth,
         Self::RoundTrip,
         Self::LineSpread,
         Self::LoadToUse,
@@ -95,7 +99,7 @@ impl Metric {
             Self::Latency | Self::RoundTrip | Self::LineSpread | Self::AtomicAdd | Self::Frame => {
                 Unit::Nanoseconds
             }
-            Self::Bandwidth => Unit::GigabytesPerSecond,
+            Self::Bandwidth | Self::RankBandwidth => Unit::GigabytesPerSecond,
             Self::LoadToUse | Self::LocalShare => Unit::Ratio,
             Self::CoreClock => Unit::Gigahertz,
             Self::Elapsed => Unit::Seconds,
@@ -113,14 +117,17 @@ impl Metric {
             | Self::AtomicAdd
             | Self::Elapsed
             | Self::Frame => Direction::LowerIsBetter,
-            Self::Bandwidth | Self::CoreClock | Self::LocalShare => Direction::HigherIsBetter,
+            Self::Bandwidth | Self::RankBandwidth | Self::CoreClock | Self::LocalShare => {
+                Direction::HigherIsBetter
+            }
         }
     }
 
-    /// Whether runs are compared by it: a spread says how sure another value is.
+    /// Whether runs are compared by it: a spread says how sure another value is, and a rank's part
+    /// is in the sum.
     #[must_use]
     pub fn is_compared(self) -> bool {
-        self != Self::LineSpread
+        !matches!(self, Self::LineSpread | Self::RankBandwidth)
     }
 
     /// Whether a smaller value is better.
@@ -141,6 +148,7 @@ impl Metric {
         match self {
             Self::Latency => "latency",
             Self::Bandwidth => "bandwidth",
+            Self::RankBandwidth => "rank-bandwidth",
             Self::RoundTrip => "round-trip",
             Self::LineSpread => "line-spread",
             Self::LoadToUse => "load-to-use",

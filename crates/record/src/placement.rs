@@ -45,3 +45,14 @@ pub struct Placement {
     /// Bytes of the buffer behind pages of each size in bytes.
     pub bytes_per_page_size: BTreeMap<u64, u64>,
 }
+
+impl Placement {
+    /// The node that has most of its pages, the first of equal ones; the node asked where no page
+    /// was found.
+    #[must_use]
+    pub fn main_node(&self) -> NodeId {
+        let pages = self.pages_per_node.iter();
+        let most = pages.max_by_key(|(node, pages)| (**pages, u32::MAX - node.0));
+        most.map_or(self.memory_node, |(node, _)| *node)
+    }
+}

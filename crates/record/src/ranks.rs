@@ -1,105 +1,186 @@
-//! What ranks measured together: a scaling run's step, as `<step>.json` keeps it.
+//! The ranks of a launch: who they were, and what each of them found in the cells of its run.
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{CpuId, CpuSet, NodeId};
+use numalab_stats::Sample as Values;
+use numalab_topology::NodeId;
 use serde::{Deserialize, Serialize};
 
+use crate::document::{CellResult, Document};
+use crate::experiment::BandwidthCell;
 use crate::metric::Metric;
-use crate::placement::ProofMethod;
+use crate::placement::Placement;
+use crate::sample::Sample;
 
-/// What all ranks of one launch found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The launch whose ranks took a run together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RankRun {
-    /// That of [`Kind::Ranks`](crate::Kind::Ranks).
-    pub schema: String,
-    /// What the values measure: latency or bandwidth.
-    pub metric: Metric,
-    /// Their unit.
-    pub unit: String,
-    /// The version of numalab.
-    pub version: String,
-    /// The command line of rank 0.
-    pub command: Vec<String>,
+pub struct Launch {
     /// Who started the ranks.
     pub launcher: String,
     /// How they met.
     pub meeting: String,
-    /// The seed that every rank's own is made of.
-    pub seed: u64,
+    /// Whether they took turns.
+    pub serial: bool,
     /// Loads measured for each size (latency), else 0.
     pub iterations: u64,
     /// Loads before these.
     pub warmup: u64,
-    /// What was gone through: `random`, `page-local`, `fisher-yates`, or a stream kernel.
-    pub chain: String,
-    /// The pages behind the buffers.
-    pub pages: String,
-    /// Whether the ranks took turns.
-    pub serial: bool,
-    /// The sizes in the order measured.
-    pub sizes_bytes: Vec<u64>,
     /// The ranks by number.
-    pub ranks: Vec<RankResult>,
+    pub ranks: Vec<RankSeat>,
+    /// The ranks of each cell of a size, in the order of the plan: the same for every size.
+    pub teams: Vec<Vec<usize>>,
 }
 
-/// What one rank found, and where it was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Where a rank was, beyond what its placement says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RankResult {
-    /// Its number.
-    pub rank: usize,
+pub struct RankSeat {
     /// Its host.
     pub host: String,
-    /// The cpu that it was pinned to.
-    pub cpu: CpuId,
-    /// The affinity that the kernel reported.
-    pub affinity: CpuSet,
-    /// The cpu's node.
-    pub cpu_node: NodeId,
     /// Where its memory was asked from: `bind:0`.
     pub policy: String,
-    /// Pages of its buffer found on each node.
-    pub memory_nodes: BTreeMap<NodeId, u64>,
-    /// How these were found.
-    pub method: ProofMethod,
-    /// The buffer's first address.
-    pub address: u64,
-    /// Bytes of the buffer behind pages of each size.
-    pub bytes_per_page_size: BTreeMap<u64, u64>,
-    /// The mean for each size.
+}
+
+/// What the ranks of a launch found: the figures of the suite's table and CSV.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankTable {
+    /// What the figures are: latency or bandwidth.
+    pub metric: Metric,
+    /// Whether the ranks took turns.
+    pub serial: bool,
+    /// The sizes that all ranks have finished, in the order measured.
+    pub sizes_bytes: Vec<u64>,
+    /// The ranks by number.
+    pub ranks: Vec<RankFigures>,
+}
+
+/// What one rank found; the vectors are by size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankFigures {
+    /// Where it was.
+    pub placement: Placement,
+    /// The mean over all of its loads, or over all rounds of a stream.
     pub mean: Vec<f64>,
-    /// The median of the undisturbed windows for each size; of all where none is.
+    /// The median of the undisturbed windows; of all where none is.
     pub median: Vec<f64>,
-    /// The windows for each size, in time order.
-    pub windows: Vec<Vec<f64>>,
-    /// When each window was, for each size; absent in results of numalab 0.1.0 and before.
-    #[serde(default)]
-    pub times: Vec<Vec<WindowTime>>,
-    /// Which of them something disturbed, for each size: their places and what it was.
-    #[serde(default)]
+    /// How many windows it took.
+    pub windows: Vec<usize>,
+    /// What disturbed its windows, by their number.
     pub disturbed: Vec<BTreeMap<usize, String>>,
 }
 
-/// When a window was, and what was done in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WindowTime {
-    /// When it began, by the clock that the processes of a host share, in nanoseconds.
-    pub start_ns: u64,
-    /// How long it took in nanoseconds.
-    pub duration_ns: u64,
-    /// What was done in it: loads or bytes.
-    pub work: u64,
+impl RankTable {
+    /// The share of all windows that something disturbed, from 0 to 1; `None` without windows.
+    #[must_use]
+    pub fn disturbed_share(&self) -> Option<f64> {
+        let sum = |of: fn(&RankFigures) -> usize| self.ranks.iter().map(of).sum::<usize>();
+        let (windows, disturbed) = (sum(RankFigures::all_windows), sum(RankFigures::all_disturbed));
+        (windows > 0).then(|| disturbed as f64 / windows as f64)
+    }
 }
 
-impl RankResult {
+impl RankFigures {
+    /// The number of its windows at all sizes.
+    #[must_use]
+    pub fn all_windows(&self) -> usize {
+        self.windows.iter().sum()
+    }
+
+    /// The number of its windows at all sizes that something disturbed.
+    #[must_use]
+    pub fn all_disturbed(&self) -> usize {
+        self.disturbed.iter().map(BTreeMap::len).sum()
+    }
+
     /// The node that has most of its pages.
     #[must_use]
     pub fn memory_node(&self) -> NodeId {
-        let most =
-            self.memory_nodes.iter().max_by_key(|(node, pages)| (**pages, u32::MAX - node.0));
-        most.map_or(NodeId(0), |(node, _)| *node)
+        self.placement.main_node()
+    }
+
+    fn add(&mut self, windows: &[&Sample]) {
+        self.mean.push(mean_of(windows.iter().copied()));
+        let values = |clean: bool| -> Vec<f64> {
+            let taken = windows.iter().filter(|sample| !clean || sample.disturbed.is_none());
+            taken.map(|sample| sample.value).collect()
+        };
+        let median = Values::new(values(true)).or_else(|_| Values::new(values(false)));
+        self.median.push(median.map_or(f64::NAN, |values| values.median()));
+        self.windows.push(windows.len());
+        let numbered = windows.iter().enumerate();
+        let disturbed = numbered.filter_map(|(at, sample)| Some((at, sample.disturbed.clone()?)));
+        self.disturbed.push(disturbed.collect());
+    }
+}
+
+/// The mean of a rank's windows, by their loads where the value is the time of one; not a number
+/// without any.
+#[must_use]
+pub fn mean_of<'a>(windows: impl IntoIterator<Item = &'a Sample>) -> f64 {
+    let weight = |sample: &Sample| match sample.metric {
+        Metric::Latency => sample.work as f64,
+        _ => 1.0,
+    };
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for sample in windows {
+        sum += sample.value * weight(sample);
+        weights += weight(sample);
+    }
+    sum / weights
+}
+
+impl Document {
+    /// What each rank found; `None` of a run without ranks, or before a size was finished.
+    #[must_use]
+    pub fn rank_table(&self) -> Option<RankTable> {
+        let launch = self.run.launch.as_ref()?;
+        let of_sizes = self.cells.chunks(launch.teams.len().max(1));
+        let is_whole = |cells: &&[CellResult]| {
+            let teams = cells.iter().zip(&launch.teams);
+            cells.len() == launch.teams.len()
+                && teams.into_iter().all(|(cell, team)| cell.placements.len() == team.len())
+        };
+        let whole: Vec<&[CellResult]> = of_sizes.filter(is_whole).collect();
+        let first = whole.first()?;
+        let mut ranks: BTreeMap<usize, RankFigures> = BTreeMap::new();
+        for (cell, team) in first.iter().zip(&launch.teams) {
+            let placed = team.iter().copied().zip(&cell.placements);
+            ranks.extend(placed.map(|(rank, placement)| (rank, nothing_yet(placement))));
+        }
+        for (cell, team) in whole.iter().flat_map(|cells| cells.iter().zip(&launch.teams)) {
+            for (place, rank) in team.iter().enumerate() {
+                let windows = windows_of(cell, place, team.len());
+                ranks.get_mut(rank)?.add(&windows);
+            }
+        }
+        let size =
+            |cells: &&[CellResult]| cells.first()?.cell.experiment.description().axes().size_bytes;
+        let streams = first.first()?.cell.experiment.cell::<BandwidthCell>().is_some();
+        Some(RankTable {
+            metric: if streams { Metric::Bandwidth } else { Metric::Latency },
+            serial: launch.serial,
+            sizes_bytes: whole.iter().filter_map(size).collect(),
+            ranks: ranks.into_values().collect(),
+        })
+    }
+}
+
+fn nothing_yet(placement: &Placement) -> RankFigures {
+    RankFigures {
+        placement: placement.clone(),
+        mean: Vec::new(),
+        median: Vec::new(),
+        windows: Vec::new(),
+        disturbed: Vec::new(),
+    }
+}
+
+/// The windows of the worker at a place of a cell's team: its part of each where there are several.
+fn windows_of(cell: &CellResult, place: usize, workers: usize) -> Vec<&Sample> {
+    let parts = cell.samples.iter().filter(|sample| sample.metric == Metric::RankBandwidth);
+    match workers {
+        1 => cell.samples.iter().collect(),
+        _ => parts.skip(place).step_by(workers).collect(),
     }
 }

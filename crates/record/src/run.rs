@@ -6,6 +6,8 @@ use numalab_topology::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
+use crate::ranks::Launch;
+use crate::survey::SurveyChoice;
 
 /// Facts about the system that a measurement may depend on, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +96,12 @@ pub struct Run {
     pub environment: Environment,
     /// The machine.
     pub machine: Machine,
+    /// What `numalab measure` was asked for; absent in other runs, and in those of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub survey: Option<SurveyChoice>,
+    /// The ranks that took it; absent in a run without ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
     /// What is to be measured, in order.
     pub plan: Vec<Cell>,
 }

@@ -31,6 +31,8 @@ fn run() -> Run {
         budget_ns: 1_000_000,
         environment: Environment::default(),
         machine: Machine::default(),
+        survey: None,
+        launch: None,
         plan: vec![cell("a", 4096), cell("b", 8192)],
     }
 }

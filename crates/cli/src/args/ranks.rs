@@ -12,7 +12,8 @@ pub(crate) struct RankArgs {
     /// Number of ranks to start on this host, each on its own core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
-    /// Write a CSV with a column per rank (size (MB),0,1,...), NAME.json and mapping_check.log
+    /// Write a CSV with a column per rank (size (MB),0,1,...), NAME.json (the run with its cells)
+    /// and mapping_check.log
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// How ranks find each other: auto, node (shared memory), tcp:HOST:PORT (rank 0's host),

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use clap::Parser;
 use numalab_host::files::create_unique_directory;
-use numalab_measure::{Effort, MeasureContext, MeasurePlan, RunRecorder, directory_name};
-use numalab_record::{Document, Run};
+use numalab_measure::{MeasureContext, MeasureError, MeasurePlan, RunRecorder, directory_name};
+use numalab_record::{Document, Effort, Run, SurveyChoice};
 use numalab_results::compare::NamedRun;
+use numalab_topology::Machine;
 
 use super::compare::{compare, fail_if, named_runs};
 use super::measuring::{
-    Target, complain, context_for, deliver, facts_now, interrupted, measure_phases, new_run,
-    note_clock, print_plan, recorder_for,
+    Target, complain, context_for, deliver, facts_now, interrupted, machine_here, measure_phases,
+    new_run, note_clock, print_plan, recorder_for,
 };
 use super::{Cli, Command};
 use crate::args::{Format, MeasureArgs};
@@ -56,9 +57,10 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
         if args.repeat > 1 && number == 1 {
             parent = place_of_repeats(&run, &parent)?;
         }
-        let recorder = recorder_for(run, Some(&parent))?;
         let first = baseline.first().or(runs.first()).map(|run| &run.document);
         let plan = plan(&target, effort).like(first);
+        run.survey = Some(plan.choice());
+        let recorder = recorder_for(run, Some(&parent))?;
         let recorder = go_on(&context, recorder, &plan)?;
         runs.push(finished(&recorder, args)?);
     }
@@ -100,24 +102,33 @@ fn go_on(
     Ok(recorder)
 }
 
-/// Goes on with an interrupted run, under the options that it was begun with.
+/// Goes on with an interrupted run as it was planned.
 fn resume(directory: &Path, baseline: &[NamedRun]) -> Result<RunRecorder, Failure> {
     let recorder = RunRecorder::resumed(directory)?;
-    let command = recorder.run().command.clone();
-    let begun = match Cli::try_parse_from(&command).map(|cli| cli.command) {
+    recorder.check_same_system(&facts_now())?;
+    let (choice, machine) = match &recorder.run().survey {
+        Some(choice) => (choice.clone(), machine_here()?),
+        None => chosen_by_command(recorder.run(), directory)?,
+    };
+    let plan = MeasurePlan::again(&machine, &choice).map_err(MeasureError::from)?;
+    let context = context_for(recorder.run())?;
+    go_on(&context, recorder, &plan.like(baseline.first().map(|run| &run.document)))
+}
+
+/// What a run of an earlier version, which kept only its command line, was asked for.
+fn chosen_by_command(run: &Run, directory: &Path) -> Result<(SurveyChoice, Machine), Failure> {
+    let begun = match Cli::try_parse_from(&run.command).map(|cli| cli.command) {
         Ok(Command::Measure(begun)) => begun,
         _ => {
-            let (directory, command) = (directory.display(), command.join(" "));
+            let (directory, command) = (directory.display(), run.command.join(" "));
             return Err(Failure::bad_input(format!(
                 "{directory} was begun by `{command}`: only a run of numalab measure can go on"
             )));
         }
     };
     let target = Target::survey(&begun.given.selection)?;
-    recorder.check_same_system(&facts_now())?;
-    let context = context_for(recorder.run())?;
-    let plan = plan(&target, effort(&begun)).like(baseline.first().map(|run| &run.document));
-    go_on(&context, recorder, &plan)
+    let choice = plan(&target, effort(&begun)).choice();
+    Ok((choice, target.machine))
 }
 
 fn plan(target: &Target, effort: Effort) -> MeasurePlan<'_> {

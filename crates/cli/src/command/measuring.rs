@@ -32,22 +32,27 @@ pub(crate) struct Target {
 impl Target {
     /// Reads the machine and checks the selection against it.
     pub fn survey(selection: &Selection) -> Result<Self, Failure> {
-        let reading =
-            numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
-        warn_of(&reading.findings);
-        let (cpus, nodes) = selection.among(&reading.machine);
-        let scope = Scope::new(&reading.machine, cpus.as_ref(), nodes.as_ref());
+        let machine = machine_here()?;
+        let (cpus, nodes) = selection.among(&machine);
+        let scope = Scope::new(&machine, cpus.as_ref(), nodes.as_ref());
         let scope = scope.map_err(MeasureError::from)?;
         if cpus.is_none()
-            && let Some(isolated) = left_out(&reading.machine)
+            && let Some(isolated) = left_out(&machine)
         {
             note(format_args!(
                 "cpus {isolated} are isolated and left out: --cpus names those that are wanted"
             ));
         }
         let pages = selection.pages.unwrap_or_else(usual_pages);
-        Ok(Self { machine: reading.machine, scope, pages })
+        Ok(Self { machine, scope, pages })
     }
+}
+
+/// The live machine; warns of what is wrong with what the kernel says of it.
+pub(crate) fn machine_here() -> Result<Machine, Failure> {
+    let reading = numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
+    warn_of(&reading.findings);
+    Ok(reading.machine)
 }
 
 /// The code of a selection of fewer cpus than are needed: the user's choice, or the machine's.
@@ -99,6 +104,8 @@ pub(crate) fn new_run(
         budget_ns: u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX),
         environment: facts_now(),
         machine: target.machine.clone(),
+        survey: None,
+        launch: None,
         plan: Vec::new(),
     }
 }

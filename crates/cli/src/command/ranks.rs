@@ -8,15 +8,14 @@ use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
 use numalab_launch::team::Team;
-use numalab_record::{Pages, Run};
+use numalab_record::{Launch, Pages, Run};
 use numalab_results::run::Summary;
-use numalab_results::Report;
 use numalab_results::scaling::RanksReport;
 use numalab_topology::Machine;
 
 use super::bind::own_program;
 use super::measuring::{Target, new_run, recorder_for, usual_pages, write_reports};
-use crate::args::{Format, Measuring, Output, RankArgs, Selection, VERSION};
+use crate::args::{Format, Measuring, Output, RankArgs, Selection};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 
@@ -90,13 +89,13 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let joined = Team::join(identity, &task.ranks.meet, &look);
     let mut team = joined.map_err(|error| of_rank(identity, error.class(), &error))?;
     let around = Surroundings { identity, machine: &target.machine, look: &look };
-    let mut begin = |team: &Team| {
+    let mut begin = |team: &Team, launch: Launch| {
         if !output::quiet() && task.given.output.format == Format::Text {
             // A reader that went away is told of at the end.
             let _ = output::print(&debug_block(&target.machine, identity, team));
         }
         let run = new_run(task.name, &target, &task.given.rules, &task.given.output, NO_BUDGET);
-        let run = Run { seed: plan.seed, ..run };
+        let run = Run { seed: plan.seed, launch: Some(launch), ..run };
         Ok(recorder_for(run, task.given.output.output.as_deref())?)
     };
     let outcome = measure(&mut team, around, &plan, &mut begin);
@@ -149,7 +148,6 @@ fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
         node,
         overcommit: task.ranks.overcommit,
         csv,
-        version: VERSION.to_owned(),
     })
 }
 
@@ -197,14 +195,12 @@ fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
 /// Writes the reports where there is a directory, and prints what the ranks found: as the
 /// suite does, or as the page of a run.
 fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
-    let (run, recorder) = (&findings.run, &findings.recorder);
-    let document = recorder.document();
+    let Findings { recorder, document, table, memory } = findings;
     if let Some(directory) = recorder.directory() {
-        write_reports(&document, directory)?;
+        write_reports(document, directory)?;
     }
-    let page = Summary::of(&document).page();
-    let (csv, memory) = (suite::csv(run), findings.memory.as_str());
-    output::show(&RanksReport { run, memory, csv, page }, output.format)
+    let summary = &Summary::of(document);
+    output::show(&RanksReport { summary, table, memory, csv: suite::csv(table) }, output.format)
 }
 
 /// The pages behind the buffers.

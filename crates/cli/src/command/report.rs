@@ -9,7 +9,7 @@ use std::path::Path;
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
 use numalab_record::MemoryReport;
 use numalab_record::profile::Profile;
-use numalab_record::{Kind, file};
+use numalab_record::{Document, Kind, file};
 use numalab_results::run::Summary;
 
 use crate::args::{Format, ReportArgs};
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         return scaling::run(args);
     }
     if !args.place.is_dir() {
-        return of_program(&args.place, args.format.unwrap_or(Format::Text));
+        return of_file(&args.place, args.format.unwrap_or(Format::Text));
     }
     if args.place.join(file::BISECT).is_file() {
         return super::bisect::report(&args.place, args.format);
@@ -49,8 +49,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// Prints a profile, or what a memory emulator reported.
-fn of_program(file: &Path, format: Format) -> Result<(), Failure> {
+/// Prints a run in one file, a profile, or what a memory emulator reported.
+fn of_file(file: &Path, format: Format) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         let code = match error.kind() {
             ErrorKind::InvalidInput | ErrorKind::InvalidData => Code::BadInput,
@@ -60,6 +60,10 @@ fn of_program(file: &Path, format: Format) -> Result<(), Failure> {
     };
     let text = read_input_text(file, MOST_RESULT_BYTES).map_err(failed)?;
     let wrong = |error: &dyn Display| Failure::bad_input(format!("{}: {error}", file.display()));
+    if let Ok(Kind::Run) = Kind::of(&text) {
+        let run: Document = Kind::Run.read(&text).map_err(|error| wrong(&error))?;
+        return output::show(&Summary::of(&run), format);
+    }
     if let Ok(kind) = Kind::of(&text) {
         let profile: Profile = Kind::Profile.read(&text).map_err(|error| match kind {
             Kind::Profile => wrong(&error),

@@ -54,7 +54,9 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     for finding in &reading.findings {
         note(format_args!("{}: {finding}", path.display()));
     }
-    args.sizes_bytes().map_err(|error| Failure::bad_input(format!("--memory-sizes: {error}")))?;
+    let sizes_bytes = args
+        .sizes_bytes()
+        .map_err(|error| Failure::bad_input(format!("--memory-sizes: {error}")))?;
     if let Some(label) = args.label.as_ref().filter(|label| label.contains('/')) {
         return Err(Failure::bad_input(format!("--label {label}: expected a word without /")));
     }
@@ -78,6 +80,7 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         mode,
         domains,
         memory_sizes: args.sizes().to_owned(),
+        sizes_bytes,
         launcher: args.launcher.map_or(LauncherChoice::Auto, Into::into),
         workload: args.workload.clone(),
         options: args.rank_option.clone(),
@@ -139,31 +142,26 @@ fn show(
         text.push_str(&format!("{}\n", "=".repeat(80)));
     }
     text.push_str(&closing(manifest, &architecture, true));
-    text.push_str(&script_text(args, manifest, &own)?);
+    text.push_str(&script_text(args, manifest, &own));
     output::print(&text)
 }
 
 /// The time that the run takes and the script that would be submitted.
-fn script_text(args: &ScaleArgs, manifest: &Manifest, own: &str) -> Result<String, Failure> {
-    let (time, script) = batch(args, manifest, own)?;
+fn script_text(args: &ScaleArgs, manifest: &Manifest, own: &str) -> String {
+    let (time, script) = batch(args, manifest, own);
     let (steps, seconds) = (manifest.steps.len(), time.as_secs());
     let time = match seconds {
         ..180 => format!("{seconds} seconds"),
         _ => format!("{} minutes", seconds.div_ceil(60)),
     };
-    Ok(format!("\nAbout {time} for {steps} launches.\n\nBatch script:\n{script}"))
+    format!("\nAbout {time} for {steps} launches.\n\nBatch script:\n{script}")
 }
 
-fn batch(
-    args: &ScaleArgs,
-    manifest: &Manifest,
-    own: &str,
-) -> Result<(std::time::Duration, String), Failure> {
-    let sizes: crate::args::SizeList = manifest.memory_sizes.parse().map_err(Failure::bad_input)?;
-    let time = estimate(&manifest.steps, &sizes.0);
+fn batch(args: &ScaleArgs, manifest: &Manifest, own: &str) -> (std::time::Duration, String) {
+    let time = estimate(&manifest.steps, &manifest.sizes_bytes);
     let command = batch_command(args, manifest, own);
     let script = Batch { command: &command, time: time * 2, options: &args.sbatch }.script();
-    Ok((time, script))
+    (time, script)
 }
 
 /// This command once more, for the job.
@@ -208,7 +206,7 @@ fn absolute(path: &Path) -> String {
 
 /// Submits the batch script.
 fn hand_over(args: &ScaleArgs, manifest: &Manifest) -> Result<(), Failure> {
-    let (_, script) = batch(args, manifest, &own_program()?)?;
+    let (_, script) = batch(args, manifest, &own_program()?);
     let answer = submit(&script).map_err(|error| match error {
         CommandError::NotFound { program } => {
             let remedy = "apt-get install slurm-client, or run it without --submit";

@@ -134,6 +134,8 @@ impl Fleet {
             budget_ns: 10_000_000_000,
             environment: Environment { facts },
             machine: machine(),
+            survey: None,
+            launch: None,
             plan: self.plan.iter().map(|(cell, _, _)| cell.clone()).collect(),
         }
     }

@@ -76,6 +76,8 @@ impl Results {
             budget_ns: 0,
             environment: Environment { facts },
             machine: self.machine.clone(),
+            survey: None,
+            launch: None,
             plan: cells.plan,
         };
         Document::join(run, cells.finished, cells.samples)

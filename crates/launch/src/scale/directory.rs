@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use numalab_host::files::{create_unique_directory, write_atomically};
 use numalab_host::{DirectoryLock, DirectoryLockError, UtcTime};
 
-use numalab_record::{Kind, file};
+use numalab_record::file;
 
 use super::manifest::Manifest;
 use super::step::Step;
@@ -108,8 +108,8 @@ impl ResultDirectory {
         let no_run = |reason: String| DirectoryError::NoRun { path: path.to_owned(), reason };
         let text = fs::read_to_string(path.join(file::SCALE))
             .map_err(|error| no_run(format!("{}: {error}", file::SCALE)))?;
-        let manifest: Manifest =
-            Kind::Scale.read(&text).map_err(|error| no_run(format!("{} {error}", file::SCALE)))?;
+        let manifest =
+            Manifest::read(&text).map_err(|error| no_run(format!("{} {error}", file::SCALE)))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let id = name.split('_').nth(1).unwrap_or("0").to_owned();
         Ok((Self { path: path.to_owned(), id, lock: None }, manifest))

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_measure::outcome_of;
 use numalab_record::{
-    BandwidthCell, Cell, CellId, Experiment, Finished, LatencyCell, Sample, Team, WorkerPlan,
+    BandwidthCell, Cell, CellId, Experiment, Finished, LatencyCell, Metric, Sample, Team,
+    WorkerPlan,
 };
 
 use super::{Found, Seat, SessionPlan, Work};
@@ -19,12 +20,15 @@ pub(super) struct SharedCell {
 /// The cells of each size. Each rank's chase is one. Streams are a cell for each host, the
 /// sum of its ranks, or one for each rank where they take turns. Where there are several
 /// hosts, each cell's name begins with its host's.
-pub(super) fn cells(seats: &[Seat], plan: &SessionPlan) -> Vec<Vec<SharedCell>> {
-    let teams = teams(seats, plan);
+pub(super) fn cells(
+    seats: &[Seat],
+    teams: &[Vec<usize>],
+    plan: &SessionPlan,
+) -> Vec<Vec<SharedCell>> {
     let hosts: BTreeSet<&str> = seats.iter().map(|seat| seat.host.as_str()).collect();
     let of_size = |&size_bytes: &u64| {
         let mut all: Vec<SharedCell> = Vec::new();
-        for ranks in &teams {
+        for ranks in teams {
             let mut cell = Cell::of(experiment(ranks, seats, plan, size_bytes));
             if hosts.len() > 1 {
                 cell.id = CellId(format!("{}/{}", seats[ranks[0]].host, cell.id));
@@ -40,8 +44,8 @@ pub(super) fn cells(seats: &[Seat], plan: &SessionPlan) -> Vec<Vec<SharedCell>> 
     plan.sizes_bytes.iter().map(of_size).collect()
 }
 
-/// The ranks of each cell.
-fn teams(seats: &[Seat], plan: &SessionPlan) -> Vec<Vec<usize>> {
+/// The ranks of each cell of a size.
+pub(super) fn teams(seats: &[Seat], plan: &SessionPlan) -> Vec<Vec<usize>> {
     if plan.serial || matches!(plan.work, Work::Latency(_)) {
         return (0..seats.len()).map(|rank| vec![rank]).collect();
     }
@@ -77,7 +81,7 @@ fn experiment(ranks: &[usize], seats: &[Seat], plan: &SessionPlan, size_bytes: u
 }
 
 /// What the ranks of a cell found: the windows of all added up, since they streamed through
-/// the same stretches. Ranks take as many windows as they were asked for: whether that was
+/// the same stretches, and each rank's part in them. Ranks take as many windows as they were asked for: whether that was
 /// enough is seen after.
 pub(super) fn finished(
     shared: &SharedCell,
@@ -95,21 +99,28 @@ pub(super) fn finished(
             ..team[0].samples[index].clone()
         }
     };
-    let samples: Vec<Sample> = (0..windows).map(sum).collect();
+    let mut samples: Vec<Sample> = (0..windows).map(sum).collect();
     let finished = Finished {
         cell: shared.cell.id.clone(),
         outcome: outcome_of(&samples, precision),
         placements: team.iter().map(|found| found.placement.clone()).collect(),
     };
+    if team.len() > 1 {
+        let parts = (0..windows).flat_map(|at| team.iter().map(move |found| &found.samples[at]));
+        let part = |(index, sample): (u32, &Sample)| Sample {
+            metric: Metric::RankBandwidth,
+            index,
+            ..sample.clone()
+        };
+        samples.extend((0..).zip(parts).map(part));
+    }
     (finished, samples)
 }
 
 #[cfg(test)]
 mod tests {
     use numalab_measure::StreamRules;
-    use numalab_record::{
-        AccessPattern, IsaName, Metric, Pages, Placement, ProofMethod, StreamKernel,
-    };
+    use numalab_record::{AccessPattern, IsaName, Pages, Placement, ProofMethod, StreamKernel};
     use numalab_topology::{CpuId, NodeId};
 
     use super::*;
@@ -127,7 +138,7 @@ mod tests {
             pages_per_node: BTreeMap::from([(NodeId(0), 16)]),
             bytes_per_page_size: BTreeMap::new(),
         };
-        Seat { host: host.to_owned(), policy: "bind:0".to_owned(), placement }
+        Seat { host: host.to_owned(), policy: "bind:0".to_owned(), started_ns: 0, placement }
     }
 
     /// What a rank found at the rates of two windows, the second of them disturbed.
@@ -143,7 +154,7 @@ mod tests {
             disturbed: (index == 1).then(|| format!("of cpu {}", seat.placement.cpu)),
         };
         let samples = (0..).zip(rates).map(sample).collect();
-        Found { samples, started_ns: 0, placement: seat.placement.clone() }
+        Found { samples, placement: seat.placement.clone() }
     }
 
     fn streams(serial: bool) -> SessionPlan {
@@ -159,22 +170,26 @@ mod tests {
             node: None,
             overcommit: true,
             csv: None,
-            version: String::new(),
         }
     }
 
     #[test]
     fn streams_of_a_host_are_added_up_and_hosts_are_cells_of_their_own() {
         let seats = [seat("a", 0), seat("a", 1), seat("b", 0)];
-        let all = cells(&seats, &streams(false)).remove(0);
+        let plan = streams(false);
+        let all = cells(&seats, &teams(&seats, &plan), &plan).remove(0);
         let [a, b] = &all[..] else { panic!("{all:?}") };
         assert!(a.cell.id.0.starts_with("a/bandwidth/read/") && b.cell.id.0.starts_with("b/"));
         let rates = [[1.0, 2.0], [3.0, 5.0], [7.0, 7.0]];
         let found: Vec<Found> =
             seats.iter().zip(rates).map(|(seat, rates)| found(seat, rates)).collect();
         let (finished, samples) = finished(a, &found, 0.01);
-        let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-        assert_eq!((values, finished.placements.len()), (vec![4.0, 7.0], 2));
+        let values = |metric: Metric| -> Vec<f64> {
+            let of = samples.iter().filter(|sample| sample.metric == metric);
+            of.map(|sample| sample.value).collect()
+        };
+        assert_eq!((values(Metric::Bandwidth), finished.placements.len()), (vec![4.0, 7.0], 2));
+        assert_eq!(values(Metric::RankBandwidth), [1.0, 3.0, 2.0, 5.0]);
         assert_eq!((samples[0].work, samples[1].start_ns), (200, 1_000));
         assert_eq!(samples[0].disturbed, None);
         assert_eq!(samples[1].disturbed.as_deref(), Some("of cpu 0"));
@@ -182,7 +197,8 @@ mod tests {
 
     #[test]
     fn ranks_in_turns_are_cells_of_their_own_even_on_one_cpu() {
-        let all = cells(&[seat("a", 0), seat("a", 0)], &streams(true)).remove(0);
+        let (seats, plan) = ([seat("a", 0), seat("a", 0)], streams(true));
+        let all = cells(&seats, &teams(&seats, &plan), &plan).remove(0);
         let names: BTreeSet<&str> = all.iter().map(|shared| shared.cell.id.0.as_str()).collect();
         assert_eq!(names.len(), 2);
         assert!(names.iter().any(|name| name.ends_with("/rank1")), "{names:?}");

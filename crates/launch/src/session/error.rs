@@ -96,6 +96,9 @@ pub enum SessionError {
         /// Its words.
         message: String,
     },
+    /// The run has no cell of any rank.
+    #[error("no size was measured: expected at least one")]
+    Nothing,
     /// A message between ranks makes no sense.
     #[error("a message of another rank cannot be read: {0}")]
     Message(String),
@@ -122,6 +125,7 @@ impl SessionError {
             | Self::Create { .. }
             | Self::Write { .. }
             | Self::Other { .. }
+            | Self::Nothing
             | Self::Message(_) => ErrorClass::Failed,
         }
     }

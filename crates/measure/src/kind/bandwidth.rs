@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use numalab_membench::{Barrier, Isa, virtual_time};
 use numalab_record::{
-    AccessPattern, BandwidthCell, Cell, Experiment, IsaName, Metric, Outcome, Pages, Placement,
-    StreamKernel, WorkerPlan,
+    AccessPattern, BandwidthCell, Cell, Effort, Experiment, IsaName, Metric, Outcome, Pages,
+    Placement, StreamKernel, WorkerPlan,
 };
 use numalab_topology::Machine;
 
@@ -23,7 +23,7 @@ use crate::sampling::{Reading, Samples};
 use crate::scope::{MatrixShape, Scope, all_workers, matrix_workers};
 use crate::share::Share;
 use crate::stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
-use crate::survey::{Effort, Survey};
+use crate::survey::Survey;
 use crate::team::{abort_on_error, give_and_join};
 
 /// What bandwidth cells have in common.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use numalab_host::page_size_bytes;
 use numalab_membench::{Barrier, C2cError, Line, Ping, Pong, RoundTrips};
-use numalab_record::{C2cCell, Cell, Experiment, Metric, Outcome, Pages, Placement, Sample};
+use numalab_record::{
+    C2cCell, Cell, Effort, Experiment, Metric, Outcome, Pages, Placement, Sample,
+};
 use numalab_stats::Sample as Values;
 use numalab_topology::{CpuId, Machine, NodeId};
 
@@ -17,7 +19,7 @@ use crate::error::MeasureError;
 use crate::measured::{Give, Measured};
 use crate::sampling::{Reading, Samples, sample_here};
 use crate::scope::Scope;
-use crate::survey::{Effort, Survey};
+use crate::survey::Survey;
 use crate::team::{give_up_on_error, join_all};
 
 /// The pairs of cpus to measure, at most about `at_most`: all pairs where they

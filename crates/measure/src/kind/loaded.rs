@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use numalab_membench::{Access, Arrays, Barrier, Isa, Stamp, Stream, Throttle, generate};
 use numalab_record::{
-    AccessPattern, Cell, Experiment, LoadedCell, Metric, Pages, Placement, StreamKernel, WorkerPlan,
+    AccessPattern, Cell, Effort, Experiment, LoadedCell, Metric, Pages, Placement, StreamKernel,
+    WorkerPlan,
 };
 use numalab_topology::{CpuId, Machine, NodeId};
 
@@ -21,7 +22,7 @@ use crate::sampling::{Samples, sample_here};
 use crate::scope::{Scope, all_workers};
 use crate::share::Share;
 use crate::stream::membench_kernel;
-use crate::survey::{Effort, Survey};
+use crate::survey::Survey;
 use crate::team::{give_and_join, give_up_on_error};
 
 /// Pauses of a load worker for each [`PACED_BYTES`], from nearly idle to full speed.

@@ -1,4 +1,6 @@
-use numalab_record::{CellResult, CoreCell, Metric, Outcome, Sample as Measured, StreamKernel};
+use numalab_record::{
+    CellResult, CoreCell, Effort, Metric, Outcome, Sample as Measured, StreamKernel,
+};
 use numalab_topology::CpuId;
 
 use super::*;
@@ -163,4 +165,19 @@ fn a_quick_run_has_one_cpu_of_each_node_in_its_matrix_and_three_kernels() {
     kernels.sort_by_key(|kernel| kernel.name());
     kernels.dedup();
     assert_eq!(kernels.len(), 3);
+}
+
+#[test]
+fn a_plan_is_made_again_from_what_it_was_asked_for() {
+    let machine = machine(2, 2);
+    let scope = Scope::new(&machine, Some(&"1".parse().unwrap()), None).unwrap();
+    let asked = MeasurePlan::new(&machine, scope, Effort::Quick, Pages::Base);
+    let mut other = curve(&machine, |_| 5.0);
+    let sized = plan(&machine, Effort::Quick, Pages::Base).phase_beyond(64 * MIB);
+    other.run.plan.extend(sized);
+    let asked = asked.like(Some(&other));
+    let again = MeasurePlan::again(&machine, &asked.choice()).unwrap().like(None);
+    assert_eq!(again.foreseen(), asked.foreseen());
+    assert_eq!(again.beyond_bytes(None), 64 * MIB);
+    assert_ne!(again.foreseen(), plan(&machine, Effort::Quick, Pages::Base).foreseen());
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use numalab_topology::{CpuId, NodeId};
 use serde::Deserialize;
 
-use super::RankPlace;
+use super::{Mode, RankPlace};
 
-/// The step's own JSON, as far as it matters here.
+/// The JSON of a step as versions before runs of ranks kept it, as far as it matters here.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct StepJson {
     #[serde(default)]
@@ -42,14 +42,18 @@ pub(super) struct ScaleJson {
     pub(super) partition: String,
     #[serde(default)]
     pub(super) arch: String,
+    mode: Option<Mode>,
+    #[serde(default)]
+    domains: Vec<u32>,
     #[serde(default)]
     steps: Vec<PlannedStep>,
 }
 
 #[derive(Debug, Deserialize)]
 struct PlannedStep {
-    #[serde(default)]
-    csv: String,
+    /// The first versions wrote the CSV's name.
+    #[serde(default, alias = "csv")]
+    stem: String,
     #[serde(default)]
     cpus: Vec<u32>,
     #[serde(default)]
@@ -88,9 +92,19 @@ impl StepJson {
 }
 
 impl ScaleJson {
-    pub(super) fn places(&self, csv: &str) -> Vec<RankPlace> {
-        let step = self.steps.iter().find(|step| step.csv == csv);
-        step.map_or_else(Vec::new, |step| bound(&step.cpus, &step.nodes))
+    pub(super) fn places(&self, stem: &str) -> Vec<RankPlace> {
+        self.step(stem).map_or_else(Vec::new, |step| bound(&step.cpus, &step.nodes))
+    }
+
+    /// The order of binding and the nodes of a step that it plans.
+    pub(super) fn binding(&self, stem: &str) -> Option<(Mode, Vec<u32>)> {
+        self.step(stem)?;
+        Some((self.mode?, self.domains.clone()))
+    }
+
+    fn step(&self, stem: &str) -> Option<&PlannedStep> {
+        let planned = |step: &&PlannedStep| step.stem.trim_end_matches(".csv") == stem;
+        self.steps.iter().find(planned)
     }
 }
 

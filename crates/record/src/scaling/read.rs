@@ -3,7 +3,10 @@
 use super::error::ScalingError;
 use super::placement::{ScaleJson, StepJson, in_log, in_mapping_check};
 use super::{RankPlace, Scaling, ScalingMetric, ScalingStep, csv, name};
-use crate::kind::file;
+use crate::document::Document;
+use crate::kind::{Kind, file};
+use crate::metric::Metric;
+use crate::ranks::{RankFigures, RankTable};
 
 /// A file of a result directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,9 +17,10 @@ pub struct ScalingFile {
     pub text: String,
 }
 
-/// Joins the files of a directory: `*.csv` and `*.csv.part` of `numalab scale` or of the
-/// suite, and beside them what tells where the ranks were. The text of the architecture file
-/// comes with it, if a run has one: reading it is for who knows such files.
+/// Joins the files of a directory: the runs of `numalab scale`, each beside its CSV. Where there is
+/// a CSV alone, of a step that broke off, of the suite or of an earlier version, its figures are
+/// read, and where the ranks were from what lies there too. The text of the architecture file comes
+/// with it, if there is one: reading it is for who knows such files.
 ///
 /// # Errors
 /// [`ScalingError::Line`] for a damaged CSV, [`ScalingError::Empty`] if there is none.
@@ -73,7 +77,8 @@ fn csv_stem(path: &str) -> Option<(&str, &str)> {
 
 /// What lies beside a CSV.
 struct Beside<'a> {
-    step: Option<StepJson>,
+    run: Option<RankTable>,
+    earlier: Option<StepJson>,
     scale: Option<ScaleJson>,
     logs: Vec<&'a str>,
     mapping: Option<&'a str>,
@@ -94,25 +99,36 @@ impl<'a> Beside<'a> {
             findings.push(format!("{prefix}{name} is damaged and not used: {error}"));
         };
         let json = format!("{stem}.json");
-        let step = text(&json).and_then(|text| {
-            serde_json::from_str(text).map_err(|error| damaged(&json, error)).ok()
-        });
+        let (mut run, mut earlier) = (None, None);
+        match text(&json).map(|text| (Kind::of(text), text)) {
+            Some((Ok(Kind::Run), text)) => match serde_json::from_str::<Document>(text) {
+                Ok(document) => run = document.rank_table(),
+                Err(error) => damaged(&json, error),
+            },
+            Some((_, text)) => match serde_json::from_str(text) {
+                Ok(step) => earlier = Some(step),
+                Err(error) => damaged(&json, error),
+            },
+            None => {}
+        }
         let scale = text(file::SCALE).and_then(|text| {
             serde_json::from_str(text).map_err(|error| damaged(file::SCALE, error)).ok()
         });
         Self {
-            step,
+            run,
+            earlier,
             scale,
             logs: logs.map(|file| file.text.as_str()).collect(),
             mapping: text("mapping_check.log"),
         }
     }
 
-    /// The places of so many ranks, by the first source that has as many.
-    fn places(&self, csv: &str, ranks: usize) -> Vec<Option<RankPlace>> {
-        let step = self.step.iter().map(StepJson::places);
-        let scale = self.scale.iter().map(|scale| scale.places(csv));
-        let logs = self.logs.iter().map(|log| in_log(log, csv));
+    /// The places of this number of ranks, by the first source that has them all.
+    fn places(&self, stem: &str, ranks: usize) -> Vec<Option<RankPlace>> {
+        let step = self.earlier.iter().map(StepJson::places);
+        let scale = self.scale.iter().map(|scale| scale.places(stem));
+        let csv = format!("{stem}.csv");
+        let logs = self.logs.iter().map(|log| in_log(log, &csv));
         let mapping = self.mapping.iter().map(|text| in_mapping_check(text));
         let mut sources = step.chain(scale).chain(logs).chain(mapping);
         let found = sources.find(|places| places.len() == ranks);
@@ -126,26 +142,79 @@ fn step(
     stem: &str,
     beside: &Beside<'_>,
 ) -> Result<ScalingStep, ScalingError> {
-    let rows = csv::parse(&file.path, &file.text)?;
     let name = name::parse(stem);
-    let ranks = rows.values.first().map_or(0, Vec::len);
-    let json = beside.step.as_ref();
-    let is_bandwidth = json.is_some_and(|json| json.metric == "bandwidth");
-    let medians = json.map(|json| json.medians(rows.sizes_bytes.len(), ranks));
-    Ok(ScalingStep {
+    let planned = beside.scale.as_ref().and_then(|scale| scale.binding(stem));
+    let (mode, domains) = planned.unwrap_or((name.mode, name.domains));
+    let step = ScalingStep {
         file: file.path.clone(),
         run: run.to_owned(),
-        mode: name.mode,
-        domains: name.domains,
+        mode,
+        domains,
+        metric: ScalingMetric::Latency,
+        serial: name.serial,
+        complete: file.path.ends_with(".csv"),
+        sizes_bytes: Vec::new(),
+        values: Vec::new(),
+        medians: Vec::new(),
+        places: Vec::new(),
+        disturbed: None,
+    };
+    match &beside.run {
+        Some(table) => Ok(of_run(step, table)),
+        None => Ok(of_csv(step, csv::parse(&file.path, &file.text)?, stem, beside)),
+    }
+}
+
+/// The figures of a run's ranks.
+fn of_run(step: ScalingStep, table: &RankTable) -> ScalingStep {
+    let is_known = |at: &usize| table.ranks.iter().all(|rank| rank.mean[*at].is_finite());
+    let mut order: Vec<usize> = (0..table.sizes_bytes.len()).filter(is_known).collect();
+    order.sort_by_key(|&at| table.sizes_bytes[at]);
+    let by_size = |of: fn(&RankFigures) -> &Vec<f64>| -> Vec<Vec<f64>> {
+        let ranks = |&at: &usize| table.ranks.iter().map(|rank| of(rank)[at]).collect();
+        order.iter().map(ranks).collect()
+    };
+    let place = |rank: &RankFigures| RankPlace {
+        cpu: rank.placement.cpu,
+        cpu_node: rank.placement.cpu_node,
+        memory_node: Some(rank.memory_node()),
+    };
+    ScalingStep {
+        metric: scaling_metric(table.metric),
+        serial: step.serial || table.serial,
+        sizes_bytes: order.iter().map(|&at| table.sizes_bytes[at]).collect(),
+        values: by_size(|rank| &rank.mean),
+        medians: by_size(|rank| &rank.median),
+        places: table.ranks.iter().map(|rank| Some(place(rank))).collect(),
+        disturbed: table.disturbed_share(),
+        ..step
+    }
+}
+
+/// The figures of a CSV, of the suite or of an earlier version.
+fn of_csv(step: ScalingStep, rows: csv::Rows, stem: &str, beside: &Beside<'_>) -> ScalingStep {
+    let ranks = rows.values.first().map_or(0, Vec::len);
+    let earlier = beside.earlier.as_ref();
+    let is_bandwidth = earlier.is_some_and(|json| json.metric == Metric::Bandwidth.name());
+    let medians = earlier.map(|json| json.medians(rows.sizes_bytes.len(), ranks));
+    ScalingStep {
         metric: if is_bandwidth { ScalingMetric::Bandwidth } else { ScalingMetric::Latency },
-        serial: name.serial || json.is_some_and(|json| json.serial),
-        complete: !rows.broken_off && file.path.ends_with(".csv"),
+        serial: step.serial || earlier.is_some_and(|json| json.serial),
+        complete: step.complete && !rows.broken_off,
         sizes_bytes: rows.sizes_bytes,
         values: rows.values,
         medians: medians.unwrap_or_default(),
-        places: beside.places(&format!("{stem}.csv"), ranks),
-        disturbed: json.and_then(StepJson::disturbed),
-    })
+        places: beside.places(stem, ranks),
+        disturbed: earlier.and_then(StepJson::disturbed),
+        ..step
+    }
+}
+
+fn scaling_metric(metric: Metric) -> ScalingMetric {
+    match metric {
+        Metric::Bandwidth => ScalingMetric::Bandwidth,
+        _ => ScalingMetric::Latency,
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod kept;
 mod kinds;
 mod names;
 mod programs;
+mod ranked;
 mod samples;
 mod scaled;
 mod settings;

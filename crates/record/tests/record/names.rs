@@ -12,6 +12,7 @@ fn metrics_have_the_names_units_and_directions_that_files_rely_on() {
     let expected = [
         ("latency", "ns", true),
         ("bandwidth", "GB/s", false),
+        ("rank-bandwidth", "GB/s", false),
         ("round-trip", "ns", true),
         ("line-spread", "ns", true),
         ("load-to-use", "x", true),

@@ -133,6 +133,8 @@ fn run() -> String {
         budget_ns: 1,
         environment: Environment::default(),
         machine: numalab_topology::Machine::default(),
+        survey: None,
+        launch: None,
         plan: vec![of(4096), of(8192)],
     };
     serde_json::to_string(&run).unwrap()

@@ -7,7 +7,7 @@ use numalab_record::explore::*;
 use numalab_record::study::Quantity;
 use numalab_record::system::{BalancingProbed, ProbedPlace};
 use numalab_record::tiering::TieringProbed;
-use numalab_record::{Environment, ProofMethod, RankResult};
+use numalab_record::{Environment, Placement, ProofMethod};
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use serde_json::json;
 
@@ -133,37 +133,26 @@ fn a_view_says_what_it_is_and_what_could_not_be_seen() {
     assert!(View::Heap(heap).unseen().is_empty());
 }
 
-fn rank(memory_nodes: &[(u32, u64)]) -> RankResult {
-    RankResult {
-        rank: 0,
-        host: "n1".to_owned(),
+fn placed(pages_per_node: &[(u32, u64)]) -> Placement {
+    Placement {
         cpu: CpuId(0),
+        cpu_node: Some(NodeId(1)),
         affinity: CpuSet::new(),
-        cpu_node: NodeId(1),
-        policy: "bind:0".to_owned(),
-        memory_nodes: bytes(memory_nodes),
-        method: ProofMethod::MovePages,
+        memory_node: NodeId(2),
         address: 0,
+        buffer_bytes: 0,
+        method: ProofMethod::MovePages,
+        pages_checked: 0,
+        pages_per_node: bytes(pages_per_node),
         bytes_per_page_size: BTreeMap::new(),
-        mean: Vec::new(),
-        median: Vec::new(),
-        windows: Vec::new(),
-        times: Vec::new(),
-        disturbed: Vec::new(),
     }
 }
 
 #[test]
-fn a_ranks_memory_is_where_most_of_its_pages_are_and_of_equal_ones_on_the_first() {
-    assert_eq!(rank(&[(0, 1), (3, 9), (5, 8)]).memory_node(), NodeId(3));
-    assert_eq!(rank(&[(1, 4), (2, 4)]).memory_node(), NodeId(1));
-    assert_eq!(rank(&[]).memory_node(), NodeId(0));
-    // As the first versions wrote it, without times and disturbances.
-    let mut json = serde_json::to_value(rank(&[(0, 1)])).unwrap();
-    for member in ["times", "disturbed"] {
-        json.as_object_mut().unwrap().remove(member);
-    }
-    assert_eq!(serde_json::from_value::<RankResult>(json).unwrap(), rank(&[(0, 1)]));
+fn memory_is_where_most_of_its_pages_are_and_of_equal_ones_on_the_first() {
+    assert_eq!(placed(&[(0, 1), (3, 9), (5, 8)]).main_node(), NodeId(3));
+    assert_eq!(placed(&[(1, 4), (2, 4)]).main_node(), NodeId(1));
+    assert_eq!(placed(&[]).main_node(), NodeId(2));
 }
 
 #[test]

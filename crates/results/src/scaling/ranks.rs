@@ -3,42 +3,43 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use numalab_page::rows::Rows;
-use numalab_page::{Page, Style};
-use numalab_record::{Metric, RankResult, RankRun};
+use crate::run::Summary;
+use numalab_record::{Metric, Placement, RankFigures, RankTable};
 
 use crate::report::Report;
+use numalab_page::Page;
+use numalab_page::Style;
+use numalab_page::rows::Rows;
 
-/// What the ranks of one launch found: in text and CSV as the benchmark suite has it.
-#[derive(Clone, Debug, PartialEq)]
+/// What the ranks of one launch found: a run, in text and CSV as the benchmark suite has it.
+#[derive(Debug)]
 pub struct RanksReport<'a> {
-    /// The ranks.
-    pub run: &'a RankRun,
+    /// The run.
+    pub summary: &'a Summary<'a>,
+    /// The figures of its ranks.
+    pub table: &'a RankTable,
     /// The last rank's memory by node, as `numastat` prints it.
     pub memory: &'a str,
     /// The suite's CSV.
     pub csv: String,
-    /// The page of the run that the launch is.
-    pub page: Page,
 }
 
 impl Report for RanksReport<'_> {
     fn page(&self) -> Page {
-        self.page.clone()
+        self.summary.page()
     }
 
-    /// In one line: there are many windows.
     fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self.run)
+        self.summary.json()
     }
 
     fn rows(&self) -> Option<Rows> {
-        None
+        self.summary.rows()
     }
 
     fn terminal(&self, _: Style) -> String {
-        let disturbed = ranks_disturbed(self.run).unwrap_or_default();
-        format!("\n{}{disturbed}\n{}", ranks_table(self.run), self.memory)
+        let disturbed = ranks_disturbed(self.table).unwrap_or_default();
+        format!("\n{}{disturbed}\n{}", ranks_table(self.table), self.memory)
     }
 
     fn csv(&self) -> Option<String> {
@@ -47,25 +48,25 @@ impl Report for RanksReport<'_> {
 }
 
 /// The suite's table with the means, and below it the same with the medians.
-fn ranks_table(run: &RankRun) -> String {
-    let (title, unit) = match run.metric {
+fn ranks_table(table: &RankTable) -> String {
+    let (title, unit) = match table.metric {
         Metric::Bandwidth => ("BANDWIDTH", "GB/s"),
         _ => ("LATENCY", "ns"),
     };
-    let mean = table(run, &format!("{title} ({unit})"), |rank| &rank.mean);
-    let median = table(run, &format!("MEDIAN ({unit})"), |rank| &rank.median);
+    let mean = columns(table, &format!("{title} ({unit})"), |rank| &rank.mean);
+    let median = columns(table, &format!("MEDIAN ({unit})"), |rank| &rank.median);
     format!("{mean}\n{median}")
 }
 
 /// How many windows were disturbed, and whose most; nothing if none was.
-fn ranks_disturbed(run: &RankRun) -> Option<String> {
-    let of = |rank: &RankResult| rank.disturbed.iter().map(BTreeMap::len).sum::<usize>();
-    let disturbed: usize = run.ranks.iter().map(of).sum();
-    let windows: usize = run.ranks.iter().flat_map(|rank| &rank.windows).map(Vec::len).sum();
-    let worst = run.ranks.iter().max_by_key(|rank| (of(rank), usize::MAX - rank.rank))?;
+fn ranks_disturbed(table: &RankTable) -> Option<String> {
+    let disturbed: usize = table.ranks.iter().map(RankFigures::all_disturbed).sum();
+    let windows: usize = table.ranks.iter().map(RankFigures::all_windows).sum();
+    let most = |(number, rank): &(usize, &RankFigures)| (rank.all_disturbed(), usize::MAX - number);
+    let (number, worst) = table.ranks.iter().enumerate().max_by_key(most)?;
     let reason = worst.disturbed.iter().flat_map(BTreeMap::values).next()?;
-    let without_clean: usize = run.ranks.iter().map(medians_of_disturbed).sum();
-    let medians: usize = run.ranks.iter().map(|rank| rank.windows.len()).sum();
+    let without_clean: usize = table.ranks.iter().map(medians_of_disturbed).sum();
+    let medians: usize = table.ranks.iter().map(|rank| rank.windows.len()).sum();
     let consequence = match without_clean {
         0 => "the medians leave them out, the means do not".to_owned(),
         all if all == medians => "no clean one is left for the medians".to_owned(),
@@ -75,39 +76,37 @@ fn ranks_disturbed(run: &RankRun) -> Option<String> {
     };
     Some(format!(
         "{disturbed} of {windows} windows were disturbed: {consequence}.\nMost of rank {} on cpu {}: {} ({reason}).\n",
-        worst.rank,
-        worst.cpu,
-        of(worst)
+        number,
+        worst.placement.cpu,
+        worst.all_disturbed()
     ))
 }
 
 /// Sizes of which every window of a rank was disturbed: their medians are of those.
-fn medians_of_disturbed(rank: &RankResult) -> usize {
+fn medians_of_disturbed(rank: &RankFigures) -> usize {
     let sizes = rank.windows.iter().zip(&rank.disturbed);
-    sizes.filter(|(windows, disturbed)| windows.len() == disturbed.len()).count()
+    sizes.filter(|(windows, disturbed)| **windows == disturbed.len()).count()
 }
 
-fn table(run: &RankRun, title: &str, values: impl Fn(&RankResult) -> &Vec<f64>) -> String {
-    let columns = run.sizes_bytes.len();
+fn columns(table: &RankTable, title: &str, values: impl Fn(&RankFigures) -> &Vec<f64>) -> String {
+    let sizes = table.sizes_bytes.len();
     // Eight characters a column and the bars between them.
-    let width = (columns * 9).saturating_sub(1).max(title.len());
-    let bar = "--------|".repeat(columns);
+    let width = (sizes * 9).saturating_sub(1).max(title.len());
+    let bar = "--------|".repeat(sizes);
     let rule = format!("|-------|---------|------|----------------|-------|{bar}\n");
     let sizes: String =
-        run.sizes_bytes.iter().map(|&size| format!(" {:<7}|", size_label(size))).collect();
+        table.sizes_bytes.iter().map(|&size| format!(" {:<7}|", size_label(size))).collect();
     let edge = format!(" {}\n", "=".repeat(50 + width));
     let mut text = format!(
         "{edge}|  MPI  |        CPU     |              MEMORY    |{title:^width$}|\n{rule}\
          | Ranks | Cores   | NUMA |     Address    | NUMA  |{sizes}\n{rule}"
     );
-    for rank in &run.ranks {
-        let address = format!("{:#x}", rank.address);
+    for (number, rank) in table.ranks.iter().enumerate() {
+        let Placement { cpu, cpu_node, address, .. } = &rank.placement;
+        let (address, cpu_node) = (format!("{address:#x}"), cpu_node.unwrap_or_default());
         let _ = write!(
             text,
-            "|  {:03}  | {:<8}| {:^5}| {address:<15}| {:^6}|",
-            rank.rank,
-            rank.cpu,
-            rank.cpu_node,
+            "|  {number:03}  | {cpu:<8}| {cpu_node:^5}| {address:<15}| {:^6}|",
             rank.memory_node()
         );
         for value in values(rank) {
@@ -129,89 +128,77 @@ fn size_label(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{Kind, ProofMethod};
+    use numalab_record::ProofMethod;
     use numalab_topology::{CpuId, NodeId};
 
     use super::*;
 
-    fn rank(rank: usize, cpu: u32, mean: Vec<f64>) -> RankResult {
-        RankResult {
-            rank,
-            host: "n1".to_owned(),
+    fn rank(cpu: u32, mean: Vec<f64>) -> RankFigures {
+        let placement = Placement {
             cpu: CpuId(cpu),
+            cpu_node: Some(NodeId(cpu / 16)),
             affinity: [CpuId(cpu)].into_iter().collect(),
-            cpu_node: NodeId(cpu / 16),
-            policy: "bind:3".to_owned(),
-            memory_nodes: BTreeMap::from([(NodeId(0), 1), (NodeId(3), 255)]),
-            method: ProofMethod::MovePages,
+            memory_node: NodeId(3),
             address: 0x52_7e70,
+            buffer_bytes: 1 << 20,
+            method: ProofMethod::MovePages,
+            pages_checked: 256,
+            pages_per_node: BTreeMap::from([(NodeId(0), 1), (NodeId(3), 255)]),
             bytes_per_page_size: BTreeMap::new(),
+        };
+        RankFigures {
+            placement,
             median: mean.iter().map(|mean| mean - 1.0).collect(),
             mean,
             windows: Vec::new(),
-            times: Vec::new(),
             disturbed: Vec::new(),
         }
     }
 
-    fn run() -> RankRun {
-        RankRun {
-            schema: Kind::Ranks.into(),
+    fn table() -> RankTable {
+        RankTable {
             metric: Metric::Latency,
-            unit: "ns".to_owned(),
-            version: "0".to_owned(),
-            command: Vec::new(),
-            launcher: "srun".to_owned(),
-            meeting: "shared memory".to_owned(),
-            seed: 0,
-            iterations: 100_000,
-            warmup: 1_000,
-            chain: "random".to_owned(),
-            pages: "4k".to_owned(),
             serial: false,
             sizes_bytes: vec![256 << 10, 1 << 20, 1 << 30],
-            ranks: vec![
-                rank(0, 1, vec![3.5, 11.526, 154.92]),
-                rank(1, 17, vec![3.25, 11.43, 104.9]),
-            ],
+            ranks: vec![rank(1, vec![3.5, 11.526, 154.92]), rank(17, vec![3.25, 11.43, 104.9])],
         }
     }
 
     #[test]
     fn disturbed_windows_are_told_with_the_rank_that_has_most() {
-        let mut run = run();
-        assert_eq!(ranks_disturbed(&run), None);
-        for rank in &mut run.ranks {
-            rank.windows = vec![vec![3.0; 20]; 3];
+        let mut table = table();
+        assert_eq!(ranks_disturbed(&table), None);
+        for rank in &mut table.ranks {
+            rank.windows = vec![20; 3];
         }
-        run.ranks[0].disturbed = vec![BTreeMap::from([(4, "switched out once".to_owned())])];
+        table.ranks[0].disturbed = vec![BTreeMap::from([(4, "switched out once".to_owned())])];
         let switched = BTreeMap::from([(0, "off".to_owned()), (7, "off".to_owned())]);
-        run.ranks[1].disturbed = vec![BTreeMap::new(), switched];
+        table.ranks[1].disturbed = vec![BTreeMap::new(), switched];
         let expected = "3 of 120 windows were disturbed: the medians leave them out, the means do \
                         not.\nMost of rank 1 on cpu 17: 2 (off).\n";
-        assert_eq!(ranks_disturbed(&run).as_deref(), Some(expected));
+        assert_eq!(ranks_disturbed(&table).as_deref(), Some(expected));
     }
 
     #[test]
     fn medians_are_not_said_to_leave_out_what_is_all_they_have() {
-        let mut run = run();
-        run.ranks.truncate(1);
-        run.ranks[0].windows = vec![vec![3.0; 2]; 2];
+        let mut table = table();
+        table.ranks.truncate(1);
+        table.ranks[0].windows = vec![2; 2];
         let all = BTreeMap::from([(0, "off".to_owned()), (1, "off".to_owned())]);
-        run.ranks[0].disturbed = vec![all.clone(), BTreeMap::new()];
-        let said = ranks_disturbed(&run).unwrap_or_default();
+        table.ranks[0].disturbed = vec![all.clone(), BTreeMap::new()];
+        let said = ranks_disturbed(&table).unwrap_or_default();
         let expected = "2 of 4 windows were disturbed: the medians leave them out, but for 1 of 2 \
                         that have no clean window.\n";
         assert!(said.starts_with(expected), "{said}");
-        run.ranks[0].disturbed[1] = all;
-        let said = ranks_disturbed(&run).unwrap_or_default();
+        table.ranks[0].disturbed[1] = all;
+        let said = ranks_disturbed(&table).unwrap_or_default();
         let expected = "4 of 4 windows were disturbed: no clean one is left for the medians.\n";
         assert!(said.starts_with(expected), "{said}");
     }
 
     #[test]
     fn the_table_is_the_suites() {
-        let table = ranks_table(&run());
+        let table = ranks_table(&table());
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(
             lines[3],

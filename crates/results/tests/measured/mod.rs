@@ -17,6 +17,8 @@ pub fn run_of(machine: Machine) -> Run {
         budget_ns: 0,
         environment: Environment::default(),
         machine,
+        survey: None,
+        launch: None,
         plan: Vec::new(),
     }
 }

@@ -88,6 +88,8 @@ impl Builder {
             budget_ns: 60_000_000_000,
             environment: Environment { facts: BTreeMap::from(facts) },
             machine,
+            survey: None,
+            launch: None,
             plan: Vec::new(),
         };
         Self { document: Document { run, cells: Vec::new() }, clock_ns: 0, noise: 1 }

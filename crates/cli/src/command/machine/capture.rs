@@ -5,9 +5,9 @@ use std::path::Path;
 use numalab_formats::{machine_toml, mess};
 use numalab_host::files::write_atomically;
 use numalab_host::{UtcTime, note};
+use numalab_measure::MeasurePlan;
 use numalab_measure::kind::loaded::loaded_surface;
-use numalab_measure::{Effort, MeasurePlan};
-use numalab_record::{Cell, Document, Experiment, StreamKernel};
+use numalab_record::{Cell, Document, Effort, Experiment, StreamKernel};
 use numalab_results::capture::page::sentences;
 use numalab_results::capture::{Captured, Load, Remark, capture};
 

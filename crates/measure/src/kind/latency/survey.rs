@@ -1,11 +1,11 @@
 //! The chases of `numalab measure`: the curve, the matrix, translation, all cpus at once.
 
 use numalab_host::page_size_bytes;
-use numalab_record::{AccessPattern, Cell, LatencyCell, Pages, Team};
+use numalab_record::{AccessPattern, Cell, Effort, LatencyCell, Pages, Team};
 
 use super::{LatencySpec, curve_sizes, latency_cells, plain_pattern};
 use crate::scope::{MatrixShape, all_workers, matrix_workers};
-use crate::survey::{Effort, Survey};
+use crate::survey::Survey;
 
 /// The TLB is probed from so many pages on: fewer than any first level holds.
 const FEWEST_TLB_PAGES: u64 = 16;
