@@ -111,7 +111,7 @@ fn source(seen: &Seen) -> ProfileSource {
     match &seen.source {
         Source::Samples(unit) => ProfileSource::Samples {
             unit: unit.kind,
-            events: unit.events.iter().map(numalab_host::perf::MemoryEvent::told).collect(),
+            events: unit.events.iter().map(numalab_host::perf::MemoryEvent::description).collect(),
             taken: seen.follower.samples,
             lost: seen.lost.0,
             throttled: seen.lost.1,
