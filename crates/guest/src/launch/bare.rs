@@ -1,4 +1,4 @@
-//! Runs a kernel that needs nothing but a serial port.
+//! Runs a kernel that needs only a serial port.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -12,34 +12,33 @@ use super::session::Sink;
 use super::watch::{Asked, Ended, Phase, Watch};
 use numalab_guest_agent::protocol::Stream;
 
-/// A kernel that has said its last word ends QEMU within this time, or is ended.
+/// Time after its end marker in which a kernel may end QEMU by itself.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// How a kernel's success is known.
+/// A kernel's sign of success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BareKernel {
-    /// What it prints on the serial port when all is done.
+    /// The text that it prints on the serial port at its end.
     pub end_marker: String,
 }
 
-/// What came of a kernel.
+/// The outcome of a kernel's run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BareOutcome {
-    /// What it wrote to the exit port (0xf4), if it did.
+    /// The value written to the exit port (0xf4), if any.
     pub exit: Option<u8>,
-    /// From the start of QEMU to the end marker.
+    /// Time from the start of QEMU to the end marker.
     pub time: Duration,
-    /// What the memory emulator reported (JSON, `numalab-emulator/1`), if there was one.
+    /// The memory emulator's report (JSON, `numalab-emulator/1`), if there was one.
     pub memory_report: Option<String>,
 }
 
 impl Launch {
-    /// Boots the kernel and passes on what it prints, until it ends.
+    /// Boots the kernel and passes its output to `sink` until it ends.
     ///
     /// # Errors
-    /// [`GuestError::Silent`] if it ends without its end marker; the others as
-    /// for [`Launch::run`].
+    /// [`GuestError::Silent`] if it ends without its end marker; otherwise as for [`Launch::run`].
     pub fn run_bare(
         &self,
         runtime: &Runtime,
@@ -76,10 +75,10 @@ impl Launch {
         };
         let status = running.ended(LAST_WORDS);
         if status.is_none() {
-            // Ended by itself or not, QEMU lets its plugins report.
+            // QEMU's plugins write their reports when it quits.
             running.quit(&mut monitor);
         }
-        // QEMU's own status is the value twice and 1 (`hw/misc/debugexit.c`).
+        // QEMU's exit status is twice the value plus 1 (`hw/misc/debugexit.c`).
         let code = status.and_then(|status| status.code()).filter(|code| code % 2 == 1);
         Ok(BareOutcome {
             exit: code.and_then(|code| u8::try_from(code / 2).ok()),
@@ -89,8 +88,8 @@ impl Launch {
     }
 }
 
-/// Passes on what comes until the console closes; a kernel that only halts after
-/// its last word is left.
+/// Passes on the output until the console closes. A kernel that halts after its end marker instead
+/// of ending QEMU is not waited for.
 fn follow(
     serial: &Receiver<Vec<u8>>,
     watch: &Watch,
@@ -114,7 +113,7 @@ fn follow(
     }
 }
 
-/// Looks for the end marker in what comes in pieces.
+/// Searches for the end marker in text that arrives in pieces.
 struct Search {
     marker: Vec<u8>,
     tail: Vec<u8>,
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_end_marker() {
+    fn other_text_is_not_an_end_marker() {
         let mut search = Search::new("done");
         search.add(b"don't");
         search.add(b"e");
