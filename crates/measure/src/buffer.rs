@@ -1,4 +1,4 @@
-//! A worker's memory, and the proof of where the worker and its memory are.
+//! A worker's memory, and the proof of the placement of both.
 
 use numalab_host::{Mapping, MemoryPolicy, Pinned, Span, prove_within};
 use numalab_membench::Line;
@@ -8,17 +8,17 @@ use numalab_topology::{CpuId, NodeId, NodeSet};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 
-/// Where a worker's memory comes from.
+/// The source of a worker's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemorySource {
-    /// This node and no other, whatever the process's policy.
+    /// This node and no other, whatever the process's policy is.
     Node(NodeId),
-    /// The process's policy, which spreads it or may fall back.
+    /// The process's policy, which can spread memory or fall back to other nodes.
     Policy(MemoryPolicy),
 }
 
 impl MemorySource {
-    /// What a process's policy means for a worker whose cpu is nearest to `near`.
+    /// Returns the meaning of a process's policy for a worker whose nearest node is `near`.
     #[must_use]
     pub fn of(policy: MemoryPolicy, near: NodeId) -> Self {
         match policy {
@@ -30,7 +30,7 @@ impl MemorySource {
         }
     }
 
-    /// The nodes that its pages may lie on; none for any.
+    /// Returns the nodes on which its pages may be; an empty set allows any.
     fn expected(&self) -> NodeSet {
         match self {
             Self::Node(node) => NodeSet::from_iter([*node]),
@@ -41,7 +41,7 @@ impl MemorySource {
         }
     }
 
-    /// As in documents: `bind:0`, `interleave:0,1`.
+    /// Returns the name in documents: `bind:0`, `interleave:0,1`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -51,7 +51,6 @@ impl MemorySource {
     }
 }
 
-/// A worker's memory.
 #[derive(Debug)]
 pub struct Buffer {
     mapping: Mapping,
@@ -59,10 +58,10 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Memory that will come from `source`, not touched yet.
+    /// Maps memory that will come from `source`, without touching it.
     ///
     /// # Errors
-    /// [`MeasureError::Host`] if there is not enough, or not there.
+    /// [`MeasureError::Host`] if there is not enough memory, or the node does not exist.
     pub(crate) fn untouched(
         size_bytes: u64,
         pages: Pages,
@@ -82,10 +81,10 @@ impl Buffer {
         Ok(Self { mapping, source })
     }
 
-    /// Memory from `source`, touched once by the calling thread.
+    /// Maps memory from `source` and touches it once from the calling thread.
     ///
     /// # Errors
-    /// [`MeasureError::Host`] if there is not enough, or not there;
+    /// [`MeasureError::Host`] if there is not enough memory, or the node does not exist;
     /// [`MeasureError::Interrupted`] if the user stops it.
     pub fn touched(
         context: &MeasureContext,
@@ -101,16 +100,16 @@ impl Buffer {
         }
     }
 
-    /// Where it should be.
+    /// Returns the expected placement.
     #[must_use]
     pub fn claim(&self) -> MemoryClaim {
         MemoryClaim { span: self.mapping.span(), source: self.source.clone() }
     }
 
-    /// Its first `size_bytes` as lines.
+    /// Returns the first `size_bytes` as cache lines.
     ///
     /// # Errors
-    /// [`MeasureError::Memory`] if the mapping is unfit for lines.
+    /// [`MeasureError::Memory`] if the mapping is not suitable for lines.
     pub fn lines(&mut self, size_bytes: u64) -> Result<&mut [Line], MeasureError> {
         let lines = Line::slice_from_bytes(self.mapping.as_bytes_mut())?;
         let count = usize::try_from(size_bytes).unwrap_or(usize::MAX) / Line::SIZE_BYTES;
@@ -124,7 +123,7 @@ pub(crate) fn pinned(cpu: CpuId) -> Result<Pinned, MeasureError> {
     Ok(numalab_host::pin(cpu)?)
 }
 
-/// Where a buffer should be, which can be proven while loops go through it.
+/// The expected placement of a buffer, which can be proven while the buffer is borrowed.
 #[derive(Clone, Debug)]
 pub struct MemoryClaim {
     pub(crate) span: Span,
@@ -132,7 +131,7 @@ pub struct MemoryClaim {
 }
 
 impl MemoryClaim {
-    /// Proves where the pinned worker is and where its memory lies.
+    /// Proves the placement of the pinned worker and of its memory.
     ///
     /// # Errors
     /// [`MeasureError::Host`] if either is elsewhere.

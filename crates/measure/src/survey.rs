@@ -1,11 +1,11 @@
-//! What a run of `numalab measure` has to measure with.
+//! The resources of a run of `numalab measure`.
 
 use numalab_record::{Pages, WorkerPlan};
 use numalab_topology::Machine;
 
 use crate::scope::Scope;
 
-/// How much is measured.
+/// The amount of measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// About 10 s: a health check.
@@ -13,31 +13,29 @@ pub enum Effort {
     /// About a minute.
     #[default]
     Normal,
-    /// As long as it takes to see everything.
+    /// As long as a complete survey takes.
     Thorough,
 }
 
-/// The machine, the part of it that may be used, and how much is measured.
+/// The machine, the part of it that may be used, and the amount of measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct Survey<'a> {
-    /// The machine.
     pub machine: &'a Machine,
     /// The cpus and nodes that may be used.
     pub scope: Scope,
-    /// How much is measured.
     pub effort: Effort,
-    /// The pages for everything that is not about pages.
+    /// The pages of all buffers except those that compare page sizes.
     pub pages: Pages,
 }
 
 impl Survey<'_> {
-    /// The first cpu in scope, with the memory nearest to it.
+    /// Returns the first cpu in scope, with the memory nearest to it.
     pub(crate) fn first_worker(&self) -> WorkerPlan {
         let cpu = self.scope.cpus.first().copied().unwrap_or_default();
         WorkerPlan { cpu, node: self.scope.nearest_node(self.machine, cpu) }
     }
 
-    /// A share of the memory that leaves room for the system and the other workers.
+    /// Returns a worker's largest buffer, which leaves room for the system and the other workers.
     pub(crate) fn most_bytes_per_worker(&self) -> u64 {
         let workers = self.scope.cpus.len() as u64 + 1;
         let of_node = self.scope.nodes.iter().filter_map(|&node| self.machine.node(node));

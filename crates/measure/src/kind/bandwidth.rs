@@ -1,5 +1,5 @@
-//! Bandwidth cells: a team streams in rounds, and only the time in which every
-//! worker ran counts.
+//! Bandwidth cells: a team streams in rounds, and only the time in which every worker streams
+//! counts.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,20 +26,18 @@ use crate::stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
 use crate::survey::{Effort, Survey};
 use crate::team::{abort_on_error, give_and_join};
 
-/// What bandwidth cells have in common.
+/// The common properties of bandwidth cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BandwidthSpec {
     /// The order of visits.
     pub pattern: AccessPattern,
-    /// The pages.
     pub pages: Pages,
-    /// The instruction set.
     pub isa: IsaName,
     /// Bytes of all buffers of one worker together.
     pub size_bytes: u64,
 }
 
-/// A cell for each kernel with one team.
+/// Returns a cell for each kernel with one team.
 #[must_use]
 pub fn bandwidth_cells(
     workers: &[WorkerPlan],
@@ -59,8 +57,8 @@ pub fn bandwidth_cells(
     kernels.iter().map(one).collect()
 }
 
-/// A cell for each pair of a node with cpus and a node with memory: all cores of
-/// the first stream from the second.
+/// Returns a cell for each pair of a node with cpus and a node with memory: all cores of the first
+/// stream from the second.
 #[must_use]
 pub fn bandwidth_matrix(
     machine: &Machine,
@@ -84,10 +82,10 @@ pub fn bandwidth_matrix(
         .collect()
 }
 
-/// Length of a round in nanoseconds: long against the start of all workers.
+/// Length of a round in nanoseconds: long compared with the start of all workers.
 const ROUND_NS: f64 = 8_000_000.0;
 
-/// What the workers of a team share.
+/// The state shared by the workers of a team.
 struct TeamWork<'a> {
     context: &'a MeasureContext,
     first: &'a BandwidthCell,
@@ -100,7 +98,7 @@ struct TeamWork<'a> {
     time_is_over: AtomicBool,
 }
 
-/// What `numalab measure` takes: one cpu and all of them, and node x node.
+/// Plans the part of `numalab measure`: one cpu, all cpus, and node x node.
 pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     let spec = |pattern| BandwidthSpec {
         pattern,
@@ -192,7 +190,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> TeamWork<'a> {
-    /// One worker's part of all cells; the one with `sender` leads.
+    /// Runs one worker's part of all cells; the worker with `sender` leads.
     fn work(
         &self,
         index: usize,
@@ -215,7 +213,7 @@ impl<'a> TeamWork<'a> {
                 let placements = self.placements.iter().filter_map(|slot| lock(slot).take());
                 let measured =
                     Measured::new(cell, outcome, placements.collect(), samples.into_taken());
-                // The receiver is gone only if keeping failed, which ends the team anyway.
+                // The receiver is gone only if storing a cell failed, which ends the team anyway.
                 let _ = sender.send((cell, measured));
                 self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
             }
@@ -227,7 +225,7 @@ impl<'a> TeamWork<'a> {
         Ok(())
     }
 
-    /// Streams round by round until the leader, who has the samples, ends the cell.
+    /// Streams in rounds until the leader, which has the samples, ends the cell.
     fn stream_one(
         &self,
         index: usize,
@@ -259,7 +257,7 @@ impl<'a> TeamWork<'a> {
         }
     }
 
-    /// In an emulated machine, makes the workers' own clocks agree at the start of a round.
+    /// Aligns the workers' virtual clocks at the start of a round in an emulated machine.
     fn align(&self, leads: bool) -> Result<(), MeasureError> {
         if !virtual_time::in_use() {
             return Ok(());
@@ -270,8 +268,8 @@ impl<'a> TeamWork<'a> {
         Ok(self.barrier.wait()?)
     }
 
-    /// The bandwidth of a round over the time in which all workers ran; none if there
-    /// was no such time, because the system kept one worker waiting.
+    /// Returns the bandwidth of a round over the time in which all workers streamed; `None` if
+    /// there was no such time because the system delayed a worker.
     fn read_logs(&self) -> Result<Option<(Reading, Option<String>)>, MeasureError> {
         let logs: Vec<_> = self.logs.iter().map(lock).collect();
         let spans = logs.iter().filter_map(|log| log.span());

@@ -1,5 +1,5 @@
-//! The core itself: its clock, L1 load-to-use as a multiple of a dependent add, and an atomic
-//! addition.
+//! Core cells: the clock frequency, L1 load-to-use latency as a multiple of a dependent add, and an
+//! atomic addition.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::team::join_all;
 
 /// Half the smallest L1 data cache in use.
 const BUFFER_BYTES: u64 = 16 << 10;
-/// About 100 microseconds of each, alternated, so that both see the same clock.
+/// About 100 microseconds of each, alternated, so that both run at the same frequency.
 const ADDS: u64 = 400_000;
 const LOADS: u64 = 100_000;
 const ATOMIC_ADDS: u64 = 20_000;
@@ -30,7 +30,7 @@ impl Measurement for CoreCell {
     }
 }
 
-/// Alternates windows of adds, of L1 loads and of atomic additions on `cpu`.
+/// Alternates windows of adds, L1 loads and atomic additions on `cpu`.
 fn run(
     context: &MeasureContext,
     cell: &Cell,

@@ -19,33 +19,32 @@ use crate::team::{abort_on_error, join_all};
 
 pub(super) use survey::beyond_caches;
 
-/// Building a cycle, per GiB.
+/// Time to build a cycle of one GiB.
 const CYCLE_PER_GIB: Duration = Duration::from_millis(200);
 /// Warm-up of a chase beyond the caches.
 const WARM_UP: Duration = Duration::from_millis(100);
-/// Where caches end for the purpose of an estimate.
+/// Assumed end of the caches, for estimates only.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// What latency cells have in common.
+/// The common properties of latency cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencySpec {
     /// The order of visits.
     pub pattern: AccessPattern,
-    /// The pages.
     pub pages: Pages,
-    /// Who chases at the same time.
+    /// The workers that chase at the same time.
     pub team: Team,
 }
 
-/// The order of visits that shows memory and caches alone: random where every load
-/// still hits the TLB, which takes large pages; else random over everything.
+/// Returns the order of visits that shows memory and caches alone. Large pages allow one that is
+/// random within what the TLB covers; small pages need a random order over everything.
 #[must_use]
 pub fn plain_pattern(pages: Pages) -> AccessPattern {
     if pages == Pages::Base { AccessPattern::Random } else { AccessPattern::PageLocal }
 }
 
-/// Sizes from `from` to `to` bytes, two per octave (every power of two and its
-/// one and a half), both ends included; `from` and `to` are at least 4 KiB.
+/// Returns sizes from `from` to `to` bytes, two per octave (powers of two and 1.5 times those),
+/// including both ends; `from` and `to` are at least 4 KiB.
 #[must_use]
 pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
     let from = from_bytes.max(4096);
@@ -60,8 +59,8 @@ pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
     sizes
 }
 
-/// A cell for each worker and size, ordered so that cells which share a buffer (the
-/// same node) or run at once (the same size) follow each other.
+/// Returns a cell for each worker and size. Cells that share a buffer (the same node) or run at
+/// once (the same size) are adjacent.
 #[must_use]
 pub fn latency_cells(workers: &[WorkerPlan], sizes: &[u64], spec: LatencySpec) -> Vec<Cell> {
     let LatencySpec { pattern, pages, team } = spec;
@@ -139,13 +138,13 @@ fn is_beyond_caches(cell: &LatencyCell) -> bool {
     cell.size_bytes > CACHE_BYTES && !has_few_lines(cell.pattern)
 }
 
-/// Whether so few lines are visited that they are built at once and lie in caches.
+/// Reports whether the chase visits few lines, which are built at once and fit into caches.
 fn has_few_lines(pattern: AccessPattern) -> bool {
     matches!(pattern, AccessPattern::OneLinePer(_))
 }
 
-/// Runs serial cells of one node: one buffer of the largest size, one cycle for
-/// each size, and each cpu walks it in turn.
+/// Runs serial cells of one node with one buffer of the largest size: each cpu in turn walks one
+/// cycle for each size.
 fn run_serial(
     first: &LatencyCell,
     together: Together<'_>,
@@ -203,8 +202,8 @@ fn walk_alone(
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))
 }
 
-/// Runs concurrent cells: every worker with a buffer of its own, all walking from
-/// the first window of one to the last window of the slowest.
+/// Runs concurrent cells: every worker walks a separate buffer, from the first window of any worker
+/// to the last window of the slowest.
 fn run_concurrent(together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
     let Together { context, share, .. } = together;
     let cells = cells_of::<LatencyCell>(together.cells);

@@ -1,4 +1,4 @@
-//! Loaded latency: one chaser, and load workers that stream beside it.
+//! Loaded latency: one chaser, and load workers that stream at the same time.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,18 +24,19 @@ use crate::stream::membench_kernel;
 use crate::survey::{Effort, Survey};
 use crate::team::{give_and_join, give_up_on_error};
 
-/// Pauses of a load worker for each [`PACED_BYTES`], from nearly idle to full speed.
+/// Pauses of a load worker per [`PACED_BYTES`], from nearly idle to full speed.
 const DELAYS: [u32; 9] = [4_096, 2_048, 1_024, 512, 256, 128, 64, 32, 0];
 
-/// The load workers of a chaser on `cpu`: one cpu of every other core, each on memory of `node`.
+/// Returns the load workers for a chaser on `cpu`: one cpu of every other core, each on memory of
+/// `node`.
 #[must_use]
 pub fn load_workers(machine: &Machine, scope: &Scope, cpu: CpuId, node: NodeId) -> Vec<WorkerPlan> {
     let others = all_workers(machine, scope).into_iter().filter(|worker| worker.cpu != cpu);
     others.map(|worker| WorkerPlan { node, ..worker }).collect()
 }
 
-/// The curves of a surface: `chaser` on the memory of every node in scope, loaded by cores of
-/// its own node and, apart from them, by those of the other nodes, with every kernel.
+/// Returns the curves of a surface: `chaser` on the memory of every node in scope, loaded by cores
+/// of its own node and, separately, by those of the other nodes, with every kernel.
 #[must_use]
 pub fn loaded_surface(
     machine: &Machine,
@@ -61,24 +62,25 @@ pub fn loaded_surface(
     cells
 }
 
-/// The cells of the curve of which `idle` is the one without load: that first, then rising load.
+/// Returns the cells of the curve that begins with `idle`: first without load, then with rising
+/// load.
 #[must_use]
 pub fn loaded_cells(idle: &LoadedCell) -> Vec<Cell> {
     let delays = std::iter::once(None).chain(DELAYS.into_iter().map(Some));
     delays.map(|delay| Cell::of(Experiment::Loaded(LoadedCell { delay, ..idle.clone() }))).collect()
 }
 
-/// What a load worker streams with so many pauses.
+/// Bytes that a load worker streams per set of pauses.
 const PACED_BYTES: usize = 16 << 10;
-/// In how many parts, each with its share of the pauses. Memory answers a burst with the latency of
-/// the burst: where latency rises faster than bandwidth, as it does from the knee on, the average
-/// over bursts and pauses lies above that of an even load. A part is a few times what a core has
-/// under way.
+/// Parts into which these bytes and their pauses are divided. Memory answers a burst with the
+/// latency of the burst: from the knee on, latency rises faster than bandwidth, so the average over
+/// bursts and pauses is above that of an even load. A part is a few times the bytes that a core has
+/// in flight.
 const PARTS: u32 = 16;
-/// Chase windows in one sample: long against the pause between two chunks.
+/// Chase windows in one sample: long compared with the pause between two chunks.
 const WINDOWS_PER_SAMPLE: u64 = 4;
 
-/// What chaser and load workers share.
+/// The state shared by chaser and load workers.
 struct LoadedTeam<'a> {
     context: &'a MeasureContext,
     first: &'a LoadedCell,
@@ -90,7 +92,7 @@ struct LoadedTeam<'a> {
     counted_bytes: Vec<AtomicU64>,
 }
 
-/// What `numalab measure` takes: the first cpu against all other cores of its node.
+/// Plans the part of `numalab measure`: the first cpu against all other cores of its node.
 pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     let chaser = survey.first_worker();
     let core_of = |cpu| survey.machine.cpu(cpu).and_then(|cpu| cpu.core);
@@ -159,7 +161,7 @@ impl Measurement for LoadedCell {
     }
 }
 
-/// How a load worker pauses so often for each [`PACED_BYTES`].
+/// Returns the throttle of a load worker with this many pauses per [`PACED_BYTES`].
 fn throttle(delay_spins: u32) -> Throttle {
     match delay_spins {
         0 => Throttle { chunk_bytes: PACED_BYTES, delay_spins },
@@ -171,7 +173,7 @@ fn throttle(delay_spins: u32) -> Throttle {
 }
 
 impl<'a> LoadedTeam<'a> {
-    /// Runs a worker; if it fails or panics, nobody waits for it or loads on.
+    /// Runs a worker; if it fails or panics, the other workers stop waiting and loading.
     fn ending<T>(&self, work: impl FnOnce() -> Result<T, MeasureError>) -> Result<T, MeasureError> {
         let give_up = || {
             self.barrier.abort();
@@ -203,7 +205,7 @@ impl<'a> LoadedTeam<'a> {
             self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
             self.barrier.wait()?;
             self.stop.store(false, Ordering::Relaxed);
-            // The receiver is gone only if keeping failed, which ends the team anyway.
+            // The receiver is gone only if storing a cell failed, which ends the team anyway.
             let _ = sender.send((cell, measured));
             if self.time_is_over.load(Ordering::Relaxed) {
                 break;
@@ -242,8 +244,8 @@ impl<'a> LoadedTeam<'a> {
         self.counted_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
-    /// Waits until every load worker streams: other work on its cpu may keep it from that for
-    /// long after the barrier, and what is measured then is not under load.
+    /// Waits until every load worker streams. Other work on its cpu may delay one long after the
+    /// barrier, and windows until then would not be under load.
     fn wait_for_load(&self, before: &[u64]) {
         let idle = || self.counts().zip(before).any(|(now, &before)| now == before);
         while idle() && !self.barrier.is_aborted() {
@@ -287,7 +289,7 @@ mod tests {
     use numalab_topology::{Cpu, Node};
     use std::collections::BTreeSet;
 
-    /// Two nodes with two cpus each, and one of memory alone.
+    /// Two nodes with two cpus each, and one with memory only.
     fn machine() -> Machine {
         let node = |id: u32, cpus: &str| Node {
             id: NodeId(id),
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_are_spread_evenly_over_what_is_streamed() {
+    fn pauses_are_spread_evenly_over_the_stream() {
         let per_paced = |delay: u32| {
             let throttle = throttle(delay);
             let parts = PACED_BYTES / throttle.chunk_bytes;
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_surface_has_every_node_s_memory_loaded_from_either_side_by_every_kernel() {
+    fn a_surface_loads_the_memory_of_every_node_from_either_side_with_every_kernel() {
         let machine = machine();
         let scope = Scope::new(&machine, None, None).unwrap();
         let kernels = [StreamKernel::Read, StreamKernel::Write];

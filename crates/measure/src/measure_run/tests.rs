@@ -69,7 +69,7 @@ fn more_effort_looks_at_more_and_larger_sizes() {
     assert_eq!(quick[..4], [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB]);
     assert_eq!(normal[..4], [4 * KIB, 6 * KIB, 8 * KIB, 12 * KIB]);
     assert_eq!((quick.last(), normal.last()), (Some(&(256 * MIB)), Some(&(1024 * MIB))));
-    // Of 32 GiB half is for eight workers and one more.
+    // Half of 32 GiB is for eight workers and one more.
     let most = (16 * 1024 * MIB / 9) & !(2 * MIB - 1);
     assert_eq!(thorough.last(), Some(&most));
 }
@@ -99,7 +99,7 @@ fn a_worker_never_gets_more_than_its_share_of_the_memory() {
     let mut machine = machine(1, 2);
     machine.nodes[0].memory_bytes = 1024 * MIB;
     let plan = plan(&machine, Effort::Normal, Pages::Base);
-    // A half for four workers and one more, in whole large pages.
+    // Half of the memory is for four workers and one more, in whole large pages.
     assert_eq!(plan.beyond_bytes(None), 102 * MIB);
     machine.nodes[0].memory_bytes = MIB;
     let plan = MeasurePlan::new(&machine, whole(&machine), Effort::Normal, Pages::Base);
@@ -126,7 +126,7 @@ fn a_run_that_is_compared_takes_the_sizes_of_the_other() {
 }
 
 #[test]
-fn what_is_foreseen_is_both_phases_without_a_cell_twice() {
+fn the_foreseen_plan_is_both_phases_without_duplicates() {
     let machine = machine(2, 2);
     for effort in [Effort::Quick, Effort::Normal, Effort::Thorough] {
         let plan = plan(&machine, effort, Pages::Base);

@@ -30,7 +30,7 @@ fn large_pages_are_chased_page_by_page_and_small_ones_at_random() {
 }
 
 #[test]
-fn cells_that_share_a_buffer_follow_each_other() {
+fn cells_that_share_a_buffer_are_adjacent() {
     let workers = [worker(0, 0), worker(0, 1), worker(1, 0)];
     let cells = latency_cells(&workers, &[4096, 8192], spec(Team::Serial));
     let nodes: Vec<u32> = cells.iter().map(|cell| cell.experiment.workers()[0].node.0).collect();
@@ -43,7 +43,7 @@ fn cells_that_share_a_buffer_follow_each_other() {
 }
 
 #[test]
-fn cells_that_run_at_once_follow_each_other() {
+fn cells_that_run_at_once_are_adjacent() {
     let workers = [worker(0, 0), worker(1, 1)];
     let cells = latency_cells(&workers, &[4096, 8192], spec(Team::Concurrent));
     let found = ids(&cells);
