@@ -97,6 +97,8 @@ impl EmulatorMode {
     pub fn needs(self, architecture: Architecture, cpus: usize) -> QemuNeeds {
         // Before 8.2 QEMU gives plugins guest-physical addresses that can be decoded only for a PC.
         let is_proven_only = architecture == Architecture::Aarch64;
+        // A single vCPU boots under icount with any supported QEMU; only several hang
+        // (OLDEST_PROVEN).
         let virtual_time = self == Self::Virtual && cpus > 1;
         let least_version = (is_proven_only || virtual_time).then_some(OLDEST_PROVEN);
         QemuNeeds { architecture, least_version, plugins: true, firmware: false }
@@ -106,6 +108,7 @@ impl EmulatorMode {
     #[must_use]
     pub fn kernel_arguments(self, architecture: Architecture) -> &'static [&'static str] {
         match (self, architecture) {
+            // Linux's clocksource watchdog would otherwise reject the TSC.
             (Self::Virtual, Architecture::X86_64) => &["tsc=reliable"],
             _ => &[],
         }
@@ -130,6 +133,8 @@ impl MemoryEmulator {
         let in_directory = |name: &str| escaped(&directory.join(name));
         let mut words = Vec::new();
         if self.mode == EmulatorMode::Virtual {
+            // One instruction is one nanosecond, and idle time is skipped rather than slept, so
+            // that the guest's time does not depend on the host's.
             words.extend(["-icount".to_owned(), "shift=0,sleep=off".to_owned()]);
         }
         let plugin = format!(
@@ -142,6 +147,7 @@ impl MemoryEmulator {
             in_directory(COUNTERS),
         );
         words.extend(["-plugin".to_owned(), plugin]);
+        // share=on: a private mapping need not show the plugin's writes to the guest.
         let counters = format!(
             "memory-backend-file,id=counters,size={COUNTER_BYTES},share=on,mem-path={}",
             in_directory(COUNTERS)

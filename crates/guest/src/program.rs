@@ -141,6 +141,8 @@ impl EmulatedProgram {
             in_directory(REPORT),
         );
         let mut words = vec![qemu.to_string_lossy().into_owned(), "-plugin".to_owned(), plugin];
+        // A program of this architecture sees the machine's nodes in place of those in /sys; one of
+        // another architecture needs its own libraries.
         let root = match processor {
             _ if processor.is_here() => Some(root::place(directory).to_string_lossy().into_owned()),
             Processor::Aarch64 => Some(AARCH64_ROOT.to_owned()),

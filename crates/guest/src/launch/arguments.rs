@@ -60,6 +60,7 @@ impl System {
     /// Returns when charging begins: only kernels with our markers can exclude their start from it.
     fn charged(self) -> EmulatorStart {
         match self {
+            // A foreign kernel never writes our markers, so charging would never begin.
             Self::Linux { .. } | Self::Bare => EmulatorStart::Marker,
             Self::Raw(_) => EmulatorStart::PowerOn,
         }
@@ -121,6 +122,8 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &[&str]| words.extend(option.iter().map(|word| (*word).to_owned()));
     let accelerator = launch.accelerator.kind;
+    // The user's configuration and QEMU's default devices would change the guest, and without
+    // -no-reboot a reboot would not end QEMU.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
     let board = board::machine(launch.guest.architecture);
     add(&["-machine", board, "-accel", accelerator.name()]);
@@ -130,6 +133,8 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let emulator = emulator.unwrap_or_default();
     add(&emulator.iter().map(String::as_str).collect::<Vec<_>>());
     let hypervisor = launch.guest.hypervisor.as_ref();
+    // The hypervisor's own choice takes precedence: Xen 4.17 under TCG boots with `qemu64`, and
+    // crashes with `max` and `EPYC`.
     let own_model = hypervisor.map(|own| own.cpu_model.as_str());
     let model = own_model.unwrap_or_else(|| cpu_model(launch, wiring));
     // Under a hypervisor Linux creates no region of CXL memory, since the hypervisor may not flush
@@ -138,6 +143,7 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     add(&["-cpu", &format!("{model}{hidden}")]);
     add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
     let firmware = launch.qemu.firmware();
+    // Only where ACPI tables are needed: a device tree suffices for other `virt` machines.
     if let Some(file) = firmware.filter(|_| launch.guest.qemu_needs().firmware) {
         add(&["-bios", &file.to_string_lossy()]);
     }
@@ -147,6 +153,8 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
         let path = path.to_string_lossy().replace(',', ",,");
         format!("{backend},id={id},path={path}")
     };
+    // A chardev serves one client at a time, so this process and `numalab guest pin` have separate
+    // monitors.
     add(&["-chardev", &channel("socket", "monitor", &monitor(directory))]);
     add(&["-mon", "chardev=monitor,mode=control"]);
     add(&["-chardev", &runtime::mark_of(directory)]);
@@ -155,11 +163,14 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     add(&["-serial", "chardev:console"]);
     match wiring.system {
         System::Bare => add(&["-device", EXIT_PORT]),
+        // Without a result channel, the exit port is the only way for such a kernel to report a
+        // status.
         System::Raw(_) => {
             add(&["-device", EXIT_PORT]);
             // QEMU pauses at the guest's end instead of exiting, so that its memory can still be
             // inspected.
             add(&["-action", "reboot=shutdown,shutdown=pause"]);
+            // QMP reports a triple fault as a plain reset; this log distinguishes the two.
             add(&["-d", "cpu_reset", "-D", &resets(directory).to_string_lossy()]);
         }
         System::Linux { terminal } => {
@@ -168,6 +179,7 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
             let port = format!("virtserialport,chardev=result,name={PORT_NAME}");
             add(&["-device", &port]);
             if terminal {
+                // signal=off: ctrl-C is a character for the guest's shell, not a signal to QEMU.
                 add(&["-chardev", "stdio,id=terminal,signal=off"]);
                 add(&["-device", "virtconsole,chardev=terminal"]);
             }
@@ -193,6 +205,7 @@ fn boot(launch: &Launch, system: System) -> Vec<String> {
         System::Linux { .. } => [board::linux_words(architecture), &LINUX_WORDS].concat(),
         System::Bare | System::Raw(_) => Vec::new(),
     };
+    // Other kernels than numalab's Linux get only the user's words.
     if let (System::Linux { .. }, Some(emulator)) = (system, &launch.guest.memory_emulator) {
         line.extend(emulator.mode.kernel_arguments(architecture));
     }
@@ -219,6 +232,7 @@ fn boot_medium(launch: &Launch, medium: Medium) -> Vec<String> {
         Medium::Linux | Medium::Multiboot | Medium::Pvh => boot(launch, System::Raw(medium)),
         Medium::Firmware => vec!["-bios".to_owned(), file],
         Medium::Disk(format) => drive("boot", &launch.files.kernel, format, ",bootindex=0"),
+        // Before the guest's other disks, whatever their order is.
     };
     for (index, disk) in launch.guest.disks.iter().enumerate() {
         words.extend(drive(&format!("disk{index}"), &disk.file, disk.format, ""));
@@ -229,6 +243,7 @@ fn boot_medium(launch: &Launch, medium: Medium) -> Vec<String> {
 fn drive(id: &str, file: &Path, format: DiskFormat, more: &str) -> Vec<String> {
     let file = file.to_string_lossy().replace(',', ",,");
     let (format, device) = match format {
+        // snapshot=on: writes go to a temporary file, so that a run never changes the user's disk.
         DiskFormat::Raw => ("raw,snapshot=on", "ide-hd"),
         DiskFormat::Qcow2 => ("qcow2,snapshot=on", "ide-hd"),
         DiskFormat::Iso => ("raw,readonly=on,media=cdrom", "ide-cd"),
@@ -251,6 +266,7 @@ fn boot_under(
     let mut modules = vec![format!("{kernel} {}", line.join(" "))];
     modules.extend(initramfs.map(|file| file.to_string_lossy().into_owned()));
     let modules: Vec<String> = modules.iter().map(|module| module.replace(',', ",,")).collect();
+    // Commas separate modules in -initrd, so those within a module's command line are doubled.
     let program = hypervisor.program.to_string_lossy().into_owned();
     let mut arguments = vec!["console=com1".to_owned()];
     arguments.extend(hypervisor.arguments.iter().cloned());

@@ -52,9 +52,12 @@ impl Launch {
         let (mut running, sockets) =
             Running::start(self, runtime, System::Bare, &name, Some(copy))?;
         let mut monitor = running.monitor(&sockets, asked)?;
+        // The vCPUs are still stopped (-S), so none of their work runs unpinned.
         running.pin(self, &mut monitor)?;
         running.go(&mut monitor)?;
         let limits = self.guest.limits;
+        // A bare kernel has no first message that would end the boot phase, so one limit covers
+        // both.
         let limit = limits.run.map(|run| run.saturating_add(limits.boot));
         let mut search = Search::new(&kernel.end_marker);
         let followed = {
@@ -68,6 +71,7 @@ impl Launch {
             Err(Ended::Deadline { phase, limit }) => {
                 return Err(GuestError::Hung { phase, limit, console });
             }
+            // A panic on the console is not an error by itself: the end marker decides.
             Err(Ended::Lost) | Ok(()) => {}
         }
         let Some(time) = search.found.map(|at| at.duration_since(started)) else {
@@ -97,6 +101,8 @@ fn follow(
     sink: &mut dyn Sink,
 ) -> Result<(), Ended> {
     loop {
+        // A timeout rather than a blocking receive, so that deadlines and requests to stop are
+        // noticed.
         match serial.recv_timeout(LOOK_EVERY) {
             Ok(bytes) => {
                 sink.output(Stream::Out, &bytes);
@@ -105,6 +111,7 @@ fn follow(
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Err(RecvTimeoutError::Timeout) => {
                 watch.check()?;
+                // The kernel may halt without ending QEMU; it has had its time to do so.
                 if search.found.is_some_and(|at| at.elapsed() > LAST_WORDS) {
                     return Ok(());
                 }
@@ -131,6 +138,7 @@ impl Search {
         if self.tail.windows(length).any(|part| part == self.marker) {
             self.found.get_or_insert_with(Instant::now);
         }
+        // Only a possible beginning of the marker is kept, however long the output is.
         let surplus = self.tail.len().saturating_sub(length);
         self.tail.drain(..surplus);
     }

@@ -23,6 +23,7 @@ pub enum BoardError {
 
 /// Reports whether the machine can be described only by ACPI tables, and these come from firmware.
 pub fn needs_firmware(architecture: Architecture, machine: &Machine) -> bool {
+    // A device tree describes neither nodes without memory nor latencies and tiers.
     let is_empty = |node: &Node| node.online && node.memory_bytes == 0;
     architecture == Architecture::Aarch64
         && (!machine.access.is_empty()

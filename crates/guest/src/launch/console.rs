@@ -68,11 +68,14 @@ impl Console {
     /// would depend on the host's load.
     pub fn listen(path: &Path, copy: Option<Sender<Vec<u8>>>) -> io::Result<Self> {
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        // Opening a pipe for reading blocks until there is a writer, unless it is O_NONBLOCK. The
+        // writer opened here then prevents an end of file before QEMU has opened its end.
         let reader =
             open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
         let writer = File::options().write(true).open(path)?;
         // If this fails, the guest may have to wait for this process, which costs only time.
         let _ = fcntl_setpipe_size(&reader, PIPE_BYTES);
+        // From here on the thread reads in blocking mode.
         fcntl_setfl(&reader, OFlags::empty())?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let shared = Arc::clone(&seen);
@@ -116,6 +119,7 @@ impl Console {
 
     /// Waits until everything that QEMU wrote has been read; to be called after QEMU has ended.
     pub fn finish(&mut self) {
+        // While our own writer is open, the thread never sees the end of the pipe.
         self.opened();
         if let Some(thread) = self.thread.take() {
             // The thread does not panic; if it did, the lines read so far are still here.
@@ -124,6 +128,7 @@ impl Console {
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
+        // A poisoned lock still holds the lines that a diagnosis needs.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,6 +159,7 @@ impl Seen {
     }
 
     fn keep(&mut self, line: String) {
+        // Only the first panic counts: later ones are its consequences.
         if line.contains(PANIC) {
             self.panic.get_or_insert_with(|| line.clone());
         }

@@ -128,14 +128,18 @@ impl Guest {
     #[must_use]
     pub fn known_accelerator(&self, choice: AcceleratorChoice) -> Option<Accelerator> {
         match choice {
+            // Tried even without a device: the user asked for KVM, and gets the reason why it
+            // fails.
             AcceleratorChoice::Kvm => None,
             AcceleratorChoice::Tcg => Some(Accelerator::tcg()),
             AcceleratorChoice::Auto if self.memory_emulator.is_some() => {
                 Some(Accelerator::tcg_for(AcceleratorReason::MemoryEmulator))
             }
+            // KVM cannot run guests of another architecture.
             AcceleratorChoice::Auto if self.architecture != Architecture::of_host() => {
                 Some(Accelerator::tcg_for(AcceleratorReason::OtherArchitecture))
             }
+            // KVM on aarch64 has not been tried, so it is never chosen automatically.
             AcceleratorChoice::Auto if self.architecture == Architecture::Aarch64 => {
                 Some(Accelerator::tcg_for(AcceleratorReason::NotTried))
             }
@@ -188,6 +192,7 @@ impl Launch {
         if files.initramfs.is_some() {
             host_memory::check_linux(&guest.machine)?;
         }
+        // Custom tables replace QEMU's nodes completely; giving both would produce two SRATs.
         let written = match guest.tables[..] {
             [] => machine_arguments(
                 &guest.machine,

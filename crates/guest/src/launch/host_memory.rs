@@ -124,10 +124,12 @@ impl HostMemory {
 
     /// Applies the request to the backend with this index.
     pub(super) fn give(&self, index: usize, backend: &mut MemoryBackend, abilities: Abilities) {
+        // With fewer lists than guest nodes, begin again with the first.
         let hosts = index.checked_rem(self.nodes.len()).and_then(|at| self.nodes.get(at));
         backend.pages = self.pages;
         backend.host_nodes = hosts.cloned().unwrap_or_default();
         backend.prealloc = self.prealloc;
+        // Only a thread context keeps the threads that preallocate memory on its node.
         backend.touched_there = self.prealloc && abilities.prealloc_context && hosts.is_some();
         backend.unreserved = self.unreserved;
     }
@@ -148,6 +150,7 @@ pub(super) fn check_linux(machine: &Machine) -> Result<(), HostMemoryError> {
 
 /// Checks a guest that may have more memory than the host if it never touches most of it.
 fn check_growth(memory_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
+    // Without a figure of available memory nothing can be refused.
     let Ok(limit) = MemoryLimit::read(root) else { return Ok(()) };
     let (written_bytes, half_bytes) = (memory_bytes / WRITTEN_SHARE, limit.available_bytes / 2);
     if written_bytes > half_bytes {
@@ -159,6 +162,7 @@ fn check_growth(memory_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
 fn check_pool(machine: &Machine, page_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
     let pool = HugePool::read(root, page_bytes, None)
         .ok_or(HostMemoryError::NoSuchPages { page_bytes })?;
+    // Each backend rounds up to whole pages separately.
     let sizes = machine.nodes.iter().map(|node| node.memory_bytes.div_ceil(page_bytes));
     let needed: u64 = sizes.sum();
     if needed <= pool.free {

@@ -37,6 +37,7 @@ impl Lines {
         match byte {
             ESCAPE => self.sequence = Some(Vec::new()),
             b'\n' => return self.end(),
+            // Bytes beyond the limit are dropped; the line still ends at its newline.
             _ if self.partial.len() < LINE_BYTES => self.partial.push(byte),
             _ => {}
         }

@@ -58,6 +58,7 @@ pub fn arguments_with_tables(
 /// rarely have.
 fn gaps_in_apic_ids(smp: &Smp) -> Option<Finding> {
     let levels = [smp.sockets, smp.dies, smp.cores, smp.threads];
+    // The outermost level may have any count, since no bits of the id are above it.
     let mut several = levels.iter().skip_while(|count| **count == 1).skip(1);
     let uneven = several.find(|count| !count.is_power_of_two())?;
     Some(Finding {

@@ -48,6 +48,8 @@ impl QemuProcess {
         };
         let (tell_start, start) = mpsc::channel();
         let (tell_end, ended) = mpsc::channel();
+        // This thread lives as long as QEMU, because PR_SET_PDEATHSIG follows the thread that
+        // forked.
         thread::spawn(move || {
             let mut child = match command.spawn() {
                 Ok(child) => child,
@@ -56,6 +58,7 @@ impl QemuProcess {
                     return;
                 }
             };
+            // A pidfd refers to this process even after its number has been reused.
             let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
             let started = handle.map(|handle| (child.id(), handle));
             // The receiver is gone only if the caller is, and then this process soon is too.

@@ -79,9 +79,12 @@ impl Launch {
         // QEMU may have ended already, so neither can be queried.
         let pins = pins.and_then(|pins| pins.observed().ok());
         let memory = prove_memory(&mut monitor, running.process.pid()).ok();
+        // The rest of the console is complete only after QEMU has closed the pipe.
         running.quit(&mut monitor);
         let late = hearing.finish(&serial);
         let end = match (end, late) {
+            // A deciding line outweighs the way QEMU ended: a kernel often powers off right after
+            // it.
             (Some(end @ (RawEnd::Expected { .. } | RawEnd::Failed { .. })), _) => end,
             (_, Some(end)) => end,
             (end, None) => end::found(end, &mut running)?,
@@ -127,6 +130,7 @@ fn follow(
                     return Some(end);
                 }
             }
+            // A prompt has no newline, so an unfinished line is tested after a pause.
             Err(RecvTimeoutError::Timeout) if heard.elapsed() > PROMPT_AFTER => {
                 if let Some(end) = hearing.search.rest() {
                     return Some(end);
@@ -135,6 +139,7 @@ fn follow(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return None,
         }
+        // A guest that prints constantly must not keep deadlines from being checked.
         if looked.elapsed() < LOOK_EVERY {
             continue;
         }
@@ -145,6 +150,7 @@ fn follow(
             Err(Ended::Deadline { limit, .. }) => return Some(RawEnd::Late { limit }),
             Err(Ended::Lost) => return Some(RawEnd::Panicked),
         }
+        // QEMU pauses instead of exiting (`-action shutdown=pause`), so its state has to be polled.
         match monitor.state().as_deref() {
             Ok("shutdown") if monitor.shutdown_reason() == Some("guest-reset") => {
                 return Some(RawEnd::Reset);

@@ -81,10 +81,13 @@ impl Launch {
     ) -> Result<Outcome, GuestError> {
         let channel_failed =
             |error| GuestError::Channel { error, console: super::ConsoleTail::default() };
+        // Before booting, so that a directory that cannot be created does not cost a boot.
         prepare_results(task).map_err(channel_failed)?;
         let mut failed_starts = Vec::new();
         loop {
             match self.run_once(runtime, task, &mut *sink, asked) {
+                // Only failures before the command began are retried, and each is reported with the
+                // result.
                 Err(error) if failed_starts.len() < error.fresh_starts() => {
                     failed_starts.push(started_anew(&error));
                 }
@@ -112,6 +115,8 @@ impl Launch {
         let mut monitor = running.monitor(&sockets, asked)?;
         let pins = running.pin(self, &mut monitor)?;
         running.go(&mut monitor)?;
+        // The monitor outlives the conversation, because its `quit` makes the plugins write their
+        // reports.
         let mut conversation = Conversation { launch: self, task, started, asked, monitor, pins };
         let outcome = conversation.hold(&running, &sockets, sink);
         let mut outcome = outcome.map_err(|trouble| trouble.explained(&mut running))?;
@@ -161,6 +166,7 @@ impl Conversation<'_> {
         let mut session = Session::new(stream, writer.map_err(Trouble::Other)?);
         let hello = session.hello().map_err(failed(false))?;
         let boot = self.started.elapsed();
+        // The command has its own limit, so that a slow boot does not shorten its time.
         watch.begin(Phase::Run, limits.run);
         session.begin(self.task, self.launch.charges_commands()).map_err(failed(true))?;
         let mut timed = Timed { sink, started: self.started, first: None };
@@ -203,6 +209,7 @@ impl Trouble {
             Self::Other(error) => return error,
             Self::Channel { error, greeted } => (error, greeted),
         };
+        // The channel closes before QEMU has ended, but its status is needed for the diagnosis.
         let status = running.ended(LAST_WORDS);
         let errors = running.errors();
         let evidence = Evidence { console: &running.console, status, errors, greeted };
@@ -216,6 +223,7 @@ fn judged(running: &Running, mut outcome: Outcome) -> Result<Outcome, GuestError
     let Some(line) = running.console.out_of_memory() else {
         return Ok(outcome);
     };
+    // The command succeeded although a process was killed, so its result stays valid.
     if outcome.exit.success() {
         outcome.complaints.push(format!("the guest ran out of memory: {line}"));
         return Ok(outcome);

@@ -55,6 +55,7 @@ impl Running {
             System::Bare | System::Raw(_) => None,
             System::Linux { .. } => Some(arguments::result(&path)),
         };
+        // The sockets listen before QEMU starts: it connects at once, and exits if it cannot.
         let listen = |path: PathBuf| UnixListener::bind(path).map_err(GuestError::Start);
         let sockets = Sockets {
             monitor: listen(arguments::monitor(&path))?,
@@ -102,6 +103,7 @@ impl Running {
 
     /// Starts the guest's cpus.
     pub fn go(&mut self, monitor: &mut QmpClient) -> Result<(), GuestError> {
+        // QEMU has opened the pipe by now, since its monitor is connected.
         self.console.opened();
         let done = monitor.execute("cont", &Value::Null);
         done.map(drop).map_err(|error| self.monitor_failed(error))
@@ -158,6 +160,7 @@ impl Running {
         listener: &UnixListener,
         asked: super::Asked,
     ) -> Result<UnixStream, GuestError> {
+        // Polled, since QEMU may exit without ever connecting.
         listener.set_nonblocking(true).map_err(GuestError::Start)?;
         loop {
             match listener.accept() {

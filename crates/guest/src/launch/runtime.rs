@@ -116,10 +116,12 @@ impl Runtime {
     /// [`RuntimeError`].
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, RuntimeError> {
         let root = root.into();
+        // The mode applies at creation, so that the directory is never open to other users.
         let made = DirBuilder::new().recursive(true).mode(OWN_MODE).create(&root);
         made.map_err(|source| io_at(&root, source))?;
         let data = fs::symlink_metadata(&root).map_err(|source| io_at(&root, source))?;
         let user = rustix::process::geteuid().as_raw();
+        // A link is refused rather than followed: every user can create one in /tmp.
         if data.uid() != user || !data.is_dir() {
             return Err(RuntimeError::Foreign { path: root, owner: data.uid(), user });
         }
@@ -142,6 +144,7 @@ impl Runtime {
             let text = fs::read(directory.join(RECORD)).unwrap_or_default();
             // A guest that is just being created has no record yet.
             if let Ok(record) = serde_json::from_slice(&text)
+                // The lock decides whether the guest lives; its record may be a leftover.
                 && is_held(&directory)
             {
                 guests.push(RunningGuest {
@@ -268,6 +271,7 @@ fn lock_file(directory: &Path) -> io::Result<File> {
 }
 
 fn is_held(directory: &Path) -> bool {
+    // Without a lock file the directory has no owner: it is created before the record.
     let Ok(lock) = File::open(directory.join(LOCK)) else {
         return false;
     };
@@ -290,6 +294,7 @@ fn end(process: u32, directory: &Path) {
     let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) else {
         return;
     };
+    // Compared again below, since the number may have been reused after the scan.
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
         return;
     };

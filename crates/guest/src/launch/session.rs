@@ -119,6 +119,7 @@ impl<R: Read, W: Write> Session<R, W> {
         let mut files = Vec::new();
         let mut exit = None;
         loop {
+            // The end marker carries the checksum of everything before it.
             let before = self.input.checksum();
             match Message::receive(&mut self.input)? {
                 Message::Output(stream, bytes) => {
@@ -132,6 +133,7 @@ impl<R: Read, W: Write> Session<R, W> {
                     let directory = task.results.as_ref();
                     let directory =
                         directory.ok_or_else(|| SessionError::NoPlace(header.path.clone()))?;
+                    // A guest is not trusted: its paths must stay below the directory.
                     let place = safe_relative(directory, &header.path)?;
                     receive_file(&mut self.input, &header, &place)?;
                     files.push(place);
@@ -161,6 +163,7 @@ pub fn prepare_results(task: &Task) -> Result<(), SessionError> {
 
 fn unexpected(found: &Message, expected: &'static str) -> SessionError {
     let mut found = format!("{found:?}");
+    // Cut at a character boundary, since `truncate` panics within a character.
     found.truncate(found.char_indices().nth(100).map_or(found.len(), |(at, _)| at));
     SessionError::Unexpected { found, expected }
 }

@@ -47,6 +47,7 @@ impl Launch {
         let _saved = SavedTerminal::save().map_err(GuestError::Start)?;
         let mut task = task.clone();
         task.job.terminal = true;
+        // A virtio console does not carry the terminal's type and size.
         let variables = &mut task.job.environment;
         if let Ok(term) = std::env::var("TERM") {
             variables.push(("TERM".to_owned(), term));

@@ -95,6 +95,7 @@ impl<'a> Watch<'a> {
 impl<'a> Watched<'a> {
     /// Puts the connection under this watch.
     pub fn new(stream: UnixStream, watch: &'a Watch<'a>) -> io::Result<Self> {
+        // The timeout lets the watch run between reads.
         stream.set_read_timeout(Some(LOOK_EVERY))?;
         Ok(Self { stream, watch })
     }

@@ -97,6 +97,7 @@ fn mask<I: Id>(set: &IdSet<I>) -> String {
 
 /// Returns latencies in tenths of the local one, as in a SLIT (ACPI 6.5, 5.2.17).
 fn distances(latency_ns: &[f64], own_ns: f64) -> String {
+    // 254 is the largest distance: 255 would mean unreachable memory.
     let distance =
         |ns: &f64| (10.0 * ns / own_ns.max(f64::MIN_POSITIVE)).round().clamp(10.0, 254.0);
     let distances: Vec<String> = latency_ns.iter().map(|ns| distance(ns).to_string()).collect();

@@ -96,6 +96,7 @@ impl AcceleratorKind {
     /// Returns the warning for a Linux guest with this number of cpus on this QEMU.
     #[must_use]
     pub fn hazard(self, qemu: &Qemu, cpus: usize) -> Option<QemuHazard> {
+        // With a single vCPU no other one can change the code that it runs.
         let translated = self == Self::Tcg && cpus > 1;
         (translated && !qemu.locks_code())
             .then_some(QemuHazard { version: qemu.version, mended_in: LOCKS_CODE })
@@ -171,6 +172,7 @@ impl Accelerator {
 
 /// Returns the result for this boot of the host, cached or probed now.
 fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, AcceleratorError> {
+    // Opened rather than tested for existence: the permission may be missing too.
     if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
         return Ok(Some(KvmFault::NotOpened { error: error.to_string() }));
     }
@@ -178,6 +180,7 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
         return Ok(answer);
     }
     let answer = probe(qemu, kernel)?;
+    // The lock is taken only now, so that a hanging probe does not block other commands.
     let _lock = cache.lock()?;
     cache.make(EntryKind::Probe, &entry(qemu), |directory| {
         let path = directory.join(ANSWER);
@@ -196,12 +199,15 @@ fn answered(qemu: &Qemu, cache: &Cache) -> Option<Answer> {
 
 /// Returns the name of that result in the cache.
 fn entry(qemu: &Qemu) -> String {
+    // By boot, since kernel modules and firmware settings change with a restart.
     format!("kvm-{}-qemu-{}", Root::live().boot_id(), qemu.version)
 }
 
 /// Boots the kernel under KVM until it panics for lack of a root file system.
 fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
     let mut command = qemu.command();
+    // Without a root file system the kernel panics at the end of its start, which proves that KVM
+    // works.
     command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
     command.args(["-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m", "256"]);
     command.args(["-serial", "stdio", "-append", "console=ttyS0 panic=-1"]);

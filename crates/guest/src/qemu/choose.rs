@@ -138,6 +138,8 @@ impl Qemu {
             found => Some(found?),
         };
         let best = |qemu: &Self| needs.met_by(qemu) && qemu.locks_code();
+        // Each cached version has to be started to be queried, which is avoided if the installed
+        // one is good.
         let cached = match installed.as_ref().is_some_and(best) {
             true => Vec::new(),
             false => Self::cached(cache, architecture)?,
@@ -234,6 +236,7 @@ fn preferred<'a>(
     candidates: impl Iterator<Item = &'a Qemu>,
     needs: &QemuNeeds,
 ) -> Option<&'a Qemu> {
+    // Candidates keep their order, so that the installed one is preferred among equals.
     let fit: Vec<&Qemu> = candidates.filter(|qemu| needs.met_by(qemu)).collect();
     let sound = fit.iter().find(|qemu| qemu.locks_code());
     sound.or(fit.first()).copied()
@@ -244,6 +247,7 @@ fn command(program: &Path, trees: &[PathBuf]) -> Command {
     command.env("LC_ALL", "C");
     let libraries = trees.iter().map(|tree| tree.join("usr/lib/x86_64-linux-gnu"));
     let libraries: Vec<PathBuf> = libraries.collect();
+    // Modules and libraries must be of the unpacked version; the system's may not match.
     if let Some(first) = libraries.first() {
         command.env("QEMU_MODULE_DIR", first.join("qemu"));
         command.env("LD_LIBRARY_PATH", joined(&libraries));

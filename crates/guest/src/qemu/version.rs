@@ -21,6 +21,7 @@ impl Version {
     #[must_use]
     pub fn of_output(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once("version ")?;
+        // Release candidates have a suffix such as `-rc2`, which is ignored.
         let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
         let mut numbers = digits.split('.').map(|number| number.parse().ok());
         let mut next = || numbers.next().flatten();

@@ -93,6 +93,7 @@ impl FromStr for QmpAddress {
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Self::Socket(PathBuf::from(path)));
         }
+        // A number alone is a port of this machine.
         if let Ok(port) = text.parse() {
             return Ok(Self::Tcp("localhost".to_owned(), port));
         }
@@ -103,6 +104,7 @@ impl FromStr for QmpAddress {
         let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
         let port = port.parse().map_err(|_| wrong())?;
         let host = if host.is_empty() { "localhost" } else { host };
+        // IPv6 addresses are written in brackets.
         Ok(Self::Tcp(host.trim_matches(['[', ']']).to_owned(), port))
     }
 }
@@ -213,6 +215,8 @@ impl QmpClient {
         if greeting.get("QMP").is_none() {
             return Err(not_understood("greeting", &greeting.to_string(), "{\"QMP\": ...}"));
         }
+        // QEMU rejects all other commands before this one (qmp-spec.rst, "Capabilities
+        // Negotiation").
         client.execute("qmp_capabilities", &Value::Null)?;
         Ok(client)
     }
@@ -220,6 +224,7 @@ impl QmpClient {
     fn line(&mut self, command: &str) -> Result<Value, QmpError> {
         let io = |source| QmpError::Io { command: command.to_owned(), source };
         let mut line = String::new();
+        // Limited, since any program may listen there and send without end.
         let mut limited = (&mut self.input).take(MAX_LINE_BYTES);
         if limited.read_line(&mut line).map_err(io)? == 0 {
             return Err(io(io::ErrorKind::UnexpectedEof.into()));

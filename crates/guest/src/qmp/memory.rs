@@ -32,6 +32,7 @@ pub fn prove_memory(qemu: &mut QmpClient, process: u32) -> Result<Vec<MemoryProo
     let read = |name: &str| read_account(&format!("proc/{process}/{name}"));
     let (maps, numa_maps) = (read("maps")?, read("numa_maps")?);
     let before = mappings(&maps, &numa_maps);
+    // Only the start of a mapping can be the start of a block.
     let is_start = |address| before.iter().any(|mapping| mapping.line.start == address);
     let blocks = ram_blocks(qemu, &is_start)?;
     Ok(blocks.into_iter().map(|block| proof(block, &before)).collect())
@@ -62,6 +63,7 @@ fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
     let mut policies = Vec::new();
     let mut bytes_by_node = BTreeMap::new();
     let mut bytes_by_page = BTreeMap::new();
+    // A block can consist of several mappings, each with its own policy.
     for mapping in mappings.iter().filter(|m| m.line.start < end && m.end > block.address) {
         let line = &mapping.line;
         if !policies.contains(&line.policy) {

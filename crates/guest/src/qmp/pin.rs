@@ -120,6 +120,7 @@ fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
     let Some(first) = vcpus.first() else {
         return Err(PlanError::NoVcpu { vcpu: 0, count: 0 }.into());
     };
+    // QMP gives only thread ids; the other threads are found through their process.
     let status =
         Root::live().document(&format!("proc/{}/status", first.thread)).unwrap_or_default();
     field(&status, "Tgid")
@@ -172,6 +173,7 @@ fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
         source: error.into(),
     })?;
     let kept = affinity(thread)?;
+    // The kernel silently drops cpus outside the cpuset.
     if &kept == cpus {
         return Ok(kept);
     }

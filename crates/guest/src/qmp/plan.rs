@@ -74,6 +74,7 @@ impl PinPlan {
         let online = host.online_cpus();
         let wanted: CpuSet = placement.iter().flat_map(|(_, cpus)| cpus.iter()).collect();
         let cpus: CpuSet = wanted.iter().filter(|cpu| !online.contains(*cpu)).collect();
+        // A host without known cpus, such as one read from a file, refuses nothing.
         match cpus.is_empty() || online.is_empty() {
             true => Ok(placement),
             false => Err(PlanError::Offline { cpus, online }),
@@ -109,6 +110,7 @@ fn dealt(
         let what = "the nodes".to_owned();
         return Err(PlanError::NoCpus { what });
     }
+    // Rounded up, so that the last lists may get fewer.
     let share = count.div_ceil(lists.len()).max(1);
     let parts = chosen.chunks(share).zip(lists);
     let place = |(part, list): (&[Vcpu], &CpuSet)| {
@@ -133,6 +135,7 @@ fn automatic(vcpus: &[Vcpu], host: &Machine) -> Result<Vec<(Vcpu, CpuSet)>, Plan
     guest_nodes.sort_unstable();
     guest_nodes.dedup();
     let place = |vcpu: &Vcpu| {
+        // A guest without NUMA reports no nodes; all its cpus count as node 0.
         let node = vcpu.node.unwrap_or_default();
         let position = guest_nodes.iter().position(|other| *other == node).unwrap_or_default();
         (*vcpu, nodes[position % nodes.len()].clone())

@@ -68,6 +68,8 @@ fn walked(
         let mut found = None;
         for guest_address in candidates(offset) {
             let answer = ask(qemu, &format!("gpa2hva {guest_address:#x}"))?;
+            // A candidate on the wrong side of the hole can be within a block that was found
+            // already.
             found = host_address(&answer).filter(|(name, address)| {
                 is_start(*address) && !blocks.iter().any(|block| block.name == *name)
             });
@@ -109,6 +111,7 @@ fn listed(text: &str) -> Vec<Listed> {
             _ => return None,
         };
         let name = last_part(line.split_whitespace().next()?);
+        // ROM blobs such as /rom@etc/acpi/tables are not guest memory.
         (size_bytes >= LEAST_BYTES && !line.contains("/rom@")).then_some(Listed {
             name,
             size_bytes,

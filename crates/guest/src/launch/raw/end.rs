@@ -63,6 +63,8 @@ impl fmt::Display for RawEnd {
 pub(super) fn found(end: Option<RawEnd>, running: &mut Running) -> Result<RawEnd, GuestError> {
     let ended = running.ended(GONE);
     match end {
+        // QMP reports triple faults, and reboots after a panic, as the same reset; the log and the
+        // console distinguish them.
         Some(RawEnd::Reset) if running.has_triple_fault() => return Ok(RawEnd::TripleFault),
         Some(RawEnd::Reset) if running.console.panic().is_some() => return Ok(RawEnd::Panicked),
         Some(RawEnd::PoweredOff) | None => {}
