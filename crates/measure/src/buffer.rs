@@ -23,6 +23,7 @@ impl MemorySource {
     pub fn of(policy: MemoryPolicy, near: NodeId) -> Self {
         match policy {
             MemoryPolicy::Local => Self::Node(near),
+            // A policy with a single node is a binding, which can be proven strictly.
             MemoryPolicy::Bind(nodes) if nodes.len() == 1 => {
                 Self::Node(nodes.first().unwrap_or(near))
             }
@@ -34,6 +35,7 @@ impl MemorySource {
     fn expected(&self) -> NodeSet {
         match self {
             Self::Node(node) => NodeSet::from_iter([*node]),
+            // Both fall back to other nodes when theirs are full, so every placement is valid.
             Self::Policy(MemoryPolicy::Preferred(_) | MemoryPolicy::PreferredMany(_)) => {
                 NodeSet::new()
             }
@@ -72,10 +74,12 @@ impl Buffer {
             MemorySource::Node(node) => Some(node),
             MemorySource::Policy(_) => None,
         };
+        // Checked before mapping: running out of memory would end the whole run.
         limit.check(size_bytes, node)?;
         let size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
         let mut mapping = Mapping::new(size, pages)?;
         if let Some(node) = node {
+            // Bound before the first touch, which then places pages without moving them.
             mapping.bind(node)?;
         }
         Ok(Self { mapping, source })
@@ -140,9 +144,12 @@ impl MemoryClaim {
         context: &MeasureContext,
         pinned: &Pinned,
     ) -> Result<Placement, MeasureError> {
+        // Verified with the memory: taskset or a cpuset can have moved the thread since it was
+        // pinned.
         pinned.verify()?;
         let proof = prove_within(self.span, &self.source.expected())?;
         let cpu_node = context.machine.cpu(pinned.cpu()).and_then(|cpu| cpu.node);
+        // Of equally many pages the lower node counts, so that the result is reproducible.
         let by_pages = |(node, pages): &(&NodeId, &u64)| (**pages, u32::MAX - node.0);
         let most = proof.pages_per_node.iter().max_by_key(by_pages).map(|(&node, _)| node);
         Ok(Placement {

@@ -49,6 +49,7 @@ impl ChaseOrder {
     pub(crate) fn cycle(self, size_bytes: usize, seed: u64) -> Result<Option<Cycle>, MeasureError> {
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let pattern = match self.pattern {
+            // An order over words has no cycle of lines; its list is shuffled in place.
             AccessPattern::FisherYates => return Ok(None),
             AccessPattern::Random => Pattern::Random,
             AccessPattern::PageLocal => {
@@ -126,6 +127,7 @@ fn build_by_helpers<'a>(
 ) -> Result<Chase<'a>, MeasureError> {
     let helpers = context.helpers_of(cpu);
     let wanted = cycle.size_bytes() / BYTES_PER_BUILDER;
+    // More builders than cpus of the node would share them.
     let builders = wanted.clamp(1, helpers.len().min(MOST_BUILDERS));
     let parts = cycle.parts(lines, NonZeroUsize::new(builders).unwrap_or(NonZeroUsize::MIN))?;
     let built = std::thread::scope(|scope| {
@@ -136,6 +138,7 @@ fn build_by_helpers<'a>(
                     // The buffer is bound to its node, so a helper's cpu that went offline or left
                     // the cpuset since the run began only makes this slower.
                     let held = pinned(helper);
+                    // The worker's own cpu must be usable, since the chase is measured there.
                     let _pinned = if helper == cpu { Some(held?) } else { held.ok() };
                     Ok(part.build())
                 })
@@ -168,12 +171,14 @@ impl<'w, 'c> Windows<'w, 'c> {
     ) -> Result<Self, MeasureError> {
         let mut windows = Self::warmed_by(chase, walk, WINDOW_LOADS);
         let (usual, tries) = match context.time_is_virtual() {
+            // Virtual time has no disturbances, so one try is exact.
             true => (VIRTUAL_WINDOW_LOADS, 1),
             false => (WINDOW_LOADS, WINDOWS_TRIED),
         };
         let mut expected_ns = f64::INFINITY;
         for _ in 0..tries {
             let tried = windows.walk.window(usual)?;
+            // The shortest try is the least disturbed one.
             expected_ns = expected_ns.min(tried.ns_per_load(&context.clock) * usual as f64);
         }
         let stretch = LEAST_WINDOW_NS / expected_ns.max(1.0);

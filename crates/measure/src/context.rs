@@ -49,6 +49,7 @@ impl MeasureContext {
         let precision = Precision::relative(settings.precision)?;
         // In a guest with emulated memory each vCPU has its own virtual time.
         numalab_host::emulator_counters().map(virtual_time::use_counters);
+        // After the counters: they replace the time source that is calibrated.
         let clock = Clock::calibrate(monotonic_raw_ns, CALIBRATION_NS)?;
         let (started_ns, started) = (monotonic_raw_ns(), Instant::now());
         Ok(Self { machine, settings, clock, interrupt, precision, started_ns, started })

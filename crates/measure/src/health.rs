@@ -68,6 +68,7 @@ fn is_plain(pattern: AccessPattern, team: Team) -> bool {
 /// Orders cells by significance: more cpus, then an order without TLB misses, then a larger buffer.
 fn weight(cell: &Cell) -> (usize, bool, u64) {
     match &cell.experiment {
+        // A latency cell has one worker.
         Experiment::Latency(cell) => (1, cell.pattern == AccessPattern::PageLocal, cell.size_bytes),
         Experiment::Bandwidth(cell) => (cell.workers.len(), false, cell.size_bytes),
         _ => (0, false, 0),

@@ -33,6 +33,7 @@ impl<'a> MeasurePlan<'a> {
     /// caches is found at a slightly different size each time.
     #[must_use]
     pub fn like(self, other: Option<&Document>) -> Self {
+        // Bandwidth cells have the size beyond the caches that the other run used.
         let size = |cell: &Cell| cell.experiment.cell().map(|cell: &BandwidthCell| cell.size_bytes);
         let beyond_bytes = other.and_then(|other| other.run.plan.iter().find_map(size));
         Self { beyond_bytes, ..self }
@@ -90,6 +91,7 @@ pub fn beyond_caches(document: &Document) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes")]
     let last_capacity = last_capacity.map(|bytes| bytes as u64);
     last_capacity.map_or(BEYOND_CACHES_BYTES, |bytes| {
+        // A power of two absorbs small differences in the capacity found.
         (bytes.saturating_mul(4)).next_power_of_two().max(BEYOND_CACHES_BYTES / 4)
     })
 }

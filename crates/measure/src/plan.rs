@@ -13,6 +13,7 @@ pub(crate) fn shared_runs(plan: &[Cell]) -> impl Iterator<Item = &[Cell]> {
     std::iter::from_fn(move || {
         let first = measurement(&rest.first()?.experiment);
         let others = rest.iter().skip(1);
+        // Only neighbours are run together, so that the order of the plan is kept.
         let sharing = others.take_while(|cell| first.shares_buffers(&cell.experiment)).count();
         let (together, later) = rest.split_at(1 + sharing);
         rest = later;
@@ -43,6 +44,7 @@ pub fn check_plan(plan: &[Cell]) -> Result<(), MeasureError> {
     let mut first = None;
     for together in shared_runs(plan) {
         match measurement(&together[0].experiment).check(together) {
+            // One possible cell suffices: the run records the failures of the others.
             Ok(()) => return Ok(()),
             Err(error) => first = first.or(Some(error)),
         }

@@ -61,6 +61,7 @@ impl BalancingProbe {
         let distance = |node: Option<NodeId>| machine.distance(first.node?, node?);
         // Without distances, any other node counts as farthest.
         let far = |node: Option<NodeId>| (distance(node), node != first.node);
+        // `max_by_key` takes the last maximum, so that the reversed order gives the first such cpu.
         let to = online.rev().max_by_key(|cpu| far(cpu.node)).unwrap_or(first);
         Some((first.id, to.id))
     }
@@ -78,7 +79,9 @@ impl BalancingProbe {
         let first = pin(self.from).map_err(numalab_host::Error::from)?;
         let from = first.node();
         let chase = Chase::build(cycle, Line::slice_from_bytes(mapping.as_bytes_mut())?)?;
+        // If first touch did not place the pages there, a later move would prove nothing.
         prove_span(span, from).map_err(numalab_host::Error::from)?;
+        // Dropped before the second pin, which it would undo by restoring the former affinity.
         drop(first);
         let second = pin(self.to).map_err(numalab_host::Error::from)?;
         let to = second.node();
@@ -104,6 +107,7 @@ impl BalancingProbe {
             let window = walk.window(WINDOW_LOADS)?;
             let elapsed_ns = monotonic_raw_ns().saturating_sub(begun_ns);
             windows.push((elapsed_ns, window.ns_per_load(&context.clock)));
+            // Both parts need windows of their own, however short the time is.
             let enough = windows.len() >= 2 * LEAST_WINDOWS;
             if enough && u128::from(elapsed_ns) >= self.time.as_nanos() {
                 return Ok(windows);

@@ -39,6 +39,7 @@ impl RunRecorder {
     pub fn of(document: &Document, parent: &Path) -> Result<Self, StoreError> {
         let mut recorder = Self::in_directory(document.run.clone(), parent)?;
         for result in &document.cells {
+            // A cell without an outcome was interrupted, so its samples are incomplete.
             let Some(outcome) = result.ended.clone() else { continue };
             let (cell, placements) = (result.cell.id.clone(), result.placements.clone());
             recorder.record(&Finished { cell, outcome, placements }, &result.samples)?;
@@ -115,6 +116,7 @@ impl RunRecorder {
     /// # Errors
     /// [`StoreError`] if it cannot be written.
     pub fn record(&mut self, finished: &Finished, samples: &[Sample]) -> Result<(), StoreError> {
+        // On disk first, so that memory never has a cell that the directory lacks.
         if let Some(store) = &mut self.store {
             store.append(finished, samples)?;
         }

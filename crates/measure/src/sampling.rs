@@ -101,6 +101,7 @@ impl<'a> Samples<'a> {
             }
             None => self.missed += 1,
         }
+        // The window has just ended, so its start follows from its duration.
         let start_ns = self.context.elapsed_ns().saturating_sub(reading.duration_ns);
         for &(metric, value) in &reading.values {
             self.taken.push(Sample {
@@ -143,6 +144,7 @@ impl<'a> Samples<'a> {
     /// # Errors
     /// [`MeasureError::Interrupted`] after the user's request to stop.
     pub fn ended(&mut self) -> Result<Option<Outcome>, MeasureError> {
+        // Checked after every window, which bounds the delay of ctrl-C.
         self.context.check_interrupt()?;
         let limit = match self.end {
             End::Narrow(limit) => limit,
@@ -151,6 +153,7 @@ impl<'a> Samples<'a> {
                 return Ok(over.then(|| outcome_of(&self.taken, self.context.settings.precision)));
             }
         };
+        // Looks are scheduled, since a test after every window would stop too early by chance.
         if self.counted().len() >= self.next_look {
             let values = Values::new(self.counted().to_vec())?;
             match self.precision.look(&values) {

@@ -143,6 +143,7 @@ impl Scope {
                 seen.push(number);
                 true
             }
+            // A cpu with an unknown group counts as a group by itself.
             None => true,
         };
         self.cpus.iter().copied().filter(is_first).collect()
@@ -179,6 +180,7 @@ fn usable_cpu(machine: &Machine, cpu: CpuId) -> Result<CpuId, ScopeError> {
         Some(_) => {}
     }
     match &machine.allowed {
+        // Isolated cpus may be chosen although they are outside the affinity.
         Some(allowed) if !allowed.cpus.contains(cpu) && !allowed.isolated.contains(cpu) => {
             Err(ScopeError::ForbiddenCpu { cpu, allowed: allowed.cpus.clone() })
         }

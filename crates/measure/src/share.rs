@@ -47,11 +47,13 @@ impl<'a> Share<'a> {
         let to_come = self.cells.get(index..).unwrap_or_default();
         let cells = u32::try_from(to_come.len().max(1)).unwrap_or(u32::MAX);
         let share = self.left().saturating_sub((self.unsampled)(to_come)) / cells;
+        // At least the time that an interval takes, even if the share is used up.
         share.clamp(LEAST_PER_CELL, MOST_PER_CELL)
     }
 
     /// Returns the sampling time if all cells are sampled at once.
     pub fn limit_together(&self) -> Duration {
+        // All are sampled at once, so each has the whole rest, as the last cell would.
         self.limit(self.cells.len().saturating_sub(1))
     }
 

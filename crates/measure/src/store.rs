@@ -97,6 +97,7 @@ impl Store {
         fs::create_dir_all(parent).map_err(FileError::at(parent, "create it"))?;
         let directory = create_unique_directory(parent, &directory_name(run))
             .map_err(FileError::at(parent, "create a directory in it"))?;
+        // Held until the run ends, so that no other process resumes it meanwhile.
         let lock = DirectoryLock::acquire(&directory)?;
         let mut store = Self::open(directory, lock, 0)?;
         append_synced(&mut store.samples, &format!("{CSV_HEADER}\n"))
@@ -116,6 +117,7 @@ impl Store {
         let lock = DirectoryLock::acquire(directory)?;
         let [cells_path, samples_path] =
             [file::CELLS, file::SAMPLES].map(|name| directory.join(name));
+        // Read again under the lock: another process may have written in between.
         let (cells, samples) = (read_text(&cells_path)?, read_text(&samples_path)?);
         let complete =
             complete_part(&cells, &samples).map_err(|error| unreadable(directory)(error.into()))?;
@@ -152,6 +154,7 @@ impl Store {
         for sample in samples {
             write_sample(&mut text, sample);
         }
+        // Samples first: after a crash, a cell without its samples would look finished.
         append_synced(&mut self.samples, &text)
             .map_err(FileError::at(&self.directory.join(file::SAMPLES), "append samples"))?;
         let part = SampleLines { first: self.written, count: samples.len() };
@@ -214,6 +217,7 @@ fn file_name_part(label: &str) -> String {
     let safe = |c: char| {
         if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }
     };
+    // Bounded, since file systems limit names to 255 bytes.
     label.chars().take(80).map(safe).collect()
 }
 

@@ -55,6 +55,7 @@ impl Span {
     /// Returns the intersection of these intervals, if there is one.
     #[must_use]
     pub fn common(spans: impl IntoIterator<Item = Self>) -> Option<Self> {
+        // An empty intersection: at no moment were all of them running.
         let both = |a: Self, b: Self| Self { from: a.from.max(b.from), to: a.to.min(b.to) };
         spans.into_iter().reduce(both).filter(|span| span.from < span.to)
     }

@@ -37,10 +37,12 @@ impl Survey<'_> {
 
     /// Returns a worker's largest buffer, which leaves room for the system and the other workers.
     pub(crate) fn most_bytes_per_worker(&self) -> u64 {
+        // One more than the workers, which leaves room for the system.
         let workers = self.scope.cpus.len() as u64 + 1;
         let of_node = self.scope.nodes.iter().filter_map(|&node| self.machine.node(node));
         let smallest = of_node.map(|node| node.memory_bytes / 4).min().unwrap_or(1 << 30);
         let free = (self.machine.memory_bytes() / 2 / workers).min(smallest);
+        // Whole 2 MiB pages, so that large pages can back the buffer.
         (free & !((2 << 20) - 1)).max(4 << 20)
     }
 }

@@ -63,6 +63,8 @@ pub(crate) fn join_all<'scope, T>(
         match worker.join() {
             Ok(Ok(value)) => all.push(value),
             Ok(Err(error)) => {
+                // Abandoned only echoes another worker's failure, so a worker's own error replaces
+                // it.
                 let echo = matches!(failure, None | Some(MeasureError::Abandoned));
                 if echo {
                     failure = Some(error);

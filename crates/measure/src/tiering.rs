@@ -188,6 +188,7 @@ impl TieringProbe {
         }
         let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
         let mut prepared = self.access.prepare(&parts, lines, context.settings.seed)?;
+        // Only the first touch needs the policy; the kernel must be free to move pages later.
         policy(MemoryPolicy::Local)?;
         let before = MovedPages::now();
         let mut begun: Vec<Part<'_, '_>> = prepared.iter_mut().map(Prepared::begin).collect();
@@ -243,6 +244,7 @@ impl TieringProbe {
                 looks.push(TierLook { at_ns: passed_ns, latency_ns: since_look.mean_ns(), ..look });
                 since_look = Stretch::default();
                 let looked = Duration::from_nanos(monotonic_raw_ns().saturating_sub(begun_ns));
+                // A query takes time itself, so the next one waits for a while after its end.
                 next_look = (next_look + between).max(looked + BETWEEN_LOOKS);
             }
             if passed >= time {
@@ -301,6 +303,7 @@ impl TieringProbe {
             found.iter().filter(is).count() as u64
         };
         let (fast_pages, slow_pages) = (on(&self.fast), on(&self.slow));
+        // move_pages(2) reports no node for pages that NUMA balancing has marked.
         let marked_pages = found.iter().filter(|node| node.is_none()).count() as u64;
         let tier_pages = self.tiers.iter().map(on).collect();
         Ok(TierLook { fast_pages, slow_pages, tier_pages, marked_pages, ..TierLook::default() })

@@ -108,9 +108,11 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     };
     let sequential = spec(AccessPattern::Sequential);
     let (first, all) = ([survey.first_worker()], all_workers(survey.machine, &survey.scope));
+    // One kernel each for reads, for writes without a read for ownership, and for both.
     let quick = [StreamKernel::Read, StreamKernel::WriteNt, StreamKernel::Triad];
     let kernels = if survey.effort == Effort::Quick { &quick[..] } else { &StreamKernel::ALL };
     let mut cells = bandwidth_cells(&first, kernels, &sequential);
+    // With one core, these cells would be those of the first worker.
     if all.len() > 1 {
         cells.extend(bandwidth_cells(&all, kernels, &sequential));
     }
@@ -123,6 +125,7 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
         let read = StreamKernel::Read;
         cells.extend(bandwidth_matrix(survey.machine, &survey.scope, read, &sequential));
     }
+    // Different teams can be the same on a small machine.
     let mut seen = BTreeSet::new();
     cells.retain(|cell| seen.insert(cell.id.clone()));
     cells
@@ -158,10 +161,12 @@ impl Measurement for BandwidthCell {
             let start = |(index, worker): (usize, WorkerPlan)| {
                 let sender = (index == 0).then(|| sender.clone());
                 scope.spawn(move || {
+                    // A worker that failed would leave the others at the barrier for ever.
                     abort_on_error(&team.barrier, || team.work(index, worker, sender.as_ref()))
                 })
             };
             let threads: Vec<_> = workers.into_iter().enumerate().map(start).collect();
+            // The receiver ends when the last sender is gone, including this one.
             drop(sender);
             give_and_join(receiver, give, &team.barrier, threads)
         })
@@ -186,6 +191,7 @@ impl Measurement for BandwidthCell {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic poisons the lock, but is resumed when the threads are joined.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -206,8 +212,10 @@ impl<'a> TeamWork<'a> {
             let samples =
                 sender.map(|_| Samples::new(self.context, &cell.id, self.share.limit(number)));
             let ended = self.stream_one(index, bandwidth, &mut buffer, samples)?;
+            // Proven after the cell, since pages can be migrated while it runs.
             let placement = claim.prove(self.context, &pinned)?;
             *lock(&self.placements[index]) = Some(placement);
+            // Every placement is stored before the leader collects them.
             self.barrier.wait()?;
             if let (Some(sender), Some((outcome, samples))) = (sender, ended) {
                 let placements = self.placements.iter().filter_map(|slot| lock(slot).take());
@@ -215,8 +223,10 @@ impl<'a> TeamWork<'a> {
                     Measured::new(cell, outcome, placements.collect(), samples.into_taken());
                 // The receiver is gone only if storing a cell failed, which ends the team anyway.
                 let _ = sender.send((cell, measured));
+                // Relaxed: the barrier that follows orders the store.
                 self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
             }
+            // All workers read the decision after this barrier, and so agree.
             self.barrier.wait()?;
             if self.time_is_over.load(Ordering::Relaxed) {
                 break;
@@ -235,11 +245,13 @@ impl<'a> TeamWork<'a> {
     ) -> Result<Option<(Outcome, Samples<'a>)>, MeasureError> {
         let lines = buffer.lines(bandwidth.size_bytes)?;
         let mut stream = stream_over(self.context, &StreamRules::of(bandwidth), lines)?;
+        // One unmeasured pass brings page tables and caches into their steady state.
         stream.pass();
         loop {
             self.barrier.wait()?;
             self.align(samples.is_some())?;
             lock(&self.logs[index]).round(&mut stream, &self.context.clock, ROUND_NS)?;
+            // The leader reads the logs only after every worker has written its own.
             self.barrier.wait()?;
             let mut outcome = None;
             if let Some(samples) = &mut samples {
@@ -248,6 +260,7 @@ impl<'a> TeamWork<'a> {
                     None => samples.miss(),
                 }
                 outcome = samples.ended()?;
+                // Relaxed: the barrier that follows orders the store.
                 self.cell_is_over.store(outcome.is_some(), Ordering::Relaxed);
             }
             self.barrier.wait()?;
@@ -273,6 +286,7 @@ impl<'a> TeamWork<'a> {
     fn read_logs(&self) -> Result<Option<(Reading, Option<String>)>, MeasureError> {
         let logs: Vec<_> = self.logs.iter().map(lock).collect();
         let spans = logs.iter().filter_map(|log| log.span());
+        // Bytes count only while all workers streamed: a worker alone gets more bandwidth.
         let Some(span) = Span::common(spans) else { return Ok(None) };
         let clock = &self.context.clock;
         let duration_ns = span.ns(clock)?;

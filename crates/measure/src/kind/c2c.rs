@@ -46,6 +46,7 @@ pub fn c2c_pairs(machine: &Machine, scope: &Scope, at_most: usize) -> Vec<(CpuId
 pub fn c2c_cells(machine: &Machine, scope: &Scope, pairs: &[(CpuId, CpuId)]) -> Vec<Cell> {
     let homes = |from: CpuId, to: CpuId| -> Vec<NodeId> {
         let mut homes = vec![scope.nearest_node(machine, from), scope.nearest_node(machine, to)];
+        // Pairs within a node have only one home.
         homes.dedup();
         homes
     };
@@ -102,6 +103,7 @@ fn run(
 ) -> Result<Measured, MeasureError> {
     let page_bytes = page_size_bytes(Pages::Base);
     let source = MemorySource::Node(experiment.home);
+    // Not touched here: the sender's first write decides which cpu owns the lines first.
     let mut buffer = Buffer::untouched(page_bytes, Pages::Base, source)?;
     let claim = buffer.claim();
     let lines = buffer.lines(page_bytes)?;
@@ -143,6 +145,7 @@ impl Exchange<'_> {
         &self,
         work: impl FnOnce() -> Result<Side, MeasureError>,
     ) -> Result<Side, MeasureError> {
+        // The other side may be waiting at the barrier or for the line, so both are aborted.
         let give_up = || {
             self.start.abort();
             self.abort.store(true, Ordering::Relaxed);
@@ -168,6 +171,7 @@ fn send(
         let trips = pings.iter_mut().map(|ping| ping.rounds(LINE_ROUNDS).map_err(broken_off));
         trips.collect()
     };
+    // A warm-up round, which is not sampled.
     round()?;
     let outcome = sample_here(&mut samples, |_| {
         let trips = round()?;

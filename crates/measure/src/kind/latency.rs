@@ -51,6 +51,7 @@ pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
     let to = to_bytes.max(from);
     let powers = (12..63).map(|bit| 1_u64 << bit);
     let steps = powers.flat_map(|power| [power, power + power / 2]);
+    // Both ends are added separately, whether or not they are steps.
     let mut sizes: Vec<u64> = steps.filter(|&size| size > from && size < to).collect();
     sizes.insert(0, from);
     if to > from {
@@ -67,6 +68,7 @@ pub fn latency_cells(workers: &[WorkerPlan], sizes: &[u64], spec: LatencySpec) -
     let sized = sizes.iter().flat_map(|&size| workers.iter().map(move |&worker| (size, worker)));
     let mut cells: Vec<(u64, WorkerPlan)> = sized.collect();
     if team == Team::Serial {
+        // A stable sort: sizes keep their order within a node.
         cells.sort_by_key(|&(_, worker)| worker.node);
     }
     let one = |(size_bytes, worker)| {
@@ -85,6 +87,7 @@ impl Measurement for LatencyCell {
             let same_team = self.team == other.team && self.pages == other.pages;
             same_team
                 && match self.team {
+                    // Serial cells share one buffer of the largest size.
                     Team::Serial => self.worker.node == other.worker.node,
                     Team::Concurrent => {
                         self.size_bytes == other.size_bytes && self.pattern == other.pattern
@@ -106,6 +109,7 @@ impl Measurement for LatencyCell {
         let largest = cells.iter().map(|(_, cell)| *cell).max_by_key(|cell| cell.size_bytes);
         if let Some(Self { size_bytes, pages, worker, .. }) = largest {
             check_sum(size_bytes.saturating_mul(at_once))?;
+            // Mapped and dropped untouched, which detects missing pages without using memory.
             drop(Buffer::untouched(*size_bytes, *pages, MemorySource::Node(worker.node))?);
         }
         cells.iter().try_for_each(|(_, cell)| {
@@ -119,6 +123,7 @@ impl Measurement for LatencyCell {
         let largest = cells.iter().map(|(_, cell)| cell.size_bytes).max().unwrap_or(0);
         let mut cycles: Vec<_> =
             cells.iter().map(|(_, cell)| (cell.size_bytes, cell.pattern)).collect();
+        // Adjacent cells of one size and pattern share a cycle.
         cycles.dedup();
         let is_built = |&&(_, pattern): &&(u64, _)| !has_few_lines(pattern);
         let built: u64 = cycles.iter().filter(is_built).map(|&(size, _)| size).sum();
@@ -168,6 +173,7 @@ fn run_serial(
             context.check_interrupt()?;
             let limit = share.limit(given);
             let measured = match walk_alone(context, cell, latency, &chase, &claim, limit) {
+                // The user's request ends the run; any other failure is this cell's only.
                 Err(MeasureError::Interrupted) => return Err(MeasureError::Interrupted),
                 Err(error) => Measured::failed(cell, &error),
                 Ok(measured) => measured,
@@ -240,12 +246,15 @@ fn walk_together(
     let lines = buffer.lines(latency.size_bytes)?;
     let chase = BuiltChase::build(context, order_of(latency), lines, None)?;
     let mut walk = chase.walk();
+    // All cycles have been built by now, so that no chaser is measured against a builder.
     start.wait()?;
     let mut windows = Windows::warmed_up(context, &chase, &mut walk)?;
     let mut samples = Samples::new(context, &cell.id, limit);
     let outcome = sample_here(&mut samples, |length| windows.take(context, length));
+    // Relaxed: the counter publishes no other data.
     still_sampling.fetch_sub(1, Ordering::Relaxed);
     let outcome = outcome?;
+    // Keeps loading memory until the slowest has its samples, which assume all chasers.
     while still_sampling.load(Ordering::Relaxed) > 0 && !start.is_aborted() {
         windows.take(context, WindowLength::Usual)?;
     }

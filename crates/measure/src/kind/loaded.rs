@@ -66,6 +66,7 @@ pub fn loaded_surface(
 /// load.
 #[must_use]
 pub fn loaded_cells(idle: &LoadedCell) -> Vec<Cell> {
+    // The idle cell has no load at all: even rare requests would add latency.
     let delays = std::iter::once(None).chain(DELAYS.into_iter().map(Some));
     delays.map(|delay| Cell::of(Experiment::Loaded(LoadedCell { delay, ..idle.clone() }))).collect()
 }
@@ -99,6 +100,7 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     let load: Vec<WorkerPlan> = all_workers(survey.machine, &survey.scope)
         .into_iter()
         .filter(|worker| worker.node == chaser.node)
+        // A sibling thread slows the chaser by sharing its core rather than through memory.
         .filter(|worker| {
             core_of(worker.cpu).is_none() || core_of(worker.cpu) != core_of(chaser.cpu)
         })
@@ -164,6 +166,7 @@ impl Measurement for LoadedCell {
 /// Returns the throttle of a load worker with this many pauses per [`PACED_BYTES`].
 fn throttle(delay_spins: u32) -> Throttle {
     match delay_spins {
+        // Without pauses there is nothing to spread.
         0 => Throttle { chunk_bytes: PACED_BYTES, delay_spins },
         _ => Throttle {
             chunk_bytes: PACED_BYTES / PARTS as usize,
@@ -176,6 +179,7 @@ impl<'a> LoadedTeam<'a> {
     /// Runs a worker; if it fails or panics, the other workers stop waiting and loading.
     fn ending<T>(&self, work: impl FnOnce() -> Result<T, MeasureError>) -> Result<T, MeasureError> {
         let give_up = || {
+            // Load workers are in their loop, which checks `stop`, or at the barrier.
             self.barrier.abort();
             self.stop.store(true, Ordering::Relaxed);
         };
@@ -192,6 +196,7 @@ impl<'a> LoadedTeam<'a> {
         let order = ChaseOrder { pattern: AccessPattern::Random, pages };
         let chase = BuiltChase::build(self.context, order, buffer.lines(size)?, Some(cpu))?;
         for (number, &(cell, loaded)) in self.cells.iter().enumerate() {
+            // Read before the barrier, so that everything streamed after it counts as new.
             let before: Vec<u64> = self.counts().collect();
             self.barrier.wait()?;
             if loaded.delay.is_some() {
@@ -225,6 +230,7 @@ impl<'a> LoadedTeam<'a> {
         let mut windows = Windows::warmed_up(self.context, chase, &mut walk)?;
         let mut samples = Samples::new(self.context, &cell.id, limit);
         let outcome = sample_here(&mut samples, |_| {
+            // Bandwidth is that of the same time as the latency.
             let (start, bytes_before) = (Stamp::now(), self.bytes_loaded());
             let mut reading = windows.take_several(self.context, WINDOWS_PER_SAMPLE)?;
             let bytes = self.bytes_loaded() - bytes_before;
@@ -261,6 +267,7 @@ impl<'a> LoadedTeam<'a> {
         let claim = buffer.claim();
         let kernel = membench_kernel(kernel);
         let arrays = Arrays::split(kernel, buffer.lines(size_bytes)?)?;
+        // The fastest instructions: load workers matter only by their traffic.
         let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays)?;
         claim.prove(self.context, &pinned)?;
         for &(_, loaded) in &self.cells {

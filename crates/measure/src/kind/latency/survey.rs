@@ -27,6 +27,7 @@ impl Survey<'_> {
         let mut sizes = self.curve_sizes();
         let memory = sizes.iter().position(|&size| size >= memory_bytes);
         let memory = memory.unwrap_or(sizes.len().saturating_sub(1));
+        // Memory first, so that its figure exists even if the budget runs out.
         sizes[..=memory].rotate_right(1);
         latency_cells(&[self.first_worker()], &sizes, self.plain_latency())
     }
@@ -76,10 +77,12 @@ impl Survey<'_> {
                 let sizes: Vec<u64> = counts.iter().map(|count| count * apart_bytes).collect();
                 chase(AccessPattern::OneLinePer(apart_bytes), &sizes);
             }
+            // With base pages for everything the second round would repeat the first.
             if pages == self.pages && pages == Pages::Base {
                 break;
             }
         }
+        // The matrix has the same cells for this worker.
         cells.retain(|cell| !self.is_in_matrix(cell));
         cells
     }
@@ -103,6 +106,7 @@ impl Survey<'_> {
     }
 
     fn tlb_counts(&self, most: u64) -> Vec<u64> {
+        // Two counts per octave, as for the sizes of curves.
         let powers = (FEWEST_TLB_PAGES.ilog2()..=most.max(1).ilog2()).map(|bit| 1_u64 << bit);
         let counts = powers.flat_map(|power| [power, power + power / 2]);
         let step = if self.effort == Effort::Quick { 2 } else { 1 };
@@ -118,6 +122,7 @@ impl Survey<'_> {
     /// Plans all cpus chasing at once, each in its nearest memory.
     fn interference(&self, size_bytes: u64) -> Vec<Cell> {
         let workers = all_workers(self.machine, &self.scope);
+        // A single chaser cannot interfere with others.
         if workers.len() < 2 || self.effort == Effort::Quick {
             return Vec::new();
         }
