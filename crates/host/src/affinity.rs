@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::error_class::ErrorClass;
 use crate::syscall;
 
-/// Why a thread could not be pinned or is not where it was pinned.
+/// Reason why a thread could not be pinned, or is not where it was pinned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AffinityError {
     /// The cpu does not exist, is offline, or this process may not use it.
@@ -165,7 +165,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         // Fails if the former cpus have gone offline since. The thread then stays where it is, and
-        // there is nobody to report it to.
+        // the error has nowhere to go.
         let _ = syscall::set_affinity(0, &self.former);
     }
 }

@@ -151,9 +151,12 @@ mod tests {
     #[test]
     fn the_cpu_time_of_a_process_agrees_with_its_own_clock() {
         let busy = std::hint::black_box((0..1_000_000_u64).fold(0, |sum, at| sum ^ (at * at)));
-        let (before, told, after) =
+        let (before, reported, after) =
             (process_cpu_ns(), cpu_ns_of(std::process::id()), process_cpu_ns());
-        assert!((before..=after).contains(&told.unwrap()), "{before} {told:?} {after} {busy}");
+        assert!(
+            (before..=after).contains(&reported.unwrap()),
+            "{before} {reported:?} {after} {busy}"
+        );
         assert_eq!(cpu_ns_of(u32::MAX), None);
     }
 

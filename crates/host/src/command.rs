@@ -112,6 +112,7 @@ pub fn tool<A: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> Command {
     let mut command = Command::new(program);
+    // LC_ALL overrides every other variable of the user's locale.
     command.args(arguments).env("LC_ALL", "C");
     search::seek_safely(&mut command);
     command
@@ -194,6 +195,7 @@ pub fn run_with_input(
     let stdin = input.stdio();
     let unread = |source| CommandError::NotRun { program: program.clone(), source };
     command.stdin(stdin.map_err(unread)?).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A session without a terminal: a command that asks a question must fail rather than wait.
     in_own_session(&mut command);
     die_with_parent(&mut command);
     let begun = Instant::now();
@@ -201,15 +203,16 @@ pub fn run_with_input(
         io::ErrorKind::NotFound => CommandError::NotFound { program: program.clone() },
         _ => CommandError::NotRun { program: program.clone(), source },
     })?;
-    let known = RunningCommand::new(child.id());
+    // Registered at once, so that another command's end does not take this one for an orphan.
+    let running = RunningCommand::new(child.id());
     let followed = Pipes::of(&mut child, input.bytes()).and_then(|mut pipes| {
         let ending = follow(&child, &mut pipes, begun, limit, interrupt)?;
         Ok((ending, pipes))
     });
     let took = begun.elapsed();
-    let is_told_to_end = followed.as_ref().is_ok_and(|(ending, _)| *ending != Ending::Ended);
-    let (mut left, status) = end(&mut child, is_told_to_end);
-    left.extend(known.end_orphans(if is_told_to_end { Duration::ZERO } else { LINGER }));
+    let is_asked_to_end = followed.as_ref().is_ok_and(|(ending, _)| *ending != Ending::Ended);
+    let (mut left, status) = end(&mut child, is_asked_to_end);
+    left.extend(running.end_orphans(if is_asked_to_end { Duration::ZERO } else { LINGER }));
     let (ending, mut pipes) =
         followed.map_err(|source| CommandError::NotRun { program: program.clone(), source })?;
     match ending {
@@ -219,6 +222,7 @@ pub fn run_with_input(
         }
         Ending::Ended => {}
     }
+    // Drained after the processes have ended, so that their last output is complete.
     pipes.drain();
     Ok(Ran {
         command: line(&command),
@@ -248,6 +252,7 @@ fn follow(
 ) -> io::Result<Ending> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     loop {
+        // poll(2) reports neither the time limit nor an interrupt, so it returns now and then.
         let rest = limit.saturating_sub(begun.elapsed()).min(LOOK);
         let step = Timespec { tv_sec: 0, tv_nsec: i64::from(rest.subsec_nanos()) };
         let mut polled = pipes.polled();
@@ -283,6 +288,7 @@ fn end(child: &mut Child, gently: bool) -> (Vec<String>, io::Result<ExitStatus>)
     if gently && kill_process_group(group, Signal::TERM).is_ok() {
         wait_for_end(child);
     }
+    // Fails if no process is left in the group.
     let _ = kill_process_group(group, Signal::KILL);
     (left, child.wait())
 }

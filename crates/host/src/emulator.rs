@@ -46,7 +46,7 @@ fn map_file(file: &File) -> io::Result<&'static [AtomicU64]> {
     // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
     let start =
         unsafe { mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
-    // SAFETY: 1. So many bytes were just mapped, page-aligned, and are never unmapped. 2. They are a
+    // SAFETY: 1. `bytes` bytes were just mapped, page-aligned, and are never unmapped. 2. They are a
     // device's memory, which keeps its length as long as the device is there. 3. The emulator
     // writes to them at any time, which atomics allow.
     Ok(unsafe { std::slice::from_raw_parts(start.cast(), bytes / size_of::<AtomicU64>()) })

@@ -148,7 +148,7 @@ impl Mapping {
         let (start, length) = (self.start.as_ptr().cast(), self.mapped_bytes);
         let access = MprotectFlags::READ | MprotectFlags::WRITE;
         // SAFETY: the range is page-aligned, within this mapping's own reservation, and
-        // nobody has a reference to it yet.
+        // there is no reference to it yet.
         unsafe { mm::mprotect(start, length, access) }
             .map_err(|errno| self.kernel_error("mprotect", errno))?;
         let advice = match self.pages {

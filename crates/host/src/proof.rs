@@ -150,8 +150,10 @@ pub fn prove_span(span: Span, expected: NodeId) -> Result<Proof, ProofError> {
 pub fn prove_within(span: Span, expected: &NodeSet) -> Result<Proof, ProofError> {
     let page_bytes = page_size_bytes(span.pages);
     let mapped_bytes = span.mapped_bytes as u64;
+    // Page sizes first: they also show pages that were never touched.
     let bytes_per_page_size = prove_page_size(span, page_bytes)?;
     let pages_total = mapped_bytes.div_ceil(page_bytes);
+    // numa_maps is only the fallback: it gives totals of a mapping, not of single pages.
     let found = match ask_move_pages(span, page_bytes, pages_total) {
         Ok(found) => found,
         Err(errno) => without_move_pages(span, expected, errno)?,
@@ -216,6 +218,7 @@ impl PagesFound {
         if self.absent > 0 {
             return Err(ProofError::NotTouched { absent: self.absent, checked: self.checked });
         }
+        // An empty set is the claim that any node is right.
         let anywhere = expected.is_empty();
         let elsewhere =
             self.per_node.iter().filter(|(node, _)| !anywhere && !expected.contains(**node));

@@ -46,7 +46,7 @@ impl Interrupt {
         let interrupt = Self::never();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             interrupt
-                .heed(signal)
+                .handle(signal)
                 .map_err(|error| SignalError::NotInstalled { signal, reason: error.to_string() })?;
         }
         Ok(interrupt)
@@ -58,7 +58,7 @@ impl Interrupt {
         Self { requested: Arc::new(AtomicBool::new(false)), signal: Arc::new(AtomicUsize::new(0)) }
     }
 
-    fn heed(&self, signal: i32) -> io::Result<()> {
+    fn handle(&self, signal: i32) -> io::Result<()> {
         // Handlers run in the order of registration: the shutdown comes before the flag is set, so
         // that it acts on the second signal only.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&self.requested))?;

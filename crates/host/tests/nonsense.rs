@@ -268,7 +268,7 @@ fn nodes_that_leave_memory_out_are_given_their_share_of_the_machines_and_it_is_s
     assert_eq!(memory, [100, 200], "as three blocks are shared");
     assert_eq!(severity, Severity::Note, "commands do not warn of what they know");
     let (severity, memory) = lazily_counted(&top, 3_000);
-    assert_eq!(memory, [1, 1], "more than blocks hold: nobody knows");
+    assert_eq!(memory, [1, 1], "more than blocks hold: unknown");
     assert_eq!(severity, Severity::Warning);
 }
 

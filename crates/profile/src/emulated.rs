@@ -1,26 +1,24 @@
-//! A profile from what the memory emulator reports of a program.
+//! Turns the memory emulator's reports of a program into a profile.
 
 use numalab_record::profile::{
     CannotSee, Ended, OtherProcess, PassedOver, Profile, ProfileSource, ProfiledNode, Target,
 };
 use numalab_record::{MemoryReport, ProgramMemory, RegionAccesses};
 
-/// What the emulator reported of the processes of a command.
+/// The emulator's reports of a command's processes.
 #[derive(Debug)]
 pub struct EmulatedRun {
-    /// The command.
     pub command: Vec<String>,
-    /// How it ended.
+    /// How the command ended.
     pub ended: Ended,
-    /// For how long it ran, in ns of this machine's time.
+    /// Real time for which it ran, in nanoseconds.
     pub watched_ns: u64,
-    /// The process that the profile is of.
+    /// The process that the profile describes.
     pub main: MemoryReport,
-    /// The others.
+    /// The other processes.
     pub others: Vec<MemoryReport>,
-    /// The nodes of the machine.
     pub nodes: Vec<ProfiledNode>,
-    /// Better sources, and why they could not be used.
+    /// Better sources, and the reasons why they could not be used.
     pub passed_over: Vec<PassedOver>,
 }
 
@@ -51,7 +49,7 @@ fn file_name(program: &str) -> String {
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 
-/// A process that is a program of the command's, or became another one.
+/// Summarises another process of the command, which may have called exec.
 fn other(program: &ProgramMemory, name: &str) -> OtherProcess {
     let accesses = || program.regions.iter().flat_map(|region| &region.accesses);
     let touches = program.regions.iter().flat_map(|region| &region.first_touches);

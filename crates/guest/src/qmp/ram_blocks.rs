@@ -44,14 +44,14 @@ pub fn ram_blocks(
 ) -> Result<Vec<RamBlock>, QmpError> {
     let text = ask(qemu, "info ramblock")?;
     let listed = listed(&text);
-    let told = |block: &Listed| {
+    let placed = |block: &Listed| {
         Some(RamBlock {
             name: block.name.clone(),
             address: block.address?,
             size_bytes: block.size_bytes,
         })
     };
-    match listed.iter().map(told).collect() {
+    match listed.iter().map(placed).collect() {
         Some(blocks) => Ok(blocks),
         None => walked(qemu, &listed, is_start),
     }

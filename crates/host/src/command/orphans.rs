@@ -82,7 +82,7 @@ impl Drop for RunningCommand {
 /// Ends the orphans among the processes, with SIGTERM first, and returns the names of those that
 /// did not end by themselves within `patience`.
 fn end_all(patience: Duration, is_orphan: impl Fn(&Stat) -> bool) -> Vec<String> {
-    let mut told: Vec<(Pid, String)> = Vec::new();
+    let mut named: Vec<(Pid, String)> = Vec::new();
     let begun = Instant::now();
     // A child of an orphan becomes an orphan itself when its parent has ended: look again until
     // there are none.
@@ -90,20 +90,20 @@ fn end_all(patience: Duration, is_orphan: impl Fn(&Stat) -> bool) -> Vec<String>
         let found = orphans(&is_orphan);
         let over = begun.elapsed().checked_sub(patience);
         if found.is_empty() || over.is_some_and(|over| over > LONGEST) {
-            return told.into_iter().map(|(_, name)| name).collect();
+            return named.into_iter().map(|(_, name)| name).collect();
         }
         for (pid, name) in found {
             let has_ended = matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
             let Some(over) = over.filter(|_| !has_ended) else { continue };
-            let is_told = told.iter().any(|(other, _)| *other == pid);
+            let is_named = named.iter().any(|(other, _)| *other == pid);
             // Fails if the process has just ended by itself, which is the aim.
             if over >= GRACE {
                 let _ = kill_process(pid, Signal::KILL);
-            } else if !is_told {
+            } else if !is_named {
                 let _ = kill_process(pid, Signal::TERM);
             }
-            if !is_told {
-                told.push((pid, format!("{name} ({})", pid.as_raw_nonzero())));
+            if !is_named {
+                named.push((pid, format!("{name} ({})", pid.as_raw_nonzero())));
             }
         }
         thread::sleep(LOOK);

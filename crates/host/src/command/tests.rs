@@ -170,7 +170,7 @@ fn input_of_any_length_is_read_while_output_is_written() {
     let ran =
         run_with_input(Command::new("true"), Input::Bytes(&input), limit, &Interrupt::never())
             .unwrap();
-    assert!(ran.status.success(), "what it does not read is no failure");
+    assert!(ran.status.success(), "unread input is not a failure");
 }
 
 #[test]

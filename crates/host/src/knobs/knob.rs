@@ -13,7 +13,7 @@ pub struct Knob {
     name: String,
     /// The files that a value is written to.
     pub(super) writes: Vec<String>,
-    /// The files whose values are saved and restored: the same ones, unless the written file is the
+    /// The files with values that are saved and restored: the same ones, unless the written file is the
     /// sum of others.
     pub(super) saves: Vec<String>,
     pub(super) nature: Nature,

@@ -130,7 +130,7 @@ impl<H: Copy> Calls<H> {
                     symbol: $name.to_owned(),
                 };
                 // SAFETY: 1. the library is never closed. 2. The MPI standard fixes the
-                // function's type but for the handles, whose type was told by the library's
+                // function's type except for the handles, of the type given by the library's
                 // own symbols.
                 *unsafe { loaded.library.get::<$kind>($name) }.map_err(lacking)?
             }};
@@ -290,7 +290,7 @@ mod tests {
             let lengths = unsafe { *lengths.cast::<[c_int; 2]>() };
             assert!(lengths.iter().all(|length| *length >= 0), "a library may do anything with it");
             let count = usize::try_from(count).unwrap();
-            // SAFETY: so many bytes are there, and there is room for those of both ranks.
+            // SAFETY: `count` bytes are there, and there is room for those of both ranks.
             unsafe { all.cast::<u8>().copy_from_nonoverlapping(from.cast(), count) };
             0
         }

@@ -59,8 +59,8 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Op
         return None;
     }
     let kind = read_kind(reader, &format!("{place}/type"))?;
-    let told = reader.cpus(place, &["shared_cpu_list", "shared_cpu_map"]);
-    let mut cpus = match told.filter(|set| !set.is_empty()) {
+    let shared = reader.cpus(place, &["shared_cpu_list", "shared_cpu_map"]);
+    let mut cpus = match shared.filter(|set| !set.is_empty()) {
         Some(set) => set,
         None => assumed_sharing(reader, place, level, cpu, cpus),
     };

@@ -246,7 +246,7 @@ mod tests {
         let source = MemorySource::Node(node);
         let mut buffer = Buffer::untouched(bytes, Pages::Base, source).expect("memory");
         let span = buffer.claim().span;
-        assert!(numalab_host::prove_span(span, node).is_err(), "nobody touched it");
+        assert!(numalab_host::prove_span(span, node).is_err(), "it was not touched");
         let lines = buffer.lines(bytes).expect("lines");
         first_touch(lines[0].as_atomic());
         let proof = numalab_host::prove_span(span, node).expect("touched");

@@ -78,7 +78,7 @@ fn a_memory_sample_has_its_latency_and_data_source() {
 fn work_of_the_kernel_is_attributed_to_the_calls_of_the_program() {
     let sample = sampled(FAULT, sys::PERF_RECORD_MISC_KERNEL, &[]).unwrap();
     assert_eq!(sample.calls, [0x401_000, 0x402_000, 0x403_000], "not the kernel's instruction");
-    assert_eq!(sampled(12, sys::PERF_RECORD_MISC_USER, &[]), None, "an event of nobody");
+    assert_eq!(sampled(12, sys::PERF_RECORD_MISC_USER, &[]), None, "an event without a layout");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn building_counts_the_largest_buffer_once_and_each_cycle_once() {
     assert!(one > Duration::ZERO);
     assert_eq!(time(&[64 * mib], &[worker(0, 0), worker(1, 0)]), one, "the same cycle");
     let two = time(&[64 * mib, 64 * mib], &[worker(0, 0)]);
-    assert_eq!(two, one, "told twice");
+    assert_eq!(two, one, "given twice");
     let filled = filling(64 * mib);
     let built = |bytes| per_gib(CYCLE_PER_GIB, bytes);
     assert_eq!(time(&[32 * mib, 64 * mib], &[worker(0, 0)]), filled + built(96 * mib));
