@@ -49,7 +49,8 @@ pub struct EmulatedProgram {
 pub struct ProgramOutcome {
     /// How it ended.
     pub status: ExitStatus,
-    /// The plugin's report of each process (JSON, `numalab-emulator/1`), the first process's first.
+    /// What the plugin reported of each process (JSON, `numalab-emulator/1`), the first one's
+    /// first.
     pub reports: Vec<String>,
 }
 
@@ -204,7 +205,7 @@ fn dotted(numbers: &[usize]) -> String {
     words.join(".")
 }
 
-/// Reads the reports of all processes, ordered by their numbers.
+/// Every process has left one, by its number.
 fn reports(directory: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -218,8 +219,7 @@ fn reports(directory: &Path) -> io::Result<Vec<String>> {
     Ok(found.into_iter().map(|(_, report)| report).collect())
 }
 
-/// Returns the program that a script finally runs, with its arguments: QEMU does not interpret
-/// `#!`.
+/// The program that runs in the end, and its arguments: QEMU does not read scripts' first lines.
 fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError> {
     let mut words = command.to_vec();
     for _ in 0..MOST_INTERPRETERS {

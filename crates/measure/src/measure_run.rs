@@ -29,8 +29,8 @@ impl<'a> MeasurePlan<'a> {
         Self { survey: Survey { machine, scope, effort, pages }, beyond_bytes: None }
     }
 
-    /// Uses the sizes of another run, so that the two can be compared: the end of a machine's
-    /// caches is found at a slightly different size each time.
+    /// The same with the sizes of another run, so that the two can be compared: where the caches
+    /// of a machine end is found a little differently each time.
     #[must_use]
     pub fn like(self, other: Option<&Document>) -> Self {
         // Bandwidth cells have the size beyond the caches that the other run used.

@@ -5,7 +5,7 @@ use numalab_topology::Machine;
 
 use crate::scope::Scope;
 
-/// The amount of measurement.
+/// How much is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// About 10 s: a health check.
@@ -13,11 +13,11 @@ pub enum Effort {
     /// About a minute.
     #[default]
     Normal,
-    /// As long as a complete survey takes.
+    /// As long as it takes to see everything.
     Thorough,
 }
 
-/// The machine, the part of it that may be used, and the amount of measurement.
+/// The machine, the part of it that may be used, and how much is measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Survey<'a> {
     pub machine: &'a Machine,

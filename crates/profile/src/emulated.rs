@@ -1,24 +1,26 @@
-//! Turns the memory emulator's reports of a program into a profile.
+//! A profile from what the memory emulator reports of a program.
 
 use numalab_record::profile::{
     CannotSee, Ended, OtherProcess, PassedOver, Profile, ProfileSource, ProfiledNode, Target,
 };
 use numalab_record::{MemoryReport, ProgramMemory, RegionAccesses};
 
-/// The emulator's reports of a command's processes.
+/// What the emulator reported of the processes of a command.
 #[derive(Debug)]
 pub struct EmulatedRun {
+    /// The command.
     pub command: Vec<String>,
-    /// How the command ended.
+    /// How it ended.
     pub ended: Ended,
-    /// Real time for which it ran, in nanoseconds.
+    /// For how long it ran, in ns of this machine's time.
     pub watched_ns: u64,
-    /// The process that the profile describes.
+    /// The process that the profile is of.
     pub main: MemoryReport,
-    /// The other processes.
+    /// The others.
     pub others: Vec<MemoryReport>,
+    /// The nodes of the machine.
     pub nodes: Vec<ProfiledNode>,
-    /// Better sources, and the reasons why they could not be used.
+    /// Better sources, and why they could not be used.
     pub passed_over: Vec<PassedOver>,
 }
 
@@ -49,7 +51,7 @@ fn file_name(program: &str) -> String {
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 
-/// Summarises another process of the command, which may have called exec.
+/// A process that is a program of the command's, or became another one.
 fn other(program: &ProgramMemory, name: &str) -> OtherProcess {
     let accesses = || program.regions.iter().flat_map(|region| &region.accesses);
     let touches = program.regions.iter().flat_map(|region| &region.first_touches);

@@ -1,4 +1,4 @@
-//! The studies that come with numalab, and a template for new ones.
+//! The studies that come with numalab, and a start for one's own.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use numalab_record::shell::command_line;
 
 use crate::{Plan, parse};
 
-/// A commented template of a study; `NAME` is replaced by its name.
+/// A commented start for a study of one's own; `NAME` stands for its name.
 const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
@@ -29,20 +29,20 @@ const STUDIES: &[(&str, &str)] = &[
     ("weights", include_str!("../studies/weights.toml")),
 ];
 
-/// Returns the names and texts of the bundled studies.
+/// Names and texts of the studies that come with numalab.
 #[must_use]
 pub fn bundled() -> &'static [(&'static str, &'static str)] {
     STUDIES
 }
 
-/// Returns the text of a bundled study.
+/// The text of a bundled study.
 #[must_use]
 pub fn bundled_text(name: &str) -> Option<&'static str> {
     STUDIES.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
 }
 
-/// Returns the words of these studies' command lines, including those of their levels. They are the
-/// same for all users and need not be redacted.
+/// The command lines of these studies, and what their levels fill into them: public, as everybody
+/// has them.
 #[must_use]
 pub fn bundled_words() -> BTreeSet<String> {
     let studies = bundled().iter().filter_map(|(name, text)| parse(text, name).ok());
@@ -57,7 +57,7 @@ pub fn bundled_words() -> BTreeSet<String> {
     words.collect()
 }
 
-/// Returns a commented template of a study with this name.
+/// A commented start for a study of this name.
 #[must_use]
 pub fn start(name: &str) -> String {
     START.replace("NAME", name)
@@ -76,13 +76,13 @@ mod tests {
             assert_eq!(study.name, *name);
             assert!(study.question.ends_with('?'), "{name}: {}", study.question);
             assert!(study.rules.about_block_s.is_some(), "{name} does not say how long it takes");
-            // The study `noise` judges every metric alike.
+            // What `noise` asks about is every metric alike.
             assert_eq!(study.rules.primary.is_none(), *name == "noise", "{name}");
         }
     }
 
     #[test]
-    fn commands_of_bundled_studies_are_known_as_on_their_pages() {
+    fn commands_of_bundled_studies_are_known_as_their_pages_have_them() {
         let words = bundled_words();
         assert!(
             words.contains("sysbench memory --memory-access-mode=rnd --threads=4 run"),
@@ -96,7 +96,7 @@ mod tests {
         for (name, text) in bundled() {
             let study = parse(text, name).unwrap_or_else(|error| panic!("{error}"));
             let (blocks, workloads) = (study.rules.blocks, study.resolved().unwrap());
-            // numalab's kernel may not have been built; its backend adds no metrics.
+            // Our kernel need not have been built; its backend adds none.
             let backend = crate::open(&study, &Interrupt::never());
             let own = backend.map_or(0, |backend| backend.own_metrics());
             let fewest = crate::fewest_blocks(&Plan::new(study, 1), &workloads, own);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_template_is_a_valid_study() {
+    fn the_start_is_a_study_as_it_stands() {
         let study = parse(&start("mine"), "mine.toml").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(study.name, "mine");
     }

@@ -1,9 +1,10 @@
 //! Studies: does this change really help?
 //!
-//! A [`Study`] is the question; [`parse`] reads one, [`bundled`] lists those that come with
-//! numalab. A [`Plan`] turns factors into treatments and randomised complete blocks. A [`Backend`]
-//! applies treatments and runs workloads. [`Session`] executes the plan and keeps everything in a
-//! [`Journal`]. Nothing is rendered here.
+//! A [`Study`] asks; [`parse`] reads one, [`bundled`] lists
+//! those that come with numalab. A [`Plan`] turns factors into treatments and randomised
+//! complete blocks. A [`Backend`] is where samples are taken: it applies treatments and runs
+//! workloads. [`Session`] goes through the plan and keeps everything in a [`Journal`].
+//! Nothing is rendered here.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 

@@ -58,10 +58,10 @@ pub enum ParseError {
     },
 }
 
-/// Parses a study; `origin` is the file that errors name.
+/// Reads a study; `origin` is the file that errors name.
 ///
 /// # Errors
-/// [`ParseError`] with the place, the value found, and the allowed values.
+/// [`ParseError`] with the place, what stands there and what may.
 pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
     check_spelling(text, origin)?;
     let study: Study = toml::from_str(text).map_err(|error| ParseError::Toml {

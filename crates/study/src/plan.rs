@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_facts_before_the_first_sample_contain_the_whole_question() {
+    fn what_is_known_before_the_first_sample_is_the_whole_question() {
         let study = parse(STUDY, "s.toml").unwrap();
         let workloads = study.resolved().unwrap();
         let started =

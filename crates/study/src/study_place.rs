@@ -30,12 +30,12 @@ pub enum StudyPlace {
 }
 
 impl StudyPlace {
-    /// Returns the place below these keys, the outermost first.
+    /// Below these keys, the outermost first.
     pub(crate) fn keys<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
         Self::Keys(keys.into_iter().map(str::to_owned).collect())
     }
 
-    /// Returns the place of a setting of a backend's table.
+    /// A setting of the table of a kind of backend.
     pub(crate) fn backend(kind: &str, setting: &str) -> Self {
         Self::keys(["backend", kind, setting])
     }

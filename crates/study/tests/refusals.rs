@@ -24,7 +24,7 @@ fn with_levels(levels: &str) -> String {
 }
 
 #[test]
-fn the_base_text_is_a_valid_study() {
+fn the_text_that_others_are_made_of_is_a_study() {
     parse(&format!("{HEAD}{FACTOR}{WORKLOAD}"), "s.toml").unwrap();
 }
 

@@ -8,7 +8,7 @@ use crate::definition::Study;
 use crate::nearest::nearest;
 use crate::study_place::StudyPlace;
 
-/// Rejects rules about metrics that cannot exist.
+/// Refuses rules about metrics that there cannot be.
 pub(super) fn check(study: &Study, workloads: &[Workload]) -> Result<(), Fault> {
     let rules = &study.rules;
     let known = Known { study, workloads };
@@ -56,7 +56,7 @@ impl Known<'_> {
     }
 
     fn of_backend(&self) -> &'static [&'static str] {
-        // An unknown backend is rejected when it is opened.
+        // A backend that there is not is refused where it is opened.
         backend_kind(&self.study.backend.kind).map_or(&[], |kind| kind.own_metrics)
     }
 
