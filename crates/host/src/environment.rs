@@ -154,7 +154,7 @@ fn hypervisor_of_processor() -> Option<String> {
     None
 }
 
-/// Returns the bracketed word of `always [madvise] never`.
+/// The bracketed word of `always [madvise] never`.
 fn chosen(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     let (word, _) = rest.split_once(']')?;

@@ -41,7 +41,7 @@ pub enum MappingError {
         /// The text to write to the file to remove the limit.
         no_limit: &'static str,
     },
-    /// The kernel or the processor does not support the page size.
+    /// The kernel or the processor has no such pages.
     #[error(
         "this kernel has no huge pages of {pages}; see /sys/kernel/mm/hugepages for what it has (1g on x86-64 needs the cpu flag pdpe1gb)"
     )]

@@ -5,14 +5,14 @@ use numalab_record::Pages;
 use crate::root::Root;
 use crate::sysfs::pool_kilobytes;
 
-/// Returns the size of a base page in bytes: 4,096 on x86-64; 4, 16 or 64 KiB on aarch64.
+/// The size of a base page in bytes: 4,096 on x86-64; 4, 16 or 64 KiB on aarch64.
 #[must_use]
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Returns the size of a page of this kind in bytes; 2 MiB for [`Pages::Transparent`] on a kernel
-/// without transparent huge pages.
+/// The size of a page of this choice in bytes. Without transparent huge pages that of
+/// [`Pages::Transparent`] is 2 MiB.
 #[must_use]
 pub fn page_size_bytes(pages: Pages) -> u64 {
     match pages {
@@ -33,7 +33,7 @@ pub fn transparent_huge_page_bytes(root: &Root) -> Option<u64> {
         .filter(|bytes: &u64| bytes.is_power_of_two() && *bytes >= base_page_bytes())
 }
 
-/// Returns the sizes in bytes of the huge pages that the kernel can reserve, smallest first.
+/// The sizes in bytes of the huge pages that the kernel can reserve, smallest first.
 #[must_use]
 pub fn huge_page_sizes(root: &Root) -> Vec<u64> {
     let names = root.names("sys/kernel/mm/hugepages");

@@ -247,7 +247,7 @@ fn memory_is_proven_on_every_node_that_may_be_used_and_nowhere_else() {
     let nodes = nodes_with_memory();
     for node in nodes.iter() {
         let mut memory = Mapping::new(4 << 20, Pages::Base).unwrap();
-        // First touched by this thread, on whichever node: binding moves the pages.
+        // Touched by this thread first, wherever that is: binding moves the pages.
         memory.populate().unwrap();
         memory.bind(node).unwrap();
         for expected in nodes.iter() {

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn pages_that_are_used_after_clearing_are_referenced_and_others_are_not() {
         let mut mapping = Mapping::new(64 << 12, Pages::Base).unwrap();
-        // The advice keeps the kernel from merging this mapping with those of other tests.
+        // Other tests' mappings beside it stay their own: the kernel joins those of the same kind.
         let (address, bytes) = (mapping.span().address as *mut _, mapping.span().len_bytes);
         // SAFETY: this is the mapping's own range, and only core dumps ask for what changes.
         unsafe { rustix::mm::madvise(address, bytes, rustix::mm::Advice::LinuxDontDump) }.unwrap();
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(referenced(), 64 << 12);
         clear_bits(own, ClearedBits::Referenced).unwrap();
         assert_eq!(referenced(), 0);
-        // More pages than any TLB has entries, so that entries are evicted.
+        // More pages than any TLB has entries.
         Mapping::new(64 << 20, Pages::Base).unwrap().as_bytes_mut().fill(1);
         mapping.as_bytes_mut()[..3 << 12].fill(2);
         assert_eq!(referenced(), 3 << 12);

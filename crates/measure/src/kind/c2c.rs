@@ -103,7 +103,6 @@ fn run(
 ) -> Result<Measured, MeasureError> {
     let page_bytes = page_size_bytes(Pages::Base);
     let source = MemorySource::Node(experiment.home);
-    // Not touched here: the sender's first write decides which cpu owns the lines first.
     let mut buffer = Buffer::untouched(page_bytes, Pages::Base, source)?;
     let claim = buffer.claim();
     let lines = buffer.lines(page_bytes)?;

@@ -99,7 +99,7 @@ fn a_worker_never_gets_more_than_its_share_of_the_memory() {
     let mut machine = machine(1, 2);
     machine.nodes[0].memory_bytes = 1024 * MIB;
     let plan = plan(&machine, Effort::Normal, Pages::Base);
-    // Half of the memory is for four workers and one more, in whole large pages.
+    // A half for four workers and one more, in whole large pages.
     assert_eq!(plan.beyond_bytes(None), 102 * MIB);
     machine.nodes[0].memory_bytes = MIB;
     let plan = MeasurePlan::new(&machine, whole(&machine), Effort::Normal, Pages::Base);

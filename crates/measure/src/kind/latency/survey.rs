@@ -77,7 +77,6 @@ impl Survey<'_> {
                 let sizes: Vec<u64> = counts.iter().map(|count| count * apart_bytes).collect();
                 chase(AccessPattern::OneLinePer(apart_bytes), &sizes);
             }
-            // With base pages for everything the second round would repeat the first.
             if pages == self.pages && pages == Pages::Base {
                 break;
             }
