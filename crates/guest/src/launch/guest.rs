@@ -290,7 +290,7 @@ mod tests {
         let plain = Machine { nodes: vec![node(1 << 30)], ..Machine::default() };
         assert_eq!(arm(plain.clone()).expect_possible(false), Ok(()));
         let tables = Guest { tables: vec!["SRAT.bin".into()], ..arm(plain.clone()) };
-        assert!(refused(&tables).contains("--arch aarch64 does not support ACPI tables"));
+        assert!(refused(&tables).contains("--arch aarch64 does not support custom ACPI tables"));
         let pc = Guest { machine: plain.clone(), ..Guest::default() };
         assert_eq!(pc.expect_possible(true), Ok(()));
         assert!(arm(plain).expect_possible(true).is_err());
