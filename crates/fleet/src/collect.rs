@@ -1,4 +1,4 @@
-//! Result directories into the store: only those that are new or changed.
+//! Collects new and changed result directories into the store.
 
 mod digest;
 
@@ -16,22 +16,21 @@ use numalab_record::{Document, Kind, KindError, file};
 use crate::error::FleetError;
 use crate::store::{Digest, Store, Writing};
 
-/// Digests that wait for the store.
+/// Digests that may wait for the store.
 const WAITING: usize = 64;
 const PARTS: [&str; 3] = [file::RUN, file::CELLS, file::SAMPLES];
 
-/// What a collection did.
+/// Counts of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Runs that were read.
     pub read: usize,
     /// Runs that had not changed.
     pub unchanged: usize,
-    /// Runs that could not be read, with the reason.
+    /// Reasons why runs could not be read.
     pub failed: Vec<String>,
 }
 
-/// A result directory: the host's name, where it is, and what changes when it does.
+/// A result directory: its host's name, its path, and a fingerprint that changes with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     host: String,
@@ -47,7 +46,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Finds what lies in `directory/HOST/RUN/`.
+    /// Finds the runs `directory/HOST/RUN/`.
     ///
     /// # Errors
     /// [`FleetError::Io`], and [`FleetError::Empty`] or [`FleetError::NoFleet`] if there is none.
@@ -60,26 +59,26 @@ impl Runs {
         }
     }
 
-    /// How many [`Runs::collect`] would read, and how many have not changed since they were
-    /// collected into the store; without one all are new.
+    /// Returns the number of runs that [`Runs::collect`] would read, and of those unchanged since
+    /// they were collected into the store; without a store all are new.
     #[must_use]
     pub fn foreseen(&self, store: Option<&Store>) -> (usize, usize) {
         let new = store.map_or(self.found.len(), |store| self.new_since(store).len());
         (new, self.found.len() - new)
     }
 
-    /// Those that are not as the store knows them.
+    /// Returns the runs that are new to the store or have changed.
     fn new_since(&self, store: &Store) -> Vec<&Found> {
         let is_new = |found: &&Found| store.fingerprint(&found.run) != Some(&found.fingerprint);
         self.found.iter().filter(is_new).collect()
     }
 
-    /// Reads those that are new or changed into the store at `path`, with as many threads as there
-    /// are cpus; all of them count, or none. A collection into the same store is waited for.
+    /// Reads new and changed runs into the store at `path`, with one thread per cpu. Either all of
+    /// them are stored or none. Waits for another collection into the same store.
     ///
     /// # Errors
-    /// Those of [`Store::open`] but [`FleetError::NothingCollected`]; runs that cannot be read are
-    /// counted.
+    /// Those of [`Store::open`] except [`FleetError::NothingCollected`]. Unreadable runs are
+    /// counted, not errors.
     pub fn collect(&self, path: &Path) -> Result<Collected, FleetError> {
         let mut writing = Writing::begin(path)?;
         let new = self.new_since(writing.store());
@@ -99,7 +98,7 @@ impl Runs {
     }
 }
 
-/// Reads the runs on all cpus, and gives each to `taken` on this thread.
+/// Reads the runs on all cpus, and passes each to `taken` on this thread.
 fn each_read(runs: &[&Found], mut taken: impl FnMut(&Found, Result<Digest, String>)) {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(runs.len().max(1));
     let next = AtomicUsize::new(0);
@@ -109,7 +108,7 @@ fn each_read(runs: &[&Found], mut taken: impl FnMut(&Found, Result<Digest, Strin
             let (send, next) = (send.clone(), &next);
             scope.spawn(move || {
                 while let Some(found) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // The receiver ends last.
+                    // The receiver outlives the senders.
                     let _ = send.send((*found, read(&found.path)));
                 }
             });
@@ -119,7 +118,7 @@ fn each_read(runs: &[&Found], mut taken: impl FnMut(&Found, Result<Digest, Strin
     });
 }
 
-/// Every directory with a `run.json`, two below: the first names the host.
+/// Returns every directory with a `run.json` two levels below; the first level names the host.
 fn scan(directory: &Path) -> Result<Vec<Found>, FleetError> {
     let failed = |path: &Path, source| FleetError::Io { path: path.to_owned(), source };
     let mut found = Vec::new();
@@ -147,7 +146,7 @@ fn directories(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The kind of results in a directory.
+/// Returns the kind of results in a directory.
 fn held(path: &Path) -> Option<Kind> {
     Kind::of_directory(|name| path.join(name).is_file())
 }
@@ -156,7 +155,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Lengths and times of the files; `None` where there is no run.
+/// Returns lengths and modification times of the files; `None` if there is no run.
 fn fingerprint(path: &Path) -> Option<String> {
     let part = |name: &str| {
         let data = fs::metadata(path.join(name)).ok()?;

@@ -1,4 +1,4 @@
-//! What is kept of every run.
+//! The store of collected runs.
 
 mod file;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use file::Writing;
 
-/// What is kept of every run.
+/// The digests of all collected runs.
 #[derive(Debug, Default)]
 pub struct Store {
     keys: Vec<Key>,
@@ -18,14 +18,14 @@ pub struct Store {
     runs: BTreeMap<String, KeptRun>,
 }
 
-/// What a run is reduced to.
+/// The digest of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Digest {
-    /// When it began, in milliseconds since 1970.
+    /// Start time, in milliseconds since 1970.
     pub(crate) started_unix_ms: u64,
-    /// Cells that were planned.
+    /// Number of cells planned.
     pub(crate) planned: usize,
-    /// Cells that ended with samples.
+    /// Number of cells that ended with samples.
     pub(crate) ended: usize,
     /// Facts about the system and its topology by name.
     pub(crate) facts: BTreeMap<String, String>,
@@ -33,7 +33,7 @@ pub(crate) struct Digest {
     pub(crate) figures: Vec<(FigureKey, f64)>,
 }
 
-/// What a figure is, by names: those that this version does not know stay as they are.
+/// The identity of a figure as texts, so that values unknown to this version are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {
     cell: String,
@@ -48,27 +48,27 @@ struct Key {
 struct KeptRun {
     host: String,
     run: String,
-    /// What the files looked like when they were read.
+    /// The fingerprint of the files when they were read.
     fingerprint: String,
     started_unix_ms: u64,
     planned: usize,
     ended: usize,
     facts: BTreeMap<String, String>,
-    /// By the position of the key, in ascending order.
+    /// By the index of the key, in ascending order.
     medians: Vec<(usize, f64)>,
 }
 
 impl Store {
-    /// What the run's files looked like when it was read, if it was.
+    /// Returns the fingerprint of a run's files when it was read.
     pub(crate) fn fingerprint(&self, run: &str) -> Option<&str> {
         Some(&self.runs.get(run)?.fingerprint)
     }
 
-    /// Every key, and the last run of every host by its name.
+    /// Returns every key, and the last run of every host by its name.
     #[must_use]
     pub fn latest(&self) -> (Vec<FigureKey>, Vec<HostRun>) {
         let mut keys = Vec::new();
-        // A key that this version does not know has no place.
+        // A key unknown to this version has no index.
         let places: Vec<Option<usize>> = self
             .keys
             .iter()

@@ -1,4 +1,4 @@
-//! A SLURM job array with one task for each machine of a partition.
+//! Submits a SLURM job array with one task for each machine of a partition.
 
 pub mod slurm;
 
@@ -6,72 +6,63 @@ use std::path::{Path, PathBuf};
 
 use numalab_record::shell::{command_line, quoted};
 
-/// What is to be submitted.
+/// A submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// The batch script.
     pub script: String,
-    /// The arrays: SLURM limits their length.
+    /// The hosts of each array: SLURM limits an array's length.
     pub arrays: Vec<Vec<String>>,
 }
 
-/// Why nothing can be submitted.
+/// Reason why no job can be submitted.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// A program of SLURM is not there.
+    /// A program of SLURM is not installed.
     #[error(
         "{program} is not on this machine: install it (apt-get install slurm-client), submit from a login node of the cluster, or name the hosts with --hosts and look at the script with --dry-run"
     )]
-    Absent {
-        /// The program.
-        program: &'static str,
-    },
-    /// It is there, and knows no cluster.
+    Absent { program: &'static str },
+    /// The program finds no cluster.
     #[error(
         "{program} finds no SLURM cluster ({said}): submit from a login node, name the cluster's file in SLURM_CONF, or start its controller (systemctl start slurmctld)"
     )]
     NoCluster {
-        /// The program.
         program: &'static str,
-        /// The last that it said.
+        /// The last line of its output.
         said: String,
     },
-    /// It failed.
+    /// The program failed.
     #[error("{program}: {said}")]
     Failed {
-        /// The program.
         program: &'static str,
-        /// What it said.
+        /// Its error message.
         said: String,
     },
     /// The partition has no hosts.
     #[error("partition {partition:?} has no hosts; `sinfo` lists the partitions")]
-    NoHosts {
-        /// The partition.
-        partition: String,
-    },
+    NoHosts { partition: String },
 }
 
-/// What each task does, and where.
+/// The work of each task, and its host.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskPlan<'a> {
-    /// The fleet's directory, seen by every host.
+    /// The fleet's directory, visible to every host.
     pub directory: &'a Path,
-    /// The partition, if not the default one.
+    /// The partition; `None` for the default one.
     pub partition: Option<&'a str>,
-    /// The program.
+    /// The path of numalab.
     pub program: &'a Path,
-    /// What it measures: arguments without the directory for results.
+    /// The arguments of the measurement, without the output directory.
     pub measure: &'a [String],
     /// The time limit of a task in minutes.
     pub minutes: u32,
-    /// At most so many tasks at once, if limited.
+    /// Number of tasks that may run at once, if limited.
     pub at_once: Option<u32>,
-    /// The longest array that SLURM takes.
+    /// The longest array that SLURM accepts.
     pub longest_array: usize,
 }
 
-/// The script and the arrays for these hosts.
+/// Plans the script and the arrays for these hosts.
 #[must_use]
 pub fn plan_submission(hosts: &[String], plan: &TaskPlan<'_>) -> Submission {
     let arrays = hosts.chunks(plan.longest_array.max(1)).map(<[String]>::to_vec).collect();
@@ -79,7 +70,8 @@ pub fn plan_submission(hosts: &[String], plan: &TaskPlan<'_>) -> Submission {
 }
 
 impl Submission {
-    /// The arguments of `sbatch` for an array: it is held until its tasks have their hosts.
+    /// Returns the arguments of `sbatch` for an array, which is held until its tasks have been
+    /// bound to hosts.
     #[must_use]
     pub fn sbatch(&self, array: &[String], plan: &TaskPlan<'_>, script: &Path) -> Vec<String> {
         let last = array.len().saturating_sub(1);
@@ -92,7 +84,7 @@ impl Submission {
         ]
     }
 
-    /// Lines for `scontrol`: each task's host, then all may start.
+    /// Returns the commands for `scontrol` that bind each task to its host and release all.
     #[must_use]
     pub fn bindings(array: &[String], job: &str) -> String {
         let bind = |(task, host): (usize, &String)| {
@@ -146,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_host_has_a_task_of_its_own_and_arrays_are_as_long_as_allowed() {
+    fn every_host_has_one_task_and_arrays_respect_the_limit() {
         let hosts = ["n1", "n2", "n3"].map(str::to_owned);
         let measure = ["measure".to_owned(), "--quick".to_owned()];
         let submission = plan_submission(&hosts, &plan(&measure));

@@ -1,4 +1,4 @@
-//! Fleets made from one real run: every host with its own noise, some with planted faults.
+//! Fleets derived from one real run: every host with its own noise, some with planted faults.
 
 mod simulated;
 #[path = "fleet/store.rs"]
@@ -40,7 +40,7 @@ fn claimed(analysis: &Analysis) -> BTreeSet<&str> {
     analysis.claims.iter().map(|claim| claim.host.as_str()).collect()
 }
 
-/// 150 hosts; 10,000 with `NUMALAB_LONG=1`.
+/// Number of hosts: 150, or 10,000 with `NUMALAB_LONG=1`.
 fn size() -> usize {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
     if long { 10_000 } else { 150 }
@@ -61,7 +61,7 @@ fn planted_faults_of_five_deviations_are_found_and_few_others() {
     assert!(missed.is_empty(), "missed {missed:?} of {}", planted.len());
     let wrong = found.iter().filter(|host| !planted.contains(**host)).count();
     println!("{} planted, {} claimed, {wrong} falsely", planted.len(), found.len());
-    // 5 % is what is expected; in a small fleet one more is no wonder.
+    // 5 % false claims are expected; in a small fleet one more is not significant.
     assert!(wrong * 20 <= found.len() + 20, "{wrong} of {} claims are false", found.len());
     for claim in analysis.claims.iter().filter(|claim| planted.contains(&claim.host)) {
         let is_place = matches!(
@@ -84,10 +84,10 @@ fn planted_faults_of_five_deviations_are_found_and_few_others() {
 }
 
 #[test]
-fn a_fleet_of_peers_has_nearly_no_outlier() {
+fn a_fleet_of_equal_hosts_has_almost_no_outliers() {
     let directory = tempfile::tempdir().unwrap();
     let analysis = analysed(&Fleet::new(100, 11), directory.path());
-    // The rate holds for the expectation: 5 % of such fleets have one at all.
+    // The rate is an expectation: 5 % of such fleets have an outlier at all.
     assert!(claimed(&analysis).len() <= 1, "{:?}", analysis.claims);
     assert!(analysis.effects.is_empty(), "{:?}", analysis.effects);
     let text = FleetReport { name: "test".to_owned(), analysis: analysis.clone() }
@@ -97,7 +97,7 @@ fn a_fleet_of_peers_has_nearly_no_outlier() {
 }
 
 #[test]
-fn one_figure_far_off_and_a_setting_that_slows_a_group_are_told_apart() {
+fn one_deviating_figure_differs_from_a_setting_that_slows_a_group() {
     let directory = tempfile::tempdir().unwrap();
     let mut fleet = Fleet::new(80, 3);
     fleet.plant(5, Fault::Cell { name: "c2c/cpu0/cpu1/home0", shift: 12.0 });
@@ -135,7 +135,7 @@ fn collecting_again_reads_only_what_changed() {
     let third = Runs::find(&raw).unwrap().collect(&store).unwrap();
     assert_eq!((third.read, third.unchanged, third.failed.len()), (1, 10, 1));
     assert!(third.failed[0].starts_with("host00004/measure-1: run.json"), "{third:?}");
-    // What was collected of it before stays.
+    // Runs collected earlier stay.
     assert_eq!(Store::open(&store).unwrap().latest().1.len(), 12);
 }
 
@@ -177,7 +177,7 @@ fn a_run_with_a_file_that_never_ends_is_unreadable_and_the_others_are_collected(
     }
 }
 
-/// The files of samples below a directory.
+/// Returns the sample files below a directory.
 fn walk(directory: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries

@@ -1,5 +1,5 @@
-//! Measures what a plain guest of 8 cpus and 4 nodes takes: the first build of
-//! its image, then boots to the command's first output.
+//! Measures the start of a plain guest of 8 cpus and 4 nodes: the first build of its image, then
+//! boots to the command's first output.
 //!
 //! Usage: `first_output INIT [BOOTS]`, with `NUMALAB_CACHE` set to an empty
 //! directory to measure the first build.

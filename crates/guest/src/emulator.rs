@@ -1,6 +1,5 @@
-//! A memory system for a guest: QEMU with the plugin `libnumalab_emulator.so`, which
-//! counts every access by virtual cpu and node and charges what the machine's topology
-//! says.
+//! An emulated memory system for a guest: QEMU with the plugin `libnumalab_emulator.so`, which
+//! counts every access by virtual cpu and node and charges its cost in the machine's topology.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +11,6 @@ use numalab_image::{Architecture, Companion};
 use crate::launch::GuestError;
 use crate::qemu::{QemuNeeds, Version};
 
-/// The plugin's file.
 pub static PLUGIN: Companion = Companion {
     what: "the memory emulator",
     file: "libnumalab_emulator.so",
@@ -24,52 +22,52 @@ pub static PLUGIN: Companion = Companion {
 pub(crate) const MACHINE: &str = "memory.json";
 const REPORT: &str = "memory-report.json";
 const COUNTERS: &str = "memory-counters";
-/// What the plugin publishes fits into this; `ivshmem-plain` wants a power of two.
+/// Upper bound of the plugin's counters; `ivshmem-plain` requires a power of two.
 const COUNTER_BYTES: u64 = 64 << 10;
-/// Linux with several cpus hangs under `-icount` at "Booting SMP" on QEMU 7.2; this one
-/// was proven to boot.
+/// Oldest version known to work: on QEMU 7.2, Linux with several cpus hangs under `-icount` at
+/// "Booting SMP".
 pub(crate) const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
 
-/// How accesses are paid for.
+/// How the cost of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmulatorMode {
-    /// They are only counted.
+    /// Accesses are only counted.
     Count,
-    /// With time of the guest, which counts instructions: the same in every run.
+    /// In guest time, which counts instructions: identical in every run.
     #[default]
     Virtual,
-    /// With time of the host: the guest's cpus sleep.
+    /// In host time: the guest's cpus sleep.
     Sleep,
 }
 
-/// When accesses begin to be counted and paid for.
+/// The moment from which accesses are counted and charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmulatorStart {
-    /// When a marker in the guest says so (`numalab_membench::mark`).
+    /// At a marker in the guest (`numalab_membench::mark`).
     #[default]
     Marker,
-    /// At power-on: for guests that know no markers.
+    /// At power-on, for guests without markers.
     PowerOn,
 }
 
-/// A memory system that a guest is given.
+/// An emulated memory system for a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryEmulator {
     /// The plugin ([`PLUGIN`]).
     pub plugin: PathBuf,
-    /// How accesses are paid for.
+    /// How accesses are charged.
     pub mode: EmulatorMode,
-    /// Whose memory is where, and what it costs
+    /// The placement of memory and the cost of accesses
     /// ([`numalab_formats::memory_emulator::describe`]).
     pub machine: EmulatedMachine,
 }
 
 impl MemoryEmulator {
-    /// This memory for a guest with this processor, and the plugin that is installed.
+    /// Creates the memory system for a guest with this processor, with the installed plugin.
     ///
     /// # Errors
-    /// [`GuestError::Plugin`]; [`GuestError::Machine`] where the processor's machine has no
-    /// addresses for it.
+    /// [`GuestError::Plugin`] without a plugin; [`GuestError::Machine`] if the processor's machine
+    /// has no addresses for the memory.
     pub fn find(
         mode: EmulatorMode,
         architecture: Architecture,
@@ -84,7 +82,7 @@ impl MemoryEmulator {
 }
 
 impl EmulatorMode {
-    /// As in the plugin's `mode=`.
+    /// Returns the value of the plugin's `mode=`.
     fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -93,20 +91,24 @@ impl EmulatorMode {
         }
     }
 
-    /// What QEMU must be for a Linux guest with so many cpus of this processor.
+    /// Returns the requirements on QEMU for a Linux guest with this number of cpus of this
+    /// processor.
     #[must_use]
     pub fn needs(self, architecture: Architecture, cpus: usize) -> QemuNeeds {
-        // Before 8.2 it gives a plugin addresses of which only those of a PC are known.
+        // Before 8.2 QEMU gives plugins guest-physical addresses that can be decoded only for a PC.
         let is_proven_only = architecture == Architecture::Aarch64;
+        // A single vCPU boots under icount with any supported QEMU; only several hang
+        // (OLDEST_PROVEN).
         let virtual_time = self == Self::Virtual && cpus > 1;
         let least_version = (is_proven_only || virtual_time).then_some(OLDEST_PROVEN);
         QemuNeeds { architecture, least_version, plugins: true, firmware: false }
     }
 
-    /// Words of Linux's command line without which it does not trust its clock.
+    /// Returns the kernel arguments without which Linux does not trust its clock.
     #[must_use]
     pub fn kernel_arguments(self, architecture: Architecture) -> &'static [&'static str] {
         match (self, architecture) {
+            // Linux's clocksource watchdog would otherwise reject the TSC.
             (Self::Virtual, Architecture::X86_64) => &["tsc=reliable"],
             _ => &[],
         }
@@ -114,7 +116,7 @@ impl EmulatorMode {
 }
 
 impl EmulatorStart {
-    /// As in the plugin's `start=`.
+    /// Returns the value of the plugin's `start=`.
     fn name(self) -> &'static str {
         match self {
             Self::Marker => "marker",
@@ -124,13 +126,15 @@ impl EmulatorStart {
 }
 
 impl MemoryEmulator {
-    /// QEMU's arguments, to be put behind `-accel tcg`; the files that
-    /// [`MemoryEmulator::prepare`] makes are in `directory`.
+    /// Returns QEMU's arguments to follow `-accel tcg`. The files made by
+    /// [`MemoryEmulator::prepare`] are in `directory`.
     #[must_use]
     pub fn arguments(&self, directory: &Path, start: EmulatorStart) -> Vec<String> {
         let in_directory = |name: &str| escaped(&directory.join(name));
         let mut words = Vec::new();
         if self.mode == EmulatorMode::Virtual {
+            // One instruction is one nanosecond, and idle time is skipped rather than slept, so
+            // that the guest's time does not depend on the host's.
             words.extend(["-icount".to_owned(), "shift=0,sleep=off".to_owned()]);
         }
         let plugin = format!(
@@ -143,6 +147,7 @@ impl MemoryEmulator {
             in_directory(COUNTERS),
         );
         words.extend(["-plugin".to_owned(), plugin]);
+        // share=on: a private mapping need not show the plugin's writes to the guest.
         let counters = format!(
             "memory-backend-file,id=counters,size={COUNTER_BYTES},share=on,mem-path={}",
             in_directory(COUNTERS)
@@ -152,7 +157,7 @@ impl MemoryEmulator {
         words
     }
 
-    /// Makes the files that QEMU and its plugin read, in a directory of this guest.
+    /// Writes the files that QEMU and its plugin read into a guest's directory.
     ///
     /// # Errors
     /// Those of the file system.
@@ -162,16 +167,16 @@ impl MemoryEmulator {
         File::create(directory.join(COUNTERS))?.set_len(COUNTER_BYTES)
     }
 
-    /// What the plugin reported (JSON, `numalab-emulator/1`), once QEMU has ended.
+    /// Reads the plugin's report (JSON, `numalab-emulator/1`) after QEMU has ended.
     ///
     /// # Errors
-    /// Those of the file system: there is none if QEMU was killed.
+    /// Those of the file system: a QEMU that was killed leaves no report.
     pub fn report(directory: &Path) -> io::Result<String> {
         fs::read_to_string(directory.join(REPORT))
     }
 }
 
-/// A path in a QEMU option, where commas are doubled.
+/// Escapes a path for a QEMU option, where commas are doubled.
 pub(crate) fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace(',', ",,")
 }
@@ -224,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_that_qemu_reads_are_made() {
+    fn the_files_that_qemu_reads_are_written() {
         let directory = tempfile::tempdir().unwrap();
         emulator(EmulatorMode::Count).prepare(directory.path()).unwrap();
         let machine = fs::read_to_string(directory.path().join(MACHINE)).unwrap();

@@ -1,5 +1,5 @@
-//! A program on a machine that it does not have: QEMU's user mode runs it on this host's kernel,
-//! and the memory emulator keeps its page tables as that machine would.
+//! Runs a program as on another machine: QEMU's user mode runs it on this host's kernel, and the
+//! memory emulator keeps page tables as that machine would.
 
 mod root;
 
@@ -15,36 +15,36 @@ use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
 use crate::emulator::{MACHINE, escaped};
 
-/// The directory with the C library of other architectures' programs, as Debian's cross packages
-/// lay it.
+/// The directory of the aarch64 C library in Debian's cross packages.
 const AARCH64_ROOT: &str = "/usr/aarch64-linux-gnu";
-/// Scripts that name scripts that name scripts: more is a circle (execve(2)).
+/// Depth limit of scripts with scripts as interpreters; deeper is a loop (execve(2)).
 const MOST_INTERPRETERS: usize = 4;
-/// What a script's first line may have.
+/// Limit of a script's first line in bytes.
 const MOST_OF_LINE: u64 = 256;
 const REPORT: &str = "report";
 
-/// A program with the machine that it is to run on.
+/// A program and the machine to emulate for it.
 #[derive(Clone, Debug)]
 pub struct EmulatedProgram {
     /// The emulator's plugin ([`crate::emulator::PLUGIN`]).
     pub plugin: PathBuf,
-    /// Whose memory is where, and what it costs.
+    /// The placement of memory and the cost of accesses.
     pub machine: EmulatedMachine,
-    /// The cpus that threads take, in turn, by position; all in order where there are none.
+    /// The cpus that threads take in turn, by position; all in order if empty.
     pub threads: Vec<usize>,
-    /// Where pages go of which the program says nothing, as the plugin's `policy=` has it; by first
-    /// touch without it.
+    /// The placement of pages without a policy of the program, as the plugin's `policy=`; `None`
+    /// for first touch.
     pub policy: Option<String>,
-    /// Whether the kernel gives huge pages wherever it can, not only where the program asks for them.
+    /// Whether the kernel uses huge pages everywhere rather than only where the program requests
+    /// them.
     pub huge_always: bool,
-    /// Other such policies, and `thp`: what threads would wait by them is reported too.
+    /// Other policies, and `thp`, for which the wait of threads is reported too.
     pub beside: Vec<String>,
     /// The program and its arguments.
     pub command: Vec<String>,
 }
 
-/// What became of it.
+/// The outcome of a program.
 #[derive(Debug)]
 pub struct ProgramOutcome {
     /// How it ended.
@@ -54,40 +54,32 @@ pub struct ProgramOutcome {
     pub reports: Vec<String>,
 }
 
-/// Why a program cannot be run.
+/// Reason why a program cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]
     NotFound(String),
     /// It cannot be read.
     #[error("{path}: {source}")]
-    Unreadable {
-        /// The program.
-        path: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is not for a processor that QEMU's user mode and the plugin know.
+    Unreadable { path: String, source: io::Error },
+    /// It is not for a processor that QEMU's user mode and the plugin support.
     #[error("{0}: expected a program of Linux for x86_64 or aarch64, or a script")]
     Foreign(String),
     /// QEMU's user mode is not installed.
     #[error(
         "{program} is missing, which runs programs of emulated machines: apt install qemu-user"
     )]
-    NoQemu {
-        /// Its name.
-        program: &'static str,
-    },
+    NoQemu { program: &'static str },
     /// It did not end by itself.
     #[error(transparent)]
     Run(#[from] CommandError),
-    /// A file or a process could not be made.
+    /// A file or a process could not be created.
     #[error("start of the program: {0}")]
     Start(#[from] io::Error),
 }
 
-/// A processor that programs are for.
+/// A processor that programs are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Processor {
     X86_64,
@@ -102,7 +94,7 @@ impl Processor {
         }
     }
 
-    /// Whether it is that of this machine.
+    /// Reports whether this machine has the processor.
     fn is_here(self) -> bool {
         match self {
             Self::X86_64 => cfg!(target_arch = "x86_64"),
@@ -112,7 +104,7 @@ impl Processor {
 }
 
 impl EmulatedProgram {
-    /// A program whose pages lie where it or first touch puts them.
+    /// Creates a program with pages placed by its own policies or first touch.
     #[must_use]
     pub fn new(
         plugin: PathBuf,
@@ -124,7 +116,7 @@ impl EmulatedProgram {
         Self { plugin, machine, threads, policy, huge_always, beside, command }
     }
 
-    /// QEMU's command line; `directory` is where files are made for it.
+    /// Returns QEMU's command line; files for it are created in `directory`.
     ///
     /// # Errors
     /// [`ProgramError`].
@@ -150,6 +142,8 @@ impl EmulatedProgram {
             in_directory(REPORT),
         );
         let mut words = vec![qemu.to_string_lossy().into_owned(), "-plugin".to_owned(), plugin];
+        // A program of this architecture sees the machine's nodes in place of those in /sys; one of
+        // another architecture needs its own libraries.
         let root = match processor {
             _ if processor.is_here() => Some(root::place(directory).to_string_lossy().into_owned()),
             Processor::Aarch64 => Some(AARCH64_ROOT.to_owned()),
@@ -165,7 +159,7 @@ impl EmulatedProgram {
         Ok(words)
     }
 
-    /// Runs it to its end, with this process's own standard streams.
+    /// Runs the program to its end with this process's standard streams.
     ///
     /// # Errors
     /// [`ProgramError`].
@@ -177,10 +171,11 @@ impl EmulatedProgram {
         Ok(ProgramOutcome { status, reports: reports(directory.path())? })
     }
 
-    /// Runs it to its end with this input, keeps what it prints, and ends what it leaves running.
+    /// Runs the program to its end with this input, keeps its output, and ends processes that it
+    /// leaves running.
     ///
     /// # Errors
-    /// [`ProgramError`]; a status other than 0 is an answer here.
+    /// [`ProgramError`]; a status other than 0 is not an error here.
     pub fn run_apart(
         &self,
         input: Input<'_>,
@@ -192,7 +187,7 @@ impl EmulatedProgram {
         Ok((ran, reports(directory.path())?))
     }
 
-    /// QEMU with its files in a directory.
+    /// Returns the command that starts QEMU with its files in a directory.
     fn command_in(&self, directory: &Path) -> Result<Command, ProgramError> {
         let words = self.command_line(directory)?;
         let machine = serde_json::to_vec(&self.machine).map_err(io::Error::from)?;
@@ -204,7 +199,7 @@ impl EmulatedProgram {
     }
 }
 
-/// `0.2.1`.
+/// Formats `0.2.1`.
 fn dotted(numbers: &[usize]) -> String {
     let words: Vec<String> = numbers.iter().map(usize::to_string).collect();
     words.join(".")
@@ -249,14 +244,14 @@ fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError>
     Err(ProgramError::Foreign(command.first().cloned().unwrap_or_default()))
 }
 
-/// The first bytes of a file, so many at most.
+/// Reads at most `most` bytes from the beginning of a file.
 fn head(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     fs::File::open(path)?.take(most).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// Of which processor an ELF file of 64 bits is (elf(5): `e_machine`).
+/// Returns the processor of a 64-bit ELF file (elf(5): `e_machine`).
 fn processor(head: &[u8]) -> Option<Processor> {
     let elf = head.strip_prefix(b"\x7fELF\x02\x01")?;
     match elf.get(12..14)? {
@@ -288,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_refused_with_what_was_expected() {
+    fn a_file_that_is_not_a_program_is_refused_with_the_expected_kinds() {
         let message = |words: &[&str]| resolved(words).unwrap_err().to_string();
         assert!(message(&["no-such-program"]).contains("no-such-program: no such program"));
         let directory = tempfile::tempdir().unwrap();
@@ -303,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_are_told_by_their_number() {
+    fn processors_are_recognised_by_their_number() {
         let elf = |machine: u8| {
             let mut head = b"\x7fELF\x02\x01\x01".to_vec();
             head.resize(18, 0);

@@ -1,4 +1,4 @@
-//! Which QEMU to use, chosen by what it can do, and whether KVM works under it.
+//! Chooses a QEMU by its features, and finds out whether KVM works with it.
 
 mod abilities;
 mod accelerator;

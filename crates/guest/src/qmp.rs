@@ -1,6 +1,5 @@
-//! QEMU's machine protocol, and what it is used for here: knowing the threads
-//! of the virtual cpus, keeping them on host cpus, and proving where they and
-//! the guest's memory are.
+//! QEMU's machine protocol (QMP) and its uses here: finding the threads of the virtual cpus,
+//! pinning them to host cpus, and proving the placement of these threads and of guest memory.
 
 mod client;
 mod memory;

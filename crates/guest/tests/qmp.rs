@@ -1,4 +1,4 @@
-//! Pinning and proof on a real QEMU which somebody else started.
+//! Pinning and proof on a real QEMU that was not started by numalab.
 #![forbid(unsafe_code)]
 
 use std::net::TcpListener;
@@ -29,7 +29,7 @@ impl Foreign {
                 return None;
             }
         };
-        // The port is free a moment before QEMU takes it.
+        // The port is unused only until another process takes it.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = qemu.command();
         command.args(["-nodefaults", "-display", "none", "-S", "-accel", "tcg", "-machine", "q35"]);
@@ -72,7 +72,7 @@ fn set(text: &str) -> CpuSet {
 }
 
 #[test]
-fn a_qemu_that_we_did_not_start_is_pinned_and_its_memory_proven() {
+fn a_foreign_qemu_is_pinned_and_its_memory_proven() {
     let Some(foreign) = Foreign::start() else {
         return;
     };
@@ -117,7 +117,7 @@ fn cpus_that_this_machine_lacks_are_refused_with_the_thread() {
     assert!(error.to_string().contains("CommandNotFound"), "{error}");
 }
 
-/// The host cpus that this process may run on.
+/// Returns the host cpus that this process may use.
 fn allowed() -> CpuSet {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));

@@ -1,4 +1,4 @@
-//! What looking costs: snapshots per window and per cell, pinning, the proof of a
+//! Measures the cost of observation: snapshots per window and per cell, pinning, and the proof of a
 //! GiB. Prints the median and the spread of each over repetitions.
 
 use std::hint::black_box;

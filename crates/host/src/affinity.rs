@@ -1,4 +1,4 @@
-//! Pinning the calling thread to a cpu.
+//! //! Pins the calling thread to a cpu and checks that the kernel did so.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::error_class::ErrorClass;
 use crate::syscall;
 
-/// Why a thread could not be pinned or is not where it was pinned.
+/// Reason why a thread could not be pinned, or is not where it was pinned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AffinityError {
     /// The cpu does not exist, is offline, or this process may not use it.
@@ -16,37 +16,25 @@ pub enum AffinityError {
         "cpu {cpu} cannot be used: offline, absent or outside this process's cpuset; cpus {allowed} can be"
     )]
     NotAllowed {
-        /// The cpu asked for.
         cpu: CpuId,
-        /// The cpus that the thread may use as far as is known.
+        /// The cpus that the thread may use, as far as the kernel says.
         allowed: CpuSet,
     },
     /// The kernel refused for another reason.
     #[error(
         "cannot pin a thread to cpu {cpu}: {errno}; a seccomp filter may forbid sched_setaffinity"
     )]
-    Refused {
-        /// The cpu asked for.
-        cpu: CpuId,
-        /// The kernel's answer.
-        errno: Errno,
-    },
-    /// The affinity cannot be read.
+    Refused { cpu: CpuId, errno: Errno },
     #[error(
         "cannot read the thread's affinity: {errno}; a seccomp filter may forbid sched_getaffinity"
     )]
-    Unreadable {
-        /// The kernel's answer.
-        errno: Errno,
-    },
-    /// What was read back differs from what was set.
+    Unreadable { errno: Errno },
+    /// The affinity that was read back is not the one that was set.
     #[error(
         "pinned to cpu {cpu}, but the kernel reports affinity {affinity} and runs the thread on cpu {current}"
     )]
     NotApplied {
-        /// The cpu asked for.
         cpu: CpuId,
-        /// The affinity that the kernel reports.
         affinity: CpuSet,
         /// The cpu that the thread runs on.
         current: CpuId,
@@ -54,7 +42,7 @@ pub enum AffinityError {
 }
 
 impl AffinityError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -65,49 +53,47 @@ impl AffinityError {
     }
 }
 
-/// Where a thread runs.
+/// A cpu and its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The cpu.
     pub cpu: CpuId,
-    /// Its node.
     pub node: NodeId,
 }
 
-/// Where the calling thread runs now, by `getcpu(2)`.
+/// Returns the cpu and node on which the calling thread runs now (`getcpu(2)`).
 #[must_use]
 pub fn current_place() -> Place {
     let (cpu, node) = syscall::cpu_and_node();
     Place { cpu, node }
 }
 
-/// The calling thread's affinity, for any number of cpus.
+/// Returns the calling thread's affinity, for any number of cpus.
 ///
 /// # Errors
-/// [`AffinityError::Unreadable`] if the kernel does not tell.
+/// [`AffinityError::Unreadable`] if `sched_getaffinity(2)` fails.
 pub fn current_affinity() -> Result<CpuSet, AffinityError> {
     syscall::affinity(0).map_err(|errno| AffinityError::Unreadable { errno })
 }
 
-/// The affinity of any thread by its number, for any number of cpus.
+/// Returns the affinity of a thread by its number (`gettid(2)`), for any number of cpus.
 ///
 /// # Errors
-/// The kernel's answer: `ESRCH` for a thread that is not there.
+/// The kernel's error: `ESRCH` for a thread that does not exist.
 pub fn thread_affinity(thread: u32) -> Result<CpuSet, Errno> {
     syscall::affinity(thread)
 }
 
-/// Sets the affinity of any thread by its number; the kernel leaves out cpus that are
-/// offline or outside its cpuset.
+/// Sets the affinity of a thread by its number (`gettid(2)`). The kernel leaves out cpus that are
+/// offline or outside the thread's cpuset.
 ///
 /// # Errors
-/// The kernel's answer: `EINVAL` if no cpu is left, `EPERM` for another user's thread.
+/// The kernel's error: `EINVAL` if no cpu is left, `EPERM` for another user's thread.
 pub fn set_thread_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
     syscall::set_affinity(thread, cpus)
 }
 
-/// A thread pinned to one cpu; dropping it gives the thread its former affinity back.
-/// It cannot leave its thread.
+/// A thread pinned to one cpu. Dropping it restores the thread's former affinity, which is why it
+/// is not `Send`.
 #[derive(Debug)]
 pub struct Pinned {
     place: Place,
@@ -116,7 +102,7 @@ pub struct Pinned {
     own_thread: PhantomData<*const ()>,
 }
 
-/// Pins the calling thread to `cpu`, and reads back that it is so.
+/// Pins the calling thread to `cpu` and checks by reading the affinity back.
 ///
 /// # Errors
 /// [`AffinityError::NotAllowed`] if the cpu is offline, absent or outside the cpuset,
@@ -148,30 +134,29 @@ fn check(cpu: CpuId, affinity: &CpuSet, current: CpuId) -> Result<(), AffinityEr
 }
 
 impl Pinned {
-    /// The cpu.
     #[must_use]
     pub fn cpu(&self) -> CpuId {
         self.place.cpu
     }
 
-    /// The node of the cpu, as the kernel said.
+    /// Returns the node of the cpu, as `getcpu(2)` reported it.
     #[must_use]
     pub fn node(&self) -> NodeId {
         self.place.node
     }
 
-    /// The affinity as it was read back.
+    /// Returns the affinity that was read back.
     #[must_use]
     pub fn affinity(&self) -> &CpuSet {
         &self.affinity
     }
 
-    /// Reads back once more that the thread is pinned and runs where it should:
-    /// an administrator's `taskset` or a cpuset change moves it.
+    /// Checks again that the thread is pinned and runs on its cpu: `taskset` or a change of the
+    /// cpuset can move it.
     ///
     /// # Errors
-    /// [`AffinityError::NotApplied`] if it is elsewhere, [`AffinityError::Unreadable`]
-    /// if the kernel does not tell.
+    /// [`AffinityError::NotApplied`] if the thread has been moved, [`AffinityError::Unreadable`] if
+    /// the kernel does not report its affinity.
     pub fn verify(&self) -> Result<(), AffinityError> {
         check(self.place.cpu, &current_affinity()?, current_place().cpu)
     }
@@ -179,8 +164,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // A former cpu can have gone offline meanwhile: then the kernel refuses, and
-        // the thread stays where it is, which harms nobody.
+        // Fails if the former cpus have gone offline since. The thread then stays where it is, and
+        // the error has nowhere to go.
         let _ = syscall::set_affinity(0, &self.former);
     }
 }

@@ -1,4 +1,4 @@
-//! What the calling process may use.
+//! The cpus and nodes that the calling process may use.
 
 use numalab_topology::{Allowed, CpuSet};
 
@@ -6,10 +6,10 @@ use crate::affinity::{AffinityError, current_affinity, set_thread_affinity};
 use crate::proc::field;
 use crate::root::Root;
 
-/// The cpus that the calling thread may run on now, by `sched_getaffinity(2)`, which
-/// heeds cpusets and offline cpus, and the nodes that its process may take memory
-/// from, by `Mems_allowed_list` of `/proc/self/status`, where a kernel with cpusets
-/// has it. No nodes means that the kernel does not tell.
+/// Returns the cpus that the calling thread may run on now (`sched_getaffinity(2)`, which leaves
+/// out offline cpus and those outside the cpuset) and the nodes from which its process may allocate
+/// (`Mems_allowed_list` of `/proc/self/status`). The set of nodes is empty on a kernel without
+/// cpusets, which does not report them.
 ///
 /// # Errors
 /// [`AffinityError::Unreadable`] if the affinity cannot be read.
@@ -20,9 +20,9 @@ pub fn allowed_now() -> Result<Allowed, AffinityError> {
     Ok(Allowed { cpus: current_affinity()?, memory_nodes, ..Allowed::default() })
 }
 
-/// Those of the `listed` cpus outside `affinity` that a thread of this process may run on if it
-/// asks. A process does not inherit isolated cpus, but only a cpuset forbids them: a thread of its
-/// own asks the kernel, and ends.
+/// Returns those of the `listed` cpus outside `affinity` on which a thread of this process may ask
+/// to run. A process does not inherit isolated cpus, but only a cpuset forbids them. A helper
+/// thread tries each one, so that the caller's own affinity never changes.
 pub(crate) fn isolated_now(listed: &CpuSet, affinity: &CpuSet) -> CpuSet {
     let asked = listed.difference(affinity);
     if asked.is_empty() {

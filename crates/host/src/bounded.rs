@@ -1,17 +1,17 @@
-//! Files that people name or that come from other hosts, read up to a limit: one that never ends or
-//! does not fit into memory is an error at once.
+//! Reads files named by users or made on other hosts up to a limit, so that an endless or huge file
+//! is an error at once.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Bytes of a file of results at most; 500,000 samples take 51 MB.
+/// Largest result file, in bytes; 500,000 samples take 51 MB.
 pub const MOST_RESULT_BYTES: u64 = 512 << 20;
-/// Bytes of a study's definition at most; the longest that comes with numalab has 6 KB.
+/// Largest study definition, in bytes; the longest that comes with numalab has 6 KB.
 pub const MOST_STUDY_BYTES: u64 = 1 << 20;
 
-/// Why a file is not read.
+/// Reason why a file is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Refusal {
     #[error("it is a {0}, expected a file")]
@@ -20,12 +20,13 @@ enum Refusal {
     Size { most_bytes: u64 },
 }
 
-/// The bytes of a regular file of at most `most_bytes`.
+/// Reads a regular file of at most `most_bytes`.
 ///
 /// # Errors
-/// That of the system, or one that says that it is a device, pipe, socket or directory, or too large.
+/// The system's error, or one that says that the path is a device, pipe, socket or directory, or
+/// that the file is too large.
 pub fn read_file(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
-    // A pipe that nobody writes to would hold up open(2) itself.
+    // open(2) of a pipe without a writer would block before its type can be checked.
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
     match kind_of(&file)? {
@@ -34,11 +35,11 @@ pub fn read_file(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The bytes of a file or a pipe, of at most `most_bytes`: what a command line names may be a pipe,
-/// as `<(lscpu)` is.
+/// Reads a file or a pipe of at most `most_bytes`: a path on the command line can be a pipe, such
+/// as `<(lscpu)`.
 ///
 /// # Errors
-/// As [`read_file`].
+/// Like [`read_file`], except that pipes are accepted.
 pub fn read_input(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     if std::fs::metadata(path)?.file_type().is_fifo() {
         return read(File::open(path)?, most_bytes);
@@ -46,18 +47,18 @@ pub fn read_input(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     read_file(path, most_bytes)
 }
 
-/// [`read_file`] as text.
+/// Reads a file like [`read_file`], as text.
 ///
 /// # Errors
-/// As [`read_file`], and for what is not UTF-8.
+/// Those of [`read_file`], and one for text that is not UTF-8.
 pub fn read_file_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text(read_file(path, most_bytes)?)
 }
 
-/// [`read_input`] as text.
+/// Reads a file or a pipe like [`read_input`], as text.
 ///
 /// # Errors
-/// As [`read_input`], and for what is not UTF-8.
+/// Those of [`read_input`], and one for text that is not UTF-8.
 pub fn read_input_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text(read_input(path, most_bytes)?)
 }
@@ -66,7 +67,7 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// What it is, unless it is a regular file.
+/// Names the type of a file that is not a regular one.
 fn kind_of(file: &File) -> io::Result<Option<&'static str>> {
     let kind = file.metadata()?.file_type();
     Ok(match () {
@@ -81,7 +82,7 @@ fn kind_of(file: &File) -> io::Result<Option<&'static str>> {
 fn read(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
     let is_larger = |bytes: u64| bytes > most_bytes;
     let too_large = || refused(Refusal::Size { most_bytes });
-    // Before any memory is taken for it.
+    // Checked before a buffer of that size is allocated.
     if is_larger(file.metadata()?.len()) {
         return Err(too_large());
     }
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_refused_at_once() {
+    fn an_endless_file_is_refused_at_once() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)
@@ -124,7 +125,7 @@ mod tests {
         std::fs::write(&path, "0123456789").unwrap();
         assert_eq!(read_file(&path, 10).unwrap(), b"0123456789");
         assert_eq!(said(read_file(&path, 9)), "it has more than 9 bytes, expected fewer");
-        // Ten terabytes that take no place.
+        // A sparse file of ten terabytes.
         File::options().write(true).open(&path).unwrap().set_len(10 << 40).unwrap();
         assert_eq!(said(read_input(&path, 100)), "it has more than 100 bytes, expected fewer");
         std::fs::write(&path, [0xff]).unwrap();

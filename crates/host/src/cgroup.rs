@@ -6,16 +6,16 @@ pub(crate) use huge_pages::{Charge, HugePageLimit, huge_page_limit};
 
 use crate::root::Root;
 
-/// What a control group still gives.
+/// The memory that a control group can still allocate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupLimit {
-    /// Bytes that can still be taken: the limit less what is used and cannot be reclaimed.
+    /// Bytes that are left: the limit less the memory that is used and cannot be reclaimed.
     pub(crate) left_bytes: u64,
     /// The file that holds the limit.
     pub(crate) file: String,
 }
 
-/// Files of one version of the memory controller (Linux `Documentation/admin-guide`:
+/// File names of one version of the memory controller (Linux `Documentation/admin-guide`:
 /// `cgroup-v2.rst`, `cgroup-v1/memory.rst`).
 struct Version {
     file_system: &'static str,
@@ -24,7 +24,6 @@ struct Version {
     inactive_files: &'static str,
 }
 
-/// The controller.
 const MEMORY: &str = "memory";
 
 const V1: Version = Version {
@@ -40,7 +39,7 @@ const V2: Version = Version {
     inactive_files: "inactive_file",
 };
 
-/// The tightest memory limit of this process's control groups, if there is one.
+/// Returns the tightest memory limit of this process's control group and the groups above it.
 pub(crate) fn tightest(root: &Root) -> Option<GroupLimit> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
@@ -53,7 +52,7 @@ pub(crate) fn tightest(root: &Root) -> Option<GroupLimit> {
     limits.min_by_key(|limit| limit.left_bytes)
 }
 
-/// The file with the memory limit of the very group that this process is in.
+/// Returns the memory limit's file of the group that this process is in.
 pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
@@ -69,7 +68,7 @@ pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
     v1.into_iter().chain(v2).map(file).find(|file| root.path(file).exists())
 }
 
-/// This file of the version 2 group that this process is in, if it has it.
+/// Returns the path of a file of this process's version 2 group, if the group has it.
 pub(crate) fn group_file(root: &Root, name: &str) -> Option<String> {
     let mounts = root.document("proc/self/mountinfo").ok()?;
     let groups = root.document("proc/self/cgroup").ok()?;
@@ -79,7 +78,7 @@ pub(crate) fn group_file(root: &Root, name: &str) -> Option<String> {
     root.path(&file).exists().then_some(file)
 }
 
-/// The path of the group in the hierarchy of a v1 controller: `4:memory:/group`.
+/// Returns the path of the group in the hierarchy of a v1 controller, from `4:memory:/group`.
 fn path_v1<'g>(groups: &'g str, controller: &str) -> Option<&'g str> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -88,19 +87,19 @@ fn path_v1<'g>(groups: &'g str, controller: &str) -> Option<&'g str> {
     })
 }
 
-/// The path of the group in the v2 hierarchy: `0::/group`.
+/// Returns the path of the group in the v2 hierarchy, from `0::/group`.
 fn path_v2(groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
-/// Where a hierarchy is mounted, and the group's path below that, without leading `/`.
+/// The mount point of a hierarchy, and the group's path below it without a leading `/`.
 struct GroupPlace {
     mount: String,
     group: String,
 }
 
-/// Finds the mount of the hierarchy (`proc_pid_mountinfo(5)`). A container sees its own
-/// part of it as the mount's root, so that is taken off the group's path.
+/// Finds the mount of the hierarchy (`proc_pid_mountinfo(5)`). A container sees its part of the
+/// hierarchy as the mount's root, so that root is removed from the group's path.
 fn group_directory(
     mounts: &str,
     wanted: &str,
@@ -128,7 +127,7 @@ fn group_directory(
     })
 }
 
-/// The directories of a group and of all groups above it.
+/// Returns the directories of a group and of all groups above it.
 fn directories(place: &GroupPlace) -> Vec<String> {
     let mut directories = Vec::new();
     let mut group = place.group.as_str();
@@ -142,14 +141,14 @@ fn directories(place: &GroupPlace) -> Vec<String> {
     }
 }
 
-/// The limits of a group and of all groups above it.
+/// Returns the limits of a group and of all groups above it.
 fn limits(root: &Root, place: &GroupPlace, version: &Version) -> Vec<GroupLimit> {
     directories(place).iter().filter_map(|directory| limit(root, directory, version)).collect()
 }
 
 fn limit(root: &Root, directory: &str, version: &Version) -> Option<GroupLimit> {
     let file = format!("{directory}/{}", version.limit);
-    // `max`, or v1's number beyond all memory, is no limit.
+    // `max` does not parse, and v1 writes a number larger than any memory: neither is a limit.
     let limit_bytes: u64 = root.value(&file).ok()?.parse().ok()?;
     if limit_bytes >= 1 << 62 {
         return None;

@@ -7,38 +7,38 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::syscall::children_usage;
 
-/// Nanoseconds of `CLOCK_MONOTONIC_RAW`, which no time service slews or steps: what
-/// cycle counters are calibrated against.
+/// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds. NTP neither slews nor steps it, so cycle counters
+/// are calibrated against it.
 #[must_use]
 pub fn monotonic_raw_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::MonotonicRaw))
 }
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, by which performance events have their times.
+/// Reads `CLOCK_MONOTONIC` in nanoseconds, the clock of performance event timestamps.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// Nanoseconds for which the calling thread was on a cpu.
+/// Returns the cpu time of the calling thread, in nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// Nanoseconds for which all threads of this process together were on a cpu.
+/// Returns the cpu time of all threads of this process, in nanoseconds.
 pub(crate) fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// Nanoseconds for which all threads of a process together were on a cpu, those that have ended
-/// among them; `None` if it is not there.
+/// Returns the cpu time of all threads of a process, including those that have ended, in
+/// nanoseconds; `None` if the process does not exist.
 #[must_use]
 pub fn cpu_ns_of(process: u32) -> Option<u64> {
     crate::syscall::cpu_time(process).map(nanoseconds)
 }
 
-/// Nanoseconds for which children of this process that were waited for, and theirs, were
-/// on a cpu; in the granularity of the kernel's accounting.
+/// Returns the cpu time of the children that this process has waited for, and of theirs, in
+/// nanoseconds; its resolution is that of the kernel's accounting.
 pub(crate) fn children_cpu_ns() -> u64 {
     let usage = children_usage();
     let microseconds = |time: libc::timeval| {
@@ -49,14 +49,14 @@ pub(crate) fn children_cpu_ns() -> u64 {
     (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)).saturating_mul(1000)
 }
 
-/// None of the clocks used goes below 0 or beyond 584 years.
+/// Converts to nanoseconds; 64 bits hold 584 years, and none of the clocks used is negative.
 fn nanoseconds(time: Timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }
 
-/// A moment of the wall clock, for names and reports; never for durations.
+/// A time of the wall clock, for names and reports; never for durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UtcTime {
     /// Milliseconds since 1970-01-01 UTC.
@@ -64,14 +64,14 @@ pub struct UtcTime {
 }
 
 impl UtcTime {
-    /// Now; a clock before 1970 gives 1970.
+    /// Returns the present time; a clock before 1970 gives 1970.
     #[must_use]
     pub fn now() -> Self {
         let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self { unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX) }
     }
 
-    /// A form for file names, in UTC: `20261121-024500`.
+    /// Formats the time for file names, in UTC: `20261121-024500`.
     #[must_use]
     pub fn compact(&self) -> String {
         let Civil { date, time } = self.civil();
@@ -88,7 +88,7 @@ impl UtcTime {
     }
 }
 
-/// RFC 3339: `2026-11-21T02:45:00Z`.
+/// Formats the time as in RFC 3339: `2026-11-21T02:45:00Z`.
 impl fmt::Display for UtcTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Civil { date, time } = self.civil();
@@ -104,17 +104,17 @@ struct Civil {
     time: (u64, u64, u64),
 }
 
-/// The Gregorian date of a day since 1970-01-01. Years are counted from March, so
-/// that the leap day is the last of its year; 400 years are 146,097 days.
+/// Returns the Gregorian date of a day since 1970-01-01. Years are counted from March, so that the
+/// leap day is the last of its year; 400 years are 146,097 days.
 fn date_of_day(day: u64) -> (u64, u64, u64) {
-    // 719,468 days lie between 0000-03-01 and 1970-01-01.
+    // Days from 0000-03-01 to 1970-01-01.
     let day = day + 719_468;
     let era = day / 146_097;
     let day_of_era = day % 146_097;
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Five months from March have 153 days, over and over.
+    // The months from March on repeat in groups of five with 153 days.
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
@@ -149,11 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_process_on_cpus_is_that_which_it_knows_itself() {
+    fn the_cpu_time_of_a_process_agrees_with_its_own_clock() {
         let busy = std::hint::black_box((0..1_000_000_u64).fold(0, |sum, at| sum ^ (at * at)));
-        let (before, told, after) =
+        let (before, reported, after) =
             (process_cpu_ns(), cpu_ns_of(std::process::id()), process_cpu_ns());
-        assert!((before..=after).contains(&told.unwrap()), "{before} {told:?} {after} {busy}");
+        assert!(
+            (before..=after).contains(&reported.unwrap()),
+            "{before} {reported:?} {after} {busy}"
+        );
         assert_eq!(cpu_ns_of(u32::MAX), None);
     }
 

@@ -1,4 +1,4 @@
-//! A command that is run to its end, and that does not outlive this process.
+//! Runs a command to its end, and no longer than this process.
 
 mod error;
 mod held;
@@ -24,35 +24,33 @@ use crate::proc::{Stat, processes};
 use crate::signals::Interrupt;
 pub use error::CommandError;
 pub use held::spawn_held;
-use orphans::Known;
+use orphans::RunningCommand;
 pub use orphans::{adopt_orphans, end_orphans};
 use pipes::Pipes;
 pub use search::on_path;
 
-/// How often a waiting thread looks whether it was interrupted.
+/// Interval at which a waiting thread checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a command has that was told to end, before it is killed: `srun` needs it to end its
-/// step.
+/// Time between SIGTERM and SIGKILL: `srun` needs it to end its job step.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long what a command started may outlive it: a helper that is just ending, as `srun` has one,
-/// is nothing left running.
+/// Time that processes started by a command may outlive it. `srun`, for one, has a helper that is
+/// still ending at that moment, which is not a leftover.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_LOOK: Duration = Duration::from_millis(10);
 
-/// What a command finds on its standard input.
+/// The standard input of a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Input<'a> {
-    /// Nothing.
+    /// No input.
     #[default]
     Empty,
-    /// These bytes.
     Bytes(&'a [u8]),
-    /// This file, from its beginning.
+    /// The file, from its beginning.
     File(&'a Path),
 }
 
 impl Input<'_> {
-    /// The bytes that are written while the command runs.
+    /// Returns the bytes that are written to a pipe while the command runs.
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -69,31 +67,31 @@ impl Input<'_> {
     }
 }
 
-/// What became of a command.
+/// The outcome of a command that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
     /// The program and its arguments.
     pub command: String,
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
-    /// What it printed, at most 8 MiB of it.
+    /// Its standard output, at most 8 MiB of it.
     pub stdout: String,
-    /// What it complained about, at most 8 MiB of it.
+    /// Its standard error, at most 8 MiB of it.
     pub stderr: String,
-    /// What it printed beyond that.
+    /// Bytes of output beyond these limits, which were dropped.
     pub dropped_bytes: usize,
-    /// From its start to its end.
+    /// Time from start to end.
     pub took: Duration,
-    /// What it left running, as `sleep (1234)`: ended with it.
+    /// Processes that it left running, such as `sleep (1234)`, and that were ended.
     pub left: Vec<String>,
 }
 
 impl Ran {
-    /// What a command printed that succeeded.
+    /// Returns the standard output of a command that succeeded.
     ///
     /// # Errors
-    /// [`CommandError::Failed`] for another status than 0, [`CommandError::TooMuch`] if not
-    /// all that it printed was kept.
+    /// [`CommandError::Failed`] for a status other than 0, [`CommandError::TooMuch`] if a part of
+    /// the output was dropped.
     pub fn output(self) -> Result<String, CommandError> {
         let Self { command, status, stdout, stderr, dropped_bytes, .. } = self;
         match (status.success(), dropped_bytes) {
@@ -106,27 +104,28 @@ impl Ran {
     }
 }
 
-/// A program with its arguments, in the C locale so that its words can be read; it is sought where
-/// [`on_path`] seeks.
+/// Creates a command in the C locale, so that its messages can be parsed; the program is found by
+/// [`on_path`].
 #[must_use]
 pub fn tool<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: impl IntoIterator<Item = A>,
 ) -> Command {
     let mut command = Command::new(program);
+    // LC_ALL overrides every other variable of the user's locale.
     command.args(arguments).env("LC_ALL", "C");
     search::seek_safely(&mut command);
     command
 }
 
-/// Lets the kernel kill the command when the thread that starts it ends, however it ends
+/// Makes the kernel kill the command when the thread that starts it ends, for whatever reason
 /// (prctl(2), `PR_SET_PDEATHSIG`).
 pub fn die_with_parent(command: &mut Command) {
     end_with_parent(command, Signal::KILL);
 }
 
-/// Lets the kernel send SIGTERM to the command when the thread that starts it ends: a launcher
-/// such as `mpirun` or `srun` passes it on to its ranks, which a SIGKILL would leave behind.
+/// Makes the kernel send SIGTERM to the command when the thread that starts it ends. A launcher
+/// such as `mpirun` or `srun` passes it on to its ranks; SIGKILL would leave them running.
 pub fn terminate_with_parent(command: &mut Command) {
     end_with_parent(command, Signal::TERM);
 }
@@ -138,7 +137,7 @@ fn end_with_parent(command: &mut Command, signal: Signal) {
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(signal))?;
-            // A parent that ended before the call sends no signal.
+            // The kernel sends no signal for a parent that had ended before the prctl.
             match rustix::process::getppid() {
                 Some(now) if now == parent => Ok(()),
                 _ => Err(Errno::SRCH.into()),
@@ -147,7 +146,7 @@ fn end_with_parent(command: &mut Command, signal: Signal) {
     }
 }
 
-/// Starts the command in a session of its own: it leads a process group, and has no terminal.
+/// Starts the command in a new session: it leads a process group and has no terminal.
 fn in_own_session(command: &mut Command) {
     // SAFETY: between fork and exec the closure makes one system call and turns its number into an
     // error, which allocates nothing and takes no lock.
@@ -156,15 +155,15 @@ fn in_own_session(command: &mut Command) {
     }
 }
 
-/// Runs `command` with no input, as [`run_with_input`] does, and gives what it printed.
+/// Runs `command` with no input, like [`run_with_input`], and returns its standard output.
 ///
 /// # Errors
-/// [`CommandError`], a status other than 0 included.
+/// [`CommandError`], including a status other than 0.
 pub fn output_of(command: Command, limit: Duration) -> Result<String, CommandError> {
     run_command(command, limit, &Interrupt::never())?.output()
 }
 
-/// Runs `command` with no input, as [`run_with_input`] does.
+/// Runs `command` with no input, like [`run_with_input`].
 ///
 /// # Errors
 /// [`CommandError`] if it cannot be started or does not end by itself.
@@ -176,15 +175,16 @@ pub fn run_command(
     run_with_input(command, Input::Empty, limit, interrupt)
 }
 
-/// Runs `command` to its end in a session of its own, without a terminal, and gives it `input`.
-/// Whatever it leaves running in its process group is ended with it, and so is what has left that,
-/// if this process [adopts orphans](adopt_orphans); else that is not waited for, even if it holds
-/// the outputs open. All are told to end after `limit` and when `interrupt` is requested, and are
-/// killed if they do not; they are killed when this process dies, however it dies.
+/// Runs `command` to its end with `input`, in a new session without a terminal.
+///
+/// Processes that it leaves in its process group are ended. Those that have left the group are
+/// ended too if this process [adopts orphans](adopt_orphans); otherwise they are not waited for,
+/// even if they hold the outputs open. After `limit`, or when `interrupt` is requested, all get
+/// SIGTERM and later SIGKILL. They are killed when this process dies, for whatever reason.
 ///
 /// # Errors
-/// [`CommandError`] if it cannot be started or does not end by itself; a status other than
-/// 0 is an answer here.
+/// [`CommandError`] if the command cannot be started or does not end by itself. A status other than
+/// 0 is not an error here.
 pub fn run_with_input(
     mut command: Command,
     input: Input<'_>,
@@ -195,6 +195,7 @@ pub fn run_with_input(
     let stdin = input.stdio();
     let unread = |source| CommandError::NotRun { program: program.clone(), source };
     command.stdin(stdin.map_err(unread)?).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A session without a terminal: a command that asks a question must fail rather than wait.
     in_own_session(&mut command);
     die_with_parent(&mut command);
     let begun = Instant::now();
@@ -202,15 +203,16 @@ pub fn run_with_input(
         io::ErrorKind::NotFound => CommandError::NotFound { program: program.clone() },
         _ => CommandError::NotRun { program: program.clone(), source },
     })?;
-    let known = Known::new(child.id());
+    // Registered at once, so that another command's end does not take this one for an orphan.
+    let running = RunningCommand::new(child.id());
     let followed = Pipes::of(&mut child, input.bytes()).and_then(|mut pipes| {
         let ending = follow(&child, &mut pipes, begun, limit, interrupt)?;
         Ok((ending, pipes))
     });
     let took = begun.elapsed();
-    let is_told_to_end = followed.as_ref().is_ok_and(|(ending, _)| *ending != Ending::Ended);
-    let (mut left, status) = end(&mut child, is_told_to_end);
-    left.extend(known.end_orphans(if is_told_to_end { Duration::ZERO } else { LINGER }));
+    let is_asked_to_end = followed.as_ref().is_ok_and(|(ending, _)| *ending != Ending::Ended);
+    let (mut left, status) = end(&mut child, is_asked_to_end);
+    left.extend(running.end_orphans(if is_asked_to_end { Duration::ZERO } else { LINGER }));
     let (ending, mut pipes) =
         followed.map_err(|source| CommandError::NotRun { program: program.clone(), source })?;
     match ending {
@@ -220,6 +222,7 @@ pub fn run_with_input(
         }
         Ending::Ended => {}
     }
+    // Drained after the processes have ended, so that their last output is complete.
     pipes.drain();
     Ok(Ran {
         command: line(&command),
@@ -239,7 +242,7 @@ enum Ending {
     Interrupted,
 }
 
-/// Serves the pipes until the command ends, of which `pidfd_open(2)` tells at once.
+/// Serves the pipes until the command ends, which `pidfd_open(2)` reports at once.
 fn follow(
     child: &Child,
     pipes: &mut Pipes<'_>,
@@ -249,6 +252,7 @@ fn follow(
 ) -> io::Result<Ending> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     loop {
+        // poll(2) reports neither the time limit nor an interrupt, so it returns now and then.
         let rest = limit.saturating_sub(begun.elapsed()).min(LOOK);
         let step = Timespec { tv_sec: 0, tv_nsec: i64::from(rest.subsec_nanos()) };
         let mut polled = pipes.polled();
@@ -270,10 +274,10 @@ fn follow(
     }
 }
 
-/// Ends the command's group, gently first if the command itself has not ended; what was left in it,
-/// and how the command itself ended.
+/// Ends the command's process group, with SIGTERM first if the command itself is still running.
+/// Returns the processes that were left and the command's status.
 fn end(child: &mut Child, gently: bool) -> (Vec<String>, io::Result<ExitStatus>) {
-    // The leader is not reaped yet, so its group is still its own.
+    // The leader has not been reaped, so the kernel cannot have reused the number of its group.
     let group = Pid::from_child(child);
     let mut left = in_group(child.id());
     let begun = Instant::now();
@@ -284,11 +288,12 @@ fn end(child: &mut Child, gently: bool) -> (Vec<String>, io::Result<ExitStatus>)
     if gently && kill_process_group(group, Signal::TERM).is_ok() {
         wait_for_end(child);
     }
+    // Fails if no process is left in the group.
     let _ = kill_process_group(group, Signal::KILL);
     (left, child.wait())
 }
 
-/// Waits for the end of a command that was told to end, without taking note of it.
+/// Waits for the end of a command that got SIGTERM, without reaping it.
 fn wait_for_end(child: &Child) {
     let Ok(pidfd) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) else { return };
     let begun = Instant::now();
@@ -302,9 +307,9 @@ fn wait_for_end(child: &Child) {
     }
 }
 
-/// The processes of a group but its leader, as `sleep (1234)`. Numbers below the leader's
-/// were given out before it and are skipped, which keeps the look short on a machine with
-/// thousands of processes.
+/// Returns the processes of a group except its leader, as `sleep (1234)`. Lower numbers than the
+/// leader's were assigned before the group existed and are skipped, which keeps the scan short on a
+/// machine with thousands of processes.
 fn in_group(leader: u32) -> Vec<String> {
     let later = processes().filter(|process| *process > leader);
     let named = later.filter_map(|process| {
@@ -315,7 +320,7 @@ fn in_group(leader: u32) -> Vec<String> {
     named.collect()
 }
 
-/// The program and its arguments as one line.
+/// Returns the program and its arguments as one line.
 fn line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! One owner for a result directory.
+//! Ensures that one process at a time writes to a result directory.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -10,17 +10,17 @@ use crate::error_class::ErrorClass;
 use crate::file_lock::open_locked;
 use crate::files::{FileError, remove_drafts};
 
-/// The lock's file in the directory; it stays when the lock is released.
+/// Name of the lock file in the directory; it stays when the lock is released.
 const LOCK: &str = ".lock";
 
-/// The digits of a process and more.
+/// Longer than the decimal digits of any process number.
 const MOST_OWNER_BYTES: u64 = 16;
 
-/// A child of a process that was killed holds the lock too, until it executes the program that
-/// it was started for.
+/// Time to wait for the lock. A child forked by a process that was killed holds the lock too, until
+/// its exec.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Why a result directory could not be taken.
+/// Reason why a result directory could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryLockError {
     /// Another process is writing results to it.
@@ -29,18 +29,17 @@ pub enum DirectoryLockError {
         process = process.map(|process| format!(" (process {process})")).unwrap_or_default()
     )]
     InUse {
-        /// The directory.
         path: PathBuf,
-        /// Its owner's process, if that could be read.
+        /// The owner's process number, if it could be read.
         process: Option<u32>,
     },
-    /// The lock's file could not be written.
+    /// The lock file could not be written.
     #[error(transparent)]
     Io(#[from] FileError),
 }
 
 impl DirectoryLockError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -50,20 +49,19 @@ impl DirectoryLockError {
     }
 }
 
-/// The right of one process to write to a result directory. The kernel takes it back when the
-/// process ends, however it ends.
+/// An exclusive lock on a result directory, released by the kernel however the process ends.
 #[derive(Debug)]
 pub struct DirectoryLock {
     _file: File,
 }
 
 impl DirectoryLock {
-    /// Takes the directory for this process, and removes the unfinished drafts of files that an
-    /// earlier owner left. Where the file system has no locks, says so and goes on.
+    /// Locks the directory for this process and removes unfinished drafts that an earlier owner
+    /// left. On a file system without locks, prints a note and goes on.
     ///
     /// # Errors
     /// [`DirectoryLockError::InUse`] while another process has the directory,
-    /// [`DirectoryLockError::Io`] if nothing can be written there.
+    /// [`DirectoryLockError::Io`] if the directory is not writable.
     pub fn acquire(directory: &Path) -> Result<Self, DirectoryLockError> {
         let path = directory.join(LOCK);
         let mut file = match open_locked(&path, PATIENCE) {

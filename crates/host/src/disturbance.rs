@@ -1,7 +1,7 @@
-//! What disturbed a measurement, found without looking at the measured value.
+//! Detects disturbances of a measurement without looking at the measured value.
 //!
-//! Two grains: [`ThreadSnapshot`] around each window, for a few hundred nanoseconds, and
-//! [`SystemSnapshot`] around a whole command, for the price of reading `/proc/stat`.
+//! There are two granularities: [`ThreadSnapshot`] around each window, which costs a few hundred
+//! nanoseconds, and [`SystemSnapshot`] around a whole cell, which costs one read of `/proc/stat`.
 
 mod children;
 mod system;
@@ -14,23 +14,23 @@ use numalab_topology::CpuId;
 pub use system::{SystemSnapshot, SystemWatch};
 pub use thread::ThreadSnapshot;
 
-/// What disturbed a window.
+/// A disturbance of one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The scheduler took the cpu away.
+    /// The scheduler preempted the thread.
     Switched {
         /// Involuntary context switches.
         switches: u64,
     },
     /// The thread ended on another cpu than it began on.
     Migrated {
-        /// Where it began.
+        /// The cpu at the beginning.
         from: CpuId,
-        /// Where it ended.
+        /// The cpu at the end.
         to: CpuId,
     },
-    /// The thread was not on its cpu for a part of the time: preempted, interrupted, or
-    /// the hypervisor ran something else.
+    /// The thread was off its cpu for a part of the time: preempted, interrupted, or descheduled by
+    /// the hypervisor.
     OffCpu {
         /// Nanoseconds off the cpu.
         off_ns: u64,
@@ -38,19 +38,13 @@ pub enum Reason {
         wall_ns: u64,
     },
     /// Page faults that waited for a disk.
-    MajorFaults {
-        /// How many.
-        faults: u64,
-    },
-    /// Page faults without a disk, as NUMA balancing causes them.
-    MinorFaults {
-        /// How many.
-        faults: u64,
-    },
+    MajorFaults { faults: u64 },
+    /// Page faults without a disk, such as those of NUMA balancing.
+    MinorFaults { faults: u64 },
 }
 
 impl Reason {
-    /// A stable word for it.
+    /// Returns a stable name for records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +57,7 @@ impl Reason {
     }
 }
 
-/// The word and its figures: `switched 2`, `off-cpu 41000 of 2000000 ns`.
+/// Formats the name and its figures: `switched 2`, `off-cpu 41000 of 2000000 ns`.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name();

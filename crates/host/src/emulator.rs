@@ -1,4 +1,4 @@
-//! What the memory emulator publishes into a guest: the memory of a PCI device
+//! The counters that the memory emulator publishes into a guest through the memory of a PCI device
 //! (QEMU `ivshmem-plain`, `docs/specs/ivshmem-spec.txt`).
 
 use std::fs::{self, File, OpenOptions};
@@ -10,22 +10,22 @@ use std::sync::atomic::AtomicU64;
 use rustix::mm::{self, MapFlags, ProtFlags};
 
 const DEVICES: &str = "/sys/bus/pci/devices";
-/// Red Hat's id for Inter-VM shared memory.
+/// Red Hat's PCI vendor id, used by Inter-VM shared memory.
 const VENDOR: &str = "0x1af4";
 const DEVICE: &str = "0x1110";
-/// The shared memory is the device's third resource.
+/// BAR 2 is the shared memory.
 const RESOURCE: &str = "resource2";
 
-/// The memory that QEMU shares with this guest, mapped once and for good; none elsewhere
-/// than in a guest with such a device, and without the right to map it. Whether an emulator
-/// publishes there is for the reader to see.
+/// Maps the memory that QEMU shares with this guest, once for the life of the process. Returns
+/// `None` where there is no such device or it may not be mapped. The caller has to check that an
+/// emulator publishes there.
 #[must_use]
 pub fn emulator_counters() -> Option<&'static [AtomicU64]> {
     static MAPPED: OnceLock<Option<&'static [AtomicU64]>> = OnceLock::new();
     *MAPPED.get_or_init(|| map(&device(Path::new(DEVICES))?).ok())
 }
 
-/// The directory of the device.
+/// Returns the sysfs directory of the device.
 fn device(devices: &Path) -> Option<PathBuf> {
     let is = |directory: &Path, file: &str, id: &str| {
         fs::read_to_string(directory.join(file)).is_ok_and(|text| text.trim() == id)
@@ -35,7 +35,7 @@ fn device(devices: &Path) -> Option<PathBuf> {
 }
 
 fn map(device: &Path) -> io::Result<&'static [AtomicU64]> {
-    // A device without a driver does not answer until it is enabled.
+    // Reads of a device without a driver return all ones until it is enabled.
     fs::write(device.join("enable"), "1")?;
     map_file(&OpenOptions::new().read(true).write(true).open(device.join(RESOURCE))?)
 }
@@ -46,7 +46,7 @@ fn map_file(file: &File) -> io::Result<&'static [AtomicU64]> {
     // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
     let start =
         unsafe { mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0)? };
-    // SAFETY: 1. So many bytes were just mapped, page-aligned, and are never unmapped. 2. They are a
+    // SAFETY: 1. `bytes` bytes were just mapped, page-aligned, and are never unmapped. 2. They are a
     // device's memory, which keeps its length as long as the device is there. 3. The emulator
     // writes to them at any time, which atomics allow.
     Ok(unsafe { std::slice::from_raw_parts(start.cast(), bytes / size_of::<AtomicU64>()) })
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_writes_is_seen() {
+    fn writes_of_another_process_are_seen() {
         let mut file = tempfile::tempfile().unwrap();
         file.set_len(4096).unwrap();
         let words = map_file(&file).unwrap();

@@ -1,4 +1,4 @@
-//! Facts about the system that a measurement may depend on.
+//! Facts about the system that can affect a measurement.
 
 mod arm;
 
@@ -41,7 +41,7 @@ const CHOSEN_WORDS: [(&str, &str); 2] = [
 const COUNTED_LISTS: [(&str, &str); 2] =
     [("cpus", "sys/devices/system/cpu/online"), ("nodes", "sys/devices/system/node/online")];
 
-/// Facts that are lines of `/proc/cpuinfo`, by the names that architectures give them.
+/// Facts that are lines of `/proc/cpuinfo`, with the names that architectures use for them.
 const CPUINFO_LINES: [(&str, &[&str]); 3] = [
     ("cpu_model", &["model name", "cpu model", "cpu", "Model Name"]),
     ("cpu_vendor", &["vendor_id", "CPU implementer"]),
@@ -56,9 +56,9 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
     ("memory_available_kb", "MemAvailable"),
 ];
 
-/// Reads the facts about the system that it tells; one that it does not tell is absent.
+/// Reads the facts that the system reports; others are absent.
 ///
-/// | name | is |
+/// | name | value |
 /// |---|---|
 /// | `kernel`, `kernel_version`, `kernel_command_line` | release, build, boot arguments |
 /// | `architecture` | what the binary is built for |
@@ -112,8 +112,8 @@ pub fn read_environment(root: &Root) -> Environment {
     Environment { facts }
 }
 
-/// Only Xen names itself in sysfs; the processor tells others, as lscpu(1) has them, else
-/// the vendor in the firmware's tables. The cpu flag `hypervisor` tells a guest of an
+/// Adds the hypervisor. Only Xen reports itself in sysfs; others are recognised by CPUID, as in
+/// lscpu(1), else by the vendor in the firmware's tables. The cpu flag `hypervisor` alone means an
 /// unknown one.
 fn complete_hypervisor(facts: &mut BTreeMap<String, String>, root: &Root, cpuinfo: &str) {
     let vendor = root.value("sys/class/dmi/id/sys_vendor").unwrap_or_default();
@@ -130,7 +130,7 @@ fn complete_hypervisor(facts: &mut BTreeMap<String, String>, root: &Root, cpuinf
     }
 }
 
-/// The name that the processor gives for who runs this guest (CPUID leaf 0x4000_0000).
+/// Returns the hypervisor that CPUID leaf 0x4000_0000 reports.
 #[cfg(target_arch = "x86_64")]
 fn hypervisor_of_processor() -> Option<String> {
     const NAMES: [(&[u8; 12], &str); 7] = [
@@ -148,7 +148,7 @@ fn hypervisor_of_processor() -> Option<String> {
     found.map(|(_, name)| (*name).to_owned())
 }
 
-/// Other processors do not tell.
+/// Other processors have no such instruction.
 #[cfg(not(target_arch = "x86_64"))]
 fn hypervisor_of_processor() -> Option<String> {
     None
@@ -182,7 +182,7 @@ fn distribution(root: &Root) -> Option<String> {
     Some(name.trim_matches('"').to_owned())
 }
 
-/// What the kernel does against the processor's weaknesses: `meltdown: PTI; ...`.
+/// Returns the kernel's mitigations of processor vulnerabilities: `meltdown: PTI; ...`.
 fn mitigations(root: &Root) -> Option<String> {
     let directory = "sys/devices/system/cpu/vulnerabilities";
     let names = root.names(directory);

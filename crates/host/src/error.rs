@@ -1,4 +1,4 @@
-//! Any error of this crate.
+//! The union of this crate's errors.
 
 use crate::affinity::AffinityError;
 use crate::error_class::ErrorClass;
@@ -14,37 +14,37 @@ use crate::sysfs::SysfsError;
 /// Any error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Reading the machine's topology.
+    /// The machine's topology could not be read.
     #[error(transparent)]
     Sysfs(#[from] SysfsError),
-    /// Pinning a thread.
+    /// A thread could not be pinned.
     #[error(transparent)]
     Affinity(#[from] AffinityError),
-    /// Getting, binding or touching memory.
+    /// Memory could not be mapped, bound or touched.
     #[error(transparent)]
     Mapping(#[from] MappingError),
-    /// Setting or reading the process's memory policy.
+    /// The process's memory policy could not be set or read.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Proving where memory lies.
+    /// The placement of memory could not be proven.
     #[error(transparent)]
     Proof(#[from] ProofError),
-    /// Asking where pages are.
+    /// The nodes of pages could not be read.
     #[error(transparent)]
     PageNodes(#[from] PageNodesError),
-    /// Finding out how much memory may be used.
+    /// The memory is more than this process may use.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// Setting a knob, or putting it back.
+    /// A knob could not be set or restored.
     #[error(transparent)]
     Knob(#[from] KnobError),
-    /// Installing signal handlers.
+    /// Signal handlers could not be installed.
     #[error(transparent)]
     Signal(#[from] SignalError),
 }
 
 impl Error {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

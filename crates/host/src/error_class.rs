@@ -1,18 +1,18 @@
-//! What kind of failure an error is.
+//! Classes of errors.
 
-/// What kind of failure an error is, which decides the exit code.
+/// The class of an error, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
-    /// Something went wrong while running.
+    /// Something failed while running.
     Failed,
-    /// The input names what is not there or makes no sense.
+    /// The input names something that does not exist, or is invalid.
     BadInput,
-    /// This machine or this process lacks what is needed.
+    /// This machine or process lacks something that is needed.
     Lacking,
 }
 
 impl ErrorClass {
-    /// The exit code of the command line for this class: 1, 2 or 3.
+    /// Returns the exit code of the command line for this class: 1, 2 or 3.
     #[must_use]
     pub const fn exit_code(self) -> u8 {
         match self {

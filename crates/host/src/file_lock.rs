@@ -1,4 +1,4 @@
-//! A file that one process has for itself.
+//! Exclusive locks on files.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -9,13 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::stderr::note;
 
-/// Opens the file for reading and appending, makes it if it is not there, and takes an exclusive
-/// flock(2) on it, for which it asks again for up to `patience` while another process has it. The
-/// kernel takes the lock back when the process ends, however it ends. Where the file system has no
-/// locks, says so and goes on.
+/// Opens the file for reading and appending, creating it if necessary, and takes an exclusive
+/// flock(2) on it. Retries for up to `patience` while another process holds the lock. The kernel
+/// releases it however the process ends. On a file system without locks, prints a note and goes on.
 ///
 /// # Errors
-/// [`TryLockError::WouldBlock`] if another process still has it; else that of the system.
+/// [`TryLockError::WouldBlock`] if another process still holds the lock, else the system's error.
 pub fn open_locked(path: &Path, patience: Duration) -> Result<File, TryLockError> {
     let begun = Instant::now();
     loop {
@@ -34,7 +33,7 @@ pub fn open_locked(path: &Path, patience: Duration) -> Result<File, TryLockError
             }
             Err(error) => return Err(error),
         }
-        // Its owner may meanwhile have renamed it, or put another file in its place.
+        // The previous owner may have renamed or replaced the file while we waited for its lock.
         let held = file.metadata().map_err(TryLockError::Error)?;
         let same = |now: fs::Metadata| (now.dev(), now.ino()) == (held.dev(), held.ino());
         if fs::metadata(path).is_ok_and(same) {
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waited_gets_the_file_that_has_the_name_now() {
+    fn a_waiter_gets_the_file_that_has_the_name_now() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("part");
         let first = open_locked(&path, Duration::ZERO).unwrap();

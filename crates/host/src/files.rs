@@ -1,4 +1,4 @@
-//! Files that survive a crash: created once, appended to and synced, replaced in one step.
+//! Files that survive a crash: created once, appended to with fsync, replaced atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,31 +8,29 @@ use std::path::{Path, PathBuf};
 use crate::bounded::{MOST_RESULT_BYTES, read_file_text};
 use crate::error_class::ErrorClass;
 
-/// A file or directory of results that could not be read or written.
+/// A result file or directory that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: could not {action}: {source}")]
 pub struct FileError {
-    /// The file or directory.
     pub path: PathBuf,
-    /// What was tried.
+    /// The operation that failed.
     pub action: &'static str,
-    /// The system's reason.
     pub source: io::Error,
 }
 
 const READ: &str = "read it";
 
-/// What the names of drafts begin with.
+/// Prefix of the names of drafts.
 const DRAFT: &str = ".draft-";
 
 impl FileError {
-    /// That this was tried with this file.
+    /// Returns a function that adds the path and the operation to an error of the system.
     pub fn at(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self { path, action, source }
     }
 
-    /// The class of the error: what is to be read and is not there was named wrongly.
+    /// Returns the class of the error: a file to be read that does not exist was named wrongly.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self.source.kind() {
@@ -44,7 +42,7 @@ impl FileError {
     }
 }
 
-/// The whole text of a file of results.
+/// Reads the whole text of a result file.
 ///
 /// # Errors
 /// [`FileError`] if it cannot be read.
@@ -52,10 +50,10 @@ pub fn read_text(path: &Path) -> Result<String, FileError> {
     read_file_text(path, MOST_RESULT_BYTES).map_err(FileError::at(path, READ))
 }
 
-/// Creates the directory `parent/name`; if that exists, with `-2`, `-3` and so on behind it.
+/// Creates the directory `parent/name`, or `parent/name-2`, `-3` and so on if it exists.
 ///
 /// # Errors
-/// That of the system, unless it is that the directory exists.
+/// The system's error, except that the directory exists.
 pub fn create_unique_directory(parent: &Path, name: &str) -> io::Result<PathBuf> {
     let mut attempt = 1_u32;
     loop {
@@ -69,30 +67,30 @@ pub fn create_unique_directory(parent: &Path, name: &str) -> io::Result<PathBuf>
     }
 }
 
-/// Appends `text` and waits until it is on disk. A part that was written before an error is cut
-/// off again, so that the next text does not follow half a line.
+/// Appends `text` and waits until it is on disk. On an error the part already written is removed,
+/// so that the next text does not follow half a line.
 ///
 /// # Errors
-/// That of the system.
+/// The system's error.
 pub fn append_synced(file: &mut File, text: &str) -> io::Result<()> {
     let before = file.metadata()?.len();
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
     if written.is_err() {
-        // On a full disk a file can still become shorter.
+        // Truncating works on a full disk too.
         let _ = file.set_len(before);
     }
     written
 }
 
-/// Replaces the file in one step, so that a crash leaves the old one or the new one. Others may
-/// replace the same file meanwhile, as the jobs of an array do: the last one's stays.
+/// Replaces the file atomically, so that a crash leaves the old content or the new. Others may
+/// replace it at the same time, as the tasks of a job array do: the last one wins.
 ///
 /// # Errors
-/// That of the system; the old file is still there.
+/// The system's error; the old file is unchanged.
 pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    // As any other file; the umask takes its part.
+    // tempfile creates files with mode 0600; the umask reduces this one as for any other file.
     let readable = fs::Permissions::from_mode(0o666);
     let mut draft = tempfile::Builder::new()
         .prefix(&format!("{DRAFT}{name}."))
@@ -104,23 +102,23 @@ pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the drafts that [`write_atomically`] left in a directory when its process was killed.
+/// Removes the drafts that [`write_atomically`] leaves in a directory when its process is killed.
 pub(crate) fn remove_drafts(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes()) {
-            // A draft that stays harms nothing.
+            // A draft that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Returns the text without a last line that has no end, which a crash leaves behind.
+/// Returns the text without an unterminated last line, which a crash leaves behind.
 #[must_use]
 pub fn whole_lines(text: &str) -> &str {
     text.rfind('\n').map_or("", |end| &text[..=end])
 }
 
-/// Cuts a file to its first `bytes`; one that is not longer stays as it is.
+/// Truncates a file to `bytes`; a shorter file is unchanged.
 ///
 /// # Errors
 /// [`FileError`] if it cannot be written.

@@ -1,4 +1,4 @@
-//! The reserved pools of huge pages.
+//! Reserved pools of huge pages.
 
 use numalab_record::Pages;
 use numalab_topology::NodeId;
@@ -12,21 +12,21 @@ use crate::system_page::page_size_bytes;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HugePool {
     directory: String,
-    /// Its node; the whole machine's pool has none.
+    /// The node; `None` for the pool of the whole machine.
     pub node: Option<NodeId>,
-    /// Pages that it has.
+    /// Pages in the pool.
     pub total: u64,
-    /// Of these: free.
+    /// Free pages.
     pub free: u64,
 }
 
 impl HugePool {
-    /// The pool of pages of that many bytes, of one node if the kernel keeps pools per node,
-    /// else of the whole machine. `None` if the kernel has no such pages.
+    /// Reads the pool of pages of `page_bytes`: that of a node if the kernel keeps pools per node,
+    /// else that of the machine. `None` if the kernel has no such pages.
     #[must_use]
     pub fn read(root: &Root, page_bytes: u64, node: Option<NodeId>) -> Option<Self> {
         let of_node = |node: NodeId| format!("sys/devices/system/node/node{node}/hugepages");
-        // A kernel without NUMA keeps none per node.
+        // A kernel without NUMA has only the machine's pool.
         let node = node.filter(|&node| !root.names(&of_node(node)).is_empty());
         let pools = node.map_or_else(|| "sys/kernel/mm/hugepages".to_owned(), of_node);
         let directory = format!("{pools}/hugepages-{}kB", page_bytes >> 10);
@@ -35,7 +35,7 @@ impl HugePool {
         Some(Self { directory, node, total, free })
     }
 
-    /// The command which makes the pool large enough for `needed` more pages than are used.
+    /// Returns the command that enlarges the pool so that `needed` pages are free.
     #[must_use]
     pub fn command(&self, needed: u64) -> String {
         let used = self.total.saturating_sub(self.free);
@@ -43,14 +43,14 @@ impl HugePool {
     }
 }
 
-/// Checks that `needed` free pages are in the pool, on one node or in all, and that the control
-/// group lets this process touch them: beyond its limit the first touch is SIGBUS. Always true of
+/// Checks that the pool has `needed` free pages, on one node or in all, and that the control group
+/// lets this process touch them: the first touch beyond its limit is SIGBUS. Always succeeds for
 /// pages that come from no pool.
 ///
 /// # Errors
-/// [`MappingError::NoHugePages`] if too few are free,
-/// [`MappingError::HugePagesLimited`] if the control group allows too few,
-/// [`MappingError::HugePagesUnsupported`] if the kernel has no such pages.
+/// [`MappingError::NoHugePages`] if too few are free, [`MappingError::HugePagesLimited`] if the
+/// control group allows too few, [`MappingError::HugePagesUnsupported`] if the kernel has no such
+/// pages.
 pub(crate) fn require(
     root: &Root,
     pages: Pages,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_pool_is_refused_with_the_command_that_mends_it() {
+    fn a_short_pool_is_refused_with_the_command_that_fixes_it() {
         let top = tree("4\n");
         let root = Root::at(top.path());
         let error = require(&root, Pages::Huge2M, Some(NodeId(3)), 5).unwrap_err();

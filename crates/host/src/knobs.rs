@@ -1,9 +1,9 @@
-//! System settings that are changed for a while, and put back whatever happens.
+//! System settings ("knobs") that are changed for one run and restored whatever happens.
 //!
-//! A [`Tuning`] holds the settings of one run. Before a file is written for the first
-//! time, its exact prior value is in a journal that has reached the disk; what was
-//! written is read back; and all of it is put back at the end, by ctrl-C, or after a
-//! SIGKILL by [`restore_stale`], before which no other run may begin.
+//! A [`Tuning`] holds the settings of one run. Before a file is written for the first time, its
+//! prior value is in a journal that has been synced to disk; every write is read back. All settings
+//! are restored at the end, on ctrl-C, or after a SIGKILL by [`restore_stale`], before which no
+//! other run may begin.
 
 mod acts;
 mod catalogue;

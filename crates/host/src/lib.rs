@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod affinity;
 mod allowed;

@@ -1,6 +1,7 @@
-//! Linux's version, by which it is known what a kernel can do.
+//! Linux versions, which decide the features to expect of a kernel.
 
-/// `(6, 12)` of the release `6.12.95+deb12-cloud-amd64`; none of what does not begin so.
+/// Parses `(6, 12)` from the release `6.12.95+deb12-cloud-amd64`; `None` for a text that does not
+/// begin so.
 #[must_use]
 pub fn linux_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());

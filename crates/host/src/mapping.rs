@@ -16,27 +16,25 @@ use crate::root::Root;
 use crate::syscall;
 use crate::system_page::page_size_bytes;
 
-/// Where a mapping lies and what it was asked to be: enough to prove its placement
-/// while its bytes are lent out.
+/// The address range of a mapping and the pages requested for it: enough to prove its placement
+/// while its bytes are borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first address.
     pub address: usize,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub len_bytes: usize,
     /// Bytes mapped: rounded up to whole pages.
     pub mapped_bytes: usize,
-    /// The pages asked for.
+    /// The pages requested.
     pub pages: Pages,
 }
 
-/// Private anonymous memory, unmapped when dropped.
+/// Private anonymous memory, unmapped on drop.
 ///
-/// Pages that cannot be accessed surround base pages and transparent huge pages: an overrun
-/// ends the program, and the kernel never merges them with a neighbour, so that what
-/// `/proc/self/smaps` says of them is of them alone. Reserved huge pages have no such
-/// surroundings (a page of the pool would be spent on each side); a neighbour from the same pool
-/// may follow them.
+/// Inaccessible pages surround base pages and transparent huge pages: an overrun ends the program,
+/// and the kernel never merges the mapping with a neighbour, so that its entry in
+/// `/proc/self/smaps` covers nothing else. Reserved huge pages have no such guards (each would take
+/// a page of the pool); a neighbour from the same pool may follow them.
 #[derive(Debug)]
 pub struct Mapping {
     reservation: NonNull<c_void>,
@@ -54,11 +52,11 @@ unsafe impl Send for Mapping {}
 // SAFETY: all that a shared reference gives is `&[u8]` of the memory, and numbers.
 unsafe impl Sync for Mapping {}
 
-/// Maps, binds and touches memory: [`Mapping::new`], [`Mapping::bind`],
-/// [`Mapping::populate`], after a check that the node's pool has the huge pages.
+/// Maps, binds and touches memory ([`Mapping::new`], [`Mapping::bind`], [`Mapping::populate`])
+/// after checking that the node's pool has the huge pages.
 ///
 /// # Errors
-/// What each of the three gives.
+/// Those of the three functions.
 pub fn bound_and_touched(
     size_bytes: usize,
     pages: Pages,
@@ -73,14 +71,14 @@ pub fn bound_and_touched(
 }
 
 impl Mapping {
-    /// Maps at least `size_bytes`, rounded up to whole pages of the choice and aligned
-    /// to them, and asks for or forbids transparent huge pages. Nothing is touched yet.
+    /// Maps at least `size_bytes`, rounded up to whole pages of the requested size and aligned to
+    /// them, and enables or disables transparent huge pages for the range. Touches nothing.
     ///
     /// # Errors
     /// [`MappingError::Size`] for 0 bytes or more than an address space,
     /// [`MappingError::NoHugePages`], [`MappingError::HugePagesLimited`] and
-    /// [`MappingError::HugePagesUnsupported`] for reserved pages, [`MappingError::OutOfMemory`] and [`MappingError::Kernel`] as
-    /// the kernel says.
+    /// [`MappingError::HugePagesUnsupported`] for reserved pages, [`MappingError::OutOfMemory`] and
+    /// [`MappingError::Kernel`] for errors of the kernel.
     pub fn new(size_bytes: usize, pages: Pages) -> Result<Self, MappingError> {
         const ADDRESS_SPACE_BYTES: usize = 1 << 47;
         if size_bytes == 0 || size_bytes >= ADDRESS_SPACE_BYTES {
@@ -93,7 +91,7 @@ impl Mapping {
         }
     }
 
-    /// Memory from the pool of huge pages.
+    /// Maps memory from the pool of huge pages.
     fn reserved(size_bytes: usize, pages: Pages) -> Result<Self, MappingError> {
         let page_bytes = granule(pages, size_bytes)?;
         let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
@@ -118,8 +116,8 @@ impl Mapping {
         })
     }
 
-    /// Base pages or transparent huge pages: inaccessible memory is mapped, and its
-    /// aligned middle made accessible.
+    /// Maps base pages or transparent huge pages: reserves inaccessible memory and makes its
+    /// aligned middle accessible.
     fn ordinary(size_bytes: usize, pages: Pages) -> Result<Self, MappingError> {
         let page_bytes = granule(pages, size_bytes)?;
         let guard_bytes = granule(Pages::Base, size_bytes)?;
@@ -132,7 +130,7 @@ impl Mapping {
         // SAFETY: `offset` is at most `guard_bytes + page_bytes`, so that `mapped_bytes`
         // and another guard still follow it within the reservation.
         let start = unsafe { reservation.cast::<u8>().add(offset) };
-        // From here on dropping it unmaps the reservation.
+        // From here on, dropping the mapping unmaps the reservation.
         let mapping = Self {
             reservation,
             reservation_bytes,
@@ -150,7 +148,7 @@ impl Mapping {
         let (start, length) = (self.start.as_ptr().cast(), self.mapped_bytes);
         let access = MprotectFlags::READ | MprotectFlags::WRITE;
         // SAFETY: the range is page-aligned, within this mapping's own reservation, and
-        // nobody has a reference to it yet.
+        // there is no reference to it yet.
         unsafe { mm::mprotect(start, length, access) }
             .map_err(|errno| self.kernel_error("mprotect", errno))?;
         let advice = match self.pages {
@@ -159,22 +157,22 @@ impl Mapping {
         };
         // SAFETY: within this mapping's own reservation; of what pages it is made changes no content.
         match unsafe { mm::madvise(start, length, advice) } {
-            // A kernel without transparent huge pages knows no such advice; whether
-            // the pages are as asked is for the proof to find.
+            // EINVAL: a kernel without transparent huge pages does not know the advice. The proof
+            // finds out whether the pages are those requested.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
             Err(errno) => Err(self.kernel_error("madvise", errno)),
         }
     }
 
-    /// Binds the memory to one node and reads the policy back. Pages touched before move
-    /// there. Where the machine has one node only, a kernel that refuses to bind is
-    /// accepted, since there is no other place.
+    /// Binds the memory to one node and reads the policy back. Pages touched before are moved
+    /// there. On a machine with one node, a kernel that refuses to bind is accepted, since there is
+    /// no other place.
     ///
     /// # Errors
-    /// [`MappingError::NodeNotAllowed`] for a node that is absent, without memory or
-    /// outside the cpuset, [`MappingError::BindForbidden`] for seccomp,
-    /// [`MappingError::NoHugePages`] for too few huge pages on that node,
-    /// [`MappingError::BindNotApplied`] if another policy is read back.
+    /// [`MappingError::NodeNotAllowed`] for a node that is absent, without memory or outside the
+    /// cpuset, [`MappingError::BindForbidden`] for seccomp, [`MappingError::NoHugePages`] for too
+    /// few huge pages on that node, [`MappingError::BindNotApplied`] if another policy is read
+    /// back.
     pub fn bind(&mut self, node: NodeId) -> Result<(), MappingError> {
         match syscall::bind(self.start.addr().get(), self.mapped_bytes, node) {
             Ok(()) => self.check_policy(node)?,
@@ -210,19 +208,18 @@ impl Mapping {
         }
     }
 
-    /// Touches every page once, in address order, from the calling thread. It cannot end
-    /// in SIGBUS for want of huge pages.
+    /// Touches every page once, in address order, from the calling thread. Never ends in SIGBUS for
+    /// lack of huge pages.
     ///
     /// # Errors
-    /// [`MappingError::OutOfMemory`] or [`MappingError::NoHugePages`] if there is not
-    /// enough, [`MappingError::Kernel`] for another answer.
+    /// [`MappingError::OutOfMemory`] or [`MappingError::NoHugePages`] if there is not enough,
+    /// [`MappingError::Kernel`] for another error.
     pub fn populate(&mut self) -> Result<(), MappingError> {
         self.populate_while(|| true).map(drop)
     }
 
-    /// [`Mapping::populate`] in pieces of 64 MiB (or one page if that is larger) before
-    /// each of which `keep_going` is asked. False if it said no, and then the rest is
-    /// untouched.
+    /// Populates like [`Mapping::populate`] in pieces of 64 MiB (or one page if that is larger),
+    /// asking `keep_going` before each. Returns false if it refused; the rest is then untouched.
     ///
     /// # Errors
     /// As [`Mapping::populate`].
@@ -248,7 +245,7 @@ impl Mapping {
         Ok(true)
     }
 
-    /// All bytes that are mapped.
+    /// Returns all mapped bytes.
     fn pages_mut(&mut self) -> &mut [u8] {
         // SAFETY: 1. All `mapped_bytes` from `start` are mapped writable while `self` lives, and read as
         // 0 at first. 2. `&mut self` excludes every other access.
@@ -259,7 +256,7 @@ impl Mapping {
         let needed = self.mapped_bytes as u64 / page_size_bytes(self.pages);
         match errno {
             Errno::NOMEM => self.out_of_memory(),
-            // The kernel's word for a fault that would be SIGBUS: the pool ran dry.
+            // EFAULT replaces the SIGBUS of a store: the pool has run out.
             Errno::FAULT => huge_pool::require(&Root::live(), self.pages, self.node, needed)
                 .err()
                 .unwrap_or_else(|| self.out_of_memory()),
@@ -279,37 +276,37 @@ impl Mapping {
         }
     }
 
-    /// Bytes asked for.
+    /// Returns the bytes requested.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         self.len_bytes
     }
 
-    /// Bytes mapped: rounded up to whole pages.
+    /// Returns the bytes mapped, rounded up to whole pages.
     #[must_use]
     pub fn mapped_bytes(&self) -> usize {
         self.mapped_bytes
     }
 
-    /// The pages asked for.
+    /// Returns the pages requested.
     #[must_use]
     pub fn pages(&self) -> Pages {
         self.pages
     }
 
-    /// The node it is bound to.
+    /// Returns the node that the memory is bound to, if any.
     #[must_use]
     pub fn bound_node(&self) -> Option<NodeId> {
         self.node
     }
 
-    /// The first address.
+    /// Returns the first address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.start.addr().get() as u64
     }
 
-    /// Where it lies and what it was asked to be.
+    /// Returns the address range and the pages requested.
     #[must_use]
     pub fn span(&self) -> Span {
         Span {
@@ -320,7 +317,7 @@ impl Mapping {
         }
     }
 
-    /// The bytes asked for, 0 where nothing was written.
+    /// Returns the bytes requested; they read as 0 where nothing was written.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         // SAFETY: 1. `len_bytes` from `start` are mapped readable while `self` lives.
@@ -328,7 +325,7 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len_bytes) }
     }
 
-    /// The bytes asked for, to be written.
+    /// Returns the bytes requested, for writing.
     #[must_use]
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: 1. and 2. as in `as_bytes`, and the range is writable. 3. `&mut self`
@@ -355,12 +352,12 @@ fn map(length: usize, access: ProtFlags, flags: MapFlags) -> Result<NonNull<c_vo
     NonNull::new(address).ok_or(MappingError::OutOfMemory { size_bytes: length, node: None })
 }
 
-/// The size of a page of the choice as a length.
+/// Returns the size of a requested page as a length.
 fn granule(pages: Pages, size_bytes: usize) -> Result<usize, MappingError> {
     usize::try_from(page_size_bytes(pages)).map_err(|_| MappingError::Size { size_bytes })
 }
 
-/// Whether the machine has no other node than this.
+/// Reports whether `node` is the machine's only node.
 pub(crate) fn is_only_node(node: NodeId) -> bool {
     match Root::live().numbered("sys/devices/system/node", "node").as_slice() {
         [] => node == NodeId(0),
@@ -369,7 +366,7 @@ pub(crate) fn is_only_node(node: NodeId) -> bool {
     }
 }
 
-/// `Mems_allowed_list` of this process, for messages.
+/// Returns `Mems_allowed_list` of this process, for messages.
 fn allowed_nodes() -> String {
     match crate::allowed::allowed_now() {
         Ok(allowed) => allowed.memory_nodes.to_string(),

@@ -1,4 +1,4 @@
-//! Why memory cannot be had.
+//! Errors of mapping memory.
 
 use numalab_record::Pages;
 use numalab_topology::NodeId;
@@ -6,27 +6,23 @@ use rustix::io::Errno;
 
 use crate::error_class::ErrorClass;
 
-/// Why memory could not be had, bound or touched.
+/// Reason why memory could not be mapped, bound or touched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
-    /// A buffer of no bytes, or of more than an address space holds.
+    /// The size is 0, or larger than an address space.
     #[error("{size_bytes} bytes of memory: expected at least 1 and less than 128 TiB")]
-    Size {
-        /// Bytes asked for.
-        size_bytes: usize,
-    },
+    Size { size_bytes: usize },
     /// Too few huge pages are reserved.
     #[error("{needed} huge pages of {pages} needed{}, {free} free; reserve them (as root): {command}", on_node(*.node))]
     NoHugePages {
-        /// The pages asked for.
+        /// The pages requested.
         pages: Pages,
         /// The node, if one was chosen.
         node: Option<NodeId>,
-        /// Pages needed.
         needed: u64,
-        /// Pages free in the pool.
+        /// Free pages in the pool.
         free: u64,
-        /// The command that reserves as many as are needed.
+        /// The command that reserves enough.
         command: String,
     },
     /// A control group allows too few huge pages, whether or not they are free.
@@ -34,17 +30,15 @@ pub enum MappingError {
         "{needed} huge pages of {pages} needed, and this process's control group allows {left} more: {file} is {limit_bytes}; raise it (as root): echo {no_limit} > {file}"
     )]
     HugePagesLimited {
-        /// The pages asked for.
+        /// The pages requested.
         pages: Pages,
-        /// Pages needed.
         needed: u64,
-        /// Pages that the group allows beyond those in use.
+        /// Pages that the group allows in addition to those in use.
         left: u64,
         /// The file that holds the limit.
         file: String,
-        /// The limit in bytes.
         limit_bytes: u64,
-        /// What is written to the file for no limit.
+        /// The text to write to the file to remove the limit.
         no_limit: &'static str,
     },
     /// The kernel or the processor has no such pages.
@@ -52,13 +46,12 @@ pub enum MappingError {
         "this kernel has no huge pages of {pages}; see /sys/kernel/mm/hugepages for what it has (1g on x86-64 needs the cpu flag pdpe1gb)"
     )]
     HugePagesUnsupported {
-        /// The pages asked for.
+        /// The pages requested.
         pages: Pages,
     },
     /// The memory does not exist or may not be used.
     #[error("no memory for {size_bytes} bytes{}: choose a smaller size, or raise the limit (ulimit -v, the cgroup's memory.max, vm.overcommit_memory)", on_node(*.node))]
     OutOfMemory {
-        /// Bytes asked for.
         size_bytes: usize,
         /// The node, if one was chosen.
         node: Option<NodeId>,
@@ -68,7 +61,6 @@ pub enum MappingError {
         "no memory can be taken from node {node}: it does not exist, has no memory or is not in this process's Mems_allowed_list ({allowed})"
     )]
     NodeNotAllowed {
-        /// The node asked for.
         node: NodeId,
         /// The nodes that the process may use, as the kernel lists them.
         allowed: String,
@@ -77,32 +69,24 @@ pub enum MappingError {
     #[error(
         "binding memory to node {node} is forbidden ({errno}): a seccomp filter or a kernel without NUMA blocks mbind(2); for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
     )]
-    BindForbidden {
-        /// The node asked for.
-        node: NodeId,
-        /// The kernel's answer.
-        errno: Errno,
-    },
-    /// The policy that was read back differs from what was set.
+    BindForbidden { node: NodeId, errno: Errno },
+    /// The policy that was read back is not the one that was set.
     #[error(
         "memory was bound to node {node}, but the kernel reports policy {mode} on nodes {nodes:?}"
     )]
     BindNotApplied {
-        /// The node asked for.
         node: NodeId,
         /// The policy mode (`MPOL_*` of `linux/mempolicy.h`; 2 is bind).
         mode: i32,
         /// The nodes of the policy.
         nodes: Vec<NodeId>,
     },
-    /// Another answer of the kernel.
+    /// Another error of the kernel.
     #[error("{call} of {size_bytes} bytes: {errno}")]
     Kernel {
         /// The system call.
         call: &'static str,
-        /// Bytes concerned.
         size_bytes: usize,
-        /// The kernel's answer.
         errno: Errno,
     },
 }
@@ -112,7 +96,7 @@ fn on_node(node: Option<NodeId>) -> String {
 }
 
 impl MappingError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

@@ -1,4 +1,4 @@
-//! How much memory this process may take before something kills it.
+//! The memory that this process may use before the kernel kills it.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -11,16 +11,15 @@ use crate::proc;
 use crate::root::Root;
 use crate::sysfs::figures_disagree;
 
-/// The share of what is available that is left to page tables, the kernel and others:
-/// one part in 32.
+/// Divisor of the share that is left to page tables, the kernel and other processes: 1/32.
 const RESERVE_SHARE: u64 = 32;
 
-/// What limits the memory.
+/// The limit that applies to this process's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitSource {
     /// `MemAvailable` of `/proc/meminfo`.
     Machine,
-    /// A control group's limit, by the file that holds it.
+    /// A control group's limit, with the file that holds it.
     ControlGroup(String),
 }
 
@@ -33,40 +32,26 @@ impl fmt::Display for LimitSource {
     }
 }
 
-/// Why memory is refused before it is asked for.
+/// Reason why memory is refused before it is allocated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// More than there is.
+    /// More than this process may use.
     #[error("{} MiB of memory wanted, {} MiB may be taken ({limit}): choose a smaller size or fewer cpus at once", .wanted_bytes >> 20, .usable_bytes >> 20)]
-    TooLarge {
-        /// Bytes wanted.
-        wanted_bytes: u64,
-        /// Bytes that may be taken.
-        usable_bytes: u64,
-        /// What limits them.
-        limit: LimitSource,
-    },
-    /// More than a node has.
+    TooLarge { wanted_bytes: u64, usable_bytes: u64, limit: LimitSource },
+    /// More than the node has.
     #[error("{} MiB of memory wanted on node {node}, which has {} MiB to give: choose a smaller size, fewer cpus at once, or another node", .wanted_bytes >> 20, .usable_bytes >> 20)]
-    TooLargeForNode {
-        /// The node.
-        node: NodeId,
-        /// Bytes wanted.
-        wanted_bytes: u64,
-        /// Bytes that may be taken.
-        usable_bytes: u64,
-    },
-    /// `/proc/meminfo` does not tell.
-    #[error("/proc/meminfo does not tell MemAvailable or MemFree: is /proc mounted?")]
+    TooLargeForNode { node: NodeId, wanted_bytes: u64, usable_bytes: u64 },
+    /// `/proc/meminfo` has no such figure.
+    #[error("/proc/meminfo does not have MemAvailable or MemFree: is /proc mounted?")]
     Unknown,
 }
 
 impl MemoryError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            // The size is right for the machine; it is this process that may not have it.
+            // The size is right for the machine; the limit of this process is too low.
             Self::TooLarge { limit: LimitSource::ControlGroup(_), .. } | Self::Unknown => {
                 ErrorClass::Lacking
             }
@@ -75,24 +60,24 @@ impl MemoryError {
     }
 }
 
-/// The memory that this process may take, in base or transparent huge pages; reserved
-/// huge pages are counted by their pools.
+/// The memory that this process may use in base or transparent huge pages; reserved huge pages are
+/// counted by their pools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// Bytes that can be taken in all.
+    /// Bytes that can be allocated in all.
     pub available_bytes: u64,
-    /// What limits them.
+    /// The limit that applies.
     pub source: LimitSource,
-    /// Bytes that each node has free or can free without swapping, as it reports.
+    /// Bytes on each node that are free or can be freed without swapping, as the node reports.
     pub nodes: BTreeMap<NodeId, u64>,
     node_figures_agree: bool,
 }
 
 impl MemoryLimit {
-    /// Reads it.
+    /// Reads the limits.
     ///
     /// # Errors
-    /// [`MemoryError::Unknown`] if `/proc/meminfo` does not tell.
+    /// [`MemoryError::Unknown`] if `/proc/meminfo` has no figure of available memory.
     pub fn read(root: &Root) -> Result<Self, MemoryError> {
         let meminfo = root.document("proc/meminfo").unwrap_or_default();
         let field = |name| proc::bytes(&meminfo, name).and_then(Result::ok);
@@ -116,16 +101,16 @@ impl MemoryLimit {
         })
     }
 
-    /// Whether the nodes together report about as much memory as the machine. If not,
-    /// memory that was added while running is missing in their figures, and no
-    /// size is refused on them.
+    /// Reports whether the nodes together report about as much memory as the machine. If they do
+    /// not, the nodes' figures lack memory that was added at run time, and no size is refused
+    /// because of them.
     #[must_use]
     pub fn node_figures_agree(&self) -> bool {
         self.node_figures_agree
     }
 
-    /// Checks that `wanted_bytes`, all buffers alive at once together, can be taken, and
-    /// from `node` alone if one is given. A 32nd of what is available is left alone.
+    /// Checks that `wanted_bytes`, the sum of all buffers alive at once, can be allocated, and on
+    /// `node` alone if one is given. One 32nd of the available memory is left free.
     ///
     /// # Errors
     /// [`MemoryError::TooLarge`], [`MemoryError::TooLargeForNode`].
@@ -151,7 +136,7 @@ impl MemoryLimit {
     }
 }
 
-/// The nodes that have memory; none on a kernel without NUMA.
+/// Returns the nodes that have memory; none on a kernel without NUMA.
 #[must_use]
 pub fn nodes_with_memory(root: &Root) -> NodeSet {
     let list = root.value("sys/devices/system/node/has_memory").ok();
@@ -163,8 +148,8 @@ struct NodeMemory {
     available_bytes: u64,
 }
 
-/// What each node has: free memory, and file pages and slabs that can be reclaimed. A
-/// node has no `MemAvailable`; this is its upper bound.
+/// Reads the memory that each node can give: free memory, and file pages and slabs that can be
+/// reclaimed. A node reports no `MemAvailable`; this is an upper bound of it.
 fn read_nodes(root: &Root) -> BTreeMap<NodeId, NodeMemory> {
     let directory = "sys/devices/system/node";
     let numbers = root.numbered(directory, "node").into_iter();

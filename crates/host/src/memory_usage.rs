@@ -1,4 +1,4 @@
-//! How much memory of each kind a process has on each node, as `numastat -p` counts it.
+//! A process's memory by kind and node, as counted by `numastat -p`.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,17 @@ use crate::system_page::base_page_bytes;
 /// Bytes on each node by kind of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Pages from a reserved pool.
+    /// Pages of a reserved pool.
     pub huge: BTreeMap<NodeId, u64>,
     /// The heap of `brk(2)`.
     pub heap: BTreeMap<NodeId, u64>,
-    /// The stack.
     pub stack: BTreeMap<NodeId, u64>,
-    /// Everything else that is mapped.
+    /// All other mappings.
     pub private: BTreeMap<NodeId, u64>,
 }
 
-/// The calling process's memory by node and kind, from `/proc/self/numa_maps`; `None`
-/// where the kernel has no such file.
+/// Returns the calling process's memory by node and kind, from `/proc/self/numa_maps`; `None` if
+/// the kernel has no such file.
 #[must_use]
 pub fn memory_use() -> Option<MemoryUse> {
     Root::live().document("proc/self/numa_maps").ok().map(|text| count(&text))

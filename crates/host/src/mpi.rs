@@ -1,8 +1,8 @@
-//! An MPI library found at run time: nothing of MPI is needed to build.
+//! Loads an MPI library at run time, so that building needs no MPI.
 //!
-//! Two binary interfaces are in use. In Open MPI's, handles are addresses of objects that
-//! the library exports (`ompi_mpi_comm_world`); in MPICH's, which Cray's and Intel's
-//! libraries share (<https://www.mpich.org/abi>), they are numbers.
+//! There are two binary interfaces. In Open MPI's, handles are addresses of objects that the
+//! library exports (`ompi_mpi_comm_world`); in MPICH's, which Cray's and Intel's libraries share
+//! (<https://www.mpich.org/abi>), they are numbers.
 
 mod calls;
 
@@ -12,19 +12,17 @@ use calls::{Calls, Handles};
 
 use crate::error_class::ErrorClass;
 
-/// Whose library it is.
+/// The implementation of an MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpiFlavour {
-    /// Open MPI.
     OpenMpi,
     /// MPICH, or another library with its binary interface.
     Mpich,
-    /// HPE Cray MPICH.
     CrayMpich,
 }
 
 impl MpiFlavour {
-    /// The names that its library goes by, most specific first.
+    /// Returns the names of its library, most specific first.
     #[must_use]
     pub const fn library_names(self) -> &'static [&'static str] {
         match self {
@@ -36,7 +34,8 @@ impl MpiFlavour {
         }
     }
 
-    /// From the binary interface and what `MPI_Get_library_version` says.
+    /// Derives the implementation from the binary interface and the text of
+    /// `MPI_Get_library_version`.
     fn of(has_open_mpi_handles: bool, version: &str) -> Self {
         if has_open_mpi_handles {
             Self::OpenMpi
@@ -58,7 +57,7 @@ impl fmt::Display for MpiFlavour {
     }
 }
 
-/// Why MPI cannot be used.
+/// Reason why MPI cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MpiError {
     /// This is the static build.
@@ -71,45 +70,37 @@ pub enum MpiError {
         "no MPI library can be loaded; tried {tried}: install one (apt-get install openmpi-bin, or mpich), or set LD_LIBRARY_PATH to where it is"
     )]
     NotFound {
-        /// The names tried and what the loader said of the last.
+        /// The names tried, and the loader's error for the last.
         tried: String,
     },
     /// The library lacks a function.
     #[error(
         "the MPI library {library} has no `{symbol}`: it is neither Open MPI's nor MPICH's interface"
     )]
-    NoSymbol {
-        /// The library.
-        library: String,
-        /// The symbol.
-        symbol: String,
-    },
+    NoSymbol { library: String, symbol: String },
     /// A call failed.
     #[error("{call} failed with MPI error {code}")]
     Call {
         /// The function.
         call: &'static str,
-        /// Its answer.
+        /// The error code.
         code: i32,
     },
-    /// A call gave a number that none can be.
+    /// A call returned an impossible number.
     #[error("{call} gave {answer}: expected a number of ranks or bytes")]
     Answer {
         /// The function.
         call: &'static str,
-        /// What it gave.
+        /// The number returned.
         answer: i32,
     },
-    /// More than MPI can count.
+    /// More than the `int` counts of MPI can express.
     #[error("{bytes} bytes are more than one MPI message holds")]
-    TooLong {
-        /// The bytes.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
 }
 
 impl MpiError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -133,7 +124,7 @@ macro_rules! each {
     };
 }
 
-/// MPI, initialised. There is at most one in a process's life, and it stays on its thread.
+/// MPI, initialised. A process has at most one, which stays on its thread.
 pub struct Mpi {
     library: Library,
     flavour: MpiFlavour,
@@ -148,12 +139,12 @@ impl fmt::Debug for Mpi {
 }
 
 impl Mpi {
-    /// Loads the first of these libraries that is there, tells whose it is, and calls
+    /// Loads the first of these libraries that exists, detects its implementation, and calls
     /// `MPI_Init`.
     ///
     /// # Errors
     /// [`MpiError::Static`] in a static build, [`MpiError::NotFound`] without a library,
-    /// [`MpiError::NoSymbol`] for one of another interface, [`MpiError::Call`].
+    /// [`MpiError::NoSymbol`] for a library with another interface, [`MpiError::Call`].
     pub fn init(names: &[&str]) -> Result<Self, MpiError> {
         let loaded = calls::load(names)?;
         let open_mpi = Handles::<*mut std::ffi::c_void>::find(&loaded);
@@ -168,19 +159,19 @@ impl Mpi {
         Ok(Self { library, flavour, version, finished: false })
     }
 
-    /// Whose library it is.
+    /// Returns the implementation.
     #[must_use]
     pub fn flavour(&self) -> MpiFlavour {
         self.flavour
     }
 
-    /// The first line of what the library says of itself.
+    /// Returns the first line of the library's version text.
     #[must_use]
     pub fn version(&self) -> &str {
         self.version.lines().next().unwrap_or_default()
     }
 
-    /// The rank and the size of `MPI_COMM_WORLD`.
+    /// Returns the rank and the size of `MPI_COMM_WORLD`.
     ///
     /// # Errors
     /// [`MpiError::Call`].
@@ -188,7 +179,7 @@ impl Mpi {
         each!(&self.library, calls => calls.rank_and_size())
     }
 
-    /// Waits until every rank is here.
+    /// Waits until every rank has called it.
     ///
     /// # Errors
     /// [`MpiError::Call`].
@@ -196,7 +187,7 @@ impl Mpi {
         each!(&self.library, calls => calls.barrier())
     }
 
-    /// What every rank gave, by rank.
+    /// Gathers every rank's bytes, indexed by rank.
     ///
     /// # Errors
     /// [`MpiError::Call`], and [`MpiError::TooLong`] beyond 2 GiB in all.
@@ -205,12 +196,12 @@ impl Mpi {
         each!(&self.library, calls => calls.all_gather(bytes, size))
     }
 
-    /// Ends every rank with this exit code; the launcher kills those that do not heed.
+    /// Ends every rank with this exit code; the launcher kills ranks that do not end.
     pub fn abort(&self, exit_code: i32) {
         each!(&self.library, calls => calls.abort(exit_code));
     }
 
-    /// Leaves MPI; every rank must.
+    /// Leaves MPI; every rank must call it.
     ///
     /// # Errors
     /// [`MpiError::Call`].
@@ -222,7 +213,7 @@ impl Mpi {
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        // A rank that gives up: the others would wait for it for ever.
+        // A rank that returns early would leave the others waiting for ever.
         if !self.finished {
             self.abort(1);
         }
@@ -234,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_is_told_by_its_interface_and_its_own_words() {
+    fn a_library_is_recognised_by_its_interface_and_version_text() {
         let of = |handles, version| MpiFlavour::of(handles, version);
         assert_eq!(of(true, "Open MPI v4.1.4, package: Debian"), MpiFlavour::OpenMpi);
         assert_eq!(of(false, "MPICH Version:\t4.0.2\n"), MpiFlavour::Mpich);
@@ -243,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_is_not_there_or_is_no_mpi_is_named() {
+    fn a_library_that_is_missing_or_not_mpi_is_named() {
         let error = Mpi::init(&["libno-such-mpi.so.1"]).unwrap_err();
         if cfg!(target_feature = "crt-static") {
             assert_eq!(error, MpiError::Static);

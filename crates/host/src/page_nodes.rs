@@ -1,4 +1,4 @@
-//! The node of single pages of any process.
+//! Nodes of single pages of any process.
 
 use numalab_topology::NodeId;
 use rustix::io::Errno;
@@ -9,13 +9,11 @@ use crate::syscall;
 /// Pages per system call.
 const BATCH_PAGES: usize = 4096;
 
-/// Why the kernel did not tell where the pages of a process are.
+/// An error of `move_pages(2)`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("move_pages(2) on process {process}: {errno}{}", hint(*.errno))]
 pub struct PageNodesError {
-    /// The process.
     pub process: u32,
-    /// The kernel's answer.
     pub errno: Errno,
 }
 
@@ -28,7 +26,7 @@ fn hint(errno: Errno) -> &'static str {
 }
 
 impl PageNodesError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self.errno {
@@ -38,11 +36,11 @@ impl PageNodesError {
     }
 }
 
-/// The node of the page at each of these addresses of a process, as `move_pages(2)` tells
-/// it without moving anything; `None` for a page that is not in memory.
+/// Returns the node of the page at each of these addresses of a process (`move_pages(2)` without
+/// targets, which moves nothing); `None` for a page that is not in memory.
 ///
 /// # Errors
-/// [`PageNodesError`] if the process is gone or another user's.
+/// [`PageNodesError`] if the process has ended or belongs to another user.
 pub fn page_nodes(process: u32, addresses: &[u64]) -> Result<Vec<Option<NodeId>>, PageNodesError> {
     let failed = |errno| PageNodesError { process, errno };
     let number = libc::pid_t::try_from(process).map_err(|_| failed(Errno::SRCH))?;
@@ -57,14 +55,14 @@ pub fn page_nodes(process: u32, addresses: &[u64]) -> Result<Vec<Option<NodeId>>
     Ok(nodes)
 }
 
-/// How often pages that look absent are touched and asked for again.
+/// Number of times that pages which look absent are touched and queried again.
 const MOST_TOUCHES: usize = 3;
 
-/// The status of pages of this process, which have been touched: a node, or a negative
+/// Queries the pages of this process, which have been touched. Each status is a node or a negative
 /// errno.
 ///
-/// NUMA balancing marks pages to learn who uses them, and `move_pages(2)` calls a marked
-/// page absent (`-ENOENT`) until it is used again: so it is used, and asked for again.
+/// NUMA balancing marks pages to learn who uses them, and `move_pages(2)` reports a marked page as
+/// absent (`-ENOENT`) until it is used again. Such pages are therefore touched and queried again.
 pub(crate) fn own_pages(addresses: &[usize], status: &mut [i32]) -> Result<(), Errno> {
     settle(
         addresses,
@@ -110,7 +108,7 @@ mod tests {
 
     const ABSENT: i32 = -libc::ENOENT;
 
-    /// Settles pages against a kernel of ours that has so many marks on each of them.
+    /// Queries pages of a fake kernel in which each page has this number of marks.
     fn settled(marks: &[(usize, u32)]) -> Vec<i32> {
         let kernel: RefCell<BTreeMap<usize, u32>> = RefCell::new(marks.iter().copied().collect());
         let addresses: Vec<usize> = marks.iter().map(|(address, _)| *address).collect();
@@ -131,17 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_balancing_marked_is_used_and_asked_for_again() {
+    fn a_page_that_balancing_marked_is_touched_and_queried_again() {
         assert_eq!(settled(&[(4096, 0), (8192, 1), (12288, 2)]), [1, 1, 1]);
     }
 
     #[test]
-    fn a_page_that_stays_away_is_absent_and_the_asking_ends() {
+    fn a_page_that_stays_absent_is_reported_after_a_few_attempts() {
         assert_eq!(settled(&[(4096, 0), (8192, u32::MAX)]), [1, ABSENT]);
     }
 
     #[test]
-    fn an_address_without_memory_is_absent_and_no_crash() {
+    fn an_address_without_memory_is_absent_and_does_not_crash() {
         let touched = Box::new([1_u8; 4096]);
         let addresses = [std::ptr::from_ref(&touched[0]) as usize, 8];
         let mut status = [0; 2];
@@ -156,7 +154,7 @@ mod tests {
     fn a_touched_page_has_a_node_and_an_unmapped_one_has_none() {
         let touched = Box::new([1_u8; 4096]);
         let address = touched.as_ptr() as u64;
-        // Some containers forbid the call; then it must say so in words.
+        // Some containers forbid the call; the error must then say so.
         match page_nodes(std::process::id(), &[address, 8]) {
             Ok(nodes) => {
                 assert!(nodes[0].is_some(), "{nodes:?}");

@@ -1,6 +1,6 @@
-//! The kernel's performance events, as far as they tell what a program does to its memory
-//! (perf_event_open(2)): page faults and memory samples with their data addresses, and the
-//! mappings, programs and threads that these are of.
+//! The kernel's performance events that show how a program uses memory (perf_event_open(2)): page
+//! faults and memory samples with data addresses, and the mappings, programs and threads that they
+//! belong to.
 
 mod data_source;
 mod layout;

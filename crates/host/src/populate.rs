@@ -1,14 +1,14 @@
-//! First touch.
+//! First touch of memory.
 
 use rustix::io::Errno;
 use rustix::mm::{self, Advice};
 
 use crate::system_page::base_page_bytes;
 
-/// Touches every page of a range for writing, in address order, from the calling thread; it
-/// begins where a page does. `MADV_POPULATE_WRITE` (Linux 5.14) reports as an error what a store
-/// would turn into SIGBUS; then one store per page does the work where the advice is unknown, or
-/// accepted and ignored (qemu-user), and costs next to nothing where it is done.
+/// Touches every page of a page-aligned range for writing, in address order, from the calling
+/// thread. `MADV_POPULATE_WRITE` (Linux 5.14) reports as an error the condition that would turn a
+/// store into SIGBUS. One store per page follows: it does the work on kernels that do not know the
+/// advice, or accept and ignore it (qemu-user), and costs next to nothing elsewhere.
 ///
 /// # Errors
 /// `ENOMEM` without memory, `EFAULT` where a store would be SIGBUS.
@@ -23,14 +23,14 @@ pub(crate) fn range(bytes: &mut [u8]) -> Result<(), Errno> {
                 touch(bytes);
                 return Ok(());
             }
-            // A signal may interrupt it; what is populated already is skipped.
+            // A signal may interrupt the call; pages that are already populated are skipped.
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(errno) => return Err(errno),
         }
     }
 }
 
-/// Stores what is there already to each page.
+/// Stores a byte's own value to each page.
 fn touch(bytes: &mut [u8]) {
     let page_bytes = usize::try_from(base_page_bytes()).unwrap_or(4096);
     for page in bytes.chunks_mut(page_bytes) {
@@ -41,8 +41,8 @@ fn touch(bytes: &mut [u8]) {
     }
 }
 
-/// Asks for transparent huge pages where the first touch did not get them
-/// (`MADV_COLLAPSE`, Linux 6.1). Whether it helped is for the proof to find.
+/// Requests transparent huge pages where the first touch did not get them (`MADV_COLLAPSE`, Linux
+/// 6.1). The proof finds out whether that worked.
 pub(crate) fn collapse(bytes: &mut [u8]) {
     // SAFETY: the range is borrowed for writing; collapsing copies pages without changing content.
     unsafe {

@@ -1,4 +1,4 @@
-//! What `/proc` says: the one place that reads it.
+//! Parsers of `/proc`.
 
 mod fields;
 mod maps;

@@ -1,4 +1,4 @@
-//! The memory policy of this process, which the programs that it becomes inherit.
+//! The memory policy of this process, which programs inherit across exec.
 
 use core::fmt;
 
@@ -14,33 +14,33 @@ use crate::syscall;
 const WEIGHTED_INTERLEAVE: i32 = 6;
 /// `MPOL_PREFERRED_MANY`, since Linux 5.15.
 const PREFERRED_MANY: i32 = 5;
-/// `MPOL_LOCAL`; some kernels tell it as `MPOL_PREFERRED` without nodes.
+/// `MPOL_LOCAL`; some kernels report it as `MPOL_PREFERRED` without nodes.
 const LOCAL: i32 = 4;
 
-/// Where a process's new memory comes from (`set_mempolicy(2)`).
+/// The source of a process's new memory (`set_mempolicy(2)`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryPolicy {
     /// The node of the cpu that touches it first.
     Local,
     /// These nodes and no others.
     Bind(NodeSet),
-    /// This node while it has any, then the nearest.
+    /// This node while it has free memory, then the nearest.
     Preferred(NodeId),
-    /// These nodes while any has memory, then the nearest.
+    /// These nodes while any has free memory, then the nearest.
     PreferredMany(NodeSet),
-    /// A page from each of these nodes in turn.
+    /// One page from each of these nodes in turn.
     Interleave(NodeSet),
-    /// As many pages from each node in turn as
-    /// `/sys/kernel/mm/mempolicy/weighted_interleave` says.
+    /// Pages from each node in turn, by the weights of
+    /// `/sys/kernel/mm/mempolicy/weighted_interleave`.
     WeightedInterleave(NodeSet),
 }
 
 impl MemoryPolicy {
-    /// The names of all policies, as they are written.
+    /// The names of all policies as they are written.
     pub const NAMES: [&str; 5] = ["local", "bind", "preferred", "interleave", "weighted"];
 
-    /// The policy of this name with these nodes; `None` for another name, or for nodes that it
-    /// cannot have: `local` has none, the others at least one.
+    /// Returns the policy of this name with these nodes; `None` for an unknown name, or for invalid
+    /// nodes: `local` takes none, the others at least one.
     #[must_use]
     pub fn named(name: &str, nodes: NodeSet) -> Option<Self> {
         match (name, nodes.first()) {
@@ -65,7 +65,7 @@ impl MemoryPolicy {
         Self::NAMES[at]
     }
 
-    /// The kernel's mode and nodes.
+    /// Returns the kernel's mode and nodes.
     fn parts(&self) -> (i32, NodeSet) {
         match self {
             Self::Local => (libc::MPOL_DEFAULT, NodeSet::new()),
@@ -90,14 +90,14 @@ impl MemoryPolicy {
         }
     }
 
-    /// The nodes that it names; none for [`MemoryPolicy::Local`].
+    /// Returns the policy's nodes; none for [`MemoryPolicy::Local`].
     #[must_use]
     pub fn nodes(&self) -> NodeSet {
         self.parts().1
     }
 }
 
-/// `bind:0`, `interleave:0,1`, `local`.
+/// Formats `bind:0`, `interleave:0,1`, `local`.
 impl fmt::Display for MemoryPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -107,33 +107,27 @@ impl fmt::Display for MemoryPolicy {
     }
 }
 
-/// Why the memory policy of a process could not be set or read.
+/// Reason why the memory policy of a process could not be set or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// This kernel has no such policy.
+    /// This kernel has no weighted interleave.
     #[error(
-        "this kernel has no weighted interleave: it takes Linux 6.9 or newer, this is {release}; interleave takes every node alike"
+        "this kernel has no weighted interleave: it needs Linux 6.9 or newer, this is {release}; interleave uses all nodes equally"
     )]
     NoWeights {
         /// The kernel's release.
         release: String,
     },
-    /// This kernel has no preferred policy with several nodes.
+    /// This kernel's preferred policy takes one node only.
     #[error(
-        "memory policy {policy}: this kernel prefers one node only: several take Linux 5.15 or newer, this is {release}; name one node, or bind"
+        "memory policy {policy}: this kernel prefers one node only: several need Linux 5.15 or newer, this is {release}; name one node, or bind"
     )]
-    NoPreferredMany {
-        /// The policy asked for.
-        policy: MemoryPolicy,
-        /// The kernel's release.
-        release: String,
-    },
+    NoPreferredMany { policy: MemoryPolicy, release: String },
     /// A node does not exist, has no memory or is outside the cpuset.
     #[error(
         "memory policy {policy}: a node does not exist, has no memory or is not in this process's Mems_allowed_list ({allowed})"
     )]
     NodeNotAllowed {
-        /// The policy asked for.
         policy: MemoryPolicy,
         /// The nodes that may be used.
         allowed: String,
@@ -143,23 +137,20 @@ pub enum PolicyError {
         "memory policy {wanted} was set, but the kernel keeps {kept}: nodes without memory or outside the cpuset are left out silently"
     )]
     NotApplied {
-        /// The policy asked for.
+        /// The policy requested.
         wanted: MemoryPolicy,
-        /// What was read back.
+        /// The policy read back.
         kept: String,
     },
     /// The calls are forbidden.
     #[error(
         "the memory policy cannot be set or read ({errno}): a seccomp filter or a kernel without NUMA; for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
     )]
-    Forbidden {
-        /// The kernel's answer.
-        errno: Errno,
-    },
+    Forbidden { errno: Errno },
 }
 
 impl PolicyError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -172,23 +163,23 @@ impl PolicyError {
     }
 }
 
-/// The memory policy of the calling thread.
+/// Returns the memory policy of the calling thread.
 ///
 /// # Errors
-/// [`PolicyError::Forbidden`] if the kernel does not tell.
+/// [`PolicyError::Forbidden`] if `get_mempolicy(2)` fails.
 pub fn process_policy() -> Result<MemoryPolicy, PolicyError> {
     match syscall::own_policy() {
         Ok(policy) => Ok(MemoryPolicy::from_parts(policy.mode, NodeSet::from_iter(policy.nodes))
             .unwrap_or(MemoryPolicy::Local)),
-        // A kernel without NUMA has one node, where all memory is local.
+        // A kernel without NUMA has one node, so all memory is local.
         Err(Errno::NOSYS) => Ok(MemoryPolicy::Local),
         Err(errno) => Err(PolicyError::Forbidden { errno }),
     }
 }
 
-/// Sets the memory policy of the calling thread, its later children and the programs
-/// that it becomes, and reads it back. Where the machine has one node only, a kernel that
-/// refuses is accepted, since there is no other place.
+/// Sets the memory policy of the calling thread, its later children and the programs that it
+/// executes, and reads it back. On a machine with one node, a kernel that refuses is accepted,
+/// since there is no other place.
 ///
 /// # Errors
 /// Every variant of [`PolicyError`].
@@ -222,12 +213,12 @@ pub fn set_process_policy(policy: &MemoryPolicy) -> Result<(), PolicyError> {
     }
 }
 
-/// Whether this kernel knows weighted interleave.
+/// Reports whether this kernel has weighted interleave.
 fn has_weights() -> bool {
     linux_version(&release()).is_some_and(|version| version >= (6, 9))
 }
 
-/// Whether this kernel can prefer several nodes.
+/// Reports whether this kernel can prefer several nodes.
 fn has_preferred_many() -> bool {
     linux_version(&release()).is_some_and(|version| version >= (5, 15))
 }
@@ -240,7 +231,7 @@ fn release() -> String {
 mod tests {
     use super::*;
 
-    /// Whether memory policies are there at all; qemu-user has none.
+    /// Reports whether there are memory policies at all; qemu-user has none.
     fn has_policies() -> bool {
         let has = syscall::own_policy() != Err(Errno::NOSYS);
         if !has {
@@ -292,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn several_preferred_nodes_are_a_mode_of_their_own_to_the_kernel_and_one_is_not() {
+    fn several_preferred_nodes_use_another_kernel_mode_than_one() {
         let nodes = |list: &str| list.parse::<NodeSet>().unwrap();
         let many = MemoryPolicy::named("preferred", nodes("0,2")).unwrap();
         assert_eq!(many.parts(), (PREFERRED_MANY, nodes("0,2")));

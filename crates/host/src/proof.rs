@@ -1,4 +1,4 @@
-//! Proof of where memory lies and of what pages it is made.
+//! Proves on which nodes memory is and which pages it consists of.
 
 use std::collections::BTreeMap;
 
@@ -14,89 +14,86 @@ use crate::proc::{bytes_per_page_size, numa_maps};
 use crate::root::Root;
 use crate::system_page::{base_page_bytes, page_size_bytes};
 
-/// The most pages whose node is asked for: all of 256 MiB in pages of 4 KiB, about
-/// 10 ms. Of a larger mapping so many are drawn, one from each equal part.
+/// Largest number of pages that are queried: all of 256 MiB in pages of 4 KiB, which takes about 10
+/// ms. From a larger mapping this number is sampled, one from each equal part.
 const MOST_PAGES: u64 = 65_536;
 
 /// Pages per system call.
 const BATCH_PAGES: usize = 4096;
 
-/// Where a mapping's pages were found.
+/// The pages found in a mapping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    /// How the nodes were found out.
+    /// The source of the nodes.
     pub method: ProofMethod,
     /// The mapping's first address.
     pub address: u64,
-    /// Bytes that were asked for.
+    /// Bytes requested.
     pub buffer_bytes: u64,
     /// Pages in the mapping.
     pub pages_total: u64,
-    /// Pages whose node was looked at; fewer than all in a large mapping.
+    /// Pages that were queried; a sample in a large mapping.
     pub pages_checked: u64,
-    /// Pages found on each node.
+    /// Queried pages by node.
     pub pages_per_node: BTreeMap<NodeId, u64>,
-    /// Bytes of the mapping behind pages of each size in bytes.
+    /// Bytes of the mapping by page size in bytes.
     pub bytes_per_page_size: BTreeMap<u64, u64>,
 }
 
-/// Why a placement is not proven.
+/// Reason why a placement is not proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
-    /// Pages lie on other nodes.
+    /// Pages are on other nodes.
     #[error("{misplaced} of {checked} pages looked at are not on node {expected}: {}", list(.pages_per_node))]
     WrongNode {
         /// The node, or nodes, expected.
         expected: NodeSet,
-        /// Pages elsewhere.
+        /// Pages on other nodes.
         misplaced: u64,
-        /// Pages looked at.
+        /// Pages queried.
         checked: u64,
         /// Pages found on each node.
         pages_per_node: BTreeMap<NodeId, u64>,
     },
-    /// The memory is not made of the pages asked for; of transparent huge pages it has none.
+    /// The memory does not consist of the pages requested; for transparent huge pages, it has none.
     #[error("{pages} asked for, but only {backed_bytes} of {mapped_bytes} bytes are behind pages of {page_bytes} bytes{}", hint(*.pages))]
     WrongPageSize {
-        /// The pages asked for.
+        /// The pages requested.
         pages: Pages,
         /// Their size in bytes.
         page_bytes: u64,
-        /// Bytes behind such pages.
+        /// Bytes in such pages.
         backed_bytes: u64,
         /// Bytes of the mapping.
         mapped_bytes: u64,
     },
-    /// Pages were never touched or are swapped out.
+    /// Pages were never touched, or are swapped out.
     #[error(
         "{absent} of {checked} pages looked at are not in memory: never touched, swapped out, or unmapped"
     )]
     NotTouched {
-        /// Pages that are not there.
+        /// Pages that are not in memory.
         absent: u64,
-        /// Pages looked at.
+        /// Pages queried.
         checked: u64,
     },
-    /// The kernel tells neither way.
+    /// Neither source of the kernel reports the nodes.
     #[error(
         "the node of memory cannot be proven: move_pages(2) gives {move_pages}, and /proc/self/numa_maps says nothing of it; for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
     )]
     CannotBeProven {
-        /// What `move_pages` answered.
+        /// The error of `move_pages`.
         move_pages: Errno,
     },
     /// The page size cannot be read.
     #[error(
         "the page size of memory cannot be proven: /proc/self/smaps has nothing of it ({reason})"
     )]
-    NoSmaps {
-        /// Why.
-        reason: String,
-    },
+    NoSmaps { reason: String },
 }
 
 impl ProofError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -123,36 +120,40 @@ fn hint(pages: Pages) -> &'static str {
     }
 }
 
-/// Proves that a mapping lies on `expected` and is made of the pages that it was asked
-/// to be made of. Its pages must have been touched.
+/// Proves that a mapping is on the node `expected` and consists of the pages requested. Its pages
+/// must have been touched.
 ///
 /// # Errors
-/// [`ProofError::WrongNode`], [`ProofError::WrongPageSize`] and
-/// [`ProofError::NotTouched`] if it is not so, [`ProofError::CannotBeProven`] and
-/// [`ProofError::NoSmaps`] if the kernel does not tell.
+/// [`ProofError::WrongNode`], [`ProofError::WrongPageSize`] and [`ProofError::NotTouched`] if that
+/// is not so, [`ProofError::CannotBeProven`] and [`ProofError::NoSmaps`] if the kernel does not
+/// report it.
 pub fn prove(mapping: &Mapping, expected: NodeId) -> Result<Proof, ProofError> {
     prove_span(mapping.span(), expected)
 }
 
-/// [`prove`] for a mapping whose bytes are lent out. A span whose mapping is gone gives
-/// an error.
+/// Proves a mapping like [`prove`] while its bytes are borrowed. A span of a mapping that has been
+/// unmapped is an error.
 ///
 /// # Errors
+/// As [`prove`].
 /// As [`prove`].
 pub fn prove_span(span: Span, expected: NodeId) -> Result<Proof, ProofError> {
     prove_within(span, &NodeSet::from_iter([expected]))
 }
 
-/// [`prove_span`] for memory that may lie on several nodes, such as interleaved memory;
-/// no nodes means that it may lie anywhere.
+/// Proves memory that may be on several nodes, such as interleaved memory; an empty set allows any
+/// node.
 ///
 /// # Errors
+/// As [`prove`].
 /// As [`prove`].
 pub fn prove_within(span: Span, expected: &NodeSet) -> Result<Proof, ProofError> {
     let page_bytes = page_size_bytes(span.pages);
     let mapped_bytes = span.mapped_bytes as u64;
+    // Page sizes first: they also show pages that were never touched.
     let bytes_per_page_size = prove_page_size(span, page_bytes)?;
     let pages_total = mapped_bytes.div_ceil(page_bytes);
+    // numa_maps is only the fallback: it gives totals of a mapping, not of single pages.
     let found = match ask_move_pages(span, page_bytes, pages_total) {
         Ok(found) => found,
         Err(errno) => without_move_pages(span, expected, errno)?,
@@ -198,26 +199,26 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
     Ok(sizes)
 }
 
-/// Returns the bytes that must be behind pages of the size asked for. The kernel makes transparent
-/// huge pages where it finds them free; the proof has the share for whoever judges the result.
+/// Returns the bytes that must be in pages of the size requested. The kernel makes transparent huge
+/// pages only where it finds free ones; the proof records their share for the analysis.
 fn least_backed(pages: Pages, mapped_bytes: u64) -> u64 {
     if pages == Pages::Transparent { 1 } else { mapped_bytes }
 }
 
-/// Where pages were found.
 #[derive(Debug)]
-struct Found {
+struct PagesFound {
     method: ProofMethod,
     checked: u64,
     absent: u64,
     per_node: BTreeMap<NodeId, u64>,
 }
 
-impl Found {
+impl PagesFound {
     fn check(&self, expected: &NodeSet) -> Result<(), ProofError> {
         if self.absent > 0 {
             return Err(ProofError::NotTouched { absent: self.absent, checked: self.checked });
         }
+        // An empty set is the claim that any node is right.
         let anywhere = expected.is_empty();
         let elsewhere =
             self.per_node.iter().filter(|(node, _)| !anywhere && !expected.contains(**node));
@@ -234,11 +235,15 @@ impl Found {
     }
 }
 
-/// Asks the kernel for the node of all pages, or of a sample of a large mapping.
-fn ask_move_pages(span: Span, page_bytes: u64, pages_total: u64) -> Result<Found, Errno> {
+/// Queries the node of all pages, or of a sample of a large mapping.
+fn ask_move_pages(span: Span, page_bytes: u64, pages_total: u64) -> Result<PagesFound, Errno> {
     let checked = pages_total.min(MOST_PAGES);
-    let mut found =
-        Found { method: ProofMethod::MovePages, checked, absent: 0, per_node: BTreeMap::new() };
+    let mut found = PagesFound {
+        method: ProofMethod::MovePages,
+        checked,
+        absent: 0,
+        per_node: BTreeMap::new(),
+    };
     let mut addresses = Vec::with_capacity(BATCH_PAGES);
     let mut status = [0_i32; BATCH_PAGES];
     for index in 0..checked {
@@ -254,7 +259,7 @@ fn ask_move_pages(span: Span, page_bytes: u64, pages_total: u64) -> Result<Found
     Ok(found)
 }
 
-fn count(status: &[i32], found: &mut Found) {
+fn count(status: &[i32], found: &mut PagesFound) {
     for &status in status {
         match u32::try_from(status) {
             Ok(node) => *found.per_node.entry(NodeId(node)).or_default() += 1,
@@ -263,23 +268,23 @@ fn count(status: &[i32], found: &mut Found) {
     }
 }
 
-/// The page that stands for part `index` of `parts` equal ones: a pseudo-random one
-/// in it, so that memory interleaved at any stride does not look like one node's. With
-/// as many parts as pages it is every page in turn.
+/// Returns the page that represents part `index` of `parts` equal ones: a pseudo-random one, so
+/// that memory interleaved at any stride does not look like that of one node. If there are as many
+/// parts as pages, it is every page in turn.
 fn sampled_page(index: u64, parts: u64, pages: u64) -> u64 {
     let boundary = |index: u64| {
         let position = u128::from(index) * u128::from(pages) / u128::from(parts);
         u64::try_from(position).unwrap_or(pages)
     };
     let (first, end) = (boundary(index), boundary(index + 1));
-    // The multiplier is 2^64 divided by the golden ratio, which spreads the upper bits
-    // evenly (Knuth, The Art of Computer Programming, section 6.4).
+    // 2^64 divided by the golden ratio spreads the upper bits evenly (Knuth, The Art of Computer
+    // Programming, section 6.4).
     let spread = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     first + spread % (end - first).max(1)
 }
 
-/// Pages per node of the mappings that begin within `address` and `address + length`. The
-/// unit is the kernel's: base pages, or huge pages of a reserved pool.
+/// Returns the pages per node of the mappings that begin within `address` and `address + length`.
+/// The unit is the kernel's: base pages, or huge pages of a reserved pool.
 fn pages_per_node(text: &str, address: u64, length: u64) -> BTreeMap<NodeId, u64> {
     let mut pages = BTreeMap::new();
     let within = |start: u64| start >= address && start - address < length;
@@ -292,13 +297,17 @@ fn pages_per_node(text: &str, address: u64, length: u64) -> BTreeMap<NodeId, u64
     pages
 }
 
-/// The ways that are left where `move_pages` is forbidden.
-fn without_move_pages(span: Span, expected: &NodeSet, errno: Errno) -> Result<Found, ProofError> {
+/// Proves the nodes without `move_pages`, from `numa_maps` or because there is only one node.
+fn without_move_pages(
+    span: Span,
+    expected: &NodeSet,
+    errno: Errno,
+) -> Result<PagesFound, ProofError> {
     let text = Root::live().document("proc/self/numa_maps").unwrap_or_default();
     let (address, length) = (span.address as u64, span.mapped_bytes as u64);
     let per_node = pages_per_node(&text, address, length);
     if !per_node.is_empty() {
-        return Ok(Found {
+        return Ok(PagesFound {
             method: ProofMethod::NumaMaps,
             checked: per_node.values().sum(),
             absent: 0,
@@ -308,7 +317,7 @@ fn without_move_pages(span: Span, expected: &NodeSet, errno: Errno) -> Result<Fo
     let pages = length.div_ceil(base_page_bytes());
     let only = expected.first().unwrap_or_default();
     if errno == Errno::NOSYS && expected.len() <= 1 && is_only_node(only) {
-        return Ok(Found {
+        return Ok(PagesFound {
             method: ProofMethod::OnlyNode,
             checked: 0,
             absent: 0,

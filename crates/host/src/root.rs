@@ -1,20 +1,19 @@
-//! Where the files of `/sys` and `/proc` are read from.
+//! The directory that holds `sys/` and `proc/`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The most that is read of a file with one value or list. The longest real
-/// ones, cpu masks of 8,192 cpus, take about 2,300 bytes.
+/// Limit for a file with one value or list. The longest real ones, masks of 8,192 cpus, have about
+/// 2,300 bytes.
 const VALUE_LIMIT_BYTES: u64 = 64 << 10;
 
-/// The most that is read of a file with a paragraph for each cpu or mapping: `/proc/cpuinfo`
-/// of a thousand cpus takes about 2 MiB, `numa_maps` of the 65,530 mappings that a process
-/// may have about 10 MiB.
+/// Limit for a file with a paragraph for each cpu or mapping: `/proc/cpuinfo` of a thousand cpus
+/// has about 2 MiB, `numa_maps` of the 65,530 mappings allowed to a process about 10 MiB.
 const DOCUMENT_LIMIT_BYTES: u64 = 64 << 20;
 
-/// A directory whose top holds `sys/` and `proc/`: the live system's `/`, or a
-/// copied tree of another machine.
+/// A directory that holds `sys/` and `proc/`: the live system's `/`, or a copied tree of another
+/// machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     directory: PathBuf,
@@ -22,48 +21,47 @@ pub struct Root {
 }
 
 impl Root {
-    /// The running system.
+    /// Returns the running system.
     #[must_use]
     pub fn live() -> Self {
         Self { directory: PathBuf::from("/"), live: true }
     }
 
-    /// A copied tree.
+    /// Returns a copied tree.
     #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into(), live: false }
     }
 
-    /// Whether this is the running system, so that it may be asked more than
-    /// its files say.
+    /// Reports whether this is the running system, where more than files can be queried.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.live
     }
 
-    /// The directory.
+    /// Returns the directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The path of `relative`, which begins with `sys/` or `proc/`.
+    /// Returns the path of `relative`, which begins with `sys/` or `proc/`.
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.directory.join(relative)
     }
 
-    /// The text of a file with one value or list, without the NUL bytes and
-    /// blanks at its ends; bytes that are no UTF-8 are replaced.
+    /// Reads a file with one value or list, without NUL bytes and blanks at its ends; invalid UTF-8
+    /// is replaced.
     ///
     /// # Errors
-    /// That of the system; one that is no regular file is refused.
+    /// The system's error; a file that is not a regular one is refused.
     pub fn value(&self, relative: &str) -> io::Result<String> {
         let bytes = read_bounded(&self.path(relative), VALUE_LIMIT_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
         Ok(text.trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned())
     }
 
-    /// The text of a longer file; bytes that are no UTF-8 are replaced.
+    /// Reads a longer file; invalid UTF-8 is replaced.
     ///
     /// # Errors
     /// As [`Root::value`].
@@ -72,8 +70,8 @@ impl Root {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The arguments of a process as it was started with them, its program's name first; none of
-    /// a thread of the kernel.
+    /// Returns the arguments with which a process was started, its program's name first; none for a
+    /// kernel thread.
     ///
     /// # Errors
     /// As [`Root::value`].
@@ -84,14 +82,14 @@ impl Root {
         Ok(if line.is_empty() { Vec::new() } else { arguments.collect() })
     }
 
-    /// The id of the present boot, by which what the last one left is told apart; empty if the
-    /// kernel does not tell.
+    /// Returns the id of the present boot, which distinguishes state left before a restart; empty
+    /// if the kernel does not report it.
     #[must_use]
     pub fn boot_id(&self) -> String {
         self.value("proc/sys/kernel/random/boot_id").unwrap_or_default()
     }
 
-    /// The bytes of a table.
+    /// Reads a binary file.
     ///
     /// # Errors
     /// As [`Root::value`].
@@ -99,8 +97,8 @@ impl Root {
         read_bounded(&self.path(relative), DOCUMENT_LIMIT_BYTES)
     }
 
-    /// The numbers N of the entries of `relative` named `<prefix>N`, ascending.
-    /// A directory that cannot be read has none.
+    /// Returns the numbers N of the entries `<prefix>N` in `relative`, ascending; none if the
+    /// directory cannot be read.
     #[must_use]
     pub fn numbered(&self, relative: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> = self
@@ -113,7 +111,7 @@ impl Root {
         numbers
     }
 
-    /// The names in the directory `relative`, sorted; none if it cannot be read.
+    /// Returns the names in the directory `relative`, sorted; none if it cannot be read.
     #[must_use]
     pub fn names(&self, relative: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(relative)) else {
@@ -126,8 +124,8 @@ impl Root {
     }
 }
 
-/// Reads at most `limit_bytes` of a file. Only regular files are read: a pipe or a
-/// device in a copied tree could block for ever.
+/// Reads at most `limit_bytes` of a regular file. A pipe or a device in a copied tree could block
+/// for ever.
 fn read_bounded(path: &Path, limit_bytes: u64) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
@@ -142,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_of_a_process_are_told_apart_as_it_was_given_them() {
+    fn arguments_of_a_process_are_separate_as_they_were_given() {
         let tree = tempfile::tempdir().unwrap();
         let process = tree.path().join("proc/7");
         fs::create_dir_all(&process).unwrap();

@@ -1,4 +1,4 @@
-//! Words of memory that processes of one machine share.
+//! Words of memory shared by processes of one machine.
 
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicU64;
 
 use rustix::mm::{self, MapFlags, ProtFlags};
 
-/// Atomic words which every process that opened the same file sees alike; 0 at first.
-/// They stay mapped when the file is removed.
+/// Atomic words shared by every process that opened the same file; 0 at first. They stay mapped
+/// when the file is removed.
 #[derive(Debug)]
 pub struct SharedWords {
     start: NonNull<c_void>,
@@ -25,13 +25,13 @@ unsafe impl Send for SharedWords {}
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// Opens or makes the file, which only its owner may read, and maps `words` of it. All
-    /// who share it must ask for the same number, and hold a shared flock(2) on it. A file that another user made, or that others
-    /// may open, is refused, as is a symbolic link.
+    /// Opens or creates the file with access for its owner only, and maps `words` of it. All
+    /// processes must pass the same number; each holds a shared flock(2) on the file. A file that
+    /// another user created or may open is refused, as is a symbolic link.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] for more words than an address space has; else what the
-    /// system says of the file: not writable, owned by another, no space.
+    /// [`io::ErrorKind::InvalidInput`] for more words than an address space has, else the system's
+    /// error: not writable, another user's, no space.
     pub fn open(path: &Path, words: usize) -> io::Result<Self> {
         let too_many = || {
             io::Error::new(io::ErrorKind::InvalidInput, format!("{words} words of shared memory"))
@@ -42,7 +42,7 @@ impl SharedWords {
             .filter(|&bytes| bytes <= isize::MAX.cast_unsigned())
             .ok_or_else(too_many)?;
         let file = create_or_open(path)?;
-        // Reserves the space, so that no later access can end in SIGBUS for want of it.
+        // Reserves the space, so that no later access can end in SIGBUS for lack of it.
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes as u64)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: without an address the kernel chooses one where nothing is mapped; the
@@ -53,10 +53,10 @@ impl SharedWords {
         Ok(Self { start, words, _file: file })
     }
 
-    /// The words.
+    /// Returns the words.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: 1. So many words from `start`, which is page-aligned, stay mapped while `self` lives;
+        // SAFETY: 1. `words` words from `start`, which is page-aligned, stay mapped while `self` lives;
         // `open` has seen that they are no more than a slice may have. 2. All bit patterns are valid.
         // 3. Other processes change them at any time, as atomics may. 4. Only this user may open the
         // file (`check_owner`), and numalab never shortens one: no access is past its end.
@@ -64,11 +64,11 @@ impl SharedWords {
     }
 }
 
-/// Makes the file, or opens the one that another process of this user made.
+/// Creates the file, or opens the one that another process of this user created.
 fn create_or_open(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
     let mut last = io::ErrorKind::NotFound.into();
-    // Whoever is first may remove it between the two calls.
+    // Between the two calls another process may remove the file, so this is tried again.
     for _ in 0..16 {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600).custom_flags(flags);
@@ -80,7 +80,7 @@ fn create_or_open(path: &Path) -> io::Result<File> {
             Ok(file) => {
                 check_owner(&file.metadata()?)?;
                 file.lock_shared()?;
-                // `remove_abandoned` may have been faster than the lock.
+                // `remove_abandoned` may have unlinked the file before the lock was taken.
                 if file.metadata()?.nlink() > 0 {
                     return Ok(file);
                 }
@@ -92,8 +92,8 @@ fn create_or_open(path: &Path) -> io::Result<File> {
     Err(last)
 }
 
-/// Removes this user's files in `directory` that begin with `prefix` and that no process shares
-/// any more: a process that was killed could not.
+/// Removes this user's files in `directory` that begin with `prefix` and that no process shares any
+/// more: a killed process could not remove its own.
 pub fn remove_abandoned(directory: &Path, prefix: &str) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         if !entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
@@ -109,7 +109,7 @@ pub fn remove_abandoned(directory: &Path, prefix: &str) {
     }
 }
 
-/// Refuses what another user made or may open: its words could be changed or cut off.
+/// Refuses a file that another user created or may open, and could therefore change or truncate.
 fn check_owner(file: &std::fs::Metadata) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
     let (user, mode) = (file.uid(), file.mode() & 0o7777);
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_opens_the_same_file_sees_the_same_words_even_after_it_is_removed() {
+    fn processes_that_open_the_same_file_share_its_words_even_after_it_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("words");
         let (one, other) =
@@ -170,7 +170,7 @@ mod tests {
     fn more_words_than_an_address_space_has_are_refused_and_nothing_is_made() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("words");
-        // In bytes the first wraps to a page, the second is more than a slice may be.
+        // In bytes the first wraps to a page, and the second is more than a slice may have.
         for words in [(1 << 61) + 512, 1 << 60] {
             let error = SharedWords::open(&path, words).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");

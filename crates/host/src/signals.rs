@@ -1,4 +1,4 @@
-//! Ending between windows on ctrl-C.
+//! Stops the work between windows on ctrl-C.
 
 use std::io;
 use std::process::Child;
@@ -11,21 +11,16 @@ use signal_hook::flag;
 
 use crate::error_class::ErrorClass;
 
-/// Why signal handlers could not be installed.
+/// Reason why signal handlers could not be installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignalError {
     /// The kernel refused.
     #[error("cannot install a handler for signal {signal}: {reason}")]
-    NotInstalled {
-        /// The signal's number.
-        signal: i32,
-        /// The kernel's answer.
-        reason: String,
-    },
+    NotInstalled { signal: i32, reason: String },
 }
 
 impl SignalError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -34,8 +29,7 @@ impl SignalError {
     }
 }
 
-/// Whether the user wants the work to end: asked between windows. Copies share the
-/// answer.
+/// The user's request to stop, checked between windows. Copies share it.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     requested: Arc<AtomicBool>,
@@ -43,7 +37,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Heeds SIGINT, SIGTERM and SIGHUP from now on. The first one is only noted; a
+    /// Handles SIGINT, SIGTERM and SIGHUP from now on. The first signal only sets the request; a
     /// second one ends the process at once with exit code 128 plus its number.
     ///
     /// # Errors
@@ -52,21 +46,21 @@ impl Interrupt {
         let interrupt = Self::never();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             interrupt
-                .heed(signal)
+                .handle(signal)
                 .map_err(|error| SignalError::NotInstalled { signal, reason: error.to_string() })?;
         }
         Ok(interrupt)
     }
 
-    /// One that is never requested, for work which nobody can interrupt.
+    /// Creates one that is never requested, for work that cannot be interrupted.
     #[must_use]
     pub fn never() -> Self {
         Self { requested: Arc::new(AtomicBool::new(false)), signal: Arc::new(AtomicUsize::new(0)) }
     }
 
-    fn heed(&self, signal: i32) -> io::Result<()> {
-        // Handlers run in the order of registration: the shutdown comes before the flag
-        // is set, so that it acts on the second signal only.
+    fn handle(&self, signal: i32) -> io::Result<()> {
+        // Handlers run in the order of registration: the shutdown comes before the flag is set, so
+        // that it acts on the second signal only.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&self.requested))?;
         let number = usize::try_from(signal).unwrap_or(0);
         flag::register_usize(signal, Arc::clone(&self.signal), number)?;
@@ -74,19 +68,19 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Whether the work shall end.
+    /// Reports whether the work shall stop.
     #[must_use]
     pub fn requested(&self) -> bool {
-        // Nothing else is published by the flag, so no ordering is needed.
+        // The flag publishes no other data, so no ordering is needed.
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Asks for the end of the work, as a signal would.
+    /// Requests the stop, as a signal would.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
     }
 
-    /// The last signal that asked for it.
+    /// Returns the last signal received.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {
         match self.signal.load(Ordering::Relaxed) {
@@ -96,11 +90,11 @@ impl Interrupt {
     }
 }
 
-/// Asks a child to end (SIGTERM). One that has ended is left alone.
+/// Sends SIGTERM to a child, unless it has ended.
 pub fn end_gently(child: &Child) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // Not waited for yet, so that the number is still the child's.
+        // The child has not been waited for, so its number cannot have been reused.
         let _ = kill_process(pid, Signal::TERM);
     }
 }

@@ -1,4 +1,4 @@
-//! Places in a program's code by function, source file and line, from its symbols and debug
+//! Resolves addresses of code to function, source file and line, from symbols and debug
 //! information.
 
 use std::collections::HashMap;
@@ -9,16 +9,16 @@ use elf::ElfBytes;
 use elf::abi::PT_LOAD;
 use elf::endian::AnyEndian;
 
-/// What source a place in a file of code is of.
+/// The source of an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourcePlace {
-    /// The function, where the file has symbols.
+    /// The function, if the file has symbols.
     pub function: Option<String>,
-    /// File and line, where there is debug information: `solver.c:120`.
+    /// File and line, if there is debug information: `solver.c:120`.
     pub line: Option<String>,
 }
 
-/// Files of code, each read once.
+/// Object files, each read once.
 #[derive(Default)]
 pub struct SourceLines {
     files: HashMap<String, Option<Code>>,
@@ -26,14 +26,15 @@ pub struct SourceLines {
 
 struct Code {
     loader: Loader,
-    /// Of each loaded part of the file where it begins in the file, its size and its address.
+    /// Of each loaded part: its offset in the file, its size and its address.
     parts: Vec<(u64, u64, u64)>,
-    /// Of a stripped file, the nearest symbol is another function's.
+    /// Without symbols the nearest one (a dynamic symbol) belongs to another function.
     has_symbols: bool,
 }
 
 impl SourceLines {
-    /// The source of an instruction at an offset in a file; nothing of a file that cannot be read.
+    /// Returns the source of the instruction at an offset in a file; empty if the file cannot be
+    /// read.
     pub fn of(&mut self, object: &str, offset: u64) -> SourcePlace {
         let read = || Code::read(Path::new(object));
         let code = self.files.entry(object.to_owned()).or_insert_with(read).as_ref();
@@ -62,7 +63,7 @@ impl Code {
             .ok()
             .flatten()
             .and_then(|location| Some(format!("{}:{}", location.file?, location.line?)));
-        // The innermost of functions that are inlined into each other.
+        // The innermost of inlined functions comes first.
         let mut frames = self.loader.find_frames(address).ok()?;
         let named = frames.next().ok().flatten().and_then(|frame| frame.function);
         let named = named.and_then(|name| Some(name.demangle().ok()?.into_owned()));
@@ -80,7 +81,7 @@ fn demangled(symbol: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Where in this test's own file its code lies.
+    /// Returns the file and offset of this test's own code.
     fn own_place(address: u64) -> (String, u64) {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let found = maps.lines().find_map(|line| {
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_program_has_no_places() {
+    fn a_file_that_is_not_a_program_has_no_places() {
         let mut lines = SourceLines::default();
         assert_eq!(lines.of("/etc/passwd", 0), SourcePlace::default());
         assert_eq!(lines.of("/no/such/file", 0), SourcePlace::default());

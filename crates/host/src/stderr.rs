@@ -1,16 +1,17 @@
-//! Text for people at a terminal: what comes from inputs does not steer it.
+//! Writes messages to standard error. Text from inputs cannot send control sequences to the
+//! terminal.
 //!
-//! The reader of standard error may be gone: `command 2>&1 | head` must end quietly, and
-//! `eprintln!` panics there.
+//! The reader of standard error may be gone: `command 2>&1 | head` must end quietly, where
+//! `eprintln!` panics.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Characters of a message at most: an input that is quoted in it can be one line of a megabyte.
+/// Characters of a message at most: a quoted input can be one line of a megabyte.
 const MOST_CHARACTERS: usize = 4000;
 
-/// Writes `numalab: TEXT` as a line to standard error; of a long text its beginning.
+/// Writes `numalab: TEXT` as a line to standard error, shortened if it is long.
 pub fn note(text: impl Display) {
     let text = text.to_string();
     let mut shown = visible(&text);
@@ -21,14 +22,14 @@ pub fn note(text: impl Display) {
     print_error(format_args!("numalab: {shown}\n"));
 }
 
-/// Writes `text` as it is to standard error. That nobody reads it is not an error: there
-/// is nowhere left to report it.
+/// Writes `text` unchanged to standard error. Errors are ignored: there is nowhere left to report
+/// them.
 pub fn print_error(text: impl Display) {
     let _ = io::stderr().lock().write_fmt(format_args!("{text}"));
 }
 
-/// A text without characters that steer a terminal, but for line ends, tabs and colours: names of
-/// processes, files and machines come from others, and can move the cursor or set the title.
+/// Replaces control characters except line ends, tabs and colours. Names of processes, files and
+/// machines are untrusted, and could move the cursor or set the title.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
@@ -51,7 +52,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The length of a sequence that sets a colour at the beginning (ECMA-48, SGR); 0 for others.
+/// Returns the length of a colour sequence at the beginning (ECMA-48, SGR), or 0.
 fn colour(text: &str) -> usize {
     let Some(parameters) = text.strip_prefix("\u{1b}[") else { return 0 };
     let length =
@@ -64,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_is_replaced_and_colours_stay() {
+    fn terminal_control_sequences_are_replaced_and_colours_stay() {
         assert!(matches!(visible("a\tb\n"), Cow::Borrowed("a\tb\n")));
         assert_eq!(visible("\u{1b}[1;31mred\u{1b}[0m"), "\u{1b}[1;31mred\u{1b}[0m");
         assert_eq!(visible("a\u{1b}]0;title\u{7}b"), "a\u{fffd}]0;title\u{fffd}b");
         assert_eq!(visible("\u{1b}[2Jx\u{1b}["), "\u{fffd}[2Jx\u{fffd}[");
-        // C1 controls are two bytes long; so is what some terminals take for ESC [.
+        // C1 controls are two bytes long in UTF-8; some terminals take U+009B for ESC [.
         assert_eq!(visible("a\u{9b}2Jb\r"), "a\u{fffd}2Jb\u{fffd}");
     }
 }

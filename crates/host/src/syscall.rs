@@ -7,11 +7,11 @@ use rustix::io::Errno;
 
 const WORD_BITS: usize = usize::BITS as usize;
 
-/// Words of a node mask: 1,024 nodes, the most that Linux can be built for
-/// (`NODES_SHIFT` is at most 10).
+/// Words of a node mask: 1,024 nodes, the most that Linux can be built for (`NODES_SHIFT` is at
+/// most 10).
 const NODE_WORDS: usize = 1024 / WORD_BITS;
 
-/// `mbind` and `get_mempolicy` take one more than the number of bits.
+/// `mbind` and `get_mempolicy` expect one more than the number of bits.
 const MAX_NODE: usize = NODE_WORDS * WORD_BITS + 1;
 
 // `linux/mempolicy.h`; the libc crate has the modes but not the flags.
@@ -19,11 +19,11 @@ const MPOL_MF_STRICT: libc::c_uint = 1;
 const MPOL_MF_MOVE: libc::c_uint = 2;
 const MPOL_F_ADDR: libc::c_ulong = 2;
 
-/// Words of a cpu mask: [`numalab_topology::MAX_ID`] and one cpus, eight times what
-/// Linux can be built for.
+/// Words of a cpu mask: [`numalab_topology::MAX_ID`] + 1 cpus, eight times the most that Linux can
+/// be built for.
 const CPU_WORDS: usize = 65_536 / WORD_BITS;
 
-/// A memory policy as `get_mempolicy(2)` tells it.
+/// A memory policy as returned by `get_mempolicy(2)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Policy {
     pub(crate) mode: i32,
@@ -38,7 +38,7 @@ fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
     Err(Errno::from_raw_os_error(unsafe { *libc::__errno_location() }))
 }
 
-/// What the children that were waited for used, by `getrusage(2)`.
+/// Returns the resource usage of the children that were waited for (`getrusage(2)`).
 pub(crate) fn children_usage() -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: 1. `usage` is valid for a write of one `rusage`. 2. All bytes zero is a value
@@ -49,8 +49,8 @@ pub(crate) fn children_usage() -> libc::rusage {
     }
 }
 
-/// Binds a page-aligned range of this process to one node by `mbind(2)`: `MPOL_BIND`,
-/// and pages that are there already move. Nodes beyond 1,023 give `EINVAL`.
+/// Binds a page-aligned range of this process to one node with `mbind(2)`: `MPOL_BIND`, moving
+/// pages that exist. Nodes beyond 1,023 give `EINVAL`.
 pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Errno> {
     let node = node.0 as usize;
     let mut mask = [0_usize; NODE_WORDS];
@@ -72,12 +72,12 @@ pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Er
     .map(drop)
 }
 
-/// The policy of the mapping at `address`, by `get_mempolicy(2)`.
+/// Returns the policy of the mapping at `address` (`get_mempolicy(2)`).
 pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
     get_policy(address, MPOL_F_ADDR)
 }
 
-/// The policy of the calling thread, by `get_mempolicy(2)`.
+/// Returns the policy of the calling thread (`get_mempolicy(2)`).
 pub(crate) fn own_policy() -> Result<Policy, Errno> {
     get_policy(0, 0)
 }
@@ -101,8 +101,7 @@ fn get_policy(address: usize, flags: libc::c_ulong) -> Result<Policy, Errno> {
     Ok(Policy { mode, nodes })
 }
 
-/// Sets the policy of the calling thread, by `set_mempolicy(2)`. Nodes beyond 1,023 give
-/// `EINVAL`.
+/// Sets the policy of the calling thread (`set_mempolicy(2)`). Nodes beyond 1,023 give `EINVAL`.
 pub(crate) fn set_own_policy(mode: i32, nodes: &NodeSet) -> Result<(), Errno> {
     let mut mask = [0_usize; NODE_WORDS];
     for node in nodes.iter() {
@@ -115,8 +114,8 @@ pub(crate) fn set_own_policy(mode: i32, nodes: &NodeSet) -> Result<(), Errno> {
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, length) }).map(drop)
 }
 
-/// Asks for the node of the page at each address of a process, by `move_pages(2)` without
-/// targets; process 0 is the calling one. A status is a node, or a negative errno.
+/// Queries the node of the page at each address of a process with `move_pages(2)` without targets;
+/// process 0 is the calling one. A status is a node, or a negative errno.
 pub(crate) fn nodes_of_pages(
     process: libc::pid_t,
     addresses: &[usize],
@@ -139,8 +138,9 @@ pub(crate) fn nodes_of_pages(
     .map(drop)
 }
 
-/// Reads a byte of this process's own memory through the kernel, so that a page that is
-/// marked for NUMA balancing is used; an address without memory is left alone.
+/// Reads a byte of this process's own memory through the kernel, which counts as a use of a page
+/// marked by NUMA balancing. An address without memory is ignored, where a plain load would be
+/// SIGSEGV.
 pub(crate) fn touch_page(address: usize) {
     let mut byte = 0_u8;
     let local = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
@@ -150,10 +150,10 @@ pub(crate) fn touch_page(address: usize) {
     unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
 }
 
-/// The time that a process has been on cpus, by the clock that clock_getcpuclockid(3) makes of its
+/// Returns the cpu time of a process, by the clock id that clock_getcpuclockid(3) derives from its
 /// number.
 pub(crate) fn cpu_time(process: u32) -> Option<rustix::time::Timespec> {
-    /// Of the clocks of a process that of its time on cpus (`linux/posix-timers.h`).
+    /// The clock of a process's cpu time (`CPUCLOCK_SCHED`, `linux/posix-timers.h`).
     const SCHEDULED: libc::clockid_t = 2;
     let clock = !libc::clockid_t::try_from(process).ok()? << 3 | SCHEDULED;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -162,7 +162,7 @@ pub(crate) fn cpu_time(process: u32) -> Option<rustix::time::Timespec> {
     Some(rustix::time::Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec })
 }
 
-/// The affinity of a thread, 0 for the calling one.
+/// Returns the affinity of a thread, 0 for the calling one.
 pub(crate) fn affinity(thread: u32) -> Result<CpuSet, Errno> {
     let mut mask = vec![0_usize; CPU_WORDS];
     // SAFETY: the kernel writes at most the length given, which is that of `mask`.
@@ -185,7 +185,7 @@ pub(crate) fn set_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
         let word = mask.get_mut(cpu / WORD_BITS).ok_or(Errno::INVAL)?;
         *word |= 1 << (cpu % WORD_BITS);
     }
-    // SAFETY: the kernel only reads `mask`, whose length in bytes is given.
+    // SAFETY: the kernel only reads `mask`, of which the length in bytes is given.
     check(unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,
@@ -197,7 +197,7 @@ pub(crate) fn set_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
     .map(drop)
 }
 
-/// The cpu that the calling thread runs on now and its node, by `getcpu(2)`.
+/// Returns the cpu and node that the calling thread runs on now (`getcpu(2)`).
 pub(crate) fn cpu_and_node() -> (CpuId, NodeId) {
     let (mut cpu, mut node) = (0_u32, 0_u32);
     // SAFETY: the kernel writes one unsigned int to each; the third argument is unused.
@@ -208,15 +208,15 @@ pub(crate) fn cpu_and_node() -> (CpuId, NodeId) {
     (CpuId(cpu), NodeId(node))
 }
 
-/// The cpu that the calling thread runs on now, without a system call where the C
-/// library knows it.
+/// Returns the cpu that the calling thread runs on now, without a system call if the C library
+/// supports that.
 pub(crate) fn cpu() -> CpuId {
     // SAFETY: takes nothing and has no preconditions.
     let cpu = unsafe { libc::sched_getcpu() };
     CpuId(u32::try_from(cpu).unwrap_or_else(|_| cpu_and_node().0.0))
 }
 
-/// What the calling thread used so far, by `getrusage(2)` with `RUSAGE_THREAD`.
+/// Returns the resource usage of the calling thread (`getrusage(2)` with `RUSAGE_THREAD`).
 pub(crate) fn thread_usage() -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: 1. the kernel writes one `rusage` to the pointer. 2. All bit patterns are
@@ -227,7 +227,7 @@ pub(crate) fn thread_usage() -> libc::rusage {
     }
 }
 
-/// The numbers of the bits that are set.
+/// Returns the positions of the bits that are set.
 fn bits(mask: &[usize]) -> impl Iterator<Item = u32> + '_ {
     (0_u32..).zip(mask).flat_map(|(word_index, &word)| {
         (0..usize::BITS)

@@ -1,4 +1,4 @@
-//! The machine as `/sys` and `/proc` describe it.
+//! Reads the machine from `/sys` and `/proc`.
 
 mod access;
 mod caches;
@@ -22,32 +22,30 @@ use crate::root::Root;
 pub(crate) use memory::{figures_disagree, pool_kilobytes};
 use reader::Reader;
 
-/// A machine as it was read, with what was odd about its files.
+/// A machine, with the peculiarities of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The machine.
     pub machine: Machine,
-    /// What was ignored, replaced or is unusual, by file and value.
+    /// Values that were ignored, replaced or are unusual, with file and value.
     pub findings: Vec<Finding>,
 }
 
-/// Why no machine could be read at all.
+/// Reason why no machine could be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SysfsError {
-    /// The directory has no cpus below `sys/devices/system/cpu`, and none in `proc/cpuinfo`.
+    /// The directory has no cpus in `sys/devices/system/cpu`, and none in `proc/cpuinfo`.
     #[error(
         "{directory}: no sys/devices/system/cpu/cpu* and no processor in proc/cpuinfo: expected a directory that holds sys/ and proc/ of a Linux machine"
     )]
     NoCpus {
-        /// The directory.
         directory: PathBuf,
-        /// Whether it is that of the running system.
+        /// Whether it is the running system.
         live: bool,
     },
 }
 
 impl SysfsError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -57,18 +55,18 @@ impl SysfsError {
     }
 }
 
-/// Reads the machine below `root`, its devices apart. What makes no sense is left out and reported as a
-/// finding; only a directory without any cpu is an error. A machine without cpu directories has the
-/// cpus of `/proc/cpuinfo`, one without node directories is one node. What the calling process may use
-/// ([`Machine::allowed`]) is known for the live system only.
+/// Reads the machine below `root`, without its devices. Nonsensical values are left out and
+/// reported as findings; only a directory without any cpu is an error. A machine without cpu
+/// directories has the cpus of `/proc/cpuinfo`; one without node directories is one node.
+/// [`Machine::allowed`] is known for the live system only.
 ///
 /// # Errors
-/// [`SysfsError::NoCpus`] if nothing tells of any cpu.
+/// [`SysfsError::NoCpus`] if no file lists a cpu.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     read(root, |_, _| Vec::new())
 }
 
-/// As [`read_machine`], with the devices on PCI: a dozen files for each of them.
+/// Reads the machine like [`read_machine`], with its PCI devices: a dozen files for each.
 ///
 /// # Errors
 /// As [`read_machine`].
@@ -120,7 +118,8 @@ fn read(
     machine.access = access::attributes(&mut reader, &machine);
     machine.note_unreachable(&mut reader.findings);
     let mut findings = reader.findings.into_list();
-    // What the files disagree about is found above; this is how a virtual machine is made.
+    // Contradictions between files have been reported above; spanning groups are how virtual
+    // machines are built.
     let spanning = machine.validate().into_iter();
     findings.extend(spanning.filter(|finding| finding.code == "l3-group-spans-nodes"));
     Ok(Reading { machine, findings })

@@ -23,7 +23,7 @@ pub fn page_size_bytes(pages: Pages) -> u64 {
     }
 }
 
-/// The size of a transparent huge page in bytes, if the kernel has them.
+/// Returns the size of a transparent huge page in bytes, if the kernel has them.
 #[must_use]
 pub fn transparent_huge_page_bytes(root: &Root) -> Option<u64> {
     root.value("sys/kernel/mm/transparent_hugepage/hpage_pmd_size")

@@ -1,4 +1,4 @@
-//! What tests of several modules need: a process of their own.
+//! Runs tests in separate processes.
 
 use std::env;
 use std::process::Command;
@@ -7,11 +7,12 @@ use std::time::Duration;
 use crate::command::run_command;
 use crate::signals::Interrupt;
 
-/// Set in a process that a test has for itself.
+/// Set in the environment of a test's separate process.
 const OWN: &str = "NUMALAB_OWN_PROCESS";
 
-/// Whether this test, by its path in this crate, has a process of its own, as what it looks at is a
-/// matter of the whole process; else it is run in one, and succeeds there within the limit.
+/// Reports whether this is the separate process of a test that examines state of the whole process.
+/// Otherwise runs the test, given by its path in this crate, in such a process, and asserts that it
+/// succeeds within the limit.
 pub(crate) fn in_own_process(test: &str, limit: Duration) -> bool {
     if env::var_os(OWN).is_some() {
         return true;

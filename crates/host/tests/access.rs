@@ -1,4 +1,4 @@
-//! What the firmware and the kernel say of accesses, in trees of files.
+//! Reads access attributes of firmware and kernel from trees of files.
 
 mod tree;
 
@@ -11,8 +11,8 @@ use tree::write;
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
 
-/// A cpu on each of nodes 0 and 1, and memory of CXL devices on nodes 2 and 3, the first behind
-/// node 1 and the second as far from both.
+/// A cpu on each of nodes 0 and 1, and CXL memory on nodes 2 and 3: node 2 is nearer to node 1,
+/// node 3 equally far from both.
 fn machine(top: &Path) {
     write(top, &format!("{CPU}/online"), "0-1");
     write(top, &format!("{NODE}/online"), "0-3");
@@ -72,7 +72,7 @@ fn figures_without_an_initiator_are_those_from_the_nearest_cpus_and_it_is_said()
 }
 
 #[test]
-fn an_initiator_that_is_linked_is_believed_whatever_is_nearer() {
+fn a_linked_initiator_wins_over_a_nearer_node() {
     let top = tempfile::tempdir().expect("made");
     machine(top.path());
     figures(top.path(), 2, "access0");

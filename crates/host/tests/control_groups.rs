@@ -1,4 +1,4 @@
-//! Control groups as they are on this machine: a limit that is too small, a cpuset that shrinks.
+//! Control groups of this machine: a limit that is too small, a cpuset that shrinks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,15 +11,15 @@ use numalab_host::{
 };
 use numalab_record::Pages;
 
-/// In the process that a test has within its group: the group's directory.
+/// Set in the process of a test within its group: the group's directory.
 const GROUP: &str = "NUMALAB_TEST_GROUP";
 const LIMIT_BYTES: u64 = 96 << 20;
 
-/// A control group made for a test, removed at its end.
+/// A control group made for a test, removed on drop.
 struct Group(PathBuf);
 
 impl Group {
-    /// One below the root of the controller's hierarchy; why not, if not.
+    /// Creates one below the root of the controller's hierarchy, or returns the reason why not.
     fn new(controller: &str, name: &str) -> Result<Self, String> {
         let v1 = Path::new("/sys/fs/cgroup").join(controller);
         let enabled = fs::read_to_string("/sys/fs/cgroup/cgroup.subtree_control");
@@ -44,7 +44,7 @@ impl Group {
         fs::read_to_string(self.0.join(file)).unwrap_or_default()
     }
 
-    /// Runs this test once more in a process within the group, which is to succeed.
+    /// Runs this test again in a process within the group, and asserts that it succeeds.
     fn run(&self, test: &str) {
         let enter = "echo $$ >\"$0\" && exec \"$@\"";
         let mut command = Command::new("sh");
@@ -59,7 +59,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A group can be removed a moment after its last process has ended.
+        // A group can be removed only a moment after its last process has ended.
         let begun = Instant::now();
         while fs::remove_dir(&self.0).is_err() && begun.elapsed() < Duration::from_secs(5) {
             thread::sleep(Duration::from_millis(10));
@@ -71,13 +71,13 @@ fn own_group() -> Option<PathBuf> {
     env::var_os(GROUP).map(PathBuf::from)
 }
 
-/// A group for the test, or a loud word on why there is none.
+/// Creates a group for the test, or prints why there is none.
 fn group(controller: &str, name: &str) -> Option<Group> {
     Group::new(controller, name).map_err(|why| eprintln!("NOT RUN: {why}")).ok()
 }
 
 #[test]
-fn more_memory_than_the_group_has_left_is_refused_and_what_is_granted_can_be_touched() {
+fn more_memory_than_the_group_has_left_is_refused_and_granted_memory_can_be_touched() {
     if let Some(directory) = own_group() {
         return within_a_memory_limit(&directory);
     }
@@ -89,7 +89,7 @@ fn more_memory_than_the_group_has_left_is_refused_and_what_is_granted_can_be_tou
         ("memory.max", "memory.events")
     };
     group.set(limit, &LIMIT_BYTES.to_string());
-    group.run("more_memory_than_the_group_has_left_is_refused_and_what_is_granted_can_be_touched");
+    group.run("more_memory_than_the_group_has_left_is_refused_and_granted_memory_can_be_touched");
     let events = group.read(events);
     assert!(events.lines().any(|line| line == "oom_kill 0"), "{events}");
 }
@@ -106,7 +106,7 @@ fn within_a_memory_limit(directory: &Path) {
     assert_eq!(error.class().exit_code(), 3);
     let said = error.to_string();
     assert!(said.contains("256 MiB of memory wanted") && said.contains(file), "{said}");
-    // The largest that is granted, in steps of a huge page.
+    // The largest size that is granted, in steps of a huge page.
     let sizes = (1..LIMIT_BYTES >> 21).rev().map(|count| count << 21);
     let granted = sizes.into_iter().find(|size| limit.check(*size, None).is_ok()).unwrap();
     assert!(granted > LIMIT_BYTES / 2, "{granted}");

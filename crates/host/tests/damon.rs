@@ -15,7 +15,7 @@ use numalab_host::{ErrorClass, Root};
 
 const THREADS: &str = "sys/kernel/mm/damon/admin/kdamonds";
 
-/// A machine of a node with a cpu and a slower one without, whose kernel has DAMON.
+/// A machine with a node with a cpu and a slower one without, on a kernel with DAMON.
 struct Lab {
     top: tempfile::TempDir,
     root: Root,
@@ -48,7 +48,8 @@ impl Lab {
         lab
     }
 
-    /// The files that the kernel makes where numbers say how many of each there are.
+    /// Creates the files that the kernel creates when the numbers of threads and schemes are
+    /// written.
     fn with_thread(self, schemes: u32) -> Self {
         let context = "0/contexts/0";
         let mut files = vec!["0/state".to_owned(), "0/contexts/nr_contexts".to_owned()];
@@ -146,7 +147,7 @@ fn the_thread_of_a_killed_run_is_ended_by_knobs_restore() {
 }
 
 #[test]
-fn schemes_of_somebody_else_and_values_that_there_are_not_are_refused() {
+fn schemes_of_another_user_and_unknown_values_are_refused() {
     let lab = Lab::new().with_thread(1);
     let mut tuning = Tuning::new(&lab.root).unwrap();
     let error = lab.set(&mut tuning, "warm").unwrap_err();
@@ -208,7 +209,7 @@ fn the_memory_of_a_process_is_watched_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn why_processes_cannot_be_watched_is_told_apart() {
+fn the_reasons_why_processes_cannot_be_watched_differ() {
     let lab = Lab::new().with_thread(1);
     lab.write(&format!("{THREADS}/nr_kdamonds"), "1\n");
     lab.write(&format!("{THREADS}/0/contexts/0/schemes/0/action"), "pageout\n");

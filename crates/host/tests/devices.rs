@@ -1,4 +1,4 @@
-//! Devices of real machines, and of trees that make no sense.
+//! Devices of real machines, and of nonsensical trees.
 
 mod tree;
 
@@ -72,7 +72,7 @@ fn a_node_made_of_a_cxl_region_is_marked_and_one_of_other_devices_is_not() {
 }
 
 #[test]
-fn nodes_that_are_not_there_and_classes_that_are_none_are_findings() {
+fn missing_nodes_and_invalid_classes_are_findings() {
     let at = |address: &str, name: &str| format!("sys/bus/pci/devices/{address}/{name}");
     let files = [
         (at("0000:01:00.0", "class"), "0x030000"),
@@ -120,17 +120,17 @@ fn unpacked(tarball: &Path, below: &str) -> (Machine, Vec<String>) {
     machine_below(&top.path().join(below))
 }
 
-/// A tarball, the directory in it, and so many devices on so many nodes.
+/// A tarball, the directory in it, and the number of devices on each node.
 type RealTree = (&'static str, &'static str, &'static [(i64, usize)]);
 
-/// Trees of the corpus that have their devices, with how many there are on each node (-1: none).
+/// Trees of the corpus that include devices, with their number on each node (-1: none).
 const REAL: [RealTree; 2] = [
     ("40intel64-2g2n4c+pcilocality.tar.bz2", "40intel64-2g2n4c+pci", &[(2, 1), (-1, 7)]),
     ("linux-amd64-accel-nvidia.tar.gz", "", &[(-1, 7)]),
 ];
 
 #[test]
-fn real_trees_have_their_devices_on_the_nodes_that_they_say() {
+fn real_trees_have_their_devices_on_their_nodes() {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
     let corpus = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);
     for (file, below, expected) in REAL {
@@ -151,7 +151,7 @@ fn real_trees_have_their_devices_on_the_nodes_that_they_say() {
 }
 
 #[test]
-fn a_machine_is_read_without_looking_at_its_devices_unless_they_are_asked_for() {
+fn devices_are_read_only_on_request() {
     let top = tree(&[("sys/bus/pci/devices/0000:41:00.0/class", "no class\n")]);
     let asked = read_machine_and_devices(&Root::at(top.path())).expect("a machine");
     let plain = read_machine(&Root::at(top.path())).expect("a machine");

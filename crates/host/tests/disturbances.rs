@@ -1,4 +1,4 @@
-//! Disturbances made on purpose.
+//! Disturbances caused on purpose.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ fn sleeping_in_a_window_is_time_off_the_cpu() {
     let before = ThreadSnapshot::take();
     thread::sleep(Duration::from_millis(5));
     let reason = ThreadSnapshot::take().disturbance_since(&before);
-    // On a busy machine a switch or a migration may be seen first.
+    // On a busy machine a switch or a migration may be detected first.
     assert!(reason.is_some());
 }
 
@@ -53,7 +53,7 @@ fn a_quiet_window_is_found_sooner_or_later() {
 }
 
 #[test]
-fn a_thread_on_the_same_cpu_is_seen_as_a_switch_or_time_off_the_cpu() {
+fn a_thread_on_the_same_cpu_is_detected_as_a_switch_or_time_off_the_cpu() {
     let cpu = current_affinity().unwrap().first().unwrap();
     let end = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! A machine that we booted ourselves: four nodes, one without cpus, one without memory.
+//! A guest that was booted for this fixture: four nodes, one without cpus, one without memory.
 
 use std::path::Path;
 use std::process::Command;

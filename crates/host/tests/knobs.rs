@@ -51,12 +51,13 @@ impl Lab {
         tuning.set(&knob, value).map(|applied| applied.found)
     }
 
-    /// A run that is killed: neither drop nor restore.
+    /// A run that is killed: neither drop nor restore happens.
     fn killed_run(&self) {
         let mut tuning = Tuning::new(&self.root).unwrap();
         self.set(&mut tuning, "numa_balancing", "0").unwrap();
         self.set(&mut tuning, "swappiness", "10").unwrap();
-        // The kernel unlocks what a dead process had locked, and so does this.
+        // The kernel releases the locks of a dead process; writing the journal back does the same
+        // here.
         let journal = fs::read(self.path().join(JOURNAL)).unwrap();
         let [nb, swappiness] = [NB, SWAPPINESS].map(|path| self.text(path));
         drop(tuning);
@@ -67,7 +68,7 @@ impl Lab {
 }
 
 #[test]
-fn what_was_set_is_read_back_and_put_back_at_the_end() {
+fn a_setting_is_read_back_and_restored_at_the_end() {
     let lab = Lab::new();
     let mut tuning = Tuning::new(&lab.root).unwrap();
     assert!(!lab.path().join("var").exists(), "nothing is written before the first knob");
@@ -94,7 +95,7 @@ fn a_run_that_is_dropped_puts_back_too() {
 }
 
 #[test]
-fn what_a_killed_run_left_refuses_the_next_until_it_is_put_back() {
+fn settings_of_a_killed_run_block_the_next_until_they_are_restored() {
     let lab = Lab::new();
     lab.killed_run();
     let error = Tuning::new(&lab.root).unwrap_err();
@@ -138,7 +139,7 @@ fn two_runs_at_once_are_refused() {
 }
 
 #[test]
-fn absent_denied_write_only_and_clamped_are_four_answers() {
+fn absent_denied_write_only_and_clamped_are_different_errors() {
     let lab = Lab::new();
     let mut tuning = Tuning::new(&lab.root).unwrap();
     let absent = lab.set(&mut tuning, "zone_reclaim_mode", "1").unwrap_err();
@@ -148,11 +149,11 @@ fn absent_denied_write_only_and_clamped_are_four_answers() {
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o200)).unwrap();
     let write_only = lab.set(&mut tuning, "vm.secret", "1").unwrap_err();
     assert!(matches!(write_only, KnobError::WriteOnly { .. }), "{write_only}");
-    // The kernel makes the default of a timer slack of 0.
+    // Writing 0 to a timer slack gives the default.
     symlink("/proc/self/timerslack_ns", lab.path().join("proc/sys/vm/slack")).unwrap();
     let clamped = lab.set(&mut tuning, "vm.slack", "0").unwrap_err();
     assert!(matches!(&clamped, KnobError::Clamped { wanted, .. } if wanted == "0"), "{clamped}");
-    // A directory can be opened by nobody for writing, whoever they are.
+    // No user can open a directory for writing, not even root.
     fs::create_dir(lab.path().join("proc/sys/vm/directory")).unwrap();
     let denied = lab.set(&mut tuning, "vm.directory", "0").unwrap_err();
     assert!(matches!(denied, KnobError::Denied { .. }), "{denied}");
@@ -162,12 +163,12 @@ fn absent_denied_write_only_and_clamped_are_four_answers() {
 }
 
 #[test]
-fn a_pool_that_gets_fewer_pages_is_asked_for_again_after_compacting_and_says_how_many() {
+fn a_short_pool_is_requested_again_after_compacting_and_reports_its_pages() {
     let lab = Lab::new();
     let mut tuning = Tuning::new(&lab.root).unwrap();
     let pool = "sys/kernel/mm/hugepages/hugepages-2048kB";
     fs::create_dir_all(lab.path().join(pool)).unwrap();
-    // The kernel keeps nine bits of this file of ours: of 512 it keeps none.
+    // The kernel keeps nine bits of this file: of 512 it keeps none.
     symlink("/proc/self/coredump_filter", lab.path().join(pool).join("nr_hugepages")).unwrap();
     lab.write("proc/sys/vm/compact_memory", "");
     let fewer = lab.set(&mut tuning, "huge_2m_pages", "512").unwrap_err();
@@ -179,7 +180,7 @@ fn a_pool_that_gets_fewer_pages_is_asked_for_again_after_compacting_and_says_how
 }
 
 #[test]
-fn a_file_that_sysfs_only_shows_is_denied_to_root_too() {
+fn a_read_only_file_of_sysfs_is_denied_to_root_too() {
     let root = Root::live();
     let name = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
     if !Path::new(name).exists() {
@@ -216,7 +217,7 @@ fn a_pool_keeps_the_share_of_each_node() {
     lab.write(&share(8), "10\n");
     let mut tuning = Tuning::new(&lab.root).unwrap();
     lab.set(&mut tuning, "huge_2m_pages", "64").unwrap();
-    // The kernel deals them out evenly.
+    // The kernel distributes them evenly.
     lab.write(&share(0), "32\n");
     lab.write(&share(8), "32\n");
     tuning.restore().unwrap();
@@ -347,7 +348,7 @@ fn weights_are_saved_with_those_of_other_nodes_and_with_the_kernels_own_mode() {
         lab.write(&format!("{WEIGHTS}/{auto}"), "true\n");
         let mut tuning = Tuning::new(&lab.root).unwrap();
         lab.set(&mut tuning, "interleave_weight_node0", "5").unwrap();
-        // What the kernel does at such a write.
+        // The kernel switches its own mode off at such a write.
         lab.write(&format!("{WEIGHTS}/{auto}"), "false\n");
         let journal = lab.text(JOURNAL);
         assert!(journal.contains(auto) && journal.contains("node1"), "{journal}");
@@ -360,7 +361,7 @@ fn weights_are_saved_with_those_of_other_nodes_and_with_the_kernels_own_mode() {
 }
 
 #[test]
-fn settings_that_change_each_other_are_saved_together_by_whatever_name() {
+fn settings_that_change_each_other_are_saved_together_under_any_name() {
     let saved = |name: &str, value: &str, other: &str| {
         let lab = Lab::new();
         let min_free = "proc/sys/vm/min_free_kbytes";
@@ -386,7 +387,7 @@ fn a_weight_is_not_set_where_the_kernel_would_not_compute_it_again() {
     let lab = Lab::new();
     let auto = format!("{WEIGHTS}/auto");
     lab.write(&format!("{WEIGHTS}/node0"), "3\n");
-    // A file that root can read and not write.
+    // A file that root can read but not write.
     symlink("/proc/sys/kernel/ostype", lab.path().join(&auto)).unwrap();
     let mut tuning = Tuning::new(&lab.root).unwrap();
     let error = lab.set(&mut tuning, "interleave_weight_node0", "5").unwrap_err();

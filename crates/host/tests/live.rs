@@ -1,4 +1,4 @@
-//! This machine, as its own tools see it.
+//! This machine, compared with its own interfaces.
 
 use numalab_host::{MemoryLimit, Root, allowed_now, read_machine};
 
@@ -17,7 +17,7 @@ fn the_live_machine_has_the_cpus_and_nodes_that_the_process_may_use() {
 }
 
 #[test]
-fn a_few_pages_may_be_taken_and_an_address_space_may_not() {
+fn a_few_pages_may_be_allocated_and_an_address_space_may_not() {
     let limit = MemoryLimit::read(&Root::live()).unwrap();
     assert_eq!(limit.check(1 << 20, None), Ok(()));
     assert!(limit.check(1 << 60, None).is_err());

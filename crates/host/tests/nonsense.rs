@@ -94,7 +94,7 @@ fn a_sound_tree_is_read_without_findings() {
 }
 
 #[test]
-fn a_directory_that_is_no_machine_is_bad_input() {
+fn a_directory_that_is_not_a_machine_is_bad_input() {
     let top = tree(&[("something", b"else")]);
     let error = read_machine_and_devices(&Root::at(top.path())).unwrap_err();
     assert_eq!(error.class(), ErrorClass::BadInput);
@@ -120,7 +120,7 @@ fn nonsense_is_reported_with_file_and_value() {
 }
 
 #[test]
-fn nul_bytes_at_the_end_of_a_list_are_no_matter() {
+fn nul_bytes_at_the_end_of_a_list_are_ignored() {
     let top = machine_tree();
     write(top.path(), &format!("{NODE}/node1/cpulist"), b"2-3\n\0\0\0");
     write(top.path(), &format!("{NODE}/online"), b"0-1\0");
@@ -249,8 +249,8 @@ fn a_machine_without_node_directories_is_one_node() {
     assert_eq!(reading.machine.distance(NodeId(0), NodeId(0)), Some(10));
 }
 
-/// The memory of each node in MiB, of a machine whose kernel counts it when it is first used, and
-/// how grave that is.
+/// Returns the memory of each node in MiB on a kernel that counts memory on first use, and the
+/// severity of the finding.
 fn lazily_counted(top: &TempDir, machine_mib: u64) -> (Severity, Vec<u64>) {
     let text = format!("MemTotal: {} kB\nMemFree: 1024 kB\n", machine_mib << 10);
     write(top.path(), "proc/meminfo", text.as_bytes());
@@ -268,7 +268,7 @@ fn nodes_that_leave_memory_out_are_given_their_share_of_the_machines_and_it_is_s
     assert_eq!(memory, [100, 200], "as three blocks are shared");
     assert_eq!(severity, Severity::Note, "commands do not warn of what they know");
     let (severity, memory) = lazily_counted(&top, 3_000);
-    assert_eq!(memory, [1, 1], "more than blocks hold: nobody knows");
+    assert_eq!(memory, [1, 1], "more than blocks hold: unknown");
     assert_eq!(severity, Severity::Warning);
 }
 
@@ -288,7 +288,7 @@ fn a_list_of_online_cpus_that_has_none_of_the_process_is_not_believed() {
     let reading = read(&top);
     assert_eq!(reading.machine.online_cpus().to_string(), "0-3");
     assert!(codes(&reading).contains(&"online-contradicts-affinity"), "{:?}", reading.findings);
-    // A mask with cpus that are offline says nothing.
+    // A mask that includes offline cpus proves nothing.
     write(top.path(), "proc/self/status", b"Cpus_allowed_list:\t0-3\n");
     assert_eq!(read(&top).machine.online_cpus().to_string(), "0");
 }
@@ -321,7 +321,7 @@ fn huge_ids_are_left_out() {
 }
 
 #[test]
-fn files_that_are_no_files_are_findings_and_block_nobody() {
+fn pipes_and_devices_are_findings_and_do_not_block() {
     let top = machine_tree();
     let path = top.path().join(format!("{NODE}/node1/cpulist"));
     fs::remove_file(&path).unwrap();
@@ -343,7 +343,7 @@ fn endless_files_are_read_to_a_bound() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Any one file of a sound tree is cut or replaced: the rest is still read.
+    /// Cuts or replaces one file of a sound tree: the rest is still read.
     #[test]
     fn any_damage_to_one_file_is_survived(
         file in any::<prop::sample::Index>(),
@@ -367,7 +367,7 @@ proptest! {
         let _ = read_environment(&root);
     }
 
-    /// Every file of a sound tree is cut after the same number of bytes.
+    /// Cuts every file of a sound tree after the same number of bytes.
     #[test]
     fn a_tree_cut_short_everywhere_is_survived(length in 0_usize..40) {
         let top = tempfile::tempdir().unwrap();

@@ -10,17 +10,17 @@ use numalab_host::{
 use numalab_record::{Pages, ProofMethod};
 use numalab_topology::{CpuId, NodeId, NodeSet};
 
-/// Huge page pools and free memory are the machine's: such tests take turns.
+/// Huge page pools and free memory belong to the whole machine: such tests take turns.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-/// The node that this thread runs on if it has memory, else one that has.
+/// Returns the node of this thread if it has memory, else one that has.
 fn node_with_memory() -> NodeId {
     let nodes = nodes_with_memory();
     let here = current_place().node;
     if nodes.contains(here) { here } else { nodes.first().unwrap() }
 }
 
-/// The nodes with memory which this process may use.
+/// Returns the nodes with memory that this process may use.
 fn nodes_with_memory() -> NodeSet {
     let machine = read_machine(&Root::live()).unwrap().machine;
     let allowed = machine.allowed.clone().unwrap_or_default().memory_nodes;
@@ -62,7 +62,7 @@ fn a_cpu_that_is_not_there_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn a_pin_that_was_undone_behind_its_back_is_found_out() {
+fn a_pin_undone_by_another_process_is_detected() {
     let before = current_affinity().unwrap();
     if before.len() < 2 {
         eprintln!("NOT RUN: one cpu: a pin cannot be undone");
@@ -104,7 +104,7 @@ fn touched_memory_on_its_node_is_proven() {
 }
 
 #[test]
-fn what_was_written_is_read_back_while_the_span_is_proven() {
+fn written_data_is_read_back_while_the_span_is_proven() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
     let mut memory = bound_and_touched(1 << 20, Pages::Base, node).unwrap();

@@ -1,12 +1,12 @@
-//! What a container does that forbids memory policies: a seccomp filter on one thread.
+//! A seccomp filter that forbids memory policies, as in a container, on one thread.
 
 use std::thread;
 
 use numalab_host::{ErrorClass, Mapping, MappingError, ProofError, Root, prove, read_machine};
 use numalab_record::{Pages, ProofMethod};
 
-/// Makes the kernel answer `EPERM` to these system calls of the calling thread; false if
-/// it has no filters (qemu-user).
+/// Makes these system calls of the calling thread fail with `EPERM`; false if the kernel has no
+/// filters (qemu-user).
 fn forbid(calls: &[libc::c_long]) -> bool {
     let step = |code: u32, jump_true, jump_false, value| libc::sock_filter {
         code: u16::try_from(code).unwrap(),
@@ -37,7 +37,7 @@ fn forbid(calls: &[libc::c_long]) -> bool {
     }
 }
 
-/// Runs `work` in a thread of its own to which `calls` are forbidden.
+/// Runs `work` in a thread that may not use `calls`.
 fn with_forbidden(calls: &'static [libc::c_long], work: impl FnOnce() + Send + 'static) {
     let forbidden = thread::spawn(move || {
         if !forbid(calls) {

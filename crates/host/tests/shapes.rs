@@ -1,4 +1,4 @@
-//! Trees of machines that sandboxes, hypervisors and boot options make.
+//! Trees of machines shaped by sandboxes, hypervisors and boot options.
 
 mod tree;
 
@@ -52,7 +52,7 @@ fn an_l3_group_over_two_nodes_is_noted_once() {
 }
 
 #[test]
-fn where_only_cpuinfo_can_be_read_cpus_cores_and_packages_are_its() {
+fn without_sysfs_cpus_cores_and_packages_come_from_cpuinfo() {
     let top = tempfile::tempdir().expect("made");
     let entry = |cpu: u32| {
         let (package, core) = (cpu % 2, cpu / 2 % 2);
@@ -115,7 +115,7 @@ fn nodes_apart_that_list_the_same_cpus_do_not_share_them() {
 }
 
 #[test]
-fn nodes_that_cannot_be_reached_are_noted_and_no_measure_of_cost() {
+fn unreachable_nodes_are_noted_and_do_not_count_as_a_cost() {
     let rows = ["10 255 21", "255 10 21", "21 21 10"];
     let top = machine(&[("0", rows[0]), ("1", rows[1]), ("2", rows[2])], 3);
     let reading = read(top.path());

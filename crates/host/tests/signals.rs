@@ -1,4 +1,4 @@
-//! Signals, in processes of their own.
+//! Signals, in separate processes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const CHILD: &str = "NUMALAB_SIGNAL_CHILD";
 
-/// What the child does: installs, and says how it goes on until it is told to end.
+/// The child: installs the handlers and reports its progress until it is stopped.
 #[test]
 fn child() {
     if std::env::var_os(CHILD).is_none() {
@@ -59,7 +59,7 @@ fn own_binary_runs() -> bool {
 }
 
 #[test]
-fn one_that_is_never_requested_is_not() {
+fn an_interrupt_that_is_never_requested_stays_unset() {
     let interrupt = Interrupt::never();
     assert!(!interrupt.requested());
     assert_eq!(interrupt.signal(), None);

@@ -1,4 +1,4 @@
-//! Which node's memory each rank takes: the wrapper of the benchmark suite.
+//! Chooses the node from which each rank allocates, as the wrapper of the benchmark suite does.
 
 mod seats;
 
@@ -9,12 +9,12 @@ use crate::identity::Task;
 use seats::local_rank;
 pub use seats::{SeatError, Seats};
 
-/// What `--numa` asks for.
+/// The argument of `--numa`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeChoice {
-    /// Nothing was asked for: node 0, as the suite documents.
+    /// Not given: node 0, as the suite documents.
     Unsaid,
-    /// The chosen ones of the nodes with memory, in turn.
+    /// The chosen nodes with memory, in turn.
     InTurn(Chosen<NodeId>),
     /// One node for all ranks, one for each rank of a host, or one for each of all ranks.
     List(Vec<NodeId>),
@@ -23,7 +23,7 @@ pub enum NodeChoice {
 impl std::str::FromStr for NodeChoice {
     type Err = BindError;
 
-    /// `auto` or `all`, `!0`, `3` or `0,1,2,3`; ranges count too: `0-3`.
+    /// Parses `auto` or `all`, `!0`, `3` or `0,1,2,3`, and ranges such as `0-3`.
     fn from_str(text: &str) -> Result<Self, BindError> {
         let malformed = || BindError::List { text: text.to_owned() };
         match text {
@@ -35,7 +35,7 @@ impl std::str::FromStr for NodeChoice {
         }
         let mut nodes = Vec::new();
         for item in text.split(',') {
-            // A set would lose the order and what is named twice.
+            // A set would lose the order and repetitions.
             let set: NodeSet = item.parse().map_err(|_| malformed())?;
             if set.is_empty() {
                 return Err(malformed());
@@ -46,56 +46,51 @@ impl std::str::FromStr for NodeChoice {
     }
 }
 
-/// How the nodes are used.
+/// The use of the chosen nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyKind {
     /// The rank's node and no other.
     #[default]
     Bind,
-    /// The rank's node while it has any; without a launcher, all named nodes.
+    /// The rank's node while it has free memory; without a launcher, all named nodes.
     Preferred,
-    /// All named nodes while any has memory.
+    /// All named nodes while any has free memory.
     PreferredMany,
-    /// All named nodes, a page from each in turn.
+    /// All named nodes, one page from each in turn.
     Interleave,
     /// All named nodes by the kernel's weights.
     Weighted,
 }
 
-/// Why ranks cannot be bound so.
+/// Reason why ranks cannot be bound as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
-    /// Not a list of nodes.
+    /// The text is not a list of nodes.
     #[error(
         "--numa={text}: expected a node such as 3, a node for each rank such as 0,1,2,3, or nodes in turn: auto, or !0 for all but node 0"
     )]
-    List {
-        /// The text.
-        text: String,
-    },
-    /// A list does not suit the ranks.
+    List { text: String },
+    /// The list does not match the ranks.
     #[error(transparent)]
     Seat(#[from] SeatError),
-    /// All nodes are left out.
+    /// All nodes are excluded.
     #[error("--numa leaves out every node with memory; there are {present}")]
     NoneLeft {
         /// Nodes with memory.
         present: NodeSet,
     },
-    /// The node is there, and this process may not take its memory.
+    /// The node exists, but this process may not allocate from it.
     #[error(
         "--numa: this process may not take memory of node {node}: its cpuset.mems allows {allowed}"
     )]
     NotAllowed {
-        /// The node.
         node: NodeId,
-        /// Nodes with memory that it may take.
+        /// Nodes with memory that the process may use.
         allowed: NodeSet,
     },
-    /// The node is not there or has no memory.
+    /// The node does not exist or has no memory.
     #[error("--numa: node {node} does not exist here or has no memory; there are {present}")]
     NoNode {
-        /// The node.
         node: NodeId,
         /// Nodes with memory.
         present: NodeSet,
@@ -103,8 +98,8 @@ pub enum BindError {
 }
 
 impl BindError {
-    /// The same; of a node that the machine has with memory, and that this process may not use, it
-    /// says so.
+    /// Distinguishes a node that the machine has with memory, but that this process may not use,
+    /// from one that does not exist.
     #[must_use]
     pub fn with_memory_of(self, machine: &Machine) -> Self {
         match self {
@@ -121,19 +116,18 @@ impl BindError {
 pub struct Binding {
     /// The rank, 0 without a launcher.
     pub rank: usize,
-    /// The memory policy.
     pub policy: MemoryPolicy,
-    /// The node on whose cpus it runs, where that was asked for too.
+    /// The node on whose cpus it runs, if requested too.
     pub cpus_of: Option<NodeId>,
 }
 
 impl Binding {
-    /// Returns the binding of a rank (none: the only process) among the nodes `present`, which
-    /// have memory and may have gaps in their numbers. Nodes in turn go by the rank's number on
-    /// its host, so that each host uses all its nodes however ranks are distributed.
+    /// Returns the binding of a rank (`None` for a single process) among the nodes `present`, which
+    /// have memory and may have gaps in their numbers. Nodes in turn follow the local rank, so that
+    /// each host uses all its nodes whatever the distribution of ranks is.
     ///
     /// # Errors
-    /// [`BindError`] if the list does not suit the ranks or names a node that is not there.
+    /// [`BindError`] if the list does not match the ranks or names a node that does not exist.
     pub fn of(
         choice: &NodeChoice,
         kind: PolicyKind,
@@ -186,8 +180,8 @@ impl Binding {
         Ok(Self { rank, policy, cpus_of: None })
     }
 
-    /// The two lines of the suite: what the rank is bound to, and what it becomes, with the
-    /// `numactl` command that would do the same.
+    /// Returns the two lines that the suite prints: the rank's binding, and its command with the
+    /// equivalent `numactl` options.
     #[must_use]
     pub fn lines(&self, command: &[String]) -> String {
         let (rank, nodes) = (self.rank, self.policy.nodes());

@@ -1,6 +1,6 @@
 //! SLURM's lists of hosts: `nid[001-004,007],login1`.
 
-/// The first host of a list.
+/// Returns the first host of a list.
 #[must_use]
 pub fn first_host(list: &str) -> Option<String> {
     // A comma within brackets does not end the item.
@@ -11,7 +11,7 @@ pub fn first_host(list: &str) -> Option<String> {
     let (numbers, after) = list[end + 1..].split_once(']')?;
     let number = numbers.split([',', '-']).next()?;
     let rest = &after[..after.find(',').unwrap_or(after.len())];
-    // Several dimensions: `x[1-2]y[3-4]`.
+    // There may be several dimensions: `x[1-2]y[3-4]`.
     let rest = if rest.is_empty() { String::new() } else { first_host(rest)? };
     Some(format!("{}{number}{rest}", &list[..end]))
 }

@@ -1,4 +1,4 @@
-//! Which rank this process is, from what its launcher put into the environment.
+//! Determines this process's rank from the environment that its launcher set.
 
 mod launchers;
 mod slurm;
@@ -7,13 +7,12 @@ use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, TORCHRUN, Variables
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
 pub use slurm::{map_cpu_list, tasks_on_node};
 
-/// More ranks than any machine has: a greater number is a mistake.
+/// Upper bound of ranks; a larger number is a mistake.
 const MOST_RANKS: usize = 1 << 30;
 
-/// A variable and its value.
 type Named = (&'static str, usize);
 
-/// A process that a launcher started as one of its ranks, as far as the launcher says.
+/// A process started by a launcher as one of its ranks, as far as the launcher describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     launcher: Launcher,
@@ -26,27 +25,26 @@ pub struct Task {
 /// A rank's place among all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Who started it.
     pub launcher: Launcher,
-    /// Its number, from 0.
+    /// The rank, from 0.
     pub rank: usize,
-    /// How many ranks there are.
+    /// Number of ranks.
     pub size: usize,
-    /// Its number among those of its host, and how many these are, where the launcher tells.
+    /// Its place among the ranks of its host, if the launcher gives it.
     pub local: Option<Local>,
 }
 
 /// A rank's place among those of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local {
-    /// Its number, from 0.
+    /// The local rank, from 0.
     pub rank: usize,
-    /// How many there are.
+    /// Number of ranks on the host.
     pub size: usize,
 }
 
 impl Identity {
-    /// Whether all ranks are on one host, as far as is known.
+    /// Reports whether all ranks are on one host, as far as known.
     #[must_use]
     pub fn is_on_one_host(&self) -> bool {
         self.size == 1 || self.local.is_some_and(|local| local.size == self.size)
@@ -66,31 +64,31 @@ impl Task {
         }
     }
 
-    /// Returns who started it.
+    /// Returns the launcher.
     #[must_use]
     pub fn launcher(&self) -> Launcher {
         self.launcher
     }
 
-    /// Returns its number among all ranks, from 0.
+    /// Returns the rank, from 0.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rank.1
     }
 
-    /// Returns the number of ranks, where it is known.
+    /// Returns the number of ranks, if known.
     #[must_use]
     pub fn size(&self) -> Option<usize> {
         self.size.map(|(_, size)| size)
     }
 
-    /// Returns its number among the ranks of its host, where it is known.
+    /// Returns the local rank, if known.
     #[must_use]
     pub fn local_rank(&self) -> Option<usize> {
         self.local_rank.map(|(_, rank)| rank)
     }
 
-    /// Returns the number of ranks on its host, where it is known.
+    /// Returns the number of ranks on its host, if known.
     #[must_use]
     pub fn local_size(&self) -> Option<usize> {
         self.local_size.map(|(_, size)| size)
@@ -99,7 +97,7 @@ impl Task {
     /// Returns its place among all ranks.
     ///
     /// # Errors
-    /// [`IdentityError::NoSize`] if the launcher does not say how many there are.
+    /// [`IdentityError::NoSize`] if the launcher does not give their number.
     pub fn identity(&self) -> Result<Identity, IdentityError> {
         let launcher = self.launcher;
         let (name, rank) = self.rank;
@@ -109,8 +107,8 @@ impl Task {
         Ok(Identity { launcher, rank, size, local })
     }
 
-    /// Refuses `--ranks` in a process that is a rank already, unless numalab started it for just
-    /// this.
+    /// Rejects `--ranks` in a process that is a rank already, unless numalab started it as one of
+    /// these.
     ///
     /// # Errors
     /// [`IdentityError::RankAlready`].
@@ -141,7 +139,7 @@ impl Task {
         Ok(Some(Self { launcher, rank, size, local_rank, local_size }))
     }
 
-    /// The same with what the user says where the launcher does not.
+    /// Adds the user's variables for numbers that the launcher does not give.
     fn completed(self, look: Look<'_>) -> Result<Self, IdentityError> {
         let given = |known: Option<Named>, name| match known {
             Some(known) => Ok(Some(known)),
@@ -171,7 +169,7 @@ impl Task {
         {
             return Err(IdentityError::MoreOnHost { name, local, of, size, launcher });
         }
-        // srun with a PMI plugin sets both; they must tell the same world.
+        // With a PMI plugin srun sets both; they must agree.
         if launcher == Launcher::Slurm
             && let Some(tasks) = self.size()
             && let Some((_, size)) = number(look, launcher, "PMI_SIZE")?
@@ -183,17 +181,15 @@ impl Task {
     }
 }
 
-/// Why the environment names no rank, though a launcher left traces in it.
+/// Reason why a launcher's variables do not determine the rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
     /// A variable is not a number of ranks.
     #[error("{name}={value}: expected a number from 0 to {MOST_RANKS}; it is set by {launcher}")]
     NotANumber {
-        /// The variable.
         name: String,
-        /// Its value.
         value: String,
-        /// Who sets it.
+        /// The launcher that sets it.
         launcher: Launcher,
     },
     /// The launcher's variables are incomplete.
@@ -201,11 +197,11 @@ pub enum IdentityError {
         "{present} is set as by {launcher}, but {missing} is not: start the ranks by srun, mpirun or --ranks"
     )]
     Incomplete {
-        /// The variable that is there.
+        /// The variable that is set.
         present: &'static str,
-        /// The one that is not.
+        /// The variable that is missing.
         missing: &'static str,
-        /// Who sets them.
+        /// The launcher that sets both.
         launcher: Launcher,
     },
     /// The number of ranks is unknown.
@@ -215,78 +211,75 @@ pub enum IdentityError {
     NoSize {
         /// The variable of the rank.
         name: &'static str,
-        /// The rank.
         rank: usize,
-        /// Who sets it.
+        /// The launcher that sets it.
         launcher: Launcher,
     },
-    /// A rank beyond the number of ranks.
+    /// The rank is not below the number of ranks.
     #[error(
         "{name}={value}, but {of}={limit}, as {launcher} says: expected ranks from 0 to one less than their number"
     )]
     Beyond {
         /// The variable of the rank.
         name: &'static str,
-        /// The rank.
         value: usize,
         /// The variable of the number of ranks.
         of: &'static str,
         /// The number of ranks.
         limit: usize,
-        /// Who says so.
+        /// The launcher that sets both.
         launcher: Launcher,
     },
-    /// More ranks on this host than there are.
+    /// This host has more ranks than there are in all.
     #[error(
         "{name}={local}, but {of}={size}, as {launcher} says: expected at most all ranks on one host"
     )]
     MoreOnHost {
-        /// The variable of the number on this host.
+        /// The variable of the number of ranks on this host.
         name: &'static str,
-        /// The number on this host.
+        /// The number of ranks on this host.
         local: usize,
         /// The variable of the number of all ranks.
         of: &'static str,
         /// The number of all ranks.
         size: usize,
-        /// Who says so.
+        /// The launcher that sets both.
         launcher: Launcher,
     },
-    /// Ranks are asked for within a rank.
+    /// `--ranks` was given to a process that is a rank already.
     #[error(
         "--ranks {asked}: this process is a rank already ({name}={rank}, set by {launcher}): leave out --ranks, or start it outside of {launcher}"
     )]
     RankAlready {
-        /// The ranks asked for.
+        /// The ranks requested.
         asked: usize,
         /// The variable of this process's rank.
         name: &'static str,
-        /// Its rank.
         rank: usize,
-        /// Who started it.
+        /// The launcher of this process.
         launcher: Launcher,
     },
-    /// Two launchers tell different worlds.
+    /// Two launchers disagree about the number of ranks.
     #[error(
         "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not suit (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
     )]
     SingletonWorld {
         /// Tasks of the step.
         tasks: usize,
-        /// The size of the world that the process finds.
+        /// The number of ranks that the process sees.
         size: usize,
     },
 }
 
-/// A look at one variable of the environment.
+/// Looks up one variable of the environment.
 pub type Look<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Which rank this process is; `None` without a launcher.
+/// Returns this process's rank; `None` without a launcher.
 ///
-/// The innermost launcher counts: `mpirun` within a SLURM job, not the job's own step.
+/// The innermost launcher counts: `mpirun` within a SLURM job rather than the job's step.
 ///
 /// # Errors
-/// [`IdentityError`] if a launcher's variables make no sense.
+/// [`IdentityError`] if a launcher's variables are inconsistent.
 pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let found = match innermost(look) {
         Some(variables) => Task::of(&variables, look)?,
@@ -302,7 +295,7 @@ pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     Ok(found)
 }
 
-/// [`detect`] in this process's own environment.
+/// Detects the rank like [`detect`], from this process's environment.
 ///
 /// # Errors
 /// As [`detect`].
@@ -310,13 +303,13 @@ pub fn detect_own() -> Result<Option<Task>, IdentityError> {
     detect(&|name| std::env::var(name).ok())
 }
 
-/// The launcher that started this process inside of any other.
+/// Returns the variables of the innermost launcher.
 fn innermost(look: Look<'_>) -> Option<Variables> {
     let is_there = |variables: &Variables| variables.signs.iter().all(|name| look(name).is_some());
     let is_elastic = look("TORCHELASTIC_RUN_ID").is_some();
     let mut order = vec![OWN];
     order.extend(is_elastic.then_some(TORCHRUN));
-    // jsrun sets Open MPI's variables too, so that those do not tell of an mpirun within Flux.
+    // jsrun sets Open MPI's variables too, so they do not prove an mpirun within Flux.
     if is_there(&JSRUN) {
         order.extend([FLUX, JSRUN]);
     }
@@ -324,13 +317,13 @@ fn innermost(look: Look<'_>) -> Option<Variables> {
     order.into_iter().find(is_there)
 }
 
-/// What is left where no launcher says who it is.
+/// Detects a rank if no launcher identifies itself.
 fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let is_there = |variables: &&Variables| look(variables.signs[0]).is_some();
     if let Some(variables) = AFTER_SLURM.iter().find(is_there) {
         return Task::of(variables, look);
     }
-    // `RANK` alone, or a word, is somebody else's.
+    // `RANK` alone, or with a text, belongs to another tool.
     let is_number = |name: &str| number(look, Launcher::Torchrun, name).is_ok_and(|n| n.is_some());
     match TORCHRUN.signs.iter().all(|name| is_number(name)) {
         true => Task::of(&TORCHRUN, look),

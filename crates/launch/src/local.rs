@@ -1,4 +1,4 @@
-//! Ranks as processes of this machine, without any launcher.
+//! Runs ranks as processes of this machine, without a launcher.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -9,28 +9,26 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::identity::{RANK, SIZE};
 
-/// The variable that tells the ranks where they meet.
+/// Variable with the ranks' meeting place.
 pub const MEETING: &str = "NUMALAB_MEETING";
-/// Time that ranks have to end after one of them failed.
+/// Time for the other ranks to end after one of them failed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Why ranks could not be started.
+/// A rank that could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start rank {rank}, `{program}`: {error}")]
 pub struct StartError {
-    /// The rank.
     pub rank: usize,
-    /// The program.
     pub program: String,
-    /// The system's answer.
+    /// The system's error.
     pub error: io::Error,
 }
 
-/// Starts `ranks` copies of a command and waits for them. Once one fails, the others are
-/// ended. The result is the exit code of the rank that failed first, 0 if none did.
+/// Starts `ranks` copies of a command and waits for them. If one fails, the others are ended.
+/// Returns the exit code of the rank that failed first, or 0.
 ///
 /// # Errors
-/// [`StartError`] if a rank cannot be started; those that were are ended.
+/// [`StartError`] if a rank cannot be started; those already started are ended.
 pub fn run(ranks: usize, words: &[String], interrupt: &Interrupt) -> Result<u8, StartError> {
     let (program, arguments) = words.split_first().map_or(("", words), |(p, a)| (p.as_str(), a));
     let time = numalab_host::monotonic_raw_ns();
@@ -69,7 +67,7 @@ fn wait(mut children: Vec<(usize, Child)>, interrupt: &Interrupt) -> u8 {
         });
         match deadline {
             None if failed.is_some() || interrupt.requested() => {
-                // They find out by themselves at their next meeting, and say why.
+                // The others notice it at their next barrier, and report why.
                 deadline = Some(Instant::now() + GRACE);
                 if interrupt.requested() {
                     children.iter_mut().for_each(|(_, child)| terminate(child));
@@ -83,7 +81,7 @@ fn wait(mut children: Vec<(usize, Child)>, interrupt: &Interrupt) -> u8 {
     failed.unwrap_or(u8::from(interrupt.requested()))
 }
 
-/// The exit code of a rank that failed; one that a signal killed could not say so itself.
+/// Returns the exit code of a failed rank, reporting a signal that killed it.
 fn failure_of(rank: usize, status: ExitStatus) -> Option<u8> {
     if status.success() {
         return None;
@@ -94,8 +92,8 @@ fn failure_of(rank: usize, status: ExitStatus) -> Option<u8> {
     Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// The first exit code, unless it is 1 and a later one says more: ranks that end because
-/// another one failed end with 1.
+/// Returns the first exit code, unless it is 1 and a later one is more specific: ranks that end
+/// because another one failed exit with 1.
 fn worse(first: Option<u8>, next: Option<u8>) -> Option<u8> {
     match (first, next) {
         (None | Some(1), Some(code)) => Some(code),
@@ -110,11 +108,11 @@ fn end(children: &mut [(usize, Child)]) {
     }
 }
 
-/// Asks a child that was not waited for yet to end.
+/// Sends SIGTERM to a child that has not been waited for.
 pub(crate) fn terminate(child: &mut Child) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // It may have ended meanwhile; until it is waited for the number is its own.
+        // Fails if it has ended; until it is waited for, its number cannot be reused.
         let _ = kill_process(pid, Signal::TERM);
     }
 }
@@ -148,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_the_rank_at_fault_is_the_result_whoever_ends_first() {
+    fn the_result_is_the_code_of_the_rank_at_fault_in_any_order() {
         let script = "test $NUMALAB_RANK = 0 && sleep 0.3 && exit 2; exit 1";
         assert_eq!(run(3, &sh(script), &Interrupt::never()).unwrap(), 2);
     }

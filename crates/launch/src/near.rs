@@ -1,63 +1,57 @@
-//! Binding to the node of a device.
+//! Binds to the node of a device.
 
 use numalab_host::ErrorClass;
 use numalab_topology::{CpuSet, Device, Machine, NodeId, NodeSet};
 
-/// Names that a message has at most.
+/// Names in a message at most.
 const MOST_NAMES: usize = 8;
 
-/// Where a process is near a device: cpus and memory, which need not be of one node.
+/// Cpus and memory near a device, which need not be on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
     /// The device's name and address.
     pub device: String,
-    /// The device's node.
     pub device_node: NodeId,
     /// The nearest node with cpus that this process may use.
     pub cpu_node: NodeId,
-    /// Its cpus that this process may use.
+    /// The cpus of that node that this process may use.
     pub cpus: CpuSet,
     /// The nearest node with memory for programs.
     pub memory_node: NodeId,
-    /// Whether the device's node has memory but no cpus: it is the device's own, and programs are
-    /// kept out of it.
+    /// Whether the device's node has memory but no cpus: it is then the device's memory, which
+    /// programs do not use.
     pub is_device_memory: bool,
 }
 
-/// Why a process cannot be bound to the node of a device.
+/// Reason why a process cannot be bound to the node of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NearError {
-    /// No device is called so.
+    /// No device has this name.
     #[error("--near {name}: no such device; {}", there_are(known))]
     NoDevice {
-        /// The name.
         name: String,
-        /// Names of devices, the most alike first.
+        /// Names of devices, the most similar first.
         known: Vec<String>,
     },
-    /// It is not known which node the device is near.
+    /// The device's node is unknown.
     #[error(
         "--near {name}: {device} is near no node that the firmware names (its numa_node is -1){}",
         alone(*nodes)
     )]
     NoNode {
-        /// The name.
         name: String,
-        /// The device.
         device: String,
-        /// The nodes of the machine.
+        /// Number of nodes of the machine.
         nodes: usize,
     },
-    /// No node but the device's own has memory that this process may take, or none has cpus.
+    /// No node other than the device's has memory that this process may use, or none has cpus.
     #[error(
         "--near {name}: {device} is near node {node}, and no other node has cpus and memory for this process; nodes {present} have memory: --numa=NODE binds to one"
     )]
     NoMemory {
-        /// The name.
         name: String,
-        /// The device.
         device: String,
-        /// Its node.
+        /// The device's node.
         node: NodeId,
         /// Nodes with memory.
         present: NodeSet,
@@ -79,7 +73,7 @@ fn alone(nodes: usize) -> &'static str {
 }
 
 impl NearError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -90,10 +84,10 @@ impl NearError {
 }
 
 impl Near {
-    /// The node of the device that is called `name`.
+    /// Finds the cpus and memory near the device called `name`.
     ///
     /// # Errors
-    /// [`NearError`] if there is no such device, or no memory near it that is known of.
+    /// [`NearError`] if there is no such device, or no memory near it.
     pub fn of(machine: &Machine, name: &str) -> Result<Self, NearError> {
         let name = name.to_owned();
         let Some(device) = machine.device(&name) else {
@@ -110,7 +104,7 @@ impl Near {
         let is_own = |other: NodeId| other == node && is_device_memory;
         let for_all: Vec<NodeId> = present.iter().filter(|other| !is_own(*other)).collect();
         let for_programs: Vec<NodeId> = present.intersection(&has_cpus).iter().collect();
-        // Memory of a node without cpus may be another device's: it is the last resort.
+        // The memory of a node without cpus may belong to another device: it is the last resort.
         let memory_node =
             nearest(machine, node, &for_programs).or_else(|| nearest(machine, node, &for_all));
         let cpus_of = |node| machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
@@ -125,7 +119,7 @@ impl Near {
         Ok(Self { device, device_node: node, cpu_node, cpus, memory_node, is_device_memory })
     }
 
-    /// Returns where the device is and what is taken instead of what its node lacks.
+    /// Describes the device's node, and the replacement for what it lacks.
     #[must_use]
     pub fn describe(&self) -> String {
         let Self { device, device_node, cpu_node, cpus, memory_node, .. } = self;
@@ -144,7 +138,7 @@ impl Near {
     }
 }
 
-/// The nearest of these nodes, the first of several as near.
+/// Returns the nearest of these nodes, the first of equally near ones.
 fn nearest(machine: &Machine, from: NodeId, nodes: &[NodeId]) -> Option<NodeId> {
     let distance = |node: &NodeId| match *node == from {
         true => 0,
@@ -153,7 +147,7 @@ fn nearest(machine: &Machine, from: NodeId, nodes: &[NodeId]) -> Option<NodeId> 
     nodes.iter().copied().min_by_key(|node| (distance(node), *node))
 }
 
-/// `eth0 (network, 0000:41:00.0)`
+/// Formats `eth0 (network, 0000:41:00.0)`.
 fn described(device: &Device) -> String {
     let Device { kind, address, .. } = device;
     match device.names.as_slice() {
@@ -162,7 +156,7 @@ fn described(device: &Device) -> String {
     }
 }
 
-/// What devices are called, those that begin as `name` does first.
+/// Returns names of devices, those with the same beginning as `name` first.
 fn alike(machine: &Machine, name: &str) -> Vec<String> {
     let common = |own: &str| own.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
     let own = |device: &Device| match device.names.is_empty() {
@@ -184,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine with memory on node 0 and devices near nodes 0 and 1 and near none.
+    /// A machine with memory on node 0, and devices near nodes 0 and 1 and near none.
     fn machine() -> Machine {
         let device = |address: &str, node: Option<u32>, names: &[&str]| Device {
             address: address.to_owned(),
@@ -230,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_answered_with_those_that_begin_alike() {
+    fn a_missing_device_is_reported_with_similar_names() {
         let error = Near::of(&machine(), "mlx5_1").unwrap_err();
         assert_eq!(error.class(), ErrorClass::BadInput);
         let said = error.to_string();
@@ -250,7 +244,7 @@ mod tests {
         assert_eq!((near.cpu_node, near.memory_node), (NodeId(1), NodeId(0)));
     }
 
-    /// Nodes 0 with cpus and memory, 1 with cpus, 2 with a GPU's memory and 3 with nothing.
+    /// Node 0 with cpus and memory, 1 with cpus, 2 with a GPU's memory, and 3 with nothing.
     fn odd() -> Machine {
         let node = |id: u32, cpus: &str, memory_bytes| Node {
             id: NodeId(id),
@@ -287,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_lacks_cpus_or_memory_gives_way_to_the_nearest_and_gpu_memory_is_left_alone() {
+    fn a_node_without_cpus_or_memory_is_replaced_by_the_nearest_and_gpu_memory_is_not_used() {
         for (device, cpus, own) in [
             ("00:00.0", "0-3", false),
             ("01:00.0", "4-7", false),

@@ -1,4 +1,4 @@
-//! The benchmark suite's own files: its CSV, `mapping_check.log`, and memory by node.
+//! The files of the benchmark suite: its CSV, `mapping_check.log`, and memory by node.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use numalab_record::RankTable;
 use numalab_topology::NodeId;
 
-/// The suite's CSV: a row for each size, a column for each rank, means with two digits.
+/// Writes the suite's CSV: a row for each size, a column for each rank, means with two decimals.
 #[must_use]
 pub fn csv(table: &RankTable) -> String {
     let mut text = csv_header(table.ranks.len());
@@ -18,14 +18,14 @@ pub fn csv(table: &RankTable) -> String {
     text
 }
 
-/// The first line of [`csv`].
+/// Returns the first line of [`csv`].
 #[must_use]
 pub fn csv_header(ranks: usize) -> String {
     let columns: String = (0..ranks).map(|rank| format!(",{rank}")).collect();
     format!("size (MB){columns}\n")
 }
 
-/// One row of [`csv`].
+/// Returns one row of [`csv`].
 #[must_use]
 pub fn csv_row(size_bytes: u64, means: &[f64]) -> String {
     let values: String = means.iter().map(|mean| format!(",{mean:.2}")).collect();
@@ -33,7 +33,7 @@ pub fn csv_row(size_bytes: u64, means: &[f64]) -> String {
     format!("{megabytes}{values}\n")
 }
 
-/// The suite's `mapping_check.log`.
+/// Writes the suite's `mapping_check.log`.
 #[must_use]
 pub fn mapping_check(table: &RankTable) -> String {
     let mut text = "rank,cpu_id,cpu_numa,memory_numa\n".to_owned();
@@ -46,7 +46,7 @@ pub fn mapping_check(table: &RankTable) -> String {
     text
 }
 
-/// Memory by kind and node, as `numastat -p` prints it.
+/// Writes memory by kind and node, as printed by `numastat -p`.
 #[must_use]
 pub fn memory_by_node(
     process: u32,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mapping_names_the_node_that_has_most_of_the_memory() {
+    fn the_mapping_names_the_node_with_most_of_the_memory() {
         let expected = "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,3\n1,17,1,3\n";
         assert_eq!(mapping_check(&table()), expected);
     }

@@ -1,4 +1,4 @@
-//! Ranks together: they meet, wait for each other, and tell each other what they found.
+//! Synchronises ranks and exchanges their results.
 
 mod message;
 mod rendezvous;
@@ -18,32 +18,31 @@ pub use secret::{SECRET, new_secret};
 use shared_memory::SharedMemoryTransport;
 use tcp::TcpTransport;
 
-/// How long ranks wait for the last one to come.
+/// Time that ranks wait for the last one to join.
 const ARRIVAL: Duration = Duration::from_secs(60);
 
-/// Why ranks could not meet or lost each other.
+/// Reason why ranks could not meet, or lost each other.
 #[derive(Debug, thiserror::Error)]
 pub enum TeamError {
-    /// Some never came.
+    /// Some ranks or hosts never joined.
     #[error("rank {rank}: only {present} of {expected} {what} came to {place} within {} s: did the launcher start them all, of this same program?", ARRIVAL.as_secs())]
     NotAllCame {
-        /// Who says so.
+        /// The reporting rank.
         rank: usize,
-        /// Who came.
+        /// Number that joined.
         present: usize,
-        /// Who should have.
+        /// Number expected.
         expected: usize,
         /// "ranks" or "hosts".
         what: &'static str,
-        /// Where.
+        /// The meeting place.
         place: String,
     },
     /// A rank ended or was killed.
     #[error("rank {rank} is gone (process {process} on this host): it was killed or failed")]
     Gone {
-        /// The rank, by its number on this host.
+        /// The local rank.
         rank: usize,
-        /// Its process.
         process: u32,
     },
     /// A rank gave up.
@@ -52,29 +51,25 @@ pub enum TeamError {
     /// The rendezvous failed.
     #[error("the ranks cannot meet at {place}: {reason}")]
     Place {
-        /// Where.
+        /// The meeting place.
         place: String,
-        /// Why not.
         reason: String,
     },
-    /// The launcher does not tell where ranks of several hosts can meet.
+    /// The launcher does not provide a meeting place for ranks of several hosts.
     #[error(
         "{launcher} does not say where ranks of several hosts can meet; use --meet mpi, or --meet tcp:HOST:PORT with rank 0's host"
     )]
-    Nowhere {
-        /// The launcher.
-        launcher: Launcher,
-    },
+    Nowhere { launcher: Launcher },
     /// MPI cannot be used.
     #[error(transparent)]
     Mpi(#[from] MpiError),
-    /// The launcher and MPI tell different worlds.
+    /// The launcher and MPI disagree about the ranks.
     #[error(transparent)]
     World(#[from] IdentityError),
 }
 
 impl TeamError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> numalab_host::ErrorClass {
         match self {
@@ -89,13 +84,13 @@ impl TeamError {
 enum Transport {
     /// One rank.
     Alone,
-    /// All ranks of this host, and TCP to other hosts if there are any.
+    /// Shared memory among the ranks of this host, and TCP to other hosts if there are any.
     Hosts { shared_memory: SharedMemoryTransport, tcp: Option<TcpTransport> },
-    /// MPI's own.
+    /// MPI.
     Mpi(Mpi),
 }
 
-/// All ranks, as one of them sees them.
+/// All ranks, from the view of one of them.
 #[derive(Debug)]
 pub struct Team {
     rank: usize,
@@ -104,7 +99,7 @@ pub struct Team {
 }
 
 impl Team {
-    /// Meets the other ranks.
+    /// Joins the other ranks.
     ///
     /// # Errors
     /// Every variant of [`TeamError`].
@@ -133,19 +128,17 @@ impl Team {
         Ok(team)
     }
 
-    /// This rank's number.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many ranks there are.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// How they meet, for the reader.
+    /// Describes the transport for the user.
     #[must_use]
     pub fn describe(&self) -> String {
         match &self.transport {
@@ -156,10 +149,10 @@ impl Team {
         }
     }
 
-    /// Waits until every rank is here.
+    /// Waits until every rank has called it.
     ///
     /// # Errors
-    /// [`TeamError`] if one is gone or gave up.
+    /// [`TeamError`] if one has ended or gave up.
     pub fn barrier(&mut self) -> Result<(), TeamError> {
         if let Transport::Mpi(mpi) = &self.transport {
             return Ok(mpi.barrier()?);
@@ -172,10 +165,10 @@ impl Team {
         self.all_gather(&[]).map(drop)
     }
 
-    /// What every rank gave, by rank.
+    /// Gathers every rank's bytes, indexed by rank.
     ///
     /// # Errors
-    /// [`TeamError`] if one is gone or gave up.
+    /// [`TeamError`] if one has ended or gave up.
     pub fn all_gather(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, TeamError> {
         match &mut self.transport {
             Transport::Alone => Ok(vec![bytes.to_vec()]),
@@ -197,11 +190,11 @@ impl Team {
         }
     }
 
-    /// Goes on with `work` until every rank of this host has come here, so that nobody
-    /// measures beside ranks which rest already. Under MPI it returns at once.
+    /// Continues with `work` until every rank of this host has called it, so that no rank measures
+    /// while others are idle already. Under MPI it returns at once.
     ///
     /// # Errors
-    /// [`TeamError`] if one is gone or gave up.
+    /// [`TeamError`] if one has ended or gave up.
     pub fn work_until_all_are_done(&mut self, work: impl FnMut()) -> Result<(), TeamError> {
         match &mut self.transport {
             Transport::Hosts { shared_memory, .. } => shared_memory.work_until_all_are_done(work),
@@ -209,7 +202,7 @@ impl Team {
         }
     }
 
-    /// Tells the others that this rank gives up.
+    /// Makes the other ranks' calls fail.
     pub fn give_up(&mut self) {
         match &mut self.transport {
             Transport::Alone => {}
@@ -221,10 +214,10 @@ impl Team {
         }
     }
 
-    /// Parts in peace.
+    /// Leaves the team after the last exchange.
     ///
     /// # Errors
-    /// [`TeamError`] if one is gone.
+    /// [`TeamError`] if a rank has ended early.
     pub fn part(mut self) -> Result<(), TeamError> {
         self.barrier()?;
         match self.transport {
@@ -234,7 +227,7 @@ impl Team {
     }
 }
 
-/// MPI, after a check that its world is the launcher's.
+/// Initialises MPI, and checks that its number of ranks is the launcher's.
 fn join_mpi(identity: &Identity, libraries: &[String]) -> Result<Mpi, TeamError> {
     let names: Vec<&str> = libraries.iter().map(String::as_str).collect();
     let mpi = Mpi::init(&names)?;
@@ -242,7 +235,7 @@ fn join_mpi(identity: &Identity, libraries: &[String]) -> Result<Mpi, TeamError>
     if (rank, size) == (identity.rank, identity.size) {
         return Ok(mpi);
     }
-    // Singletons cannot abort each other, and must not wait for each other.
+    // Singletons cannot abort each other, and waiting for each other would never end.
     mpi.finalize()?;
     Err(IdentityError::SingletonWorld { tasks: identity.size, size }.into())
 }

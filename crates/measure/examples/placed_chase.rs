@@ -1,6 +1,6 @@
-//! What memory costs that the system placed: unlike `numalab latency`, this binds nothing.
-//! It touches memory from one cpu under the policy that it inherits, chases through it from
-//! another, and says after each round where the pages lie now and what a load takes.
+//! Measures memory that the system placed: unlike `numalab latency`, this binds nothing. It touches
+//! memory on one cpu under the inherited policy, chases through it on another, and prints after
+//! each round the nodes of its pages and the time of a load.
 //!
 //! ```text
 //! placed_chase TOUCH_CPU RUN_CPU MIB PAGES ROUNDS ROUND_MS
@@ -8,8 +8,7 @@
 //! round 0: 512 pages on node 0, 512 pages on node 1: 150.0 ns
 //! ```
 //!
-//! PAGES are `4k` or `thp`. Between two looks at least ROUND_MS milliseconds pass, in which
-//! it goes on walking.
+//! PAGES are `4k` or `thp`. A round lasts at least ROUND_MS milliseconds.
 #![forbid(unsafe_code)]
 
 use std::error::Error;

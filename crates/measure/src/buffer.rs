@@ -1,4 +1,4 @@
-//! A worker's memory, and the proof of where the worker and its memory are.
+//! A worker's memory, and the proof of the placement of both.
 
 use numalab_host::{Mapping, MemoryPolicy, Pinned, Span, prove_within};
 use numalab_membench::Line;
@@ -8,21 +8,22 @@ use numalab_topology::{CpuId, NodeId, NodeSet};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 
-/// Where a worker's memory comes from.
+/// The source of a worker's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemorySource {
-    /// This node and no other, whatever the process's policy.
+    /// This node and no other, whatever the process's policy is.
     Node(NodeId),
-    /// The process's policy, which spreads it or may fall back.
+    /// The process's policy, which can spread memory or fall back to other nodes.
     Policy(MemoryPolicy),
 }
 
 impl MemorySource {
-    /// What a process's policy means for a worker whose cpu is nearest to `near`.
+    /// Returns the meaning of a process's policy for a worker whose nearest node is `near`.
     #[must_use]
     pub fn of(policy: MemoryPolicy, near: NodeId) -> Self {
         match policy {
             MemoryPolicy::Local => Self::Node(near),
+            // A policy with a single node is a binding, which can be proven strictly.
             MemoryPolicy::Bind(nodes) if nodes.len() == 1 => {
                 Self::Node(nodes.first().unwrap_or(near))
             }
@@ -30,10 +31,11 @@ impl MemorySource {
         }
     }
 
-    /// The nodes that its pages may lie on; none for any.
+    /// Returns the nodes on which its pages may be; an empty set allows any.
     fn expected(&self) -> NodeSet {
         match self {
             Self::Node(node) => NodeSet::from_iter([*node]),
+            // Both fall back to other nodes when theirs are full, so every placement is valid.
             Self::Policy(MemoryPolicy::Preferred(_) | MemoryPolicy::PreferredMany(_)) => {
                 NodeSet::new()
             }
@@ -41,7 +43,7 @@ impl MemorySource {
         }
     }
 
-    /// As in documents: `bind:0`, `interleave:0,1`.
+    /// Returns the name in documents: `bind:0`, `interleave:0,1`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -51,7 +53,6 @@ impl MemorySource {
     }
 }
 
-/// A worker's memory.
 #[derive(Debug)]
 pub struct Buffer {
     mapping: Mapping,
@@ -59,10 +60,10 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Memory that will come from `source`, not touched yet.
+    /// Maps memory that will come from `source`, without touching it.
     ///
     /// # Errors
-    /// [`MeasureError::Host`] if there is not enough, or not there.
+    /// [`MeasureError::Host`] if there is not enough memory, or the node does not exist.
     pub(crate) fn untouched(
         size_bytes: u64,
         pages: Pages,
@@ -73,19 +74,21 @@ impl Buffer {
             MemorySource::Node(node) => Some(node),
             MemorySource::Policy(_) => None,
         };
+        // Checked before mapping: running out of memory would end the whole run.
         limit.check(size_bytes, node)?;
         let size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
         let mut mapping = Mapping::new(size, pages)?;
         if let Some(node) = node {
+            // Bound before the first touch, which then places pages without moving them.
             mapping.bind(node)?;
         }
         Ok(Self { mapping, source })
     }
 
-    /// Memory from `source`, touched once by the calling thread.
+    /// Maps memory from `source` and touches it once from the calling thread.
     ///
     /// # Errors
-    /// [`MeasureError::Host`] if there is not enough, or not there;
+    /// [`MeasureError::Host`] if there is not enough memory, or the node does not exist;
     /// [`MeasureError::Interrupted`] if the user stops it.
     pub fn touched(
         context: &MeasureContext,
@@ -101,16 +104,16 @@ impl Buffer {
         }
     }
 
-    /// Where it should be.
+    /// Returns the expected placement.
     #[must_use]
     pub fn claim(&self) -> MemoryClaim {
         MemoryClaim { span: self.mapping.span(), source: self.source.clone() }
     }
 
-    /// Its first `size_bytes` as lines.
+    /// Returns the first `size_bytes` as cache lines.
     ///
     /// # Errors
-    /// [`MeasureError::Memory`] if the mapping is unfit for lines.
+    /// [`MeasureError::Memory`] if the mapping is not suitable for lines.
     pub fn lines(&mut self, size_bytes: u64) -> Result<&mut [Line], MeasureError> {
         let lines = Line::slice_from_bytes(self.mapping.as_bytes_mut())?;
         let count = usize::try_from(size_bytes).unwrap_or(usize::MAX) / Line::SIZE_BYTES;
@@ -124,7 +127,7 @@ pub(crate) fn pinned(cpu: CpuId) -> Result<Pinned, MeasureError> {
     Ok(numalab_host::pin(cpu)?)
 }
 
-/// Where a buffer should be, which can be proven while loops go through it.
+/// The expected placement of a buffer, which can be proven while the buffer is borrowed.
 #[derive(Clone, Debug)]
 pub struct MemoryClaim {
     pub(crate) span: Span,
@@ -132,7 +135,7 @@ pub struct MemoryClaim {
 }
 
 impl MemoryClaim {
-    /// Proves where the pinned worker is and where its memory lies.
+    /// Proves the placement of the pinned worker and of its memory.
     ///
     /// # Errors
     /// [`MeasureError::Host`] if either is elsewhere.
@@ -141,9 +144,12 @@ impl MemoryClaim {
         context: &MeasureContext,
         pinned: &Pinned,
     ) -> Result<Placement, MeasureError> {
+        // Verified with the memory: taskset or a cpuset can have moved the thread since it was
+        // pinned.
         pinned.verify()?;
         let proof = prove_within(self.span, &self.source.expected())?;
         let cpu_node = context.machine.cpu(pinned.cpu()).and_then(|cpu| cpu.node);
+        // Of equally many pages the lower node counts, so that the result is reproducible.
         let by_pages = |(node, pages): &(&NodeId, &u64)| (**pages, u32::MAX - node.0);
         let most = proof.pages_per_node.iter().max_by_key(by_pages).map(|(&node, _)| node);
         Ok(Placement {

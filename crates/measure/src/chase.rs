@@ -1,4 +1,4 @@
-//! Building a chase and taking its windows.
+//! Builds chases and measures them in windows.
 
 use std::num::NonZeroUsize;
 
@@ -12,29 +12,30 @@ use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Reading, WindowLength};
 
-/// Loads in a window; more where a window would be shorter than [`LEAST_WINDOW_NS`].
+/// Loads in a window, or more if the window would be shorter than [`LEAST_WINDOW_NS`].
 const WINDOW_LOADS: u64 = 20_000;
-/// The same where time is virtual: reading the clock costs little and its value is exact,
-/// but the timer interrupt, every access of which is charged, takes 7 % of 2 ms.
+/// Loads in a window of virtual time. Reading the clock is cheap and exact there, but every access
+/// of the timer interrupt is charged, which takes 7 % of 2 ms.
 const VIRTUAL_WINDOW_LOADS: u64 = 4_000;
-/// Shorter windows would measure the clock and the timer interrupt.
+/// In shorter windows the clock and the timer interrupt would dominate.
 const LEAST_WINDOW_NS: f64 = 200_000.0;
-/// The shortest of so many windows tells how long one takes: any one of them may be disturbed.
+/// Windows tried to find the duration of one. The shortest counts, since any of them may be
+/// disturbed.
 const WINDOWS_TRIED: usize = 3;
-/// Loads that bring the caches into the state which the chase keeps them in: after
-/// building, they hold the end of the buffer; 64 MiB of lines push that out.
+/// Loads that bring the caches into the steady state of the chase. After building they hold the end
+/// of the buffer; 64 MiB of lines evict it.
 const WARM_UP_LOADS: u64 = 1 << 20;
-/// Blocks of page-local order are no smaller than this: 64 pages of 4 KiB, which the TLB holds.
-/// Within one such page or a few, prefetchers follow any order, and loads take less than half of
-/// memory's latency (adjacent lines, and streams of which 32 pages are watched: Intel 64 and
-/// IA-32 Architectures Optimization Reference Manual, "Data Prefetching").
+/// Smallest block of a page-local order: 64 pages of 4 KiB, which the TLB holds. Within one or a
+/// few such pages prefetchers follow any order, and loads take less than half of memory's latency
+/// (adjacent lines, and streams in up to 32 pages: Intel 64 and IA-32 Architectures Optimization
+/// Reference Manual, "Data Prefetching").
 const LEAST_BLOCK_BYTES: u64 = 256 << 10;
-/// A thread builds at least so much of a cycle.
+/// Smallest part of a cycle that is worth a thread.
 const BYTES_PER_BUILDER: usize = 64 << 20;
 /// More threads than this do not fill one node's memory faster.
 const MOST_BUILDERS: usize = 8;
 
-/// What a chase goes through, and in which order.
+/// The order of a chase and the pages below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChaseOrder {
     /// The order of visits.
@@ -44,10 +45,11 @@ pub struct ChaseOrder {
 }
 
 impl ChaseOrder {
-    /// The cycle over so many bytes; none where words are gone through.
+    /// Returns the cycle over `size_bytes`; `None` for an order over words, which needs none.
     pub(crate) fn cycle(self, size_bytes: usize, seed: u64) -> Result<Option<Cycle>, MeasureError> {
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let pattern = match self.pattern {
+            // An order over words has no cycle of lines; its list is shuffled in place.
             AccessPattern::FisherYates => return Ok(None),
             AccessPattern::Random => Pattern::Random,
             AccessPattern::PageLocal => {
@@ -67,17 +69,18 @@ impl ChaseOrder {
 /// A chase built in a buffer.
 #[derive(Debug)]
 pub enum BuiltChase<'b> {
-    /// Through lines, each once.
+    /// A chase through lines, each once.
     Lines(Chase<'b>),
-    /// Through words, eight in each line.
+    /// A chase through words, eight in each line.
     Words(WordChain<'b>),
 }
 
 impl<'b> BuiltChase<'b> {
-    /// Builds the chase over all of `lines` by the calling thread; with `near`, the cpus of
-    /// that one's node help.
+    /// Builds the chase over all of `lines` on the calling thread. If `near` is given, the cpus of
+    /// its node help.
     ///
     /// # Errors
+    /// [`MeasureError::Cycle`] if it cannot be built.
     /// [`MeasureError::Cycle`] if it cannot be built.
     pub fn build(
         context: &MeasureContext,
@@ -95,7 +98,7 @@ impl<'b> BuiltChase<'b> {
         }))
     }
 
-    /// A walk from its start.
+    /// Returns a walk from its start.
     #[must_use]
     pub fn walk(&self) -> Walk<'_> {
         match self {
@@ -104,8 +107,8 @@ impl<'b> BuiltChase<'b> {
         }
     }
 
-    /// Loads that bring the caches into the state which the chase keeps them in: once round,
-    /// or as far as any cache is warmed.
+    /// Returns the loads that bring the caches into the steady state of the chase: one cycle, or
+    /// enough to fill any cache.
     fn warm_up_loads(&self) -> u64 {
         let nodes = match self {
             Self::Lines(chase) => chase.cycle().nodes(),
@@ -115,7 +118,7 @@ impl<'b> BuiltChase<'b> {
     }
 }
 
-/// Builds with the cpus of the node of `cpu`, `cpu` among them.
+/// Builds with the cpus of the node of `cpu`, including `cpu`.
 fn build_by_helpers<'a>(
     context: &MeasureContext,
     cycle: Cycle,
@@ -124,6 +127,7 @@ fn build_by_helpers<'a>(
 ) -> Result<Chase<'a>, MeasureError> {
     let helpers = context.helpers_of(cpu);
     let wanted = cycle.size_bytes() / BYTES_PER_BUILDER;
+    // More builders than cpus of the node would share them.
     let builders = wanted.clamp(1, helpers.len().min(MOST_BUILDERS));
     let parts = cycle.parts(lines, NonZeroUsize::new(builders).unwrap_or(NonZeroUsize::MIN))?;
     let built = std::thread::scope(|scope| {
@@ -131,9 +135,10 @@ fn build_by_helpers<'a>(
             .zip(helpers.into_iter().cycle())
             .map(|(part, helper)| {
                 scope.spawn(move || -> Result<_, MeasureError> {
-                    // The buffer is bound to its node. A helper's cpu that went offline, or out of a
-                    // cpuset, since the run began only makes this slower.
+                    // The buffer is bound to its node, so a helper's cpu that went offline or left
+                    // the cpuset since the run began only makes this slower.
                     let held = pinned(helper);
+                    // The worker's own cpu must be usable, since the chase is measured there.
                     let _pinned = if helper == cpu { Some(held?) } else { held.ok() };
                     Ok(part.build())
                 })
@@ -153,12 +158,12 @@ fn build_by_helpers<'a>(
 pub struct Windows<'w, 'c> {
     walk: &'w mut Walk<'c>,
     loads: u64,
-    /// Of a window that is as short as it may be.
+    /// Loads in the shortest useful window.
     short_loads: u64,
 }
 
 impl<'w, 'c> Windows<'w, 'c> {
-    /// Warms up, and finds how many loads a window needs.
+    /// Warms up, and determines the loads per window.
     pub(crate) fn warmed_up(
         context: &MeasureContext,
         chase: &BuiltChase<'_>,
@@ -166,12 +171,14 @@ impl<'w, 'c> Windows<'w, 'c> {
     ) -> Result<Self, MeasureError> {
         let mut windows = Self::warmed_by(chase, walk, WINDOW_LOADS);
         let (usual, tries) = match context.time_is_virtual() {
+            // Virtual time has no disturbances, so one try is exact.
             true => (VIRTUAL_WINDOW_LOADS, 1),
             false => (WINDOW_LOADS, WINDOWS_TRIED),
         };
         let mut expected_ns = f64::INFINITY;
         for _ in 0..tries {
             let tried = windows.walk.window(usual)?;
+            // The shortest try is the least disturbed one.
             expected_ns = expected_ns.min(tried.ns_per_load(&context.clock) * usual as f64);
         }
         let stretch = LEAST_WINDOW_NS / expected_ns.max(1.0);
@@ -184,14 +191,14 @@ impl<'w, 'c> Windows<'w, 'c> {
         Ok(windows)
     }
 
-    /// Warms up by so many loads, or more where the chase needs more.
+    /// Warms up by at least `least_loads`, or by more if the chase needs more.
     #[must_use]
     pub fn warmed_by(chase: &BuiltChase<'_>, walk: &'w mut Walk<'c>, least_loads: u64) -> Self {
         walk.loads(chase.warm_up_loads().max(least_loads));
         Self { walk, loads: WINDOW_LOADS, short_loads: WINDOW_LOADS }
     }
 
-    /// The next window.
+    /// Measures the next window.
     pub(crate) fn take(
         &mut self,
         context: &MeasureContext,
@@ -203,7 +210,7 @@ impl<'w, 'c> Windows<'w, 'c> {
         }
     }
 
-    /// The next `count` windows as one.
+    /// Measures the next `count` windows as one.
     pub(crate) fn take_several(
         &mut self,
         context: &MeasureContext,
@@ -212,7 +219,7 @@ impl<'w, 'c> Windows<'w, 'c> {
         self.take_loads(context, self.loads * count)
     }
 
-    /// A window of so many loads.
+    /// Measures a window of `loads`.
     ///
     /// # Errors
     /// [`MeasureError::Clock`] if the clock steps back.
@@ -237,7 +244,7 @@ mod tests {
     use crate::buffer::{Buffer, MemorySource};
 
     #[test]
-    fn a_walk_goes_once_round_before_it_is_measured_whatever_was_asked() {
+    fn a_walk_completes_a_cycle_before_it_is_measured() {
         let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
         let context = MeasureContext::for_tests();
         let (size, pages) = (1 << 20, Pages::Base);
@@ -258,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_was_lost_since_the_run_began_costs_its_own_cells_and_not_those_of_its_node() {
+    fn a_cpu_that_went_offline_fails_only_its_own_cells() {
         let cpu = numalab_host::allowed_now().unwrap().cpus.first().unwrap();
         let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
         let lost = CpuId(60_000);

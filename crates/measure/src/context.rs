@@ -1,4 +1,4 @@
-//! What every cell of a run shares: the machine, the clock, the rules.
+//! The shared context of all cells of a run: the machine, the clock, the rules.
 
 use std::time::{Duration, Instant};
 
@@ -9,26 +9,24 @@ use numalab_topology::{CpuId, Machine};
 
 use crate::error::MeasureError;
 
-/// How long the clock is compared with the system's before the first cell.
+/// Duration of the clock's calibration before the first cell.
 const CALIBRATION_NS: u64 = 20_000_000;
 
 /// The rules of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// The seed of everything random.
+    /// The seed of all random orders.
     pub seed: u64,
-    /// Relative half width of a cell's interval at which it ends: 0.01 is 1 %.
+    /// Relative half width of a cell's confidence interval at which it ends: 0.01 is 1 %.
     pub precision: f64,
     /// Time for all cells together.
     pub budget: Duration,
 }
 
-/// What every cell of a run shares.
+/// The shared context of all cells of a run.
 #[derive(Debug)]
 pub struct MeasureContext {
-    /// The machine.
     pub machine: Machine,
-    /// The rules.
     pub settings: Settings,
     pub(crate) clock: Clock,
     pub(crate) interrupt: Interrupt,
@@ -38,66 +36,66 @@ pub struct MeasureContext {
 }
 
 impl MeasureContext {
-    /// Calibrates the clock and makes ready for cells.
+    /// Calibrates the clock and prepares for cells.
     ///
     /// # Errors
-    /// [`MeasureError::Clock`] if the clock steps or stops, [`MeasureError::Statistics`]
-    /// if the precision is no ratio between 0 and 1.
+    /// [`MeasureError::Clock`] if the clock steps or stops, [`MeasureError::Statistics`] if the
+    /// precision is not between 0 and 1.
     pub fn new(
         machine: Machine,
         settings: Settings,
         interrupt: Interrupt,
     ) -> Result<Self, MeasureError> {
         let precision = Precision::relative(settings.precision)?;
-        // In a guest whose memory is emulated, each vCPU has its own time.
+        // In a guest with emulated memory each vCPU has its own virtual time.
         numalab_host::emulator_counters().map(virtual_time::use_counters);
+        // After the counters: they replace the time source that is calibrated.
         let clock = Clock::calibrate(monotonic_raw_ns, CALIBRATION_NS)?;
         let (started_ns, started) = (monotonic_raw_ns(), Instant::now());
         Ok(Self { machine, settings, clock, interrupt, precision, started_ns, started })
     }
 
-    /// Whether the clock keeps its rate in every power state.
+    /// Reports whether the clock keeps its rate in every power state.
     #[must_use]
     pub fn clock_is_invariant(&self) -> bool {
         self.clock.is_invariant()
     }
 
-    /// Whether times are those that a memory emulator keeps for each vCPU.
+    /// Reports whether times are virtual, kept by a memory emulator for each vCPU.
     #[must_use]
     pub fn time_is_virtual(&self) -> bool {
         virtual_time::in_use()
     }
 
-    /// When the run started, by the clock that the processes of a host share
-    /// (`CLOCK_MONOTONIC_RAW`), in nanoseconds.
+    /// Returns the run's start in nanoseconds of `CLOCK_MONOTONIC_RAW`, which all processes of a
+    /// host share.
     #[must_use]
     pub fn started_ns(&self) -> u64 {
         self.started_ns
     }
 
-    /// The clock of its windows.
+    /// Returns the clock of its windows.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Time since the run's start in nanoseconds.
+    /// Returns the time since the run's start in nanoseconds.
     pub(crate) fn elapsed_ns(&self) -> u64 {
         monotonic_raw_ns().saturating_sub(self.started_ns)
     }
 
-    /// Time that is left of the budget.
+    /// Returns the rest of the budget.
     pub(crate) fn time_left(&self) -> Duration {
         self.settings.budget.saturating_sub(self.started.elapsed())
     }
 
-    /// Fails once the user asked to stop.
+    /// Fails after the user's request to stop.
     pub(crate) fn check_interrupt(&self) -> Result<(), MeasureError> {
         if self.interrupt.requested() { Err(MeasureError::Interrupted) } else { Ok(()) }
     }
 
-    /// The cpus of the node that `cpu` belongs to, itself first: those which may help it
-    /// to fill memory.
+    /// Returns the cpus of the node of `cpu`, starting with `cpu`, which may help to fill memory.
     pub(crate) fn helpers_of(&self, cpu: CpuId) -> Vec<CpuId> {
         let node = self.machine.cpu(cpu).and_then(|cpu| cpu.node);
         let allowed = |other: CpuId| {
@@ -113,7 +111,7 @@ impl MeasureContext {
 
 #[cfg(test)]
 impl MeasureContext {
-    /// One for tests of single parts.
+    /// Creates a context for tests of single parts.
     pub(crate) fn for_tests() -> Self {
         let settings = Settings { seed: 3, precision: 0.5, budget: Duration::from_secs(1) };
         Self::new(Machine::default(), settings, Interrupt::never()).expect("a clock")

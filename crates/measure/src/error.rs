@@ -1,4 +1,4 @@
-//! Why a cell or a run could not be measured.
+//! Errors of a cell or a run.
 
 use numalab_host::{Error as HostError, ErrorClass};
 use numalab_membench::{ClockError, CycleError, MemoryError, StreamError};
@@ -6,19 +6,19 @@ use numalab_membench::{ClockError, CycleError, MemoryError, StreamError};
 use crate::scope::ScopeError;
 use crate::store::StoreError;
 
-/// Why a cell or a run could not be measured.
+/// Reason why a cell or a run could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// The machine refused something.
+    /// The system refused an operation.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The clock cannot be trusted.
+    /// The clock is not reliable.
     #[error("the clock cannot be trusted: {0}")]
     Clock(#[from] ClockError),
     /// The cycle of a chase cannot be built.
     #[error("the chase cannot be built: {0}")]
     Cycle(#[from] CycleError),
-    /// A buffer is unfit for the loops.
+    /// A buffer is not suitable for the loops.
     #[error("the buffer cannot be used: {0}")]
     Memory(#[from] MemoryError),
     /// A stream cannot be built.
@@ -27,36 +27,29 @@ pub enum MeasureError {
     /// The choice of cpus and nodes is impossible.
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    /// Results could not be kept.
+    /// Results could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A number given for the run is out of its range.
+    /// A number given for the run is out of range.
     #[error(transparent)]
     Statistics(#[from] numalab_stats::Error),
     /// Another worker of the same cell failed first.
     #[error("another worker of the cell failed")]
     Abandoned,
-    /// The user ended the run.
+    /// The user stopped the run.
     #[error("interrupted")]
     Interrupted,
-    /// The cell is one that only a kernel of our own can measure.
+    /// Only numalab's kernel can measure the cell.
     #[error("{work} is measured by numalab's kernel: `numalab guest run --kernel numalab`")]
-    KernelOnly {
-        /// The workload.
-        work: String,
-    },
-    /// A pattern of chases is asked of a stream.
+    KernelOnly { work: String },
+    /// The pattern is not one of streams.
     #[error("a stream cannot be {pattern}: expected sequential, random or stride:N")]
-    NotAStream {
-        /// The pattern.
-        pattern: numalab_record::AccessPattern,
-    },
-    /// The machine does not know an instruction set by that name.
+    NotAStream { pattern: numalab_record::AccessPattern },
+    /// The machine has no instruction set of this name.
     #[error("instruction set `{name}` is not available here: {available}")]
     UnknownIsa {
-        /// The name asked for.
         name: String,
-        /// What there is.
+        /// The instruction sets of this machine.
         available: String,
     },
 }
@@ -79,7 +72,7 @@ impl From<numalab_membench::Aborted> for MeasureError {
 }
 
 impl MeasureError {
-    /// What kind of failure this is, for the exit code.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

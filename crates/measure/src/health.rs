@@ -1,4 +1,4 @@
-//! What a health check measures: of a baseline's cells those that tell most in seconds.
+//! Chooses the cells of a health check: those of a baseline that show the most within seconds.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use numalab_topology::{Machine, NodeId};
 
 use crate::scope::Scope;
 
-/// The core clock, and for each node of the scope the latency of its memory and the bandwidth at
-/// which the most of its own cpus read it: cells of the baseline, whose names and sizes they
-/// keep. What needs a cpu or a node that the scope has not is left out.
+/// Returns the cell of the core clock and, for each node of the scope, those of the latency of its
+/// memory and of the bandwidth at which most of its cpus read it. They are cells of the baseline
+/// with their names and sizes. Cells that need a cpu or node outside the scope are left out.
 #[must_use]
 pub fn health_cells(baseline: &Document, machine: &Machine, scope: &Scope) -> Vec<Cell> {
     let mut clock = None;
@@ -35,7 +35,7 @@ enum Kind {
     Bandwidth,
 }
 
-/// The node whose memory a cell tells about, if its workers are local to it and can work.
+/// Returns the node that a cell describes, if its workers are local to it and in scope.
 fn node_and_kind(cell: &Cell, machine: &Machine, scope: &Scope) -> Option<(NodeId, Kind)> {
     let kind = match &cell.experiment {
         Experiment::Latency(latency) if is_plain(latency.pattern, latency.team) => Kind::Latency,
@@ -49,7 +49,7 @@ fn node_and_kind(cell: &Cell, machine: &Machine, scope: &Scope) -> Option<(NodeI
     };
     let workers = cell.experiment.workers();
     let node = workers.first()?.node;
-    // Memory without cpus is as near as it can be to any.
+    // Memory without cpus is equally local to all of them.
     let has_cpus = machine.node(node).is_some_and(|node| !node.cpus.is_empty());
     let can_work = |worker: &WorkerPlan| {
         worker.node == node
@@ -60,14 +60,15 @@ fn node_and_kind(cell: &Cell, machine: &Machine, scope: &Scope) -> Option<(NodeI
     workers.iter().all(can_work).then_some((node, kind))
 }
 
-/// Memory as such, without page walks.
+/// Reports whether a cell shows memory alone, without page walks.
 fn is_plain(pattern: AccessPattern, team: Team) -> bool {
     team == Team::Serial && matches!(pattern, AccessPattern::PageLocal | AccessPattern::Random)
 }
 
-/// What tells more: more cpus, then the order that misses no TLB, then the larger buffer.
+/// Orders cells by significance: more cpus, then an order without TLB misses, then a larger buffer.
 fn weight(cell: &Cell) -> (usize, bool, u64) {
     match &cell.experiment {
+        // A latency cell has one worker.
         Experiment::Latency(cell) => (1, cell.pattern == AccessPattern::PageLocal, cell.size_bytes),
         Experiment::Bandwidth(cell) => (cell.workers.len(), false, cell.size_bytes),
         _ => (0, false, 0),

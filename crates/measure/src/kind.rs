@@ -1,7 +1,7 @@
-//! The kinds of measurement: each file below plans the cells of one and runs them.
+//! The kinds of measurement: each module below plans the cells of one kind and runs them.
 //!
-//! A new one is a file with its `Measurement`, its row in `measurement` and, if `numalab measure`
-//! is to have it, in `MEASURED_BEYOND_CACHES`.
+//! A new kind is a module with its `Measurement`, its row in `measurement` and, if `numalab
+//! measure` includes it, in `MEASURED_BEYOND_CACHES`.
 
 pub mod bandwidth;
 pub mod c2c;
@@ -21,11 +21,11 @@ use crate::measured::Give;
 use crate::share::Share;
 use crate::survey::Survey;
 
-/// Touching and zeroing memory, per GiB.
+/// Time to touch and zero one GiB.
 const TOUCH_PER_GIB: Duration = Duration::from_millis(250);
-/// Rounds of all workers together.
+/// Time of the rounds of all workers together.
 const ROUNDS: Duration = Duration::from_millis(300);
-/// Windows of a cell until 1 %, warm-up apart.
+/// Time of a cell's windows to reach 1 %, without warm-up.
 const WINDOWS: Duration = Duration::from_millis(120);
 
 /// Cells that share their buffers and are run together.
@@ -37,45 +37,45 @@ pub(crate) struct Together<'a> {
     pub share: &'a Share<'a>,
 }
 
-/// What planning and running know of an experiment by its kind.
+/// The plan and execution of one kind of experiment.
 pub(crate) trait Measurement {
-    /// Whether `other` works on the same buffers, so that both are run together.
+    /// Reports whether `other` uses the same buffers, so that both are run together.
     fn shares_buffers(&self, _other: &Experiment) -> bool {
         false
     }
 
-    /// Runs cells of which the first is this one's, and gives what each measured.
+    /// Runs cells, the first of which is this one's, and passes each result to `give`.
     ///
     /// # Errors
-    /// What concerns the buffers of all of them; a cell's own failure is its outcome.
+    /// Failures of the shared buffers; a cell's own failure is its outcome.
     fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError>;
 
-    /// Fails as a run of `cells` would for what this machine refuses: too much memory, pages
-    /// that are not reserved, instructions or an order that there are not.
+    /// Fails as a run of `cells` would if the machine lacks the memory, the reserved pages, the
+    /// instruction set or the order.
     ///
     /// # Errors
-    /// The first [`MeasureError`] of them.
+    /// The first such [`MeasureError`].
     fn check(&self, _cells: &[Cell]) -> Result<(), MeasureError> {
         Ok(())
     }
 
-    /// How long it takes to fill the buffers that `cells` share and to build what lies in them.
+    /// Returns the time to fill the buffers that `cells` share and to build cycles in them.
     fn building(&self, _cells: &[Cell]) -> Duration {
         Duration::ZERO
     }
 
-    /// How long it takes to warm up, the buffers being ready.
+    /// Returns the time to warm up after the buffers have been built.
     fn warm_up(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// How long its windows take.
+    /// Returns the time of its windows.
     fn sampling(&self) -> Duration {
         WINDOWS / 4
     }
 }
 
-/// The experiment as its kind measures it.
+/// Returns the implementation for an experiment's kind.
 pub(crate) fn measurement(experiment: &Experiment) -> &dyn Measurement {
     match experiment {
         Experiment::Latency(cell) => cell,
@@ -87,14 +87,14 @@ pub(crate) fn measurement(experiment: &Experiment) -> &dyn Measurement {
     }
 }
 
-/// What `numalab measure` takes of a kind, at a size in bytes that no cache holds.
+/// Plans the cells of a kind in `numalab measure`, at a size in bytes beyond every cache.
 type BeyondCaches = fn(&Survey<'_>, u64) -> Vec<Cell>;
 
-/// The kinds in the order in which `numalab measure` takes them.
+/// The kinds in the order in which `numalab measure` runs them.
 pub(crate) const MEASURED_BEYOND_CACHES: [BeyondCaches; 4] =
     [latency::beyond_caches, bandwidth::beyond_caches, loaded::beyond_caches, c2c::beyond_caches];
 
-/// Those of these cells that are of one kind, with what the kind says of them.
+/// Returns the cells of one kind, with their kind's own description.
 fn cells_of<'a, T>(cells: &'a [Cell]) -> Vec<(&'a Cell, &'a T)>
 where
     &'a T: TryFrom<&'a Experiment>,
@@ -102,7 +102,7 @@ where
     cells.iter().filter_map(|cell| Some((cell, cell.experiment.cell()?))).collect()
 }
 
-/// The time to fill buffers of so many bytes.
+/// Returns the time to fill buffers of `bytes`.
 fn filling(bytes: u64) -> Duration {
     per_gib(TOUCH_PER_GIB, bytes)
 }
@@ -111,7 +111,7 @@ fn per_gib(time: Duration, bytes: u64) -> Duration {
     time.mul_f64(bytes as f64 / (1_u64 << 30) as f64)
 }
 
-/// Whether so much memory may be taken for all buffers that are alive at once.
+/// Checks whether `bytes`, the sum of all buffers alive at once, may be allocated.
 fn check_sum(bytes: u64) -> Result<(), MeasureError> {
     Ok(MemoryLimit::read(&Root::live())?.check(bytes, None)?)
 }

@@ -1,11 +1,12 @@
-//! From plans to records: threads on their cpus, memory on its node, windows
-//! until the interval is narrow, and a result directory that survives anything.
+//! Turns plans into records: pins threads, binds memory, takes windows until the interval is
+//! narrow, and keeps a result directory that survives a crash.
 //!
-//! [`kind`] says what to measure and how, [`Session`] measures it cell by cell and hands
-//! every finished cell to a [`RunRecorder`], which keeps it in its [`Store`]. Ranks
-//! (`numalab-launch`) use the same [`Buffer`], [`Windows`], [`RoundLog`], [`Samples`] and
-//! recorder: only who waits for whom differs. The loops are `numalab-membench`'s; nothing is rendered here.
+//! [`kind`] plans and measures single kinds. [`Session`] measures cell by cell and passes every
+//! finished cell to a [`RunRecorder`], which keeps it in its [`Store`]. Ranks (`numalab-launch`)
+//! use the same [`Buffer`], [`Windows`], [`RoundLog`], [`Samples`] and recorder, and differ only in
+//! their synchronisation. The loops are in `numalab-membench`; nothing is rendered here.
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod buffer;
 mod chase;

@@ -1,5 +1,5 @@
-//! What `numalab measure` measures: first the core and the curve over sizes, then,
-//! with the caches' end known, everything that needs a size beyond them.
+//! Plans `numalab measure`: first the core and the curve over sizes, then, with the caches' end
+//! known, all cells that need a size beyond it.
 
 use numalab_record::{
     BandwidthCell, Cell, CoreCell, Document, Effort, Experiment, LatencyCell, Metric, Pages,
@@ -12,19 +12,19 @@ use crate::kind::MEASURED_BEYOND_CACHES;
 use crate::scope::{Scope, ScopeError};
 use crate::survey::Survey;
 
-/// Where DRAM is surely reached if nothing better is known.
+/// A size surely beyond the caches, if nothing better is known.
 const BEYOND_CACHES_BYTES: u64 = 256 << 20;
 
 /// The plan of a whole measuring run.
 #[derive(Clone, Debug)]
 pub struct MeasurePlan<'a> {
     survey: Survey<'a>,
-    /// The size beyond the caches, where another run fixes it.
+    /// The size beyond the caches, if another run fixes it.
     beyond_bytes: Option<u64>,
 }
 
 impl<'a> MeasurePlan<'a> {
-    /// A plan for the cpus and nodes in `scope`; `pages` back the large buffers.
+    /// Creates a plan for the cpus and nodes in `scope`; `pages` back the large buffers.
     #[must_use]
     pub fn new(machine: &'a Machine, scope: Scope, effort: Effort, pages: Pages) -> Self {
         Self { survey: Survey { machine, scope, effort, pages }, beyond_bytes: None }
@@ -56,13 +56,14 @@ impl<'a> MeasurePlan<'a> {
     /// of a machine end is found a little differently each time.
     #[must_use]
     pub fn like(self, other: Option<&Document>) -> Self {
+        // Bandwidth cells have the size beyond the caches that the other run used.
         let size = |cell: &Cell| cell.experiment.cell().map(|cell: &BandwidthCell| cell.size_bytes);
         let beyond_bytes = other.and_then(|other| other.run.plan.iter().find_map(size));
         Self { beyond_bytes: beyond_bytes.or(self.beyond_bytes), ..self }
     }
 
-    /// The latency curve over sizes on the first cpu, and the core: memory first, so that its
-    /// figure is seen at once and is there whatever the budget reaches.
+    /// Returns the latency curve over sizes on the first cpu, and the core. The largest size is
+    /// first, so that the figure of memory is shown at once and exists even if the budget runs out.
     #[must_use]
     pub fn first_phase(&self) -> Vec<Cell> {
         let mut cells = self.survey.curve(BEYOND_CACHES_BYTES);
@@ -70,14 +71,14 @@ impl<'a> MeasurePlan<'a> {
         cells
     }
 
-    /// Everything else, at a size beyond the caches that the first phase found.
+    /// Returns all other cells, at a size beyond the caches found by the first phase.
     #[must_use]
     pub fn second_phase(&self, first: &Document) -> Vec<Cell> {
         self.phase_beyond(self.beyond_bytes(Some(first)))
     }
 
-    /// Bytes of a worker's buffer that is beyond the caches which the first phase found, or a guess
-    /// without it.
+    /// Returns the bytes of a worker's buffer beyond the caches found by the first phase, or a
+    /// guess without it.
     #[must_use]
     pub fn beyond_bytes(&self, first: Option<&Document>) -> u64 {
         let found = || first.map_or(BEYOND_CACHES_BYTES, beyond_caches);
@@ -85,7 +86,7 @@ impl<'a> MeasurePlan<'a> {
         self.beyond_bytes.unwrap_or_else(fitting)
     }
 
-    /// Both phases, with a guess instead of what the first one finds.
+    /// Returns both phases, with a guess in place of the first one's result.
     #[must_use]
     pub fn foreseen(&self) -> Vec<Cell> {
         let mut cells = self.first_phase();
@@ -98,8 +99,8 @@ impl<'a> MeasurePlan<'a> {
     }
 }
 
-/// Four times where the last cache ends, as the curve shows it: by then at most a
-/// quarter of the visits can hit it. Without a curve, a size that is surely enough.
+/// Returns four times the size at which the last cache ends in the curve, so that at most a quarter
+/// of the visits can hit it. Without a curve, returns a size that is surely enough.
 #[must_use]
 pub fn beyond_caches(document: &Document) -> u64 {
     let point = |result: &numalab_record::CellResult| {
@@ -113,6 +114,7 @@ pub fn beyond_caches(document: &Document) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes")]
     let last_capacity = last_capacity.map(|bytes| bytes as u64);
     last_capacity.map_or(BEYOND_CACHES_BYTES, |bytes| {
+        // A power of two absorbs small differences in the capacity found.
         (bytes.saturating_mul(4)).next_power_of_two().max(BEYOND_CACHES_BYTES / 4)
     })
 }

@@ -1,15 +1,15 @@
-//! What measuring a cell gives, and where it goes.
+//! The result of measuring a cell, and its receiver.
 
 use numalab_host::ErrorClass;
 use numalab_record::{Cell, Finished, Outcome, Placement, Sample};
 
 use crate::error::MeasureError;
 
-/// What a cell gave.
+/// The result of a cell.
 pub(crate) struct Measured {
     pub finished: Finished,
     pub samples: Vec<Sample>,
-    /// What kind of failure it was, if it failed.
+    /// The class of the failure, if it failed.
     pub failure: Option<ErrorClass>,
 }
 
@@ -24,7 +24,7 @@ impl Measured {
         Self { finished, samples, failure: None }
     }
 
-    /// A cell that could not be measured.
+    /// Returns the result of a cell that could not be measured.
     pub fn failed(cell: &Cell, error: &MeasureError) -> Self {
         let outcome = Outcome::Failed { reason: error.to_string() };
         let failure = Some(error.class());
@@ -32,5 +32,5 @@ impl Measured {
     }
 }
 
-/// Where measured cells go, one by one.
+/// Receives the results of cells one by one.
 pub(crate) type Give<'a> = &'a mut dyn FnMut(&Cell, Measured) -> Result<(), MeasureError>;

@@ -1,4 +1,4 @@
-//! Whether the kernel moves memory to the node that uses it.
+//! Measures whether the kernel moves memory to the node that uses it.
 
 use std::time::Duration;
 
@@ -14,27 +14,27 @@ use crate::scope::ScopeError;
 
 /// Loads in a window.
 const WINDOW_LOADS: u64 = 20_000;
-/// The share of windows at the beginning and at the end that are compared.
+/// Divisor for the first and the last part of the windows, which are compared.
 const SHARE: usize = 10;
-/// How often it is looked again where pages are.
+/// Number of times that the nodes of pages are queried.
 const LOOKS: u32 = 8;
-/// The fewest windows of either.
+/// Fewest windows in either part.
 const LEAST_WINDOWS: usize = 3;
 
-/// Memory on one node, and the thread that uses it then on another.
+/// Memory on one node, and a thread that then uses it from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BalancingProbe {
-    /// Bytes of memory, on base pages, under no policy but first touch.
+    /// Bytes of memory, on base pages, placed by first touch.
     pub size_bytes: u64,
-    /// How long the thread chases on its second cpu.
+    /// Time for which the thread chases on its second cpu.
     pub time: Duration,
-    /// The cpu whose node gets the memory.
+    /// The cpu that touches the memory first.
     pub from: CpuId,
     /// The cpu that the thread then moves to.
     pub to: CpuId,
 }
 
-/// What came of it.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BalancingFound {
     /// The node of the first cpu.
@@ -43,33 +43,34 @@ pub struct BalancingFound {
     pub to: NodeId,
     /// Median latency of the first tenth of the windows after the move, in nanoseconds.
     pub begin_ns: f64,
-    /// Median latency of the last tenth.
+    /// Median latency of the last tenth, in nanoseconds.
     pub end_ns: f64,
     /// The share of pages on the second cpu's node at the end, in percent.
     pub local_percent: f64,
-    /// Each window: when it ended, in nanoseconds since the move, and its latency.
+    /// The end of each window in nanoseconds since the move, and its latency in nanoseconds.
     pub windows: Vec<(u64, f64)>,
 }
 
 impl BalancingProbe {
-    /// The cpus for a probe: the first one, and the first of the node farthest from it.
-    /// On a machine of one node they are of the same node, and nothing can move.
+    /// Returns the cpus for a probe: the first one, and the first of the node farthest from it. On
+    /// a machine with one node both are on the same node, and nothing can move.
     #[must_use]
     pub fn cpus(machine: &Machine) -> Option<(CpuId, CpuId)> {
         let mut online = machine.cpus.iter().filter(|cpu| cpu.online);
         let first = online.next()?;
         let distance = |node: Option<NodeId>| machine.distance(first.node?, node?);
-        // Without distances every other node is as far.
+        // Without distances, any other node counts as farthest.
         let far = |node: Option<NodeId>| (distance(node), node != first.node);
+        // `max_by_key` takes the last maximum, so that the reversed order gives the first such cpu.
         let to = online.rev().max_by_key(|cpu| far(cpu.node)).unwrap_or(first);
         Some((first.id, to.id))
     }
 
-    /// Fills the memory on the first cpu, moves to the second, and chases there.
+    /// Fills the memory on the first cpu, moves the thread to the second, and chases there.
     ///
     /// # Errors
-    /// [`MeasureError`] if a cpu, the memory or the clock is refused, and where the pages
-    /// were not on the first node to begin with.
+    /// [`MeasureError`] if a cpu, the memory or the clock is refused, or if the pages were not on
+    /// the first node at the beginning.
     pub fn run(&self, context: &MeasureContext) -> Result<BalancingFound, MeasureError> {
         let size = usize::try_from(self.size_bytes).unwrap_or(usize::MAX);
         let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, context.settings.seed)?;
@@ -78,7 +79,9 @@ impl BalancingProbe {
         let first = pin(self.from).map_err(numalab_host::Error::from)?;
         let from = first.node();
         let chase = Chase::build(cycle, Line::slice_from_bytes(mapping.as_bytes_mut())?)?;
+        // If first touch did not place the pages there, a later move would prove nothing.
         prove_span(span, from).map_err(numalab_host::Error::from)?;
+        // Dropped before the second pin, which it would undo by restoring the former affinity.
         drop(first);
         let second = pin(self.to).map_err(numalab_host::Error::from)?;
         let to = second.node();
@@ -104,6 +107,7 @@ impl BalancingProbe {
             let window = walk.window(WINDOW_LOADS)?;
             let elapsed_ns = monotonic_raw_ns().saturating_sub(begun_ns);
             windows.push((elapsed_ns, window.ns_per_load(&context.clock)));
+            // Both parts need windows of their own, however short the time is.
             let enough = windows.len() >= 2 * LEAST_WINDOWS;
             if enough && u128::from(elapsed_ns) >= self.time.as_nanos() {
                 return Ok(windows);
@@ -112,12 +116,12 @@ impl BalancingProbe {
     }
 }
 
-/// The share of the pages of a span that are on a node, in percent.
+/// Returns the share of a span's pages on a node, in percent.
 fn percent_on(span: Span, node: NodeId, chase: &Chase<'_>) -> Result<f64, MeasureError> {
     let mut tries = LOOKS;
     let pages = loop {
-        // Pages that the kernel has just marked, to see who uses them, are not there to
-        // move_pages(2) until they are used again.
+        // move_pages(2) reports pages that NUMA balancing has just marked as absent until they are
+        // used again.
         chase.walk().loads(chase.cycle().nodes() as u64);
         match prove_span(span, node) {
             Ok(proof) => break proof.pages_per_node,
@@ -132,10 +136,11 @@ fn percent_on(span: Span, node: NodeId, chase: &Chase<'_>) -> Result<f64, Measur
 }
 
 impl BalancingProbe {
-    /// The probe on the machine of a context; `from` and `to` as [`Self::cpus`] has them where
+    /// Creates the probe on the machine of a context; [`Self::cpus`] chooses `from` and `to` if
     /// they are not given.
     ///
     /// # Errors
+    /// [`ScopeError`] for a cpu that does not exist or is offline.
     /// [`ScopeError`] for a cpu that is not there or not online.
     pub fn on(
         context: &MeasureContext,

@@ -1,4 +1,4 @@
-//! A run in memory and, if wanted, in its directory.
+//! A run in memory and, if requested, in its directory.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use numalab_record::{Cell, CellId, Document, Environment, Finished, Outcome, Run
 
 use crate::store::{Store, StoreError};
 
-/// Keeps every finished cell in memory for the report, and on disk where there is a store.
+/// Keeps every finished cell in memory for the report, and on disk if there is a store.
 #[derive(Debug)]
 pub struct RunRecorder {
     run: Run,
@@ -17,13 +17,13 @@ pub struct RunRecorder {
 }
 
 impl RunRecorder {
-    /// A run that is kept in memory only.
+    /// Creates a recorder that keeps a run in memory only.
     #[must_use]
     pub fn in_memory(run: Run) -> Self {
         Self { run, finished: Vec::new(), samples: Vec::new(), store: None }
     }
 
-    /// A run that is kept in a new directory under `parent` too.
+    /// Creates a recorder that also keeps the run in a new directory under `parent`.
     ///
     /// # Errors
     /// [`StoreError`] if the directory cannot be written.
@@ -32,13 +32,14 @@ impl RunRecorder {
         Ok(Self { store: Some(store), ..Self::in_memory(run) })
     }
 
-    /// A run that was measured elsewhere, kept in a new directory under `parent`.
+    /// Stores a run that was measured elsewhere in a new directory under `parent`.
     ///
     /// # Errors
     /// [`StoreError`] if the directory cannot be written.
     pub fn of(document: &Document, parent: &Path) -> Result<Self, StoreError> {
         let mut recorder = Self::in_directory(document.run.clone(), parent)?;
         for result in &document.cells {
+            // A cell without an outcome was interrupted, so its samples are incomplete.
             let Some(outcome) = result.ended.clone() else { continue };
             let (cell, placements) = (result.cell.id.clone(), result.placements.clone());
             recorder.record(&Finished { cell, outcome, placements }, &result.samples)?;
@@ -46,7 +47,7 @@ impl RunRecorder {
         Ok(recorder)
     }
 
-    /// An interrupted run that goes on in its directory.
+    /// Resumes an interrupted run in its directory.
     ///
     /// # Errors
     /// [`StoreError`] if the directory cannot be read or written.
@@ -63,25 +64,25 @@ impl RunRecorder {
         Ok(Self { run: document.run, finished, samples, store: Some(store) })
     }
 
-    /// What was known before the first sample.
+    /// Returns the facts known before the first sample.
     #[must_use]
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// Where the results are, if on disk.
+    /// Returns the directory of the results, if they are on disk.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.store.as_ref().map(Store::directory)
     }
 
-    /// Checks that the run was begun on the system that it goes on with.
+    /// Checks that the run was begun on this system.
     ///
     /// # Errors
     /// [`StoreError::OtherSystem`] names the first fact that differs.
     pub fn check_same_system(&self, now: &Environment) -> Result<(), StoreError> {
         let differences = self.run.environment.differences(now).into_iter();
-        // What the measuring itself told is known of the beginning only.
+        // Facts found by measuring exist only in the original run.
         let mut known = differences.filter_map(|(name, began, now)| Some((name, began?, now?)));
         known.next().map_or(Ok(()), |(field, found, wanted)| {
             Err(StoreError::OtherSystem {
@@ -93,28 +94,29 @@ impl RunRecorder {
         })
     }
 
-    /// The cells that need not be measured again; failed ones are tried once more.
+    /// Returns the cells that need not be measured again; failed ones are tried again.
     #[must_use]
     pub fn done(&self) -> BTreeSet<CellId> {
         let stands = |finished: &&Finished| !matches!(finished.outcome, Outcome::Failed { .. });
         self.finished.iter().filter(stands).map(|finished| finished.cell.clone()).collect()
     }
 
-    /// Adds cells to the plan; those that it has already are left alone.
+    /// Adds cells to the plan, except those that it has already.
     ///
     /// # Errors
-    /// [`StoreError`] if the grown plan cannot be written.
+    /// [`StoreError`] if the extended plan cannot be written.
     pub fn extend_plan(&mut self, cells: &[Cell]) -> Result<(), StoreError> {
         let known: BTreeSet<CellId> = self.run.plan.iter().map(|cell| cell.id.clone()).collect();
         self.run.plan.extend(cells.iter().filter(|cell| !known.contains(&cell.id)).cloned());
         self.store.as_ref().map_or(Ok(()), |store| store.write_run(&self.run))
     }
 
-    /// Keeps one finished cell.
+    /// Records one finished cell.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be written.
     pub fn record(&mut self, finished: &Finished, samples: &[Sample]) -> Result<(), StoreError> {
+        // On disk first, so that memory never has a cell that the directory lacks.
         if let Some(store) = &mut self.store {
             store.append(finished, samples)?;
         }
@@ -123,7 +125,7 @@ impl RunRecorder {
         Ok(())
     }
 
-    /// Everything kept so far, for analysis.
+    /// Returns everything recorded so far, for analysis.
     #[must_use]
     pub fn document(&self) -> Document {
         Document::join(self.run.clone(), self.finished.clone(), self.samples.clone())

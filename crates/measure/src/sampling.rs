@@ -1,4 +1,4 @@
-//! Windows until the interval is narrow, the time is over or the user stops.
+//! Takes windows until the interval is narrow, the time is over, or the user stops.
 
 use std::time::{Duration, Instant};
 
@@ -11,42 +11,42 @@ use numalab_stats::{Confidence, Precision, Progress, Sample as Values, stopped_i
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 
-/// A cell ends after so many windows without a value for each that has one.
+/// A cell ends after this number of windows without a value for each window with one.
 const MOST_MISSED_PER_VALUE: usize = 3;
-/// Even a cell out of time takes so many windows: fewer have no interval.
+/// Windows that even a cell without time takes: fewer have no interval.
 const LEAST_WINDOWS: usize = 6;
 
-/// What one window gave.
+/// The values of one window.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Value by metric; the first decides when to stop.
+    /// Values by metric; the first one decides when to stop.
     pub values: Vec<(Metric, f64)>,
-    /// How long the window took.
+    /// Duration of the window.
     pub duration_ns: u64,
-    /// What was done in it.
+    /// Operations in the window.
     pub work: u64,
 }
 
-/// How long the next window should be.
+/// The length of the next window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowLength {
-    /// As long as it is precise.
+    /// The length that is precise.
     Usual,
-    /// As short as it may be: most windows were disturbed, and others leave the cpu to this
-    /// thread for a few milliseconds at a time.
+    /// The shortest useful length: most windows were disturbed, and other processes leave the cpu
+    /// to this thread for only a few milliseconds at a time.
     Short,
 }
 
-/// When a cell ends.
+/// The rule that ends a cell.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// When its interval is narrow, or after this long.
+    /// When its interval is narrow, or after this time.
     Narrow(Duration),
-    /// After so many windows.
+    /// After this number of windows.
     Windows(u32),
 }
 
-/// The samples of one cell as they come in.
+/// The samples of one cell as they are taken.
 #[derive(Debug)]
 pub struct Samples<'a> {
     context: &'a MeasureContext,
@@ -63,13 +63,13 @@ pub struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// No samples yet, and `limit` to take them in.
+    /// Creates an empty set of samples to be taken within `limit`.
     #[must_use]
     pub fn new(context: &'a MeasureContext, cell: &'a CellId, limit: Duration) -> Self {
         Self::until(context, cell, End::Narrow(limit))
     }
 
-    /// No samples yet, of so many windows whatever they show.
+    /// Creates an empty set of exactly `windows` samples, whatever they show.
     #[must_use]
     pub fn of_windows(context: &'a MeasureContext, cell: &'a CellId, windows: u32) -> Self {
         Self::until(context, cell, End::Windows(windows))
@@ -92,7 +92,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Adds one window; `disturbed` was decided without looking at its values.
+    /// Adds one window; `disturbed` must not depend on its values.
     pub fn push(&mut self, reading: &Reading, disturbed: Option<String>) {
         match reading.values.first() {
             Some(&(_, value)) => {
@@ -101,6 +101,7 @@ impl<'a> Samples<'a> {
             }
             None => self.missed += 1,
         }
+        // The window has just ended, so its start follows from its duration.
         let start_ns = self.context.elapsed_ns().saturating_sub(reading.duration_ns);
         for &(metric, value) in &reading.values {
             self.taken.push(Sample {
@@ -117,7 +118,7 @@ impl<'a> Samples<'a> {
         self.windows += 1;
     }
 
-    /// How long the next window should be.
+    /// Returns the length for the next window.
     #[must_use]
     pub fn window_length(&self) -> WindowLength {
         let disturbed = self.values.len() - self.clean.len();
@@ -127,22 +128,23 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Counts a window without a value, so that a cell of nothing else ends.
+    /// Counts a window without a value, so that a cell with nothing else ends.
     pub fn miss(&mut self) {
         self.missed += 1;
     }
 
-    /// The values that end the cell: those of the windows that its figure will rest on.
+    /// Returns the values of the windows that count for the result; they decide when the cell ends.
     fn counted(&self) -> &[f64] {
         let disturbed = self.values.len() - self.clean.len();
         if all_windows_count(self.clean.len(), disturbed) { &self.values } else { &self.clean }
     }
 
-    /// How the cell ends, if it ends now.
+    /// Returns the outcome if the cell ends now.
     ///
     /// # Errors
-    /// [`MeasureError::Interrupted`] if the user asked to stop.
+    /// [`MeasureError::Interrupted`] after the user's request to stop.
     pub fn ended(&mut self) -> Result<Option<Outcome>, MeasureError> {
+        // Checked after every window, which bounds the delay of ctrl-C.
         self.context.check_interrupt()?;
         let limit = match self.end {
             End::Narrow(limit) => limit,
@@ -151,6 +153,7 @@ impl<'a> Samples<'a> {
                 return Ok(over.then(|| outcome_of(&self.taken, self.context.settings.precision)));
             }
         };
+        // Looks are scheduled, since a test after every window would stop too early by chance.
         if self.counted().len() >= self.next_look {
             let values = Values::new(self.counted().to_vec())?;
             match self.precision.look(&values) {
@@ -165,15 +168,15 @@ impl<'a> Samples<'a> {
         Ok((late || empty).then_some(Outcome::BudgetSpent))
     }
 
-    /// The samples taken.
+    /// Returns the samples taken.
     #[must_use]
     pub fn into_taken(self) -> Vec<Sample> {
         self.taken
     }
 }
 
-/// Whether samples of a number of windows decided before are precise enough, by the interval
-/// that reports show of them.
+/// Decides whether a fixed number of samples is precise enough, by the same interval that reports
+/// show.
 #[must_use]
 pub fn outcome_of(samples: &[Sample], precision: f64) -> Outcome {
     let interval = Values::new(counted_values(samples.iter()))
@@ -188,7 +191,7 @@ pub fn outcome_of(samples: &[Sample], precision: f64) -> Outcome {
 /// Takes windows on the calling thread until the cell ends.
 ///
 /// # Errors
-/// What a window failed with; [`MeasureError::Interrupted`] if the user asked to stop.
+/// The error of a window; [`MeasureError::Interrupted`] after the user's request to stop.
 pub fn sample_here(
     samples: &mut Samples<'_>,
     mut window: impl FnMut(WindowLength) -> Result<Reading, MeasureError>,
@@ -210,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// How a cell ends, and after how many windows, of which one in `clean_of` is clean; the
+    /// Returns the outcome of a cell and its number of windows if one in `clean_of` is clean;
     /// disturbed ones take ten times as long.
     fn ended(clean_of: u32) -> (Outcome, u32) {
         let context = MeasureContext::for_tests();
@@ -231,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_without_clean_windows_takes_no_longer_than_one_of_nothing_else() {
+    fn disturbed_windows_alone_do_not_extend_a_cell() {
         let (quiet, windows) = ended(1);
         assert_eq!(quiet, Outcome::Precise);
         assert_eq!(ended(0), (Outcome::Precise, windows));
     }
 
     #[test]
-    fn disturbed_windows_do_not_count_where_one_in_two_is_clean() {
+    fn disturbed_windows_do_not_count_if_one_in_two_is_clean() {
         let (_, quiet) = ended(1);
         let (outcome, windows) = ended(2);
         assert_eq!(outcome, Outcome::Precise);

@@ -1,9 +1,9 @@
-//! Which cpus and nodes a plan may use.
+//! The cpus and nodes that a plan may use.
 
 use numalab_record::WorkerPlan;
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 
-/// How the workers of a matrix are chosen.
+/// The choice of workers of a matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MatrixShape {
     /// Every chosen cpu with every chosen node.
@@ -13,60 +13,30 @@ pub enum MatrixShape {
     PerNode,
 }
 
-/// Why cpus or nodes cannot be used.
+/// Reason why cpus or nodes cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
     /// The machine has no such cpu.
     #[error("cpu {cpu} does not exist here: online are {online}")]
-    UnknownCpu {
-        /// The cpu asked for.
-        cpu: CpuId,
-        /// What there is.
-        online: CpuSet,
-    },
+    UnknownCpu { cpu: CpuId, online: CpuSet },
     /// The cpu is offline.
     #[error("cpu {cpu} is offline: online are {online}")]
-    OfflineCpu {
-        /// The cpu asked for.
-        cpu: CpuId,
-        /// What there is.
-        online: CpuSet,
-    },
+    OfflineCpu { cpu: CpuId, online: CpuSet },
     /// The process may not run on the cpu.
     #[error(
         "cpu {cpu} is not allowed for this process (affinity or cpuset): allowed are {allowed}"
     )]
-    ForbiddenCpu {
-        /// The cpu asked for.
-        cpu: CpuId,
-        /// What is allowed.
-        allowed: CpuSet,
-    },
+    ForbiddenCpu { cpu: CpuId, allowed: CpuSet },
     /// The machine has no such node.
     #[error("node {node} does not exist here: there are {present}")]
-    UnknownNode {
-        /// The node asked for.
-        node: NodeId,
-        /// What there is.
-        present: NodeSet,
-    },
+    UnknownNode { node: NodeId, present: NodeSet },
     /// The node has no memory.
     #[error("node {node} has no memory: nodes with memory are {with_memory}")]
-    MemorylessNode {
-        /// The node asked for.
-        node: NodeId,
-        /// The nodes which have some.
-        with_memory: NodeSet,
-    },
-    /// The process may not take memory from the node.
+    MemorylessNode { node: NodeId, with_memory: NodeSet },
+    /// The process may not allocate from the node.
     #[error("node {node} is not allowed for this process (cpuset.mems): allowed are {allowed}")]
-    ForbiddenNode {
-        /// The node asked for.
-        node: NodeId,
-        /// What is allowed.
-        allowed: NodeSet,
-    },
-    /// Nothing is left to run on.
+    ForbiddenNode { node: NodeId, allowed: NodeSet },
+    /// No cpu or no node is left.
     #[error("no {what} is left to measure with")]
     Nothing {
         /// "cpu" or "node with memory".
@@ -74,7 +44,7 @@ pub enum ScopeError {
     },
 }
 
-/// The cpus and nodes that a plan may use, each at least one.
+/// The cpus and nodes that a plan may use; at least one of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// The cpus in ascending order.
@@ -84,7 +54,8 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// The chosen cpus and nodes, or all that the process may use. Isolated cpus can be chosen.
+    /// Creates a scope of the chosen cpus and nodes, or of all that the process may use. Isolated
+    /// cpus are in scope only if chosen.
     ///
     /// # Errors
     /// [`ScopeError`] names the first that is unknown, offline, without memory or forbidden.
@@ -118,7 +89,7 @@ impl Scope {
         Ok(Self { cpus, nodes })
     }
 
-    /// The node whose memory is nearest to `cpu`: its own, else the chosen one at the
+    /// Returns the node with memory nearest to `cpu`: its own, else the node in scope at the
     /// smallest distance, else the first.
     #[must_use]
     pub fn nearest_node(&self, machine: &Machine, cpu: CpuId) -> NodeId {
@@ -131,19 +102,19 @@ impl Scope {
         self.nodes.iter().copied().min_by_key(distance).unwrap_or_default()
     }
 
-    /// One cpu of each core: the first sibling that is in scope.
+    /// Returns one cpu of each core: the first sibling in scope.
     #[must_use]
     pub fn one_cpu_per_core(&self, machine: &Machine) -> Vec<CpuId> {
         self.first_of_each(machine, |cpu| cpu.core)
     }
 
-    /// One cpu of each node.
+    /// Returns one cpu of each node.
     #[must_use]
     pub fn one_cpu_per_node(&self, machine: &Machine) -> Vec<CpuId> {
         self.first_of_each(machine, |cpu| cpu.node.map(|node| node.0))
     }
 
-    /// Two cpus of each L3 group on each of its nodes, of different cores where it has them: in
+    /// Returns two cpus of each L3 group on each of its nodes, of different cores if possible. In
     /// virtual machines an L3 group can span nodes.
     #[must_use]
     pub fn two_cpus_per_l3_group(&self, machine: &Machine) -> Vec<CpuId> {
@@ -172,20 +143,21 @@ impl Scope {
                 seen.push(number);
                 true
             }
+            // A cpu with an unknown group counts as a group by itself.
             None => true,
         };
         self.cpus.iter().copied().filter(is_first).collect()
     }
 }
 
-/// One worker per core in scope, each with the memory nearest to it.
+/// Returns one worker per core in scope, each with the memory nearest to it.
 #[must_use]
 pub fn all_workers(machine: &Machine, scope: &Scope) -> Vec<WorkerPlan> {
     let nearest = |cpu| WorkerPlan { cpu, node: scope.nearest_node(machine, cpu) };
     scope.one_cpu_per_core(machine).into_iter().map(nearest).collect()
 }
 
-/// The workers of a matrix over the scope.
+/// Returns the workers of a matrix over the scope.
 #[must_use]
 pub fn matrix_workers(machine: &Machine, scope: &Scope, shape: MatrixShape) -> Vec<WorkerPlan> {
     let cpus = match shape {
@@ -208,6 +180,7 @@ fn usable_cpu(machine: &Machine, cpu: CpuId) -> Result<CpuId, ScopeError> {
         Some(_) => {}
     }
     match &machine.allowed {
+        // Isolated cpus may be chosen although they are outside the affinity.
         Some(allowed) if !allowed.cpus.contains(cpu) && !allowed.isolated.contains(cpu) => {
             Err(ScopeError::ForbiddenCpu { cpu, allowed: allowed.cpus.clone() })
         }

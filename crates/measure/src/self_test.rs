@@ -1,4 +1,4 @@
-//! Pins, placement and proof on each node of this machine, as a test of numalab looks at them.
+//! Checks pins, placement and proof on each node of this machine, for numalab's self-test.
 
 use numalab_host::{
     Mapping, ProofError, bound_and_touched, page_size_bytes, pin, prove, prove_within,
@@ -9,13 +9,13 @@ use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 
 use crate::error::MeasureError;
 
-/// Memory on each node: two of the largest pages that are looked at.
+/// Memory on each node: two of the largest pages that are checked.
 const SIZE_BYTES: usize = 4 << 20;
 
 /// Pins this thread to each cpu in turn.
 ///
 /// # Errors
-/// [`MeasureError::Host`] where a pin is refused, or the thread is elsewhere afterwards.
+/// [`MeasureError::Host`] if a pin is refused, or the thread is elsewhere afterwards.
 pub fn pinned_everywhere(machine: &Machine, cpus: &[CpuId]) -> Result<CheckFound, MeasureError> {
     let (mut right, mut wrong) = (CpuSet::new(), CpuSet::new());
     for &cpu in cpus {
@@ -31,16 +31,16 @@ pub fn pinned_everywhere(machine: &Machine, cpus: &[CpuId]) -> Result<CheckFound
 /// Binds memory in these pages to each node.
 ///
 /// # Errors
-/// [`MeasureError::Host`] where the memory, the policy or its proof is refused.
+/// [`MeasureError::Host`] if the memory, the policy or its proof is refused.
 pub fn bound_to_each(nodes: &[NodeId], pages: Pages) -> Result<CheckFound, MeasureError> {
     let on = |&node: &NodeId| pages_on(&bound_and_touched(SIZE_BYTES, pages, node)?, node);
     Ok(CheckFound::Pages { nodes: nodes.iter().map(on).collect::<Result<_, _>>()? })
 }
 
-/// Touches memory under no policy from each of these cpus.
+/// Touches memory without a policy from each of these cpus.
 ///
 /// # Errors
-/// As [`bound_to_each`], and where a pin is refused.
+/// Those of [`bound_to_each`], and a refused pin.
 pub fn touched_by_each(cpus: &[CpuId]) -> Result<CheckFound, MeasureError> {
     let on = |&cpu: &CpuId| {
         let pinned = pin(cpu)?;
@@ -51,7 +51,7 @@ pub fn touched_by_each(cpus: &[CpuId]) -> Result<CheckFound, MeasureError> {
     Ok(CheckFound::Pages { nodes: cpus.iter().map(on).collect::<Result<_, _>>()? })
 }
 
-/// Asks for the proof that memory of one node lies on another.
+/// Asks for the proof that memory of one node is on another, which must fail.
 ///
 /// # Errors
 /// As [`bound_to_each`].

@@ -1,4 +1,4 @@
-//! Cells in order, within the budget, each recorded as soon as it ends.
+//! Measures cells in order within the budget, and records each as soon as it ends.
 
 use std::cell;
 
@@ -13,36 +13,35 @@ use crate::plan::{estimate_unsampled, shared_runs};
 use crate::recorder::RunRecorder;
 use crate::share::Share;
 
-/// Who looks on while cells are measured, such as a progress bar.
+/// Observes the progress of a session, such as a progress bar.
 pub trait Observer {
-    /// Cells that share their buffers are about to be measured.
+    /// Is called before cells that share their buffers are measured.
     fn starting(&mut self, cells: &[Cell]);
-    /// A cell ended with these samples and was recorded.
+    /// Is called after a cell has ended with these samples and been recorded.
     fn finished(&mut self, cell: &Cell, samples: &[Sample]);
 }
 
-/// Nobody looks on.
+/// Ignores all progress.
 impl Observer for () {
     fn starting(&mut self, _: &[Cell]) {}
     fn finished(&mut self, _: &Cell, _: &[Sample]) {}
 }
 
-/// How the cells of a session ended.
+/// Counts of the outcomes of cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Cells whose interval became narrow enough.
+    /// Cells with an interval that became narrow enough.
     pub precise: usize,
-    /// Cells whose time was over first.
+    /// Cells that ran out of time first.
     pub budget_spent: usize,
     /// Cells that could not be measured.
     pub failed: usize,
-    /// Cells left over because the budget was spent.
+    /// Cells not begun because the budget was spent.
     pub unmeasured: usize,
-    /// The first failure's kind and reason.
+    /// The first failure's class and reason.
     pub first_failure: Option<(ErrorClass, String)>,
 }
 
-/// A run of cells.
 pub struct Session<'a> {
     context: &'a MeasureContext,
     recorder: &'a mut RunRecorder,
@@ -52,7 +51,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// A session which records its cells.
+    /// Creates a session that records its cells.
     pub fn new(
         context: &'a MeasureContext,
         recorder: &'a mut RunRecorder,
@@ -61,7 +60,7 @@ impl<'a> Session<'a> {
         Self { context, recorder, observer, later: &[], tally: Tally::default() }
     }
 
-    /// The same, which leaves cells of a later session their share of the time.
+    /// Reserves time for the cells of a later session.
     #[must_use]
     pub fn before(self, later: &'a [Cell]) -> Self {
         Self { later, ..self }
@@ -70,8 +69,8 @@ impl<'a> Session<'a> {
     /// Measures the cells of `plan` that are not recorded yet.
     ///
     /// # Errors
-    /// [`MeasureError::Interrupted`], or [`MeasureError::Store`]; a cell that cannot be
-    /// measured is no error here but its outcome.
+    /// [`MeasureError::Interrupted`], or [`MeasureError::Store`]; the failure of a cell is its
+    /// outcome, not an error.
     pub fn run(&mut self, plan: &[Cell]) -> Result<(), MeasureError> {
         self.recorder.extend_plan(plan)?;
         let done = self.recorder.done();
@@ -91,7 +90,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// How the cells ended.
+    /// Returns the counts of outcomes.
     #[must_use]
     pub fn into_tally(self) -> Tally {
         self.tally
@@ -113,7 +112,7 @@ impl<'a> Session<'a> {
         let ran = first.run(Together { context: self.context, cells, share }, &mut give);
         match ran {
             Ok(()) => {
-                // What the budget did not reach.
+                // Cells that the budget did not reach.
                 self.tally.unmeasured += cells.len().saturating_sub(given.get());
                 Ok(())
             }
@@ -127,7 +126,7 @@ impl<'a> Session<'a> {
 }
 
 impl Tally {
-    /// Counts the cells of `other` too.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: Self) {
         self.precise += other.precise;
         self.budget_spent += other.budget_spent;

@@ -1,22 +1,22 @@
-//! The time of cells that share their buffers: a part of what is left of the budget.
+//! Divides the rest of the budget among cells that share their buffers.
 
 use std::time::{Duration, Instant};
 
 use numalab_record::Cell;
 
-/// A cell gets at least so much time: fewer windows have no interval.
+/// Smallest time of a cell: fewer windows have no interval.
 const LEAST_PER_CELL: Duration = Duration::from_millis(60);
-/// A cell that is not precise after this long is on a machine too restless for it.
+/// Largest time of a cell: one that is not precise by then is on too noisy a machine.
 const MOST_PER_CELL: Duration = Duration::from_secs(3);
-/// Part of the time that is left for later cells beyond their share: the last cell begun in
-/// a share ends after it, and theirs may be the smaller ones.
+/// Part of the remaining time that is reserved for later cells beyond their share. The last cell
+/// begun in a share ends after it, and later shares may have the shorter cells.
 const ASIDE: f64 = 0.25;
 
-/// How long cells take in which nothing is sampled.
+/// Estimates the time of cells without sampling.
 type Unsampled = fn(&[Cell]) -> Duration;
 
-/// The time in which cells that share their buffers are begun. Where building and warming up
-/// take longer than estimated, it is they that lose their last cells, not those after them.
+/// The time in which cells that share their buffers are begun. If building and warming up take
+/// longer than estimated, these cells lose their last ones, not the cells after them.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     cells: &'a [Cell],
@@ -26,8 +26,8 @@ pub(crate) struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// The part of `left` that `cells` need at least, as against all that come `later`, for
-    /// which some is kept aside.
+    /// Returns the part of `left` for `cells`, in proportion to the least time of these and all
+    /// `later` cells, after a reserve for the later ones.
     pub fn of(
         left: Duration,
         cells: &'a [Cell],
@@ -41,21 +41,23 @@ impl<'a> Share<'a> {
         Self { cells, begun: Instant::now(), time: left.mul_f64(part), unsampled }
     }
 
-    /// How long the cell at `index` may be sampled: cells that were precise early, or took
-    /// long to build, leave the later ones more or less.
+    /// Returns the sampling time of the cell at `index`, which depends on the time that earlier
+    /// cells and building left.
     pub fn limit(&self, index: usize) -> Duration {
         let to_come = self.cells.get(index..).unwrap_or_default();
         let cells = u32::try_from(to_come.len().max(1)).unwrap_or(u32::MAX);
         let share = self.left().saturating_sub((self.unsampled)(to_come)) / cells;
+        // At least the time that an interval takes, even if the share is used up.
         share.clamp(LEAST_PER_CELL, MOST_PER_CELL)
     }
 
-    /// The same where all cells are sampled at once.
+    /// Returns the sampling time if all cells are sampled at once.
     pub fn limit_together(&self) -> Duration {
+        // All are sampled at once, so each has the whole rest, as the last cell would.
         self.limit(self.cells.len().saturating_sub(1))
     }
 
-    /// Whether no more of the cells are begun.
+    /// Reports whether no more of the cells are begun.
     pub fn is_spent(&self) -> bool {
         self.left().is_zero()
     }
@@ -65,7 +67,7 @@ impl<'a> Share<'a> {
     }
 }
 
-/// What cells take if each is sampled as briefly as it may be.
+/// Returns the time of the cells if each is sampled as briefly as possible.
 fn least_time(cells: &[Cell], unsampled: Unsampled) -> Duration {
     let count = u32::try_from(cells.len()).unwrap_or(u32::MAX);
     unsampled(cells) + LEAST_PER_CELL.saturating_mul(count)
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_shared_by_what_cells_need_and_a_late_cell_has_the_least() {
+    fn time_is_shared_by_need_and_a_late_cell_has_the_least() {
         let (small, all) = (cells(&[4 << 10]), cells(&[4 << 10, 8 << 10, 16 << 10]));
         let left = Duration::from_secs(4);
         let share = Share::of(left, &all, [&small, &[]], estimate_unsampled);

@@ -13,40 +13,37 @@ use numalab_record::{
     SampleLines, complete_part, file, write_sample,
 };
 
-/// Why results could not be kept or read.
+/// Reason why results could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file or directory could not be read or written.
     #[error("{0}{advice}", advice = advice(&.0.source))]
     Io(#[from] FileError),
-    /// Another process is filling the directory.
+    /// Another process is writing to the directory.
     #[error(transparent)]
     InUse(#[from] DirectoryLockError),
     /// The directory holds no readable results.
     #[error("{path}: {source}")]
     Unreadable {
-        /// The directory.
         path: PathBuf,
-        /// What is wrong in it.
+        /// The fault in the results.
         source: DocumentError,
     },
     /// The directory holds results of another kind.
     #[error("{path} {source}")]
     OtherKind {
-        /// The directory.
         path: PathBuf,
-        /// What it holds.
+        /// The kind found.
         source: KindError,
     },
-    /// The run cannot be written as JSON.
+    /// The run cannot be serialised.
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The run to be resumed was begun on another system.
     #[error("{path} was begun with {field} `{found}`, now it is `{wanted}`: start a new run")]
     OtherSystem {
-        /// The directory.
         path: PathBuf,
-        /// What differs.
+        /// The fact that differs.
         field: String,
         /// The value in the directory.
         found: String,
@@ -56,7 +53,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -80,7 +77,7 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// A result directory that is being filled, by this process alone.
+/// A result directory that only this process writes to.
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
@@ -92,7 +89,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates `DIR/<name>-<time>[-label]`; if that exists, with `-2`, `-3` and so on behind it.
+    /// Creates `DIR/<name>-<time>[-label]`, or the same with `-2`, `-3` and so on if it exists.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the directory or its files cannot be written.
@@ -100,6 +97,7 @@ impl Store {
         fs::create_dir_all(parent).map_err(FileError::at(parent, "create it"))?;
         let directory = create_unique_directory(parent, &directory_name(run))
             .map_err(FileError::at(parent, "create a directory in it"))?;
+        // Held until the run ends, so that no other process resumes it meanwhile.
         let lock = DirectoryLock::acquire(&directory)?;
         let mut store = Self::open(directory, lock, 0)?;
         append_synced(&mut store.samples, &format!("{CSV_HEADER}\n"))
@@ -108,18 +106,18 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the directory of an interrupted run with what it holds so far. What belongs to no
-    /// finished cell is cut off: a line without its end, and the samples of a cell that was
-    /// being measured.
+    /// Opens the directory of an interrupted run and returns its content. Data that belongs to no
+    /// finished cell is removed: an unterminated line, and the samples of an unfinished cell.
     ///
     /// # Errors
     /// [`StoreError`] if the directory cannot be read or written, holds no run, or is in use.
     pub fn resume(directory: &Path) -> Result<(Self, Document), StoreError> {
-        // Read first, so that a directory of anything else is left as it is.
+        // Read before locking, so that a directory with other content is left unchanged.
         read(directory)?;
         let lock = DirectoryLock::acquire(directory)?;
         let [cells_path, samples_path] =
             [file::CELLS, file::SAMPLES].map(|name| directory.join(name));
+        // Read again under the lock: another process may have written in between.
         let (cells, samples) = (read_text(&cells_path)?, read_text(&samples_path)?);
         let complete =
             complete_part(&cells, &samples).map_err(|error| unreadable(directory)(error.into()))?;
@@ -131,13 +129,12 @@ impl Store {
         Ok((Self::open(directory.to_owned(), lock, complete.samples)?, document))
     }
 
-    /// Where the results are.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Replaces `run.json` in one step, so that a crash leaves the old or the new one.
+    /// Replaces `run.json` atomically, so that a crash leaves the old or the new one.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be written.
@@ -148,15 +145,16 @@ impl Store {
         Ok(write_atomically(&path, &text).map_err(FileError::at(&path, "write it"))?)
     }
 
-    /// Appends the samples of a finished cell, then the cell, and waits until they are on disk.
+    /// Appends the samples of a finished cell, then the cell, and waits until both are on disk.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if they cannot be written; what was there before is kept.
+    /// [`StoreError::Io`] if they cannot be written; the existing content is kept.
     pub fn append(&mut self, finished: &Finished, samples: &[Sample]) -> Result<(), StoreError> {
         let mut text = String::new();
         for sample in samples {
             write_sample(&mut text, sample);
         }
+        // Samples first: after a crash, a cell without its samples would look finished.
         append_synced(&mut self.samples, &text)
             .map_err(FileError::at(&self.directory.join(file::SAMPLES), "append samples"))?;
         let part = SampleLines { first: self.written, count: samples.len() };
@@ -168,7 +166,7 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a file of its own, such as a report, into the directory.
+    /// Writes a separate file, such as a report, into the directory.
     ///
     /// # Errors
     /// [`StoreError::Io`] if it cannot be written.
@@ -198,7 +196,7 @@ fn unreadable(directory: &Path) -> impl Fn(DocumentError) -> StoreError {
 /// # Errors
 /// [`StoreError`] with the file that is missing or damaged.
 pub fn read(directory: &Path) -> Result<Document, StoreError> {
-    // The kind first: another one has other files.
+    // The kind first: a directory of another kind has other files.
     Kind::Run
         .check_directory(|name| directory.join(name).is_file())
         .map_err(|source| StoreError::OtherKind { path: directory.to_owned(), source })?;
@@ -207,7 +205,7 @@ pub fn read(directory: &Path) -> Result<Document, StoreError> {
         .map_err(unreadable(directory))
 }
 
-/// What the directory of a run is called: `measure-20261121-024500-label`.
+/// Returns the name of a run's directory: `measure-20261121-024500-label`.
 #[must_use]
 pub fn directory_name(run: &Run) -> String {
     let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
@@ -219,6 +217,7 @@ fn file_name_part(label: &str) -> String {
     let safe = |c: char| {
         if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }
     };
+    // Bounded, since file systems limit names to 255 bytes.
     label.chars().take(80).map(safe).collect()
 }
 

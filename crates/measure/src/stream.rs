@@ -1,4 +1,4 @@
-//! A worker's stream, and what it did by when.
+//! A worker's stream, and its progress over time.
 
 use numalab_host::ThreadSnapshot;
 use numalab_membench::{Access, Arrays, Clock, Isa, Kernel, Line, Stamp, Stream};
@@ -7,27 +7,26 @@ use numalab_record::{AccessPattern, BandwidthCell, IsaName, StreamKernel};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 
-/// Lines between two notes of time and bytes: 256 KiB of each array.
+/// Lines between two entries of a worker's log: 256 KiB of each array.
 const LINES_PER_NOTE: usize = 4_096;
 
-/// How workers stream.
+/// The way in which workers stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamRules {
-    /// What they do with their arrays.
+    /// The operation on the arrays.
     pub kernel: StreamKernel,
-    /// In which order.
+    /// The order of visits.
     pub pattern: AccessPattern,
-    /// By which instructions.
     pub isa: IsaName,
 }
 
 impl StreamRules {
-    /// Those of a cell.
+    /// Returns the rules of a cell.
     pub(crate) fn of(cell: &BandwidthCell) -> Self {
         Self { kernel: cell.kernel, pattern: cell.pattern, isa: cell.isa.clone() }
     }
 
-    /// The instructions and the order, if there are such.
+    /// Returns the instructions and the order, if the machine and streams have them.
     pub(crate) fn checked(&self, seed: u64) -> Result<(Isa, Access), MeasureError> {
         let access = match self.pattern {
             AccessPattern::Sequential => Access::Sequential,
@@ -45,24 +44,23 @@ impl StreamRules {
     }
 }
 
-/// A stretch of time.
+/// An interval of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its begin.
     pub from: Stamp,
-    /// Its end.
     pub to: Stamp,
 }
 
 impl Span {
-    /// The time that all of these have in common, if there is any.
+    /// Returns the intersection of these intervals, if there is one.
     #[must_use]
     pub fn common(spans: impl IntoIterator<Item = Self>) -> Option<Self> {
+        // An empty intersection: at no moment were all of them running.
         let both = |a: Self, b: Self| Self { from: a.from.max(b.from), to: a.to.min(b.to) };
         spans.into_iter().reduce(both).filter(|span| span.from < span.to)
     }
 
-    /// How long it is in nanoseconds.
+    /// Returns its length in nanoseconds.
     ///
     /// # Errors
     /// [`MeasureError::Clock`] if it ends before it begins.
@@ -71,16 +69,16 @@ impl Span {
     }
 }
 
-/// What one worker did in one round: counted bytes so far, by time.
+/// One worker's progress in one round: counted bytes over time.
 #[derive(Debug, Default)]
 pub struct RoundLog {
     notes: Vec<(Stamp, u64)>,
-    /// What disturbed the worker, if anything did.
+    /// The disturbance of the worker, if there was one.
     pub disturbed: Option<String>,
 }
 
 impl RoundLog {
-    /// Streams for so long, noting time and bytes.
+    /// Streams for `round_ns` nanoseconds, logging time and bytes.
     ///
     /// # Errors
     /// [`MeasureError::Clock`] if the clock steps back.
@@ -107,26 +105,26 @@ impl RoundLog {
         Ok(())
     }
 
-    /// When the worker streamed.
+    /// Returns the interval in which the worker streamed.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         Some(Span { from: self.notes.first()?.0, to: self.notes.last()?.0 })
     }
 
-    /// Bytes moved within `span`.
+    /// Returns the bytes moved within `span`.
     #[must_use]
     pub fn bytes_within(&self, span: Span, clock: &Clock) -> f64 {
         self.bytes_at(span.to, clock) - self.bytes_at(span.from, clock)
     }
 
-    /// Bytes moved by `time`, between two notes in proportion.
+    /// Returns the bytes moved by `time`, interpolated between two log entries.
     fn bytes_at(&self, time: Stamp, clock: &Clock) -> f64 {
         let after = self.notes.partition_point(|&(stamp, _)| stamp < time);
         let bytes = |index: usize| self.notes.get(index).map_or(0.0, |&(_, bytes)| bytes as f64);
         let (Some(&(earlier, _)), Some(&(later, _))) =
             (self.notes.get(after.wrapping_sub(1)), self.notes.get(after))
         else {
-            // Before the first note nothing was moved, after the last all of it.
+            // Before the first entry nothing has been moved, after the last everything has.
             return bytes(after.min(self.notes.len().saturating_sub(1)));
         };
         let ns = |from: Stamp, to: Stamp| to.since(from).map_or(0.0, |ticks| clock.ns(ticks));
@@ -135,10 +133,11 @@ impl RoundLog {
     }
 }
 
-/// A stream through all of `lines`, divided among its arrays.
+/// Creates a stream through all of `lines`, divided among its arrays.
 ///
 /// # Errors
-/// [`MeasureError`] for instructions that are not there or a pattern that is none of a stream.
+/// [`MeasureError`] for an instruction set that the machine lacks, or a pattern that is not one of
+/// streams.
 pub fn stream_over<'m>(
     context: &MeasureContext,
     rules: &StreamRules,
@@ -161,7 +160,7 @@ pub(crate) fn membench_kernel(kernel: StreamKernel) -> Kernel {
     }
 }
 
-/// The name of an instruction set in cells: `avx512`.
+/// Returns the name of an instruction set in cells: `avx512`.
 #[must_use]
 pub fn isa_name(isa: Isa) -> IsaName {
     IsaName(isa.to_string().to_lowercase().replace('-', ""))
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_between_notes_are_in_proportion() {
+    fn bytes_are_interpolated_between_log_entries() {
         let clock = MeasureContext::for_tests().clock;
         let stamp = Stamp::from_ticks;
         let notes = vec![(stamp(100), 0), (stamp(200), 1000), (stamp(300), 3000)];

@@ -10,7 +10,7 @@ use numalab_record::Cell;
 use crate::error::MeasureError;
 use crate::measured::{Give, Measured};
 
-/// Runs a worker; if it fails or panics, frees those who wait for it at the barrier.
+/// Runs a worker; if it fails or panics, releases the others from the barrier.
 pub(crate) fn abort_on_error<T>(
     start: &Barrier,
     work: impl FnOnce() -> Result<T, MeasureError>,
@@ -18,12 +18,13 @@ pub(crate) fn abort_on_error<T>(
     give_up_on_error(|| start.abort(), work)
 }
 
-/// Runs a worker; if it fails or panics, `give_up` tells those who would wait for it for ever.
+/// Runs a worker; if it fails or panics, calls `give_up` to release workers that would wait for
+/// ever.
 pub(crate) fn give_up_on_error<T>(
     give_up: impl FnOnce(),
     work: impl FnOnce() -> Result<T, MeasureError>,
 ) -> Result<T, MeasureError> {
-    // A panic goes on below: nothing that it may have left half done is looked at.
+    // The panic is resumed below, so state that it left half done is never observed.
     let done = catch_unwind(AssertUnwindSafe(work));
     if !matches!(done, Ok(Ok(_))) {
         give_up();
@@ -31,11 +32,11 @@ pub(crate) fn give_up_on_error<T>(
     done.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Gives each cell as the team's leader sends it, then waits for every worker. A cell
-/// that cannot be kept ends the team.
+/// Passes on each cell that the team's leader sends, then waits for every worker. A cell that
+/// cannot be stored ends the team.
 ///
 /// # Errors
-/// What kept a cell from being kept, else the first failure of a worker.
+/// The failure to store a cell, else the first failure of a worker.
 pub(crate) fn give_and_join<'scope>(
     receiver: Receiver<(&Cell, Measured)>,
     give: Give<'_>,
@@ -50,10 +51,10 @@ pub(crate) fn give_and_join<'scope>(
     kept.and(worked.map(drop))
 }
 
-/// What every worker gave, in order.
+/// Returns the results of all workers, in order.
 ///
 /// # Errors
-/// The first failure that is a worker's own, not the echo of another's.
+/// The first failure that a worker caused itself rather than another worker.
 pub(crate) fn join_all<'scope, T>(
     workers: impl IntoIterator<Item = ScopedJoinHandle<'scope, Result<T, MeasureError>>>,
 ) -> Result<Vec<T>, MeasureError> {
@@ -62,6 +63,8 @@ pub(crate) fn join_all<'scope, T>(
         match worker.join() {
             Ok(Ok(value)) => all.push(value),
             Ok(Err(error)) => {
+                // Abandoned only echoes another worker's failure, so a worker's own error replaces
+                // it.
                 let echo = matches!(failure, None | Some(MeasureError::Abandoned));
                 if echo {
                     failure = Some(error);
@@ -81,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_panics_frees_those_who_wait_for_it_and_its_panic_is_the_teams() {
+    fn a_panicking_worker_releases_the_others_and_the_team_panics() {
         let barrier = &Barrier::new(2);
         let team = || {
             std::thread::scope(|scope| {

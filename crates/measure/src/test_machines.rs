@@ -1,4 +1,4 @@
-//! Machines that tests plan for: values, not the machine that runs them.
+//! Machines for tests of plans, independent of the machine that runs them.
 
 use numalab_record::{Cell, Environment, Kind, Run};
 use numalab_topology::{Allowed, Cpu, CpuId, Distances, Machine, Node, NodeId};
@@ -7,9 +7,9 @@ use crate::scope::Scope;
 
 const GIB: u64 = 1 << 30;
 
-/// Nodes of 16 GiB with so many cores of two threads each, all cores of a node in one L3 group.
-/// Of cores 0 and 1 of node 0, the first threads are cpus 0 and 1; the second threads of all cores
-/// come behind the first ones of all.
+/// Nodes of 16 GiB with `cores_per_node` cores of two threads each; the cores of a node form one L3
+/// group. The first threads of all cores are numbered before the second ones, so that cpus 0 and 1
+/// are the first threads of cores 0 and 1 of node 0.
 pub(crate) fn machine(nodes: u32, cores_per_node: u32) -> Machine {
     let cores = nodes * cores_per_node;
     let cpu = |id: u32| {
@@ -48,7 +48,7 @@ pub(crate) fn machine(nodes: u32, cores_per_node: u32) -> Machine {
     }
 }
 
-/// The same with one more node, which has memory and no cpus.
+/// Adds a node with memory and no cpus.
 pub(crate) fn with_memory_alone(mut machine: Machine) -> Machine {
     let id = NodeId(u32::try_from(machine.nodes.len()).expect("few nodes"));
     let memory_bytes = 64 * GIB;
@@ -56,23 +56,23 @@ pub(crate) fn with_memory_alone(mut machine: Machine) -> Machine {
     machine
 }
 
-/// The same where this process may use only these cpus and memory of these nodes.
+/// Restricts the machine to these cpus and nodes.
 pub(crate) fn allowed(machine: Machine, cpus: &str, nodes: &str) -> Machine {
     let (cpus, memory_nodes) = (cpus.parse().expect("cpus"), nodes.parse().expect("nodes"));
     Machine { allowed: Some(Allowed { cpus, memory_nodes, ..Allowed::default() }), ..machine }
 }
 
-/// All of a machine.
+/// Returns the scope of a whole machine.
 pub(crate) fn whole(machine: &Machine) -> Scope {
     Scope::new(machine, None, None).expect("all of it")
 }
 
-/// The names of cells.
+/// Returns the names of cells.
 pub(crate) fn ids(cells: &[Cell]) -> Vec<&str> {
     cells.iter().map(|cell| cell.id.0.as_str()).collect()
 }
 
-/// A run of a plan before its first sample.
+/// Creates a run of a plan before its first sample.
 pub(crate) fn run(machine: Machine, plan: Vec<Cell>) -> Run {
     Run {
         schema: Kind::Run.into(),

@@ -1,5 +1,5 @@
-//! Whether the kernel brings hot memory to the fast tier: accesses to a working set of which it
-//! is known what is hot, with what they cost and what was moved.
+//! Measures whether the kernel promotes hot memory to the fast tier: accesses a working set with
+//! known hot parts, and records its cost and the kernel's moves.
 
 mod access;
 mod heat;
@@ -23,39 +23,38 @@ use access::{Part, Prepared};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 
-/// How often it is looked where pages are, at most.
+/// Largest number of times that the nodes of pages are queried.
 const LOOKS: u32 = 32;
-/// So much is accessed between two looks at least: what a look leaves idle is soon made up for.
+/// Least time of accesses between two queries, so that the pause of a query does not matter.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 const PAGE_BYTES: u64 = 4096;
 
-/// Where memory is placed before it is accessed.
+/// The placement of memory before it is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TierPlace {
     /// On the slow tier.
     Slow,
-    /// Where the kernel places what the cpu touches: on the fast tier while it has room.
+    /// By first touch: on the fast tier while it has room.
     FirstTouch,
 }
 
-/// A working set, and how it is accessed.
+/// A working set and its accesses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TieringProbe {
-    /// Its size.
     pub size_bytes: u64,
-    /// What is hot.
+    /// The distribution of accesses.
     pub heat: Heat,
-    /// Whether an access waits for the one before it.
+    /// Whether an access waits for the previous one.
     pub access: TierAccess,
-    /// After how long another part of it is hot; never if none.
+    /// Time after which another part becomes hot; `None` for never.
     pub moves_every: Option<Duration>,
-    /// Where it is placed.
+    /// The initial placement.
     pub place: TierPlace,
-    /// How long it is accessed.
+    /// Time for which it is accessed.
     pub time: Duration,
     /// The cpu that accesses it.
     pub cpu: CpuId,
-    /// The nodes of the tier that the cpu is on.
+    /// The nodes of the cpu's tier.
     pub fast: NodeSet,
     /// The nodes of slower tiers.
     pub slow: NodeSet,
@@ -63,37 +62,37 @@ pub struct TieringProbe {
     pub tiers: Vec<NodeSet>,
 }
 
-/// What came of it.
+/// The result of a probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TieringFound {
     /// Mean time of an access in nanoseconds.
     pub mean_ns: f64,
-    /// The same in the last eighth of the time.
+    /// Mean time of an access in the last eighth of the time, in nanoseconds.
     pub end_ns: f64,
-    /// What the accesses that the emulator counted on each tier cost at the latencies or
-    /// bandwidths that the firmware tells, per access of the probe, in
-    /// nanoseconds; none without an emulator, and where a tier has several nodes.
+    /// Cost per access of the probe in nanoseconds, predicted from the accesses that the emulator
+    /// counted on each tier and the firmware's latencies or bandwidths. `None` without an emulator,
+    /// or if a tier has several nodes.
     pub predicted_ns: Option<f64>,
-    /// The share of accesses in the last eighth of the time that the fast tier served, in
-    /// percent; where `predicted_ns` is there.
+    /// The share of accesses in the last eighth of the time that the fast tier served, in percent;
+    /// `None` if `predicted_ns` is.
     pub fast_accesses_percent: Option<f64>,
-    /// The share of pages on the fast tier at the end of the part that is hot then, in percent;
-    /// none where the kernel tells the node of none of them.
+    /// The share of pages on the fast tier at the end, of the part that is hot then, in percent;
+    /// `None` if the kernel reports no node for any of them.
     pub hot_fast_percent: Option<f64>,
     /// Pages that the kernel promoted, demoted, and failed to move meanwhile.
     pub moved: MovedPages,
-    /// Where pages were from time to time.
+    /// The nodes of pages at several times.
     pub looks: Vec<TierLook>,
 }
 
-/// Pages that the kernel moved, by its own counts (`/proc/vmstat`).
+/// Pages that the kernel moved, by its own counters (`/proc/vmstat`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MovedPages {
-    /// To a faster tier.
+    /// Pages moved to a faster tier.
     pub promoted: u64,
-    /// To a slower one.
+    /// Pages moved to a slower tier.
     pub demoted: u64,
-    /// That could not be moved.
+    /// Pages that could not be moved.
     pub failed: u64,
 }
 
@@ -113,10 +112,10 @@ impl MovedPages {
     }
 }
 
-/// The fast and the slow nodes of a machine with tiers: those of the first tier that has cpus,
-/// and those of all slower ones. Where the kernel knows one tier at most (Linux before 6.10 makes
-/// none of HMAT), nodes without cpus whose memory the firmware calls slower are the slow ones.
-/// None where memory is of one tier.
+/// Returns the fast and the slow nodes of a machine with tiers: those of the first tier with cpus,
+/// and those of all slower ones. If the kernel has at most one tier (Linux before 6.10 ignores HMAT
+/// for tiers), the slow nodes are those without cpus that have a higher latency in the firmware's
+/// tables. `None` if all memory is of one tier.
 #[must_use]
 pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
     if machine.tiers.len() <= 1 {
@@ -128,7 +127,7 @@ pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
     (!slow.is_empty()).then(|| (fast.nodes.clone(), slow))
 }
 
-/// The nodes of each tier, fastest first: those of the kernel, else the fast and the slow nodes.
+/// Returns the nodes of each tier, fastest first: the kernel's, else the fast and the slow nodes.
 #[must_use]
 pub fn each_tier(machine: &Machine) -> Vec<NodeSet> {
     if machine.tiers.len() > 1 {
@@ -137,7 +136,7 @@ pub fn each_tier(machine: &Machine) -> Vec<NodeSet> {
     fast_and_slow(machine).map_or_else(Vec::new, |(fast, slow)| vec![fast, slow])
 }
 
-/// The nodes with cpus, and those without whose latency is above that of all of them.
+/// Returns the nodes with cpus, and those without cpus that have a higher latency than all of them.
 fn by_firmware(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
     let fast = machine.cpu_nodes();
     let latency = |node: NodeId| machine.best_read(node).0;
@@ -148,7 +147,7 @@ fn by_firmware(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
     (!slow.is_empty()).then_some((fast, slow))
 }
 
-/// What one stretch of accesses took and where they went.
+/// The time and the distribution of one stretch of accesses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
     loads: u64,
@@ -189,13 +188,14 @@ impl TieringProbe {
         }
         let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
         let mut prepared = self.access.prepare(&parts, lines, context.settings.seed)?;
+        // Only the first touch needs the policy; the kernel must be free to move pages later.
         policy(MemoryPolicy::Local)?;
         let before = MovedPages::now();
         let mut begun: Vec<Part<'_, '_>> = prepared.iter_mut().map(Prepared::begin).collect();
         let mut found = self.measure(context, &mut begun, start, size)?;
         found.moved = MovedPages::now().since(before);
         let hottest = self.heat.hottest(parts.len(), self.moves(self.time));
-        // Pages that are marked tell no node: used again, they do.
+        // The kernel reports no node for pages that NUMA balancing has marked until they are used.
         prepared[hottest].pass();
         let offset: u64 = parts[..hottest].iter().sum();
         let look = self.look(start + offset, parts[hottest])?;
@@ -204,7 +204,7 @@ impl TieringProbe {
         Ok(found)
     }
 
-    /// How often the hot set has moved on after so long.
+    /// Returns the number of moves of the hot set after this time.
     fn moves(&self, passed: Duration) -> usize {
         let every = self.moves_every.map_or(0, |every| every.as_nanos());
         passed
@@ -244,6 +244,7 @@ impl TieringProbe {
                 looks.push(TierLook { at_ns: passed_ns, latency_ns: since_look.mean_ns(), ..look });
                 since_look = Stretch::default();
                 let looked = Duration::from_nanos(monotonic_raw_ns().saturating_sub(begun_ns));
+                // A query takes time itself, so the next one waits for a while after its end.
                 next_look = (next_look + between).max(looked + BETWEEN_LOOKS);
             }
             if passed >= time {
@@ -263,7 +264,7 @@ impl TieringProbe {
         })
     }
 
-    /// A round over all parts.
+    /// Accesses all parts once, in proportion to their heat.
     fn round(
         &self,
         context: &MeasureContext,
@@ -291,7 +292,7 @@ impl TieringProbe {
         Ok(stretch)
     }
 
-    /// Where the pages of a part of memory are now.
+    /// Queries the nodes of the pages of a part of memory.
     fn look(&self, start: u64, bytes: u64) -> Result<TierLook, MeasureError> {
         let addresses: Vec<u64> =
             (0..bytes / PAGE_BYTES).map(|page| start + page * PAGE_BYTES).collect();
@@ -302,6 +303,7 @@ impl TieringProbe {
             found.iter().filter(is).count() as u64
         };
         let (fast_pages, slow_pages) = (on(&self.fast), on(&self.slow));
+        // move_pages(2) reports no node for pages that NUMA balancing has marked.
         let marked_pages = found.iter().filter(|node| node.is_none()).count() as u64;
         let tier_pages = self.tiers.iter().map(on).collect();
         Ok(TierLook { fast_pages, slow_pages, tier_pages, marked_pages, ..TierLook::default() })
@@ -314,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    /// A node with cpus and one without, of these latencies.
+    /// A node with cpus and one without, with these latencies.
     fn machine(fast_ns: u64, slow_ns: u64) -> Machine {
         let tier = |ns: u64| EmulatedTier {
             memory_bytes: 1 << 30,
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_and_slow_are_the_kernels_tiers_or_without_them_what_the_firmware_tells() {
+    fn fast_and_slow_are_the_kernels_tiers_or_those_of_the_firmware() {
         let mut machine = machine(100, 300);
         assert_eq!(fast_and_slow(&machine), sets("0", "1"));
         machine.tiers.truncate(1);
@@ -343,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_three_tiers_is_one_of_its_own() {
+    fn three_tiers_are_kept_apart() {
         let mut machine = machine(100, 300);
         let sets = |machine: &Machine| {
             each_tier(machine).iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_without_cpus_that_is_not_slower_is_no_slow_tier() {
+    fn memory_without_cpus_that_is_not_slower_is_not_a_slow_tier() {
         let mut machine = machine(100, 300);
         machine.tiers.clear();
         for access in &mut machine.access {

@@ -1,5 +1,5 @@
-//! Real cells on the machine that runs the tests: placement is proven, samples are
-//! kept, an interruption loses nothing.
+//! Real cells on the machine that runs the tests: placement is proven, samples are kept, an
+//! interruption loses nothing.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -86,7 +86,7 @@ fn latency_plan(sizes: &[u64], team: Team) -> Vec<Cell> {
     latency_cells(&workers, sizes, spec)
 }
 
-/// Every cell has samples, and each worker was on its cpu with its memory on its node.
+/// Asserts that every cell has samples, and that each worker and its memory were placed as planned.
 fn assert_proven(document: &Document, workers: usize) {
     for result in &document.cells {
         assert!(matches!(result.ended, Some(Outcome::Precise | Outcome::BudgetSpent)));
@@ -117,9 +117,9 @@ fn a_latency_curve_is_measured_with_proof_and_does_not_fall_with_size() {
     assert!(median(1) > median(0), "64 MiB cannot be faster than 16 KiB");
 }
 
-/// Within one page of 4 KiB a load takes some 0.7 of memory's latency.
+/// Regression: within one page of 4 KiB prefetching reduces a load to some 0.7 of memory's latency.
 #[test]
-fn page_local_order_on_small_pages_takes_what_memory_takes() {
+fn page_local_order_on_small_pages_has_the_latency_of_memory() {
     let machine = machine();
     let scope = Scope::new(&machine, None, None).expect("something is usable");
     let pattern = AccessPattern::PageLocal;
@@ -136,7 +136,7 @@ fn page_local_order_on_small_pages_takes_what_memory_takes() {
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied()
     };
-    // Other load moves single figures; an order that is prefetched is faster every time.
+    // Other load changes single figures; an order that is prefetched is faster every time.
     let ratio = || Some(median(&cells[0])? / median(&cells[1])?);
     match ratio() {
         None => eprintln!("NOT RUN: there are no huge pages to compare with"),
@@ -148,7 +148,7 @@ fn page_local_order_on_small_pages_takes_what_memory_takes() {
 }
 
 #[test]
-fn concurrent_chasers_each_have_memory_of_their_own() {
+fn concurrent_chasers_have_separate_memory() {
     let document = measured(&latency_plan(&[SIZE], Team::Concurrent));
     assert_proven(&document, 1);
     let addresses: BTreeSet<u64> =
@@ -184,7 +184,7 @@ fn a_loaded_curve_counts_the_bytes_of_its_load_workers() {
     let (load, kernel) = (load.to_vec(), StreamKernel::Read);
     let (chaser, size_bytes, pages) = (*chaser, SIZE, Pages::Base);
     let idle = LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages };
-    // On a busy machine the workers may have no moment together: another try.
+    // On a busy machine the workers may never run at the same moment, so this is tried again.
     let moved = (0..5).any(|_| {
         let document = measured(&loaded_cells(&idle));
         assert_proven(&document, 1);
@@ -225,7 +225,7 @@ fn load_to_use_is_a_few_adds_and_atomic_additions_take_time() {
 }
 
 #[test]
-fn what_was_measured_before_an_interruption_is_not_measured_again() {
+fn cells_measured_before_an_interruption_are_not_measured_again() {
     let directory = tempfile::tempdir().expect("a directory for results");
     let plan = latency_plan(&[64 << 10, 128 << 10, 256 << 10], Team::Serial);
     let context = context(Duration::from_secs(20));
@@ -235,7 +235,7 @@ fn what_was_measured_before_an_interruption_is_not_measured_again() {
     measure(&context, &mut recorder, &plan[..1]).expect("the first cell");
     let kept = recorder.directory().expect("on disk").to_owned();
     drop(recorder);
-    // What a crash in the middle of an append leaves behind.
+    // The trace of a crash in the middle of an append.
     let samples = std::fs::read_to_string(kept.join("samples.csv")).expect("samples");
     std::fs::write(kept.join("samples.csv"), format!("{samples}latency/ran")).expect("cut line");
 
@@ -250,7 +250,7 @@ fn what_was_measured_before_an_interruption_is_not_measured_again() {
 }
 
 #[test]
-fn a_run_goes_on_only_where_what_lasts_is_as_it_was() {
+fn a_run_is_resumed_only_on_an_unchanged_system() {
     let facts = |governor: &str, load: &str| Environment {
         facts: [("governor", governor), ("load_average", load)]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -258,7 +258,7 @@ fn a_run_goes_on_only_where_what_lasts_is_as_it_was() {
     };
     let mut run = run_of(&machine());
     run.environment = facts("performance", "1");
-    // Found by measuring, so not known before.
+    // A fact found by measuring is not known before.
     run.environment.facts.insert("clock_invariant".to_owned(), "yes".to_owned());
     let recorder = RunRecorder::in_memory(run);
     recorder.check_same_system(&facts("performance", "2")).expect("only the load differs");
@@ -268,7 +268,7 @@ fn a_run_goes_on_only_where_what_lasts_is_as_it_was() {
 }
 
 #[test]
-fn a_second_run_of_the_same_second_gets_a_directory_of_its_own() {
+fn a_second_run_in_the_same_second_gets_its_own_directory() {
     let directory = tempfile::tempdir().expect("a directory for results");
     let name = |recorder: RunRecorder| {
         let path = recorder.directory().expect("on disk").to_owned();
@@ -288,7 +288,7 @@ fn a_spent_budget_leaves_cells_unmeasured_and_says_how_many() {
     assert_eq!(tally.unmeasured, 2);
 }
 
-/// The cells of a plan by subject, the first of which take far longer than its budget.
+/// Returns the cells of a plan by subject; the first subject takes far longer than the budget.
 fn plan_of_every_subject(machine: &Machine) -> Vec<Vec<Cell>> {
     let scope = Scope::new(machine, None, None).expect("something is usable");
     let workers = all_workers(machine, &scope);
@@ -321,7 +321,7 @@ fn plan_of_every_subject(machine: &Machine) -> Vec<Vec<Cell>> {
 }
 
 #[test]
-fn every_subject_of_a_plan_has_cells_though_the_first_takes_more_than_the_budget() {
+fn every_subject_of_a_plan_has_cells_although_the_first_exceeds_the_budget() {
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let subjects = plan_of_every_subject(&machine());
     let settings = Settings { seed: 1, precision: 1e-6, budget: Duration::from_secs(6) };
@@ -329,7 +329,7 @@ fn every_subject_of_a_plan_has_cells_though_the_first_takes_more_than_the_budget
     let mut recorder = RunRecorder::in_memory(run_of(&context.machine));
     let begun = Instant::now();
     let mut nobody = ();
-    // As a measuring run does: the curve first, which knows of what comes later.
+    // Like a measuring run: the curve first, with time reserved for later cells.
     let later = subjects[1..].concat();
     let mut session = Session::new(&context, &mut recorder, &mut nobody).before(&later);
     session.run(&subjects[0]).expect("nothing interrupts");

@@ -1,5 +1,5 @@
-//! The directory of a run: what is in it, what is refused, and how a run that was cut short at
-//! any byte goes on. The machine and its samples are made up.
+//! The directory of a run: its content, refused content, and resuming a run that was cut at any
+//! byte. The machine and its samples are made up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -71,7 +71,7 @@ fn samples(cell: &Cell, count: u32) -> Vec<Sample> {
     (0..count).map(sample).collect()
 }
 
-/// A run of three cells in its directory: one precise, one whose time was over, one that failed.
+/// A run of three cells in its directory: one precise, one out of time, one failed.
 struct Kept {
     _parent: TempDir,
     directory: PathBuf,
@@ -117,7 +117,7 @@ fn a_directory_is_named_by_kind_time_and_label() {
 }
 
 #[test]
-fn what_was_kept_is_read_again_whole() {
+fn stored_results_are_read_again_completely() {
     let kept = Kept::new();
     let document = read(&kept.directory).unwrap();
     assert_eq!(document.run.plan, kept.cells);
@@ -132,7 +132,7 @@ fn what_was_kept_is_read_again_whole() {
 }
 
 #[test]
-fn a_resumed_run_has_what_was_kept_and_tries_only_failed_cells_again() {
+fn a_resumed_run_keeps_its_results_and_repeats_only_failed_cells() {
     let kept = Kept::new();
     let before = read(&kept.directory).unwrap();
     let recorder = RunRecorder::resumed(&kept.directory).unwrap();
@@ -141,7 +141,7 @@ fn a_resumed_run_has_what_was_kept_and_tries_only_failed_cells_again() {
 }
 
 #[test]
-fn a_cell_that_is_tried_again_has_its_last_outcome() {
+fn a_repeated_cell_has_its_last_outcome() {
     let kept = Kept::new();
     let mut recorder = RunRecorder::resumed(&kept.directory).unwrap();
     recorder.record(&finished(&kept.cells[2], Outcome::Precise), &[]).unwrap();
@@ -153,7 +153,7 @@ fn a_cell_that_is_tried_again_has_its_last_outcome() {
 }
 
 #[test]
-fn a_plan_grows_by_what_it_does_not_have() {
+fn a_plan_grows_only_by_new_cells() {
     let kept = Kept::new();
     let mut recorder = RunRecorder::resumed(&kept.directory).unwrap();
     recorder.extend_plan(&[core(1), core(5), core(0)]).unwrap();
@@ -162,8 +162,8 @@ fn a_plan_grows_by_what_it_does_not_have() {
     assert_eq!(ids, ["core/cpu0", "core/cpu1", "core/cpu2", "core/cpu5"]);
 }
 
-/// Whether a run that was cut here is gone on with: around the ends of lines, and at some bytes
-/// within them, since each resumption waits for the disk.
+/// Reports whether this cut is tested: those around the ends of lines and at some bytes within,
+/// since each resumption waits for the disk.
 fn is_resumed(whole: &[u8], cut: usize) -> bool {
     let is_end = |at: usize| whole.get(at) == Some(&b'\n');
     cut.is_multiple_of(53) || cut == whole.len() || is_end(cut) || is_end(cut + 1)
@@ -171,7 +171,7 @@ fn is_resumed(whole: &[u8], cut: usize) -> bool {
 
 /// A crash can end the last write to either file anywhere.
 #[test]
-fn cells_that_were_cut_at_any_byte_are_gone_on_with() {
+fn a_run_with_cells_cut_at_any_byte_is_resumed() {
     let kept = Kept::new();
     let (whole, samples) = (kept.bytes("cells.jsonl"), kept.bytes("samples.csv"));
     let ends: Vec<usize> =
@@ -191,9 +191,9 @@ fn cells_that_were_cut_at_any_byte_are_gone_on_with() {
     }
 }
 
-/// Not a crash, but a copy that was cut: a cell without all its samples is not finished.
+/// Not a crash but a truncated copy: a cell without all its samples is not finished.
 #[test]
-fn samples_that_were_cut_at_any_byte_leave_the_cells_that_are_whole() {
+fn samples_cut_at_any_byte_leave_the_complete_cells() {
     let kept = Kept::new();
     let (whole, cells) = (kept.bytes("samples.csv"), kept.bytes("cells.jsonl"));
     let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -221,7 +221,7 @@ fn samples_that_were_cut_at_any_byte_leave_the_cells_that_are_whole() {
 }
 
 #[test]
-fn samples_of_a_cell_that_was_being_measured_belong_to_no_result_and_go() {
+fn samples_of_an_unfinished_cell_are_removed() {
     let kept = Kept::new();
     let before = read(&kept.directory).unwrap();
     let mut text = kept.bytes("samples.csv");
@@ -238,7 +238,7 @@ fn samples_of_a_cell_that_was_being_measured_belong_to_no_result_and_go() {
 }
 
 #[test]
-fn results_that_do_not_say_where_cells_end_are_read_and_gone_on_with() {
+fn results_without_the_ends_of_cells_are_read_and_resumed() {
     let kept = Kept::new();
     let before = read(&kept.directory).unwrap();
     let lines: String = before
@@ -263,7 +263,7 @@ fn results_that_do_not_say_where_cells_end_are_read_and_gone_on_with() {
 }
 
 #[test]
-fn a_second_process_that_would_fill_the_directory_is_refused() {
+fn a_second_writer_of_the_directory_is_refused() {
     let kept = Kept::new();
     let first = RunRecorder::resumed(&kept.directory).unwrap();
     let error = RunRecorder::resumed(&kept.directory).unwrap_err();
@@ -298,7 +298,7 @@ fn a_damaged_cell_is_refused_by_file_and_line() {
 }
 
 #[test]
-fn a_directory_of_something_else_is_refused_and_left_alone() {
+fn a_directory_with_other_content_is_refused_and_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let error = RunRecorder::resumed(directory.path()).unwrap_err();
     let run = directory.path().join("run.json").display().to_string();
@@ -349,7 +349,7 @@ fn a_run_on_another_system_is_refused_by_the_first_fact_that_differs() {
         kept.directory.display()
     );
     assert_eq!(error.to_string(), expected);
-    // What only one of them tells is no difference.
+    // A fact that only one of them has is not a difference.
     recorder.check_same_system(&Environment::default()).unwrap();
 }
 
@@ -384,7 +384,7 @@ fn a_document_from_elsewhere_is_kept_whole_and_without_what_did_not_end() {
 }
 
 #[test]
-fn a_file_of_a_report_is_written_beside_the_results() {
+fn a_report_is_written_next_to_the_results() {
     let kept = Kept::new();
     let path = Store::write_file(&kept.directory, "report.txt", "text").unwrap();
     assert_eq!(path, kept.directory.join("report.txt"));
@@ -394,7 +394,7 @@ fn a_file_of_a_report_is_written_beside_the_results() {
 }
 
 #[test]
-fn a_full_disk_and_a_refused_place_are_answered_with_what_to_do() {
+fn a_full_disk_and_a_refused_directory_are_reported_with_a_remedy() {
     use numalab_host::files::FileError;
     use std::io::{Error, ErrorKind};
     let shown = |kind: ErrorKind| {

@@ -1,24 +1,25 @@
-//! From the address that QEMU reports to the node whose memory it is.
+//! Maps the address that QEMU reports to the node of the memory.
 
 use crate::machine::{Machine, Node};
 use alloc::vec::Vec;
 
-/// Below this q35 has room for PCI devices and firmware (`hw/i386/pc_q35.c`): a machine with
-/// [`Q35_SPLIT_FROM`] or more keeps only [`Q35_LOW`] of its memory below the hole.
+/// Below this address q35 reserves room for PCI devices and firmware (`hw/i386/pc_q35.c`): a
+/// machine with [`Q35_SPLIT_FROM`] bytes or more keeps only [`Q35_LOW`] of its memory below the
+/// hole.
 const Q35_SPLIT_FROM: u64 = 0xb000_0000;
 const Q35_LOW: u64 = 2 << 30;
-/// Where memory goes on above the hole.
+/// Address at which memory continues above the hole.
 const Q35_HIGH: u64 = 4 << 30;
-/// Memory that would end above this may be moved to 1 TiB, on processors of AMD: devices' own
-/// 32 GiB behind it would meet the addresses that their IOMMU reserves (`hw/i386/pc.c`,
+/// Upper end of memory. Memory that would end above it may be moved to 1 TiB on AMD processors: 32
+/// GiB for devices behind it would overlap the addresses that their IOMMU reserves (`hw/i386/pc.c`,
 /// `pc_memory_init`).
 pub const Q35_END: u64 = 0xfd_0000_0000 - (32 << 30);
 
 /// Start and end (exclusive) of a range of addresses.
 pub type AddressRange = (u64, u64);
 
-/// Ranges of nodes with these bytes of memory, as QEMU's q35 machine lays them out; none if they
-/// would end above [`Q35_END`].
+/// Returns the address ranges of nodes with these bytes of memory on QEMU's q35 machine; `None` if
+/// they would end above [`Q35_END`].
 pub fn q35_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
     let total = memory_bytes.iter().try_fold(0_u64, |sum, &bytes| sum.checked_add(bytes))?;
     let low = if total >= Q35_SPLIT_FROM { Q35_LOW } else { total };
@@ -36,11 +37,11 @@ pub fn q35_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
     Some(memory_bytes.iter().map(place).collect())
 }
 
-/// Where a `virt` machine of aarch64 has its memory, in one piece (`hw/arm/virt.c`).
+/// Base of the memory of an aarch64 `virt` machine, which is contiguous (`hw/arm/virt.c`).
 const VIRT_BASE: u64 = 1 << 30;
 
-/// Ranges of nodes with these bytes of memory, as QEMU's `virt` machine lays them out; none beyond
-/// 64 bits.
+/// Returns the address ranges of nodes with these bytes of memory on QEMU's `virt` machine; `None`
+/// beyond 64 bits.
 pub fn virt_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
     let mut begin = VIRT_BASE;
     let place = |&bytes: &u64| {
@@ -51,13 +52,13 @@ pub fn virt_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
     memory_bytes.iter().map(place).collect()
 }
 
-/// What QEMU keeps for the registers of CXL host bridges, before the windows.
+/// Bytes that QEMU reserves before the windows for the registers of CXL host bridges.
 const CXL_REGISTERS: u64 = 1 << 20;
-/// The unit in which windows onto CXL memory are placed (CXL 3.1, section 9.18.1.3).
+/// Alignment of windows onto CXL memory (CXL 3.1, section 9.18.1.3).
 pub const CXL_WINDOW_UNIT: u64 = 256 << 20;
 
-/// The windows onto CXL memory of these sizes on a q35 with so much memory of its own
-/// (`hw/i386/pc.c`, `pc_memory_init`); none if they would end above [`Q35_END`].
+/// Returns the windows onto CXL memory of these sizes on a q35 machine with `own_bytes` of other
+/// memory (`hw/i386/pc.c`, `pc_memory_init`); `None` if they would end above [`Q35_END`].
 pub fn q35_cxl_windows(own_bytes: u64, sizes: &[u64]) -> Option<Vec<AddressRange>> {
     let low = if own_bytes >= Q35_SPLIT_FROM { Q35_LOW } else { own_bytes };
     let own_end = Q35_HIGH.checked_add(own_bytes - low)?;
@@ -70,18 +71,19 @@ pub fn q35_cxl_windows(own_bytes: u64, sizes: &[u64]) -> Option<Vec<AddressRange
     sizes.iter().map(window).collect()
 }
 
-/// Which address QEMU gives for an access.
+/// The kind of address that QEMU reports for an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressing {
     /// The guest-physical address: QEMU 8.2 and later.
     Physical,
-    /// The place in QEMU's list of memory blocks plus the place in the machine's memory:
-    /// QEMU before 8.2. With one block per node, in order, both are the bytes of the nodes before.
+    /// The offset in QEMU's list of memory blocks plus the offset in the machine's memory: QEMU
+    /// before 8.2. With one block per node, in order, both are the bytes of the nodes before.
     Blocks,
 }
 
 impl Addressing {
-    /// What a QEMU of this version gives; without one, of this plugin interface.
+    /// Returns the kind reported by this version of QEMU, or by this version of the plugin
+    /// interface if the former is unknown.
     pub fn of_qemu(version: Option<&str>, interface: i32) -> Self {
         let old = match version.and_then(major_and_minor) {
             Some(version) => version < (8, 2),
@@ -99,13 +101,13 @@ fn major_and_minor(version: &str) -> Option<(u32, u32)> {
 /// The nodes by address.
 #[derive(Clone, Debug)]
 pub struct AddressMap {
-    /// Start, end (exclusive), position of the node; by start.
+    /// Start, end (exclusive) and position of the node, sorted by start.
     ranges: Vec<(u64, u64, usize)>,
     addressing: Addressing,
 }
 
 impl AddressMap {
-    /// The map of a machine.
+    /// Creates the map of a machine.
     pub fn new(machine: &Machine, addressing: Addressing) -> Self {
         let mut ranges = match addressing {
             Addressing::Physical => physical(&machine.nodes),
@@ -115,12 +117,12 @@ impl AddressMap {
         Self { ranges, addressing }
     }
 
-    /// Whether a device's address is that of a node's memory, as those of CXL memory are.
+    /// Reports whether a device's address is memory of a node, as CXL memory is.
     pub fn is_memory(&self, device_address: u64) -> bool {
         self.addressing == Addressing::Physical && self.node(device_address).is_some()
     }
 
-    /// Position of the node that an address lies on.
+    /// Returns the position of the node that an address belongs to.
     #[inline]
     pub fn node(&self, address: u64) -> Option<usize> {
         let after = self.ranges.partition_point(|range| range.0 <= address);
@@ -158,7 +160,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     #[test]
-    fn windows_onto_cxl_memory_are_behind_that_of_the_machine() {
+    fn windows_onto_cxl_memory_follow_the_memory_of_the_machine() {
         let windows = |own| q35_cxl_windows(own, &[512 << 20, GIB]).unwrap();
         let first = 4 * GIB + CXL_WINDOW_UNIT;
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What stands on QEMU's command line behind the plugin's name.
+//! The arguments on QEMU's command line after the plugin's name.
 
 mod given;
 
@@ -16,11 +16,11 @@ use crate::machine::{Machine, MachineError, Node, SCHEMA};
 use crate::short::{self, rows};
 use crate::space::Placement;
 
-/// What becomes of the time that accesses take.
+/// The way in which the time of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// It is counted.
+    /// It is only counted.
     #[default]
     Count,
     /// It is added to the guest's clock, which counts instructions (`-icount`).
@@ -29,108 +29,109 @@ pub enum Mode {
     Sleep,
 }
 
-/// When counting begins.
+/// The moment when counting begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Start {
-    /// With the machine.
+    /// At power-on.
     #[default]
     On,
-    /// With the guest's first begin marker.
+    /// At the guest's first begin marker.
     Marker,
 }
 
-/// Where the virtual PMU is published.
+/// The place where the virtual PMU is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PmuPlace {
     /// A file that is memory of the guest.
     pub file: String,
-    /// First byte in it.
+    /// Offset in the file, in bytes.
     pub offset: u64,
 }
 
-/// All arguments, checked.
+/// All arguments, validated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arguments {
     /// The memory system.
     pub machine: Machine,
-    /// What time becomes of.
+    /// The way in which time is charged.
     pub mode: Mode,
-    /// When counting begins.
+    /// The moment when counting begins.
     pub start: Start,
-    /// Where the report goes; standard error without it.
+    /// The file for the report; standard error if `None`.
     pub report: Option<String>,
-    /// Where the virtual PMU goes, if anywhere.
+    /// The place of the virtual PMU, if any.
     pub pmu: Option<PmuPlace>,
-    /// One access in so many is looked at.
+    /// One access in this number is simulated.
     pub sample: u32,
-    /// Instructions that a miss hides, its own included.
+    /// Instructions that overlap with a miss, including its own.
     pub overlap: u32,
-    /// The cpus which a program's threads take, in turn; all in their order where none are named.
+    /// The cpus that a program's threads take in turn; all in order if empty.
     pub threads: Vec<usize>,
-    /// Where a program's pages go that it says nothing of.
+    /// The placement of a program's pages without a policy of the program.
     pub policy: Policy,
-    /// Whether the kernel gives huge pages wherever it can (`transparent_hugepage/enabled`), not only
-    /// where the program asks for them.
+    /// Whether the kernel uses huge pages everywhere (`transparent_hugepage/enabled`) rather than
+    /// only where the program requests them.
     pub huge_always: bool,
-    /// What else might be: what threads would wait then is told too.
+    /// Alternatives for which the wait of threads is reported too.
     pub beside: Vec<Beside>,
 }
 
-/// Another placement of a program's pages than the one that it runs with.
+/// An alternative to the placement with which a program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// Pages of which the program says nothing are bound to one node with all threads, or
+    /// Pages without a policy of the program are bound to one node together with all threads, or
     /// interleaved.
     Placed(Placement),
-    /// Huge pages wherever there can be.
+    /// Huge pages wherever possible.
     Huge,
-    /// Threads take cpus node by node, and have the pages there that they touch first.
+    /// Threads take cpus node by node, and pages are placed by first touch.
     Packed,
     /// Pages as by [`Policy::Users`].
     Users,
 }
 
-/// Where a program's pages go that it says nothing of.
+/// The placement of a program's pages without a policy of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// There from their first touch on.
+    /// By this placement, from their first touch on.
     Stay(Placement),
-    /// With the second thread that uses them, at no cost: what first touch by its users would give.
+    /// Moved at no cost when a second thread uses them, which approximates first touch by their
+    /// users.
     Users,
 }
 
-/// What is wrong with the arguments.
+/// A fault in the arguments.
 #[derive(Debug, thiserror::Error)]
 pub enum ArgumentError {
-    /// No `=` in it, or a key that is not known.
+    /// The argument has no `=`, or an unknown key.
     #[error("argument `{0}` is not known; expected one of {KEYS}")]
     Unknown(String),
-    /// Said twice.
+    /// The argument occurs twice.
     #[error("argument `{0}` is given twice")]
     Twice(String),
-    /// A value that cannot be read.
+    /// The value cannot be parsed.
     #[error("`{key}={value}`: expected {expected}")]
     Value {
-        /// The argument.
+        /// The argument's key.
         key: &'static str,
-        /// What it is.
+        /// Its value.
         value: String,
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
-    /// Something is missing.
+    /// An argument is missing.
     #[error("`{missing}` is missing; {because}")]
     Missing {
-        /// The argument.
+        /// The missing key.
         missing: &'static str,
-        /// Why it is needed.
+        /// The reason why it is needed.
         because: &'static str,
     },
-    /// Two that exclude each other.
+    /// Two arguments exclude each other.
     #[error("`{0}` and `{1}` exclude each other")]
     Both(&'static str, &'static str),
-    /// More memory than lies in one piece.
+    /// More memory than fits below the limit of q35.
     #[error(
         "`memory` has more than q35 lays out below {Q35_END:#x}; expected less, or `ranges` in its place"
     )]
@@ -140,10 +141,10 @@ pub enum ArgumentError {
     File {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         error: String,
     },
-    /// The machine does not fit together.
+    /// The machine is inconsistent.
     #[error("machine: {0}")]
     Machine(#[from] MachineError),
 }
@@ -151,17 +152,19 @@ pub enum ArgumentError {
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
      link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads, \
      policy, thp, beside";
-/// A chase's loop is three instructions long, and a processor runs them beside the miss.
+/// Default overlap: a chase's loop has three instructions, which a processor executes during the
+/// miss.
 const OVERLAP: u32 = 8;
-/// Other placements of pages that are watched in one run.
+/// Largest number of alternatives watched in one run.
 pub const MOST_BESIDE: usize = 8;
 const LOCAL_DISTANCE: f64 = 10.0;
 
 impl Arguments {
-    /// Reads `key=value` arguments as QEMU passes them on; `read` gives the text of the machine's
-    /// file, if there is one.
+    /// Parses `key=value` arguments as QEMU passes them on; `read` returns the text of the
+    /// machine's file, if one is named.
     ///
     /// # Errors
+    /// [`ArgumentError`] quotes the argument and the expected form.
     /// [`ArgumentError`] quotes the argument and says what was expected.
     pub fn parse<'a>(
         given: impl IntoIterator<Item = &'a str>,
@@ -225,7 +228,7 @@ impl Arguments {
     }
 }
 
-/// What excludes each other.
+/// Rejects arguments that exclude each other.
 fn exclusions(mode: Mode, sample: u32, machine: &Machine) -> Result<(), ArgumentError> {
     if sample > 1 && mode != Mode::Count {
         return Err(ArgumentError::Both("sample", "mode"));
@@ -239,7 +242,7 @@ fn exclusions(mode: Mode, sample: u32, machine: &Machine) -> Result<(), Argument
     Ok(())
 }
 
-/// `bind.0.1`: a mode, and positions of nodes.
+/// Parses `bind.0.1`: a mode, and positions of nodes.
 fn policy(word: &str, nodes: usize) -> Option<Policy> {
     let (mode, numbers) = word.split_once('.').unwrap_or((word, ""));
     let positions = if numbers.is_empty() { Vec::new() } else { short::numbers(numbers)? };
@@ -255,7 +258,8 @@ fn policy(word: &str, nodes: usize) -> Option<Policy> {
     known.then_some(Policy::Stay(placement))
 }
 
-/// `bind.0+interleave.0.1+users+thp+pack`: policies that move pages, huge pages, and packed threads.
+/// Parses `bind.0+interleave.0.1+users+thp+pack`: policies that place pages, huge pages, and packed
+/// threads.
 fn beside(word: &str, nodes: usize) -> Option<Vec<Beside>> {
     let of = |word: &str| match policy(word, nodes) {
         None if word == "thp" => Some(Beside::Huge),
@@ -292,7 +296,7 @@ fn machine(
     Ok(Machine::from_json(&text)?)
 }
 
-/// A machine from the short forms.
+/// Builds a machine from the short forms.
 fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
     let cpus = given.choice("cpus", "a node per vCPU, such as 0.0.1.1", short::numbers)?;
     let cpus = cpus.ok_or(ArgumentError::Missing {
@@ -377,10 +381,10 @@ fn nodes(given: &mut Given, count: usize) -> Result<Vec<Node>, ArgumentError> {
     Ok(of_nodes.drain(..).enumerate().map(|(at, ranges)| Node { id: id(at), ranges }).collect())
 }
 
-/// The machine of some arguments, for tests.
+/// Returns the machine described by these arguments, for tests.
 ///
 /// # Panics
-/// If they are wrong.
+/// If they are invalid.
 #[cfg(test)]
 pub fn machine_of(arguments: &str) -> Machine {
     Arguments::parse(arguments.split(','), |_| unreachable!()).unwrap().machine

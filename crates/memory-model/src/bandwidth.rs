@@ -1,10 +1,9 @@
-//! Waiting for bandwidth: a queue in front of each node's memory and of each link.
+//! Delays accesses by bandwidth: a queue in front of each node's memory and of each link.
 //!
-//! vCPUs take turns in QEMU, so accesses do not come in the order of the vCPUs' own times,
-//! and a plain queue would serve whoever has its turn first. Instead each vCPU has a share
-//! of the bandwidth, by max-min fairness: those who want less than an equal part have it,
-//! and the rest share equally what is left. Who wanted what is known from their last
-//! window of time.
+//! QEMU runs vCPUs in turns, so accesses do not arrive in the order of the vCPUs' own times, and a
+//! plain queue would favour the vCPU that runs first. Instead each vCPU has a share of the
+//! bandwidth by max-min fairness: those that demand less than an equal share get their demand, and
+//! the others share the rest equally. Demands are known from each vCPU's previous window of time.
 
 use crate::machine::Machine;
 use alloc::vec;
@@ -21,13 +20,13 @@ struct Sharer {
     window: u64,
     /// Time that its bytes in this window take at full bandwidth.
     used_ps: f64,
-    /// The same of its window before, as a part of the window.
+    /// The same in its previous window, as a fraction of the window.
     used_before: f64,
-    /// Its part of the bandwidth.
+    /// Its fraction of the bandwidth.
     share: f64,
-    /// When its last bytes have passed.
+    /// Time at which its last bytes have passed.
     free_ps: u64,
-    /// Whether it had to wait in its window before, and in this one.
+    /// Whether it had to wait in its previous window, and in this one.
     waited: [bool; 2],
 }
 
@@ -41,12 +40,12 @@ impl Sharer {
         waited: [false; 2],
     };
 
-    /// What it uses of the bandwidth, seen from a vCPU in this window.
+    /// Returns its use of the bandwidth as seen by a vCPU in this window.
     fn used(&self, window: u64) -> f64 {
         if self.window + 2 >= window { self.used_before } else { 0.0 }
     }
 
-    /// Goes on to a window.
+    /// Advances to a window.
     #[expect(clippy::cast_precision_loss, reason = "a window is a small number")]
     fn enter(&mut self, window: u64) {
         let next = window == self.window + 1;
@@ -65,13 +64,13 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue of this bandwidth for so many vCPUs; none if it is 0, which is no limit.
+    /// Creates a queue of this bandwidth for `vcpus`; `None` for 0, which means no limit.
     pub fn new(bandwidth_mb_s: f64, vcpus: usize) -> Option<Self> {
         let ps_per_byte = PS_PER_S / (bandwidth_mb_s * 1e6);
         (bandwidth_mb_s > 0.0).then(|| Self { sharers: vec![Sharer::NEW; vcpus], ps_per_byte })
     }
 
-    /// How long bytes that a vCPU asks for at `time_ps` wait for those before them.
+    /// Returns the time that bytes requested by a vCPU at `time_ps` wait for earlier ones.
     pub fn wait_ps(&mut self, vcpu: usize, time_ps: u64, bytes: u32) -> u64 {
         let window = time_ps / WINDOW_PS;
         if window > self.sharers[vcpu].window {
@@ -87,12 +86,12 @@ impl Queue {
         begin_ps - time_ps
     }
 
-    /// Forgets all traffic.
+    /// Resets the queue.
     pub fn clear(&mut self) {
         self.sharers.fill(Sharer::NEW);
     }
 
-    /// An equal part of what those leave who did not have to wait.
+    /// Returns an equal share of the bandwidth that vCPUs without waiting leave.
     fn fair_share(&self, vcpu: usize, window: u64) -> f64 {
         let (mut waiting, mut users, mut left) = (1.0, 1.0, 1.0);
         for (other, sharer) in self.sharers.iter().enumerate() {
@@ -119,7 +118,7 @@ pub struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// The queues of a machine; none if nothing limits it.
+    /// Creates the queues of a machine; `None` if it has no limits.
     pub fn new(machine: &Machine) -> Option<Self> {
         let count = machine.nodes.len();
         let queue = |&limit: &f64| Queue::new(limit, machine.cpus.len());
@@ -133,8 +132,8 @@ impl Bandwidth {
         limited.then_some(Self { nodes, links })
     }
 
-    /// How long bytes wait on their way to a vCPU of node `initiator` from the memory of
-    /// node `target`: the longer of both waits, since the way is a pipeline.
+    /// Returns the time that bytes wait on their way from the memory of node `target` to a vCPU of
+    /// node `initiator`: the longer of both waits, since the path is a pipeline.
     pub fn wait_ps(&mut self, vcpu: usize, way: (usize, usize), time_ps: u64, bytes: u32) -> u64 {
         let (initiator, target) = way;
         let wait = |queue: Option<&mut Queue>| {
@@ -144,7 +143,7 @@ impl Bandwidth {
         link.max(wait(self.nodes[target].as_mut()))
     }
 
-    /// Forgets all traffic.
+    /// Resets all queues.
     pub fn clear(&mut self) {
         self.nodes
             .iter_mut()
@@ -154,7 +153,7 @@ impl Bandwidth {
     }
 }
 
-/// The nearest whole number.
+/// Rounds to the nearest integer.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 pub fn whole(value: f64) -> u64 {
     (value + 0.5) as u64
@@ -167,13 +166,13 @@ mod tests {
     use super::*;
 
     const LINE: u32 = 64;
-    /// 10 GB/s: a line takes 6.4 ns.
+    /// At 10 GB/s a line takes 6.4 ns.
     const LINE_PS: u64 = 6_400;
     const TURN_PS: u64 = 5_000_000;
     const TURNS: u64 = 1_000;
 
-    /// Lines that readers get who take turns of their own time, by what else each line
-    /// takes them.
+    /// Returns the lines that readers with these other costs per line get when they run in turns of
+    /// their own time.
     fn lines(each_ps: &[u64]) -> Vec<u64> {
         let mut queue = Queue::new(10_000.0, each_ps.len()).unwrap();
         let mut readers = vec![(0, 0); each_ps.len()];
@@ -192,7 +191,7 @@ mod tests {
         found.abs_diff(expected) <= expected / 33
     }
 
-    /// What passes in all the turns.
+    /// Lines that pass in all turns.
     const ALL: u64 = TURNS * TURN_PS / LINE_PS;
 
     #[test]
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_never_waits() {
+    fn a_slow_reader_does_not_wait() {
         let mut queue = Queue::new(10_000.0, 1).unwrap();
         for turn in 0..10_000 {
             assert_eq!(queue.wait_ps(0, turn * 100_000, LINE), 0);
@@ -223,8 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_slow_reader_leaves_is_the_others() {
-        // The slow one wants a sixteenth.
+    fn bandwidth_left_by_a_slow_reader_goes_to_the_others() {
+        // The slow one demands a sixteenth.
         let got = lines(&[102_400, 1_000, 4_000]);
         assert!(near(got[0], ALL / 16), "{got:?} of {ALL}");
         assert!(near(got[1], ALL * 15 / 32) && near(got[2], ALL * 15 / 32), "{got:?} of {ALL}");

@@ -1,31 +1,31 @@
-//! Which accesses reach memory: set-associative caches, least recently used line out.
+//! Decides which accesses reach memory: set-associative caches with LRU replacement.
 //!
-//! Each level holds what was last asked of it. Stores allocate a line as loads do, and lines
-//! written back cost nothing. Shared caches take the set from all bits of an address, as those of
-//! processors spread lines over their slices (C. Maurice et al., "Reverse Engineering Intel
-//! Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015): lines that lie a power
-//! of two apart are in different sets.
+//! Each level holds the lines last requested from it. Stores allocate a line like loads, and
+//! write-backs cost nothing. Shared caches compute the set from all bits of an address, like
+//! processors that distribute lines over slices (C. Maurice et al., "Reverse Engineering Intel
+//! Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015): lines at distances
+//! of a power of two fall into different sets.
 
 use crate::counters::Figure;
 use crate::machine::{CacheLevel, Scope};
 use alloc::vec::Vec;
 
-/// One cache, which one thread uses at a time.
+/// One cache, used by one thread at a time.
 #[derive(Debug)]
 pub struct Cache {
-    /// Ways of each set, the most recent line first: its number plus one, 0 for none.
+    /// Ways of each set, the most recent line first: its number plus one, 0 for an empty way.
     lines: Vec<Figure>,
     ways: usize,
     sets: u64,
-    /// Of a number of sets that is a power of two.
+    /// Mask for a number of sets that is a power of two.
     set_mask: Option<u64>,
-    /// By how many bits a line's number is folded onto itself, where it is.
+    /// Number of bits by which a line's number is folded onto itself, in shared caches.
     fold: Option<u32>,
     line_shift: u32,
 }
 
 impl Cache {
-    /// An empty cache with the shape of a checked level.
+    /// Creates an empty cache with the shape of a validated level.
     pub fn new(level: &CacheLevel) -> Self {
         let shift = level.line_bytes.max(1).trailing_zeros();
         let cache = Self::of_lines(level.size_bytes >> shift, level.ways, shift);
@@ -33,7 +33,7 @@ impl Cache {
         Self { fold, ..cache }
     }
 
-    /// An empty cache of so many lines, each of 2 to the power of `line_shift` addresses.
+    /// Creates an empty cache of `lines`, each of 2 to the power of `line_shift` addresses.
     pub fn of_lines(lines: u64, ways: u32, line_shift: u32) -> Self {
         let ways = u64::from(ways.max(1));
         let sets = (lines / ways).max(1);
@@ -47,7 +47,7 @@ impl Cache {
         }
     }
 
-    /// Looks an address up and makes its line the most recent one; whether it was there.
+    /// Looks up an address and makes its line the most recent one; returns whether it was present.
     #[inline]
     pub fn access(&self, address: u64) -> bool {
         let tag = self.tag(address);
@@ -63,7 +63,7 @@ impl Cache {
         false
     }
 
-    /// The same if it is there; else nothing changes.
+    /// Looks up an address and makes its line the most recent one only if it is present.
     #[inline]
     pub(crate) fn access_held(&self, address: u64) -> bool {
         let (set, tag) = (self.set_of(address), self.tag(address));
@@ -73,13 +73,13 @@ impl Cache {
         true
     }
 
-    /// Whether it has an address's line, which stays as recent as it is.
+    /// Reports whether it has an address's line, without changing its age.
     pub fn holds(&self, address: u64) -> bool {
         let tag = self.tag(address);
         self.set_of(address).iter().any(|line| line.get() == tag)
     }
 
-    /// Loses an address's line, if it has it.
+    /// Invalidates an address's line, if present.
     pub fn lose(&self, address: u64) {
         let (set, tag) = (self.set_of(address), self.tag(address));
         if let Some(way) = set.iter().position(|line| line.get() == tag) {
@@ -93,7 +93,7 @@ impl Cache {
         (address >> self.line_shift) + 1
     }
 
-    /// The set that an address's line is in.
+    /// Returns the set of an address's line.
     #[inline]
     fn set_of(&self, address: u64) -> &[Figure] {
         let line = address >> self.line_shift;
@@ -103,7 +103,7 @@ impl Cache {
         &self.lines[first..first + self.ways]
     }
 
-    /// Forgets everything.
+    /// Invalidates all lines.
     pub fn clear(&self) {
         self.lines.iter().for_each(|line| line.set(0));
     }
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// The same by queues of line numbers.
+    /// A reference implementation with queues of line numbers.
     struct Oracle {
         sets: HashMap<u64, VecDeque<u64>>,
         count: u64,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_lost_leaves_the_others_in_their_order() {
+    fn an_invalidated_line_leaves_the_order_of_the_others() {
         let cache = Cache::new(&level(1, 3));
         assert!([0, 64, 128].iter().all(|&address| !cache.access(address)));
         cache.lose(64);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_working_set_of_the_caches_size_stays_and_a_line_more_in_order_never_does() {
+    fn a_working_set_of_the_caches_size_always_hits_and_one_line_more_never_does() {
         let cache = Cache::new(&level(1, 8));
         for round in 0..3 {
             let hits = (0..8).filter(|line| cache.access(line * 64)).count();

@@ -1,4 +1,4 @@
-//! What an access takes.
+//! The cost of an access.
 
 use crate::bandwidth::whole;
 use crate::counters::Kind;
@@ -13,13 +13,13 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Those of a machine.
+    /// Creates the latencies of a machine.
     pub fn new(machine: &Machine) -> Self {
         let stores = machine.store_latency_ns.as_ref().unwrap_or(&machine.latency_ns);
         Self { load_ps: picoseconds(&machine.latency_ns), store_ps: picoseconds(stores) }
     }
 
-    /// What an access that reaches memory takes when nobody is in its way.
+    /// Returns the latency of an access to memory without other traffic.
     #[inline]
     pub fn memory_ps(&self, initiator: usize, target: usize, kind: Kind) -> u64 {
         match kind {
@@ -29,7 +29,7 @@ impl Costs {
     }
 }
 
-/// Nanoseconds in whole picoseconds.
+/// Converts nanoseconds to integer picoseconds.
 pub fn ps(ns: f64) -> u64 {
     whole(ns * 1000.0)
 }
@@ -38,18 +38,19 @@ fn picoseconds(rows: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.iter().map(|row| row.iter().map(|&ns| ps(ns)).collect()).collect()
 }
 
-/// How much of the cost of misses the instructions around them hide.
+/// Hides a part of the cost of misses behind the surrounding instructions.
 ///
-/// A processor goes on while it waits: a loop of three instructions with one load that
-/// misses takes what the load takes. So each miss hides the instructions since the miss
-/// before it, up to a limit.
+/// A processor continues while it waits: a loop of three instructions with one missing load takes
+/// the time of the load. Each miss therefore hides the instructions since the previous miss, up to
+/// a limit.
 #[derive(Debug, Default)]
 pub struct Overlap {
     last_miss: u64,
 }
 
 impl Overlap {
-    /// Time that is not hidden of a miss by the vCPU's `instruction`th instruction.
+    /// Returns the part of a miss's cost that the instructions before it do not hide; `instruction`
+    /// is the vCPU's count.
     #[inline]
     pub fn exposed_ps(&mut self, cost_ps: u64, instruction: u64, most: u32, ps_each: u64) -> u64 {
         let since = instruction.saturating_sub(self.last_miss).min(u64::from(most));
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_with_one_miss_takes_what_the_miss_takes() {
+    fn a_loop_with_one_miss_takes_the_time_of_the_miss() {
         let mut overlap = Overlap::default();
         let mut time_ps = 0;
         for turn in 1..=1000 {

@@ -1,5 +1,5 @@
-//! What memory or a link takes under load: curves of latency over bandwidth, one for each share
-//! of writes, as Mess measures them.
+//! Latency of memory or a link under load: curves of latency over bandwidth, one for each share of
+//! writes, as measured by Mess.
 //!
 //! P. Esmaili-Dokht et al., "A Mess of Memory System Benchmarking, Simulation and Application
 //! Profiling", MICRO 2024.
@@ -11,40 +11,40 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
-    /// Of all bytes, those written, in percent.
+    /// Share of bytes written, in percent.
     pub writes_percent: f64,
-    /// Bandwidth in 10^6 bytes a second and latency in ns, both rising, the first point without
-    /// load. What counts is how far latency rises above the first point; the last point's
-    /// bandwidth is all that there is.
+    /// Bandwidth in 10^6 bytes a second and latency in ns, both rising, beginning with the point
+    /// without load. Only the rise of latency above the first point counts; the last point has the
+    /// highest bandwidth.
     pub points: Vec<(f64, f64)>,
 }
 
-/// What is wrong with curves.
+/// A fault in curves.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CurveError {
-    /// Nothing to interpolate between.
+    /// There are too few or too many points to interpolate.
     #[error("has {0} points, expected 2 to 1000")]
     Points(usize),
-    /// A point that does not lie behind the one before it.
+    /// A point does not follow the one before it.
     #[error(
         "has ({mb_s} MB/s, {ns} ns) as point {at}, expected more bandwidth than the point \
          before it and no less latency, up to 1e12 MB/s and 1e9 ns"
     )]
     Point {
-        /// Its place, from 1.
+        /// Its position, from 1.
         at: usize,
-        /// Its bandwidth.
+        /// Its bandwidth in MB/s.
         mb_s: f64,
-        /// Its latency.
+        /// Its latency in ns.
         ns: f64,
     },
-    /// Shares of writes that do not rise.
+    /// Shares of writes do not rise.
     #[error("has writes_percent {0}, expected 0 to 100, each curve's above that of the one before")]
     Writes(f64),
 }
 
-/// Graviton3 with DDR5 (AWS c7g, one socket) without writes and with 42 % writes, by the peak
-/// without writes and by the latency without load: `bwlat_100.txt` and `bwlat_58.txt` of
+/// Graviton3 with DDR5 (AWS c7g, one socket) without writes and with 42 % writes, relative to the
+/// peak without writes and to the latency without load: `bwlat_100.txt` and `bwlat_58.txt` of
 /// `memory_curve/graviton3-ddr5` in github.com/bsc-mem/Mess-simulator, commit e387efc8.
 const GRAVITON3: [(f64, &[(f64, f64)]); 2] = [
     (
@@ -86,9 +86,9 @@ const MOST_MB_S: f64 = 1e12;
 const MOST_NS: f64 = 1e9;
 
 impl Curve {
-    /// Curves of the shape that Mess measured on a Graviton3, for memory or a link with this
-    /// peak bandwidth (10^6 bytes a second, without writes) and this latency without load; none
-    /// for a bandwidth of 0, which is no limit.
+    /// Returns curves of the shape that Mess measured on a Graviton3, for memory or a link with
+    /// this peak bandwidth (10^6 bytes a second, without writes) and this latency without load;
+    /// none for a bandwidth of 0, which means no limit.
     pub fn typical(peak_mb_s: f64, unloaded_ns: f64) -> Vec<Self> {
         let scale = |&(mb_s, ns): &(f64, f64)| {
             (mb_s / GRAVITON3_PEAK_MB_S * peak_mb_s, ns / GRAVITON3_UNLOADED_NS * unloaded_ns)
@@ -100,10 +100,10 @@ impl Curve {
         if peak_mb_s > 0.0 { GRAVITON3.map(curve).into() } else { Vec::new() }
     }
 
-    /// Checks curves of one memory or link.
+    /// Validates the curves of one memory or link.
     ///
     /// # Errors
-    /// [`CurveError`], the first thing that is wrong.
+    /// The first [`CurveError`].
     pub fn check(curves: &[Self]) -> Result<(), CurveError> {
         let mut least_percent = 0.0;
         for (at, curve) in curves.iter().enumerate() {
@@ -135,13 +135,13 @@ impl Curve {
         Ok(())
     }
 
-    /// The latency in ns without load.
+    /// Returns the latency in ns without load.
     pub fn unloaded_ns(&self) -> f64 {
         self.points[0].1
     }
 
-    /// The latency in ns at a bandwidth in 10^6 bytes a second. Behind the last point it is as many
-    /// times that one's as more is asked for.
+    /// Returns the latency in ns at a bandwidth in 10^6 bytes a second. Beyond the last point it
+    /// rises in proportion to the demand.
     pub fn at_ns(&self, mb_s: f64) -> f64 {
         let above = self.points.iter().position(|point| mb_s <= point.0);
         let Some(above) = above else {
@@ -155,11 +155,11 @@ impl Curve {
         low.1 + (mb_s - low.0) / (high.0 - low.0) * (high.1 - low.1)
     }
 
-    /// The latency in ns at which those who keep so many bytes under way get what the curve
-    /// grants at that latency, by Little's law: `under_way` is the product of their bandwidth
-    /// in 10^6 bytes a second and their latency in ns.
+    /// Returns the latency in ns at which demand equals the bandwidth of the curve, by Little's
+    /// law. `under_way` is the product of bandwidth in 10^6 bytes a second and latency in ns, a
+    /// constant for a given number of bytes in flight.
     ///
-    /// Behind the curve's last point, latency rises until they ask for no more than there is.
+    /// Beyond the last point, latency rises until the demand is the highest bandwidth.
     pub fn settled_ns(&self, under_way: f64) -> f64 {
         let mut before = self.points[0];
         if under_way <= before.0 * before.1 {
@@ -175,7 +175,7 @@ impl Curve {
     }
 }
 
-/// The latency of the point between two at which bandwidth × latency is this.
+/// Returns the latency of the point between two at which bandwidth × latency is `under_way`.
 fn between(low: (f64, f64), high: (f64, f64), under_way: f64) -> f64 {
     let (mut least, mut most) = (0.0, 1.0);
     let at = |part: f64| (low.0 + part * (high.0 - low.0), low.1 + part * (high.1 - low.1));
@@ -203,15 +203,15 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_bytes_under_way_meets_the_curve() {
+    fn a_constant_number_of_bytes_in_flight_settles_on_the_curve() {
         let curve = curve();
         assert!((curve.settled_ns(0.0) - 100.0).abs() < 1e-3);
-        // A point on each piece, and its latency back.
+        // A point on each segment gives its latency back.
         for (mb_s, ns) in [(4000.0, 125.0), (8000.0, 150.0), (9000.0, 225.0), (10_000.0, 300.0)] {
             let found = curve.settled_ns(mb_s * ns);
             assert!((found - ns).abs() < 0.01, "{mb_s} MB/s: {found}, expected {ns}");
         }
-        // Twice as much as at the end: the bandwidth stays, latency doubles.
+        // With twice the bytes in flight of the end, bandwidth stays and latency doubles.
         assert!((curve.settled_ns(10_000.0 * 600.0) - 600.0).abs() < 1e-3);
     }
 
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_that_cannot_be_are_refused_with_the_reason() {
+    fn invalid_curves_are_refused_with_the_reason() {
         let with = |points: &[(f64, f64)]| {
             Curve::check(&[Curve { writes_percent: 0.0, points: points.to_vec() }])
         };

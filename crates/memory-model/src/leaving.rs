@@ -1,29 +1,29 @@
-//! Lines that other vCPUs are taking from one.
+//! Lines that other vCPUs are taking from a vCPU.
 //!
-//! Until such a line is with the other vCPU, its old owner goes on storing to it: these are hits. Cores
-//! that contend for a line so hand it over every few stores, and not at each one.
+//! Until such a line has arrived at the other vCPU, stores of its old owner still hit. Cores that
+//! contend for a line therefore transfer it every few stores, and not for each one.
 
 use crate::counters::Figure;
 
-/// Lines that one vCPU is losing at a time, of which more are not known.
+/// Lines that one vCPU can be losing at a time; older ones are forgotten.
 const PLACES: usize = 16;
 
-/// Where a vCPU's lines go.
+/// The departing lines of a vCPU.
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
-    /// A line's number plus one, and when another vCPU has it.
+    /// A line's number plus one, and the time of its arrival at another vCPU.
     places: [(Figure, Figure); PLACES],
 }
 
 impl Leaving {
-    /// Another vCPU takes a line, and has it at this time.
+    /// Records that another vCPU takes a line, which arrives at this time.
     pub fn until(&self, line: u64, there_ps: u64) {
         let (number, until_ps) = self.place(line);
         number.set(line + 1);
         until_ps.set(there_ps);
     }
 
-    /// Whether a line that was taken is still here.
+    /// Reports whether a line that was taken is still here.
     #[inline]
     pub fn has(&self, line: u64, now_ps: u64) -> bool {
         let (number, until_ps) = self.place(line);

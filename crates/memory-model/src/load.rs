@@ -1,12 +1,12 @@
-//! Load: how much longer an access takes because of all the others, by measured curves.
+//! Delays accesses by load: the rise of latency caused by all traffic, from measured curves.
 //!
-//! One meter stands before each node's memory and before each link, for all vCPUs together. It
-//! counts the bytes of each window of virtual time. What accesses of a window take more than
-//! without load follows from the traffic two windows before it, when every vCPU has come
-//! through that one: vCPUs take turns of half a window, so whoever runs first, all of them see
-//! the same latency at the same time. Latency goes a part of the way to where the traffic then
-//! seen would settle ([`Curve::settled_ns`]), as in the Mess simulator (see [`crate::curve`]);
-//! saturation is the latency at which all ask for no more than the curve's end grants.
+//! One meter before each node's memory and each link counts the bytes of all vCPUs in windows of
+//! virtual time. The rise of latency in a window follows from the traffic two windows earlier,
+//! after every vCPU has passed through that one: vCPUs run in turns of half a window, so in any
+//! order all of them see the same latency at the same time. Latency moves a part of the way to the
+//! value at which the observed traffic would settle ([`Curve::settled_ns`]), as in the Mess
+//! simulator (see [`crate::curve`]); in saturation it is the latency at which the demand is the
+//! curve's highest bandwidth.
 
 use crate::bandwidth::whole;
 use crate::curve::Curve;
@@ -16,47 +16,47 @@ use alloc::vec::Vec;
 
 /// Length of a window.
 const WINDOW_PS: u64 = 10_000_000;
-/// Bytes in a window, as 10^6 bytes a second.
+/// One byte in a window, in 10^6 bytes a second.
 const MB_S_OF_BYTE: f64 = 1e6 / 10_000_000.0;
-/// Windows that are remembered; a vCPU further behind waited, and finds the oldest.
+/// Windows that are kept; a vCPU further behind was waiting, and uses the oldest.
 const WINDOWS: usize = 4;
-/// From traffic to the latency that it causes it takes two windows. With this part of the way
-/// at a time, latency settles as fast as it can without overshooting (the double root of
-/// z² - z + 1/4).
+/// Traffic changes latency after a delay of two windows. With this fraction per window, latency
+/// settles as fast as possible without overshooting (the double root of z² - z + 1/4).
 const PART: f64 = 0.25;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     /// Bytes read and written.
     bytes: [u64; 2],
-    /// What an access takes more than without load.
+    /// Latency above that without load.
     rise_ns: f64,
 }
 
-/// What loads one memory or link.
+/// The load of one memory or link.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    /// By rising share of writes.
+    /// Sorted by share of writes.
     curves: Vec<Curve>,
     newest: u64,
     windows: [Window; WINDOWS],
 }
 
 impl Meter {
-    /// A meter for checked curves; none without any.
+    /// Creates a meter for validated curves; `None` if there are none.
     pub fn new(curves: &[Curve]) -> Option<Self> {
         let windows = Default::default();
         (!curves.is_empty()).then(|| Self { curves: curves.to_vec(), newest: 0, windows })
     }
 
-    /// Counts bytes read and written at a time of a vCPU's own; how much longer they take than
-    /// without load.
+    /// Counts bytes read and written at a vCPU's own time; returns the rise of their latency above
+    /// that without load.
     pub fn rise_ps(&mut self, time_ps: u64, bytes: [u64; 2]) -> u64 {
         let number = time_ps / WINDOW_PS;
         if number > self.newest {
             self.enter(number);
         }
-        // What comes late counts where it will be judged: the window before the newest is not yet.
+        // Late bytes count in the oldest window that has not been evaluated, the one before the
+        // newest.
         let counted = self.at(number.max(self.newest.saturating_sub(1)));
         counted.bytes[0] += bytes[0];
         counted.bytes[1] += bytes[1];
@@ -64,7 +64,7 @@ impl Meter {
         whole(window.rise_ns * 1000.0)
     }
 
-    /// Forgets all traffic.
+    /// Resets the meter.
     pub fn clear(&mut self) {
         self.newest = 0;
         self.windows = Default::default();
@@ -89,7 +89,7 @@ impl Meter {
         }
     }
 
-    /// Where latency would settle for the traffic of a window.
+    /// Returns the rise of latency at which the traffic of a window would settle.
     fn settled_rise_ns(&self, window: Window) -> f64 {
         let [read, written] = window.bytes.map(|bytes| bytes as f64);
         let bytes = read + written;
@@ -121,7 +121,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// The meters of a machine; none if it has no curves.
+    /// Creates the meters of a machine; `None` if it has no curves.
     pub fn new(machine: &Machine) -> Option<Self> {
         let count = machine.nodes.len();
         let meters = |row: &Vec<Vec<Curve>>| row.iter().map(|curves| Meter::new(curves)).collect();
@@ -134,9 +134,8 @@ impl Load {
         any.then_some(Self { nodes, links })
     }
 
-    /// How much longer bytes read and written take between a vCPU of node `way.0` and the
-    /// memory of node `way.1`, because of all that goes that way: they pass link and memory one
-    /// behind the other.
+    /// Returns the rise of latency of bytes read and written between a vCPU of node `way.0` and the
+    /// memory of node `way.1`: the sum for link and memory, which they pass one after the other.
     pub fn rise_ps(&mut self, way: (usize, usize), time_ps: u64, bytes: [u64; 2]) -> u64 {
         let rise = |meter: &mut Option<Meter>| {
             meter.as_mut().map_or(0, |meter| meter.rise_ps(time_ps, bytes))
@@ -144,7 +143,7 @@ impl Load {
         rise(&mut self.links[way.0][way.1]).saturating_add(rise(&mut self.nodes[way.1]))
     }
 
-    /// Forgets all traffic.
+    /// Resets all meters.
     pub fn clear(&mut self) {
         let meters = self.nodes.iter_mut().chain(self.links.iter_mut().flatten());
         meters.flatten().for_each(Meter::clear);
@@ -165,8 +164,8 @@ mod tests {
         Meter::new(&Curve::typical(PEAK_MB_S, 100.0)).unwrap()
     }
 
-    /// Readers who keep so many lines under way each, in turns of 5 µs in the order given; what
-    /// they reach in 10^6 bytes a second, and what an access takes in the end, in ns.
+    /// Simulates readers with this number of lines in flight each, in turns of 5 µs in this order;
+    /// returns their bandwidth in 10^6 bytes a second, and the final latency in ns.
     fn closed(order: &[usize], under_way: u64, writes_percent: u64) -> (f64, f64) {
         let mut meter = meter();
         let mut times = vec![0_u64; order.len()];
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn bandwidth_and_latency_lie_on_the_curve_for_any_number_of_readers() {
+    fn bandwidth_and_latency_are_on_the_curve_for_any_number_of_readers() {
         for (readers, under_way) in [(1, 2), (2, 4), (4, 3), (8, 2)] {
             let order: Vec<usize> = (0..readers).collect();
             let (mb_s, ns) = closed(&order, under_way, 0);
@@ -199,25 +198,25 @@ mod tests {
     fn more_readers_than_the_memory_serves_share_its_peak_and_wait_for_each_other() {
         let (mb_s, ns) = closed(&[0, 1, 2, 3, 4, 5, 6, 7], 16, 0);
         assert!((mb_s / PEAK_MB_S - 1.0).abs() < 0.02, "{mb_s}");
-        // Little: 8 readers, 16 lines of 64 bytes each, at 10 GB/s.
+        // Little's law: 8 readers, 16 lines of 64 bytes each, at 10 GB/s.
         assert!((ns / 819.2 - 1.0).abs() < 0.05, "{ns}");
     }
 
     #[test]
     fn writes_cost_bandwidth() {
         let (mb_s, _) = closed(&[0, 1, 2, 3], 16, 42);
-        // The second curve's end.
+        // The end of the second curve.
         assert!((mb_s / (PEAK_MB_S * 250_548.0 / 284_524.0) - 1.0).abs() < 0.03, "{mb_s}");
     }
 
     #[test]
-    fn whose_turn_is_first_makes_no_difference() {
+    fn the_order_of_turns_makes_no_difference() {
         assert_eq!(closed(&[0, 1, 2, 3], 8, 20), closed(&[3, 1, 0, 2], 8, 20));
     }
 
     #[test]
-    fn who_is_behind_loads_the_memory_as_much() {
-        // One reader alone, whose bytes come when another one is up to two windows ahead.
+    fn a_vcpu_that_is_behind_loads_the_memory_equally() {
+        // A single reader, with its bytes arriving when another one is up to two windows ahead.
         let rise_ns = |ahead_ps: u64| {
             let mut meter = meter();
             for turn in 0..2000 {
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_memory_is_as_fast_as_ever_again() {
+    fn an_idle_memory_returns_to_its_unloaded_latency() {
         let mut meter = meter();
         let mut time_ps = 0;
         while time_ps < 100 * WINDOW_PS {

@@ -1,69 +1,69 @@
-//! How an access went: where its line came from, and until when the vCPU waited for what.
+//! The result of an access: the source of its line, and the vCPU's wait.
 
 use core::time::Duration;
 
 use crate::tlb::TlbPlace;
 
-/// What must be done for an access.
+/// The action that an access requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// The guest's clock goes on by so many nanoseconds.
+    /// The guest's clock advances by this many nanoseconds.
     Advance(u64),
     /// The vCPU's thread sleeps.
     Sleep(Duration),
 }
 
-/// Where a line came from.
+/// The source of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// A cache that the vCPU reaches, or a line on its way already.
+    /// A cache of the vCPU, or a line already in flight.
     #[default]
     Cache,
     /// Memory.
     Memory,
-    /// Another vCPU's caches on its own node.
+    /// Another vCPU's caches on the same node.
     Near,
-    /// Those of a vCPU on another node.
+    /// The caches of a vCPU on another node.
     Far,
 }
 
-/// How an access went.
+/// The result of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What must be done for it.
+    /// The action that it requires.
     pub effect: Effect,
-    /// Where its line came from.
+    /// The source of its line.
     pub source: Source,
-    /// Whether it reached memory: no cache had its line, nor was it on its way.
+    /// Whether it reached memory: no cache had its line, nor was it in flight.
     pub missed: bool,
-    /// Whether caches of its own had the line.
+    /// Whether the vCPU's own caches had the line.
     pub own_cache: bool,
     /// Whether a shared cache would have had the line if all vCPUs were on one node.
     pub on_one_node: bool,
-    /// What memory or caches took.
+    /// Cost of memory or caches.
     pub cost_ps: u64,
-    /// Of that, waiting for bandwidth.
+    /// Part of the cost that is waiting for bandwidth.
     pub queue_ps: u64,
-    /// How long the vCPU waited in all, and of that for this access itself.
+    /// Wait of the vCPU in all.
     pub waited_ps: u64,
-    /// As above.
+    /// Part of the wait that is caused by this access.
     pub own_wait_ps: u64,
-    /// When the vCPU went on after it had waited for accesses before this one.
+    /// Time at which the vCPU continued after waiting for earlier accesses.
     pub resumed_ps: u64,
-    /// When the access is done.
+    /// Time at which the access is complete.
     pub done_ps: u64,
-    /// Where its line is to be found next time.
+    /// The expected place of its line at the next access.
     pub known: Option<Known>,
 }
 
-/// A line as a vCPU accessed it last: where it is to be found if nothing has changed.
+/// The place of a line after a vCPU's last access, valid if nothing has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     pub(crate) translated: TlbPlace,
-    /// Where the directory has it; [`NOT_WRITTEN`] if the vCPU did not store there.
+    /// Its place in the directory; [`NOT_WRITTEN`] if the vCPU did not store to it.
     pub(crate) written: u32,
 }
 

@@ -1,19 +1,20 @@
-//! Who has a line: what a load or store of it must take from another vCPU's caches.
+//! Tracks the owners of lines: the lines that a load or store must take from another vCPU's caches.
 //!
-//! A directory of lines as in MESI: one vCPU has read it, several have, or one has written it.
-//! It has a place for each of many lines and forgets a line that another one takes the place
-//! of, as inclusive directories do. Whether a vCPU still has the line that the directory says
-//! is for its caches to tell.
+//! A directory of lines as in MESI: a line was read by one vCPU or several, or written by one. The
+//! directory has a fixed number of entries and forgets a line when another one takes its entry, as
+//! inclusive directories do. The caches of a vCPU decide whether it still has a line that the
+//! directory attributes to it.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Places for each line that the caches hold.
+/// Entries for each line that the caches hold.
 const PLACES_PER_LINE: u64 = 4;
 const MOST_PLACES: u64 = 1 << 22;
 /// Lines of a page.
 const PAGE_LINES: u64 = 64;
-/// Of 2^64, for multiplicative hashing (D. E. Knuth, The Art of Computer Programming 3, 6.4).
+/// 2^64 divided by the golden ratio, for multiplicative hashing (D. E. Knuth, The Art of Computer
+/// Programming 3, 6.4).
 const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const STATE_SHIFT: u32 = 16;
 const LINE_SHIFT: u32 = 18;
@@ -21,12 +22,12 @@ const READ: u64 = 1;
 const SHARED: u64 = 2;
 const WRITTEN: u64 = 3;
 
-/// Who has a line.
+/// The owner of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Who {
     /// The vCPU.
     pub vcpu: u8,
-    /// The lowest bits of the number of the thread that ran there, where threads are followed.
+    /// The lowest bits of the number of the thread that ran on it, if threads are tracked.
     pub thread: u8,
 }
 
@@ -41,35 +42,35 @@ impl Who {
     }
 }
 
-/// What an access finds.
+/// The result of a directory lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nobody else stands in its way.
+    /// No other vCPU is involved.
     Free,
-    /// Who wrote the line last, and when.
+    /// The vCPU that wrote the line last, and the time.
     WrittenBy(Who, u64),
-    /// Others have read the line, which is about to be written.
+    /// Other vCPUs have read the line, which is about to be written.
     Read,
 }
 
-/// The directory, by place.
+/// The directory, indexed by hashed line number.
 #[derive(Debug)]
 pub struct Owners {
-    /// A line's number plus one, its state, the vCPU; 0 for none.
+    /// A line's number plus one, its state, the vCPU; 0 for an empty entry.
     entries: Vec<AtomicU64>,
-    /// When it was last written.
+    /// Time of the last store.
     written_ps: Vec<AtomicU64>,
 }
 
 impl Owners {
-    /// A directory for caches of so many lines.
+    /// Creates a directory for caches of this number of lines.
     pub fn new(lines: u64) -> Self {
         let places = (PLACES_PER_LINE * lines).clamp(1, MOST_PLACES).next_power_of_two();
         let figures = || (0..places).map(|_| AtomicU64::new(0)).collect();
         Self { entries: figures(), written_ps: figures() }
     }
 
-    /// A vCPU loads a line that none of its own caches has.
+    /// Records a load of a line that none of the vCPU's own caches has.
     pub fn load(&self, line: u64, by: Who) -> Found {
         let (place, known) = self.place(line);
         let tag = (line + 1) << LINE_SHIFT;
@@ -87,7 +88,7 @@ impl Owners {
         }
     }
 
-    /// A vCPU stores to a line at a time of its own.
+    /// Records a store to a line at the vCPU's own time.
     #[inline]
     pub fn store(&self, line: u64, by: Who, time_ps: u64) -> Found {
         let (place, known) = self.place(line);
@@ -103,13 +104,13 @@ impl Owners {
         found
     }
 
-    /// A line's place among all.
+    /// Returns the index of a line's entry.
     pub(crate) fn place_number(&self, line: u64) -> u32 {
         u32::try_from(self.place_of(line)).unwrap_or(u32::MAX)
     }
 
-    /// A vCPU stores to a line again that had this place, if it still was the last one to do so;
-    /// whether it was.
+    /// Records another store to a line at a known entry, if the vCPU was the last one to store to
+    /// it; returns whether it was.
     #[inline]
     pub(crate) fn store_at(&self, place: u32, line: u64, by: Who, time_ps: u64) -> bool {
         let place = place as usize;
@@ -120,12 +121,12 @@ impl Owners {
         is_own
     }
 
-    /// The line's last store ended at this time.
+    /// Records the time at which the line's last store ended.
     pub fn stored(&self, line: u64, time_ps: u64) {
         self.written_ps[self.place_of(line)].store(time_ps, Relaxed);
     }
 
-    /// A line leaves all caches; whether others than this vCPU may have it.
+    /// Removes a line that leaves all caches; returns whether other vCPUs may have it.
     pub fn forget(&self, line: u64, vcpu: usize) -> bool {
         let (place, known) = self.place(line);
         let Some((state, who)) = known else { return false };
@@ -133,7 +134,7 @@ impl Owners {
         state == SHARED || usize::from(who.vcpu) != vcpu
     }
 
-    /// Forgets all lines.
+    /// Removes all lines.
     pub fn clear(&self) {
         self.entries.iter().for_each(|entry| entry.store(0, Relaxed));
     }
@@ -143,7 +144,7 @@ impl Owners {
         usize::try_from(scattered(line)).unwrap_or(0) & (self.entries.len() - 1)
     }
 
-    /// A line's place, and its state and vCPU if it has it.
+    /// Returns the index of a line's entry, and its state and owner if the entry is the line's.
     #[inline]
     fn place(&self, line: u64) -> (usize, Option<(u64, Who)>) {
         let place = self.place_of(line);
@@ -154,14 +155,14 @@ impl Owners {
     }
 }
 
-/// The entry of a line that a vCPU was the last one to store to.
+/// Returns the entry of a line that this vCPU stored to last.
 #[inline]
 fn written(line: u64, by: Who) -> u64 {
     (line + 1) << LINE_SHIFT | WRITTEN << STATE_SHIFT | by.bits()
 }
 
-/// Where to look for a line: those of a page side by side, and pages anywhere, so that the same
-/// page of several nodes, each of which begins at a power of two, does not have one place.
+/// Hashes a line number. Lines of a page are adjacent and pages are scattered, so that equal pages
+/// of several nodes, each of which begins at a power of two, get different entries.
 #[inline]
 fn scattered(line: u64) -> u64 {
     let (page, line) = (line / PAGE_LINES, line % PAGE_LINES);
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_that_wrote_a_line_is_told_whoever_runs_there_now() {
+    fn the_thread_that_wrote_a_line_is_known_after_a_switch() {
         let owners = Owners::new(64);
         let [wrote, runs] = [3, 255].map(|thread| Who { vcpu: 1, thread });
         owners.store(7, wrote, 100);
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn who_alone_has_read_a_line_writes_it_for_nothing() {
+    fn the_only_reader_of_a_line_writes_it_at_no_cost() {
         let owners = Owners::new(64);
         assert_eq!(owners.load(9, who(5)), Found::Free);
         assert_eq!(owners.store(9, who(5), 1), Found::Free);
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_whose_place_is_taken_is_forgotten() {
+    fn a_line_with_a_reused_entry_is_forgotten() {
         let owners = Owners::new(1);
         assert_eq!(owners.store(1, who(0), 1), Found::Free);
         assert_eq!(owners.store(5, who(0), 1), Found::Free);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_several_nodes_at_the_same_place_are_all_known() {
+    fn pages_of_several_nodes_at_the_same_offset_are_all_known() {
         let owners = Owners::new(4096);
         let lines = || (0..4_u64).flat_map(|node| (0..1024).map(move |line| (node << 24) + line));
         lines().for_each(|line| assert_eq!(owners.store(line, who(1), 0), Found::Free));

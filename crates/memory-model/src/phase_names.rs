@@ -1,4 +1,4 @@
-//! Phases that a guest names: their letters come one by one, as markers.
+//! Names of phases, which a guest spells letter by letter with markers.
 
 use crate::marker::PHASES;
 use alloc::string::String;
@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 
 /// Letters of a name that are kept.
 const LETTERS: usize = 64;
-/// The first number that names take. Those below are left to guests that count their
-/// phases, until all others are taken.
+/// First number given to a named phase. Lower numbers are reserved for guests that number their
+/// phases, until all others are used.
 const FIRST: usize = 128;
 
-/// What each vCPU has spelled, and the numbers of the names so far.
+/// The letters spelled by each vCPU, and the numbers of the names so far.
 #[derive(Debug)]
 pub struct PhaseNames {
     spelled: Vec<Vec<u8>>,
@@ -19,12 +19,12 @@ pub struct PhaseNames {
 }
 
 impl PhaseNames {
-    /// No names yet, of a machine with so many vCPUs.
+    /// Creates an empty table for a machine with `vcpus`.
     pub fn new(vcpus: usize) -> Self {
         Self { spelled: vec![Vec::new(); vcpus], names: Vec::new() }
     }
 
-    /// The next letter of the name that this vCPU spells.
+    /// Appends a letter to the name that this vCPU spells.
     pub fn spell(&mut self, vcpu: usize, letter: u8) {
         let spelled = &mut self.spelled[vcpu];
         if spelled.len() < LETTERS {
@@ -32,8 +32,8 @@ impl PhaseNames {
         }
     }
 
-    /// The number of the phase that this vCPU has spelled: the name's own, else one that
-    /// is not taken. Phase 0 if nothing was spelled, or if no number is left.
+    /// Returns the number of the phase that this vCPU has spelled, assigning an unused one to a new
+    /// name. Returns phase 0 if nothing was spelled or no number is left.
     pub fn number(&mut self, vcpu: usize, is_taken: impl Fn(usize) -> bool) -> usize {
         let name = core::mem::take(&mut self.spelled[vcpu]);
         let name = String::from_utf8_lossy(&name).into_owned();
@@ -49,7 +49,7 @@ impl PhaseNames {
         number
     }
 
-    /// The name of a phase, if it has one.
+    /// Returns the name of a phase, if it has one.
     pub fn of(&self, number: usize) -> Option<&str> {
         let found = self.names.iter().find(|(named, _)| *named == number);
         found.map(|(_, name)| name.as_str())
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_number_whoever_spells_it() {
+    fn a_name_has_the_same_number_on_every_vcpu() {
         let mut names = PhaseNames::new(2);
         names.spell(1, b'w');
         assert_eq!(name(&mut names, 0, "build"), 128);

@@ -1,11 +1,11 @@
-//! Where a core goes on behind a branch before it knows.
+//! Predicts branches.
 //!
-//! Directions are predicted as by a small TAGE (A. Seznec and P. Michaud, "A case for (partially) TAgged
-//! GEometric history length branch prediction", Journal of Instruction-Level Parallelism 8, 2006): by a
-//! table of counters by address, and by tables by address and a longer and longer history, whose
-//! entries have tags; the one with the longest history that knows the branch decides. Targets of
-//! indirect branches are those of last time, after the same history if that is known. Returns are
-//! taken to be predicted right, as a stack of them does.
+//! Directions are predicted by a small TAGE (A. Seznec and P. Michaud, "A case for (partially)
+//! TAgged GEometric history length branch prediction", Journal of Instruction-Level Parallelism 8,
+//! 2006): a table of counters by address, and tables by address and increasingly long histories,
+//! with tagged entries; the table with the longest history that knows the branch decides. Indirect
+//! branches are predicted to go to their last target, after the same history if that is known.
+//! Returns count as predicted correctly, as by a return stack.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -16,18 +16,18 @@ const TABLES: usize = 6;
 const TABLE_BITS: u32 = 11;
 const TAG_BITS: u32 = 10;
 const BASE_BITS: u32 = 13;
-/// Tables whose history tells indirect branches apart.
+/// Tables with histories that distinguish cases of indirect branches.
 const TARGET_TABLES: [usize; 2] = [1, 4];
-/// Mispredictions from one ageing of entries to the next.
+/// Mispredictions between two agings of entries.
 const AGES: u32 = 1 << 10;
 
-/// What a core has learnt of a branch after a history.
+/// The learnt behaviour of a branch after a history.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     tag: u16,
-    /// Taken if it is 0 or more; -4 to 3.
+    /// Predicts taken if it is 0 or more; -4 to 3.
     counter: i8,
-    /// How often it was right where the next best was wrong; 0 to 3.
+    /// How often it was right and the next best was wrong; 0 to 3.
     useful: u8,
 }
 
@@ -36,8 +36,8 @@ struct Entry {
 struct Folded(u32);
 
 impl Folded {
-    /// Takes in whether a branch was taken, and the one out that leaves the history, whose bit has come
-    /// round to a place.
+    /// Shifts a branch in, and removes the bit of the branch that leaves the history from its
+    /// rotated position.
     #[inline]
     fn push(&mut self, taken: u32, (leaves, place): (u32, u32), width: u32) {
         let folded = (self.0 << 1 | taken) ^ (leaves << place);
@@ -53,7 +53,7 @@ const WIDTHS: [u32; 3] = [TABLE_BITS, TAG_BITS, TAG_BITS - 1];
 struct Table {
     entries: Box<[Entry]>,
     folded: [Folded; WIDTHS.len()],
-    /// Where in each the oldest branch is.
+    /// The position of the oldest branch in each folded history.
     oldest: [u32; WIDTHS.len()],
     length: u32,
 }
@@ -74,7 +74,7 @@ impl Table {
     #[inline]
     fn tag(&self, address: u32) -> u16 {
         let tag = (address ^ self.folded[1].0 ^ self.folded[2].0 << 1) & ((1 << TAG_BITS) - 1);
-        // A table that was never used knows no branch.
+        // The added bit distinguishes tag 0 from an unused entry.
         u16::try_from(tag).unwrap_or(0) | 1 << TAG_BITS
     }
 
@@ -88,15 +88,15 @@ impl Table {
     }
 }
 
-/// A core's predictor of branches.
+/// A core's branch predictor.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    /// -2 to 1; taken if it is 0 or more.
+    /// Counters from -2 to 1; 0 or more predicts taken.
     base: Box<[i8]>,
     tables: [Table; TABLES],
     history: u128,
     mispredictions: u32,
-    /// By address, and by address and history: tag and target.
+    /// Tag and target, by address, and by address and history.
     targets: [Box<[(u64, u64)]>; 1 + TARGET_TABLES.len()],
 }
 
@@ -113,7 +113,7 @@ impl Default for Predictor {
     }
 }
 
-/// An address in fewer bits.
+/// Folds an address to fewer bits.
 #[inline]
 fn short(address: u64) -> u32 {
     u32::try_from((address ^ address >> 17) & u64::from(u32::MAX)).unwrap_or(0)
@@ -125,7 +125,8 @@ fn towards(counter: &mut i8, taken: bool, least: i8, most: i8) {
 }
 
 impl Predictor {
-    /// Whether the conditional branch at an address was predicted wrong, which was taken or not.
+    /// Updates the prediction of the conditional branch at an address; returns whether it was
+    /// wrong.
     #[inline]
     pub fn misses(&mut self, address: u64, taken: bool) -> bool {
         let address = short(address);
@@ -143,7 +144,7 @@ impl Predictor {
             None => self.base[base] >= 0,
         };
         let (first, second) = (of(provider), of(next));
-        // An entry that has decided nothing yet is less sure than those of shorter histories.
+        // An entry that has not decided yet is less reliable than those of shorter histories.
         let is_new = provider.is_some_and(|at| {
             let entry = &self.tables[at].entries[places[at]];
             entry.useful == 0 && matches!(entry.counter, -1 | 0)
@@ -167,7 +168,8 @@ impl Predictor {
         wrong
     }
 
-    /// A branch was mispredicted: a longer history may tell its cases apart.
+    /// Allocates an entry with a longer history after a misprediction, which may distinguish the
+    /// branch's cases.
     fn allocate(&mut self, from: usize, address: u32, places: &[usize; TABLES], taken: bool) {
         self.mispredictions += 1;
         if self.mispredictions.is_multiple_of(AGES) {
@@ -175,7 +177,8 @@ impl Predictor {
             entries.for_each(|entry| entry.useful >>= 1);
         }
         let is_free = |at: &usize| self.tables[*at].entries[places[*at]].useful == 0;
-        // As long histories as can be would be learnt most slowly: every other time the next longer one.
+        // Long histories are learnt slowly, so the next longer free table is taken; one time in four
+        // the one after it.
         let skip = usize::from(self.mispredictions % 4 == 3);
         let free = (from..TABLES).filter(is_free).nth(skip);
         if let Some(at) = free.or_else(|| (from..TABLES).find(is_free)) {
@@ -191,7 +194,7 @@ impl Predictor {
         }
     }
 
-    /// Whether the indirect branch at an address was predicted wrong, which went to `target`.
+    /// Updates the prediction of the indirect branch at an address; returns whether it was wrong.
     #[inline]
     pub fn misses_target(&mut self, address: u64, target: u64) -> bool {
         let short_address = short(address);
@@ -225,7 +228,7 @@ impl Predictor {
 mod tests {
     use super::*;
 
-    /// Of the last thousand branches at an address, how many were mispredicted.
+    /// Returns the mispredictions among the last thousand branches at an address.
     fn missed(direction: impl Fn(u64) -> bool) -> usize {
         let mut predictor = Predictor::default();
         let wrong: Vec<bool> =
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_is_predicted_and_what_is_random_half_the_time() {
+    fn repeating_branches_are_predicted_and_random_ones_half_the_time() {
         assert_eq!(missed(|_| true), 0);
         assert!(missed(|at| at % 7 < 3) < 5);
         assert!(missed(|at| at % 60 == 0) < 8, "a loop of sixty rounds");
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_that_does_as_another_one_did_is_predicted() {
+    fn a_branch_correlated_with_an_earlier_one_is_predicted() {
         let mut predictor = Predictor::default();
         let mut wrong = 0;
         for at in 0..20_000 {

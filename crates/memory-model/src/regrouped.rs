@@ -1,5 +1,5 @@
-//! What shared caches would hold if threads were on other cpus: beside the machine's own, so that one
-//! run tells what another placement of threads would change in them.
+//! Simulates shared caches with threads on other cpus in addition to the machine's own, so that one
+//! run shows the effect of another placement of threads.
 
 use alloc::vec::Vec;
 
@@ -9,16 +9,16 @@ use crate::cache::Cache;
 use crate::machine::{CacheLevel, Machine, Scope};
 use crate::seats::Seats;
 
-/// Shared caches, of other threads than on the machine.
+/// Shared caches used by other threads than on the machine.
 #[derive(Debug)]
 pub(crate) struct Regrouped {
     groups: Vec<Mutex<Vec<Cache>>>,
-    /// The group of each seat.
+    /// The L3 group of each seat.
     group_of: Vec<usize>,
 }
 
 impl Regrouped {
-    /// With threads in these seats; none on a machine without shared caches.
+    /// Creates the caches for threads in these seats; `None` on a machine without shared caches.
     pub(crate) fn new(machine: &Machine, seats: &Seats) -> Option<Self> {
         let of_groups = machine.caches.iter().filter(|level| level.scope == Scope::Group);
         let mut shared: Vec<&CacheLevel> = of_groups.collect();
@@ -32,13 +32,14 @@ impl Regrouped {
         Some(Self { groups: (0..most).map(|_| Mutex::new(caches())).collect(), group_of })
     }
 
-    /// Looks a thread's address up that its own caches do not have; whether it would be there.
+    /// Looks up an address that the thread's private caches lack; returns whether it would be
+    /// present.
     pub(crate) fn access(&self, thread: usize, address: u64) -> bool {
         let group = self.group(thread).lock();
         group.iter().position(|cache| cache.access(address)).is_some()
     }
 
-    /// Loses a thread's address, if it is there.
+    /// Invalidates a thread's address, if present.
     pub(crate) fn lose(&self, thread: usize, address: u64) {
         self.group(thread).lock().iter().for_each(|cache| cache.lose(address));
     }
@@ -47,7 +48,7 @@ impl Regrouped {
         &self.groups[self.group_of[thread % self.group_of.len()]]
     }
 
-    /// Forgets everything.
+    /// Invalidates all lines.
     pub(crate) fn clear(&self) {
         self.groups.iter().for_each(|group| group.lock().iter().for_each(Cache::clear));
     }

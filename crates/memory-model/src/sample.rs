@@ -1,13 +1,14 @@
-//! Looking at a known share of the accesses: faster, for figures with error bars.
+//! Simulates a known share of the accesses: faster, for figures with error bars.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Picks one access in so many, at random distances, by vCPU.
+/// Picks one access in `every`, at random distances, for each vCPU.
 #[derive(Debug)]
 pub struct Sampler {
     every: u32,
-    /// Accesses to skip still, below; the generator's state, above.
+    /// The generator's state in the upper bits, and the number of accesses to skip in the lower
+    /// ones.
     vcpus: Vec<State>,
 }
 
@@ -19,7 +20,7 @@ struct State {
 }
 
 impl Sampler {
-    /// Looks at one access in `every`, on average; at all of them if it is 1.
+    /// Creates a sampler of one access in `every`, on average; of all accesses for 1.
     pub fn new(vcpus: usize, every: u32) -> Self {
         let seeded = |vcpu: u64| State {
             left: AtomicU64::new(0),
@@ -28,12 +29,12 @@ impl Sampler {
         Self { every, vcpus: (0..vcpus as u64).map(seeded).collect() }
     }
 
-    /// What one access of the sample stands for.
+    /// Returns the number of accesses that a sampled one represents.
     pub fn weight(&self) -> u64 {
         u64::from(self.every)
     }
 
-    /// Whether the vCPU's next access is not one of the sample.
+    /// Reports whether the vCPU's next access is not sampled.
     #[inline]
     pub fn skips(&self, vcpu: usize) -> bool {
         if self.every == 1 {
@@ -45,7 +46,7 @@ impl Sampler {
             state.left.store(left - 1, Relaxed);
             return true;
         }
-        // Xorshift; distances of 1 to 2 every - 1, which are `every` on average.
+        // Xorshift; distances of 1 to 2 * every - 1, with a mean of `every`.
         let mut random = state.random.load(Relaxed);
         random ^= random << 13;
         random ^= random >> 7;
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_is_the_one_asked_for_whatever_the_programs_period() {
+    fn the_share_is_as_requested_for_programs_of_any_period() {
         for every in [2, 10, 64] {
             let sampler = Sampler::new(2, every);
             let accesses = 1_000_000;

@@ -1,10 +1,10 @@
-//! The cpus that threads would have elsewhere: node after node, or on one node alone.
+//! Alternative cpus for threads: node after node, or on one node.
 
 use alloc::vec::Vec;
 
 use crate::machine::Machine;
 
-/// A cpu, as far as memory goes.
+/// The place of a cpu in the memory system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Seat {
     /// Position of its node.
@@ -13,19 +13,19 @@ pub(crate) struct Seat {
     pub group: usize,
 }
 
-/// The seats that threads take in turn, over and over.
+/// The seats that threads take in turn, cyclically.
 #[derive(Debug)]
 pub(crate) struct Seats(Vec<Seat>);
 
 impl Seats {
-    /// Those of these cpus, node after node.
+    /// Returns the seats of these cpus, node after node.
     pub(crate) fn packed(machine: &Machine, cpus: &[usize]) -> Self {
         let mut seats = Self::in_order(machine, cpus);
         seats.0.sort_unstable();
         seats
     }
 
-    /// Those of the first cpu's node among these; none if that is all of them.
+    /// Returns the seats of the first cpu's node among these; `None` if those are all.
     pub(crate) fn on_one_node(machine: &Machine, cpus: &[usize]) -> Option<Self> {
         let seats = Self::in_order(machine, cpus).0;
         let node = seats.first()?.node;
@@ -39,12 +39,12 @@ impl Seats {
         Self(cpus.iter().map(seat).collect())
     }
 
-    /// That of the thread of this number.
+    /// Returns the seat of the thread with this number.
     pub(crate) fn of(&self, thread: usize) -> Seat {
         self.0[thread % self.0.len()]
     }
 
-    /// The group of each.
+    /// Returns the L3 group of each seat.
     pub(crate) fn groups(&self) -> Vec<usize> {
         self.0.iter().map(|seat| seat.group).collect()
     }

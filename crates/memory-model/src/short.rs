@@ -1,31 +1,31 @@
-//! Values of arguments as a person types them: lists joined by dots, matrices by slashes.
+//! Short forms of values on the command line: lists joined by dots, matrices by slashes.
 
 use crate::machine::{CacheLevel, MOST_NODES, Scope, Stage};
 use alloc::vec::Vec;
 
-/// Whole numbers joined by dots.
+/// Parses integers joined by dots.
 pub fn numbers(word: &str) -> Option<Vec<usize>> {
     word.split('.').map(|number| number.parse().ok()).collect()
 }
 
-/// Figures joined by dots, whole ones therefore.
+/// Parses figures joined by dots, which are therefore integers.
 pub fn figures(word: &str) -> Option<Vec<f64>> {
     word.split('.').map(|number| number.parse::<u32>().ok().map(f64::from)).collect()
 }
 
-/// Rows of figures joined by slashes.
+/// Parses rows of figures joined by slashes.
 pub fn rows(word: &str) -> Option<Vec<Vec<f64>>> {
     word.split('/').map(figures).collect()
 }
 
-/// Sizes joined by dots.
+/// Parses sizes joined by dots.
 pub fn sizes(word: &str) -> Option<Vec<u64>> {
     let sizes: Vec<u64> = word.split('.').map(size).collect::<Option<_>>()?;
     let sum = sizes.iter().try_fold(0_u64, |sum, size| sum.checked_add(*size))?;
     (sum <= 1 << 52).then_some(sizes)
 }
 
-/// Bytes, with K, M, G or T for powers of 1024.
+/// Parses bytes, with K, M, G or T for powers of 1024.
 fn size(word: &str) -> Option<u64> {
     let (digits, shift) = match word.strip_suffix(['K', 'M', 'G', 'T']) {
         Some(digits) => (digits, 10 * (1 + "KMGT".find(word.chars().last()?)?)),
@@ -34,7 +34,7 @@ fn size(word: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Start, end and node of ranges joined by plus signs.
+/// Parses ranges of start, end and node joined by plus signs.
 pub fn ranges(word: &str) -> Option<Vec<(u64, u64, usize)>> {
     let range = |word: &str| {
         let mut parts = word.split('-');
@@ -46,8 +46,8 @@ pub fn ranges(word: &str) -> Option<Vec<(u64, u64, usize)>> {
     word.split('+').map(range).collect()
 }
 
-/// Caches as `level:size:ways:line:scope`, with a latency in ns behind it if a hit costs
-/// anything, joined by plus signs.
+/// Parses caches `level:size:ways:line:scope`, each with an optional hit latency in ns at its end,
+/// joined by plus signs.
 pub fn caches(word: &str) -> Option<Vec<CacheLevel>> {
     let cache = |word: &str| {
         let mut parts = word.split(':');
@@ -68,7 +68,7 @@ pub fn caches(word: &str) -> Option<Vec<CacheLevel>> {
     word.split('+').map(cache).collect()
 }
 
-/// Names of stages joined by plus signs.
+/// Parses names of stages joined by plus signs.
 pub fn stages(word: &str) -> Option<Vec<Stage>> {
     word.split('+').map(Stage::named).collect()
 }

@@ -1,27 +1,27 @@
-//! Sleeping off what accesses cost, in pieces that a host can sleep.
+//! Sleeps for the cost of accesses, in pieces that a host can sleep.
 
 use core::time::Duration;
 
-/// A sleep costs tens of microseconds by itself; a debt below this waits.
+/// Smallest sleep: each costs tens of microseconds by itself, so a smaller debt waits.
 const LEAST_NS: u64 = 1_000_000;
-/// What Linux adds to a sleep by default (`prctl(2)`, `PR_SET_TIMERSLACK`).
+/// The slack that Linux adds to a sleep by default (`prctl(2)`, `PR_SET_TIMERSLACK`).
 const SLACK_NS: u64 = 50_000;
 
-/// Time charged and not yet slept.
+/// Time charged but not yet slept.
 #[derive(Clone, Debug, Default)]
 pub struct Debt {
     owed_ns: u64,
 }
 
 impl Debt {
-    /// Owes more; how long to sleep now, if it is worth it.
+    /// Adds to the debt; returns the time to sleep now, if it is worth a sleep.
     pub fn owe(&mut self, more_ns: u64) -> Option<Duration> {
         self.owed_ns += more_ns;
         let due = self.owed_ns >= LEAST_NS;
         due.then(|| Duration::from_nanos(self.owed_ns - SLACK_NS))
     }
 
-    /// Slept so long; what was too much is forgiven.
+    /// Subtracts a sleep; excess is not a credit.
     pub fn slept(&mut self, slept: Duration) {
         let slept_ns = u64::try_from(slept.as_nanos()).unwrap_or(u64::MAX);
         self.owed_ns = self.owed_ns.saturating_sub(slept_ns);
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_slept_is_what_was_owed() {
+    fn the_time_slept_is_the_time_owed() {
         let mut debt = Debt::default();
         let mut slept = Duration::ZERO;
         for _ in 0..100_000 {

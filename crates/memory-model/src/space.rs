@@ -1,5 +1,5 @@
-//! The memory of a program that runs on no machine of its own: which of the model's frames its
-//! pages get, by first touch and policy as Linux places them (numa(7), set_mempolicy(2)).
+//! The address space of a program without an emulated machine of its own: assigns frames of the
+//! model to its pages, by first touch and policy like Linux (numa(7), set_mempolicy(2)).
 
 mod pool;
 
@@ -13,24 +13,24 @@ use pool::Pool;
 
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4 << 10;
-/// Pages in a huge page, of 2 MiB.
+/// Pages in a huge page of 2 MiB.
 pub const HUGE_PAGES: u64 = 512;
 
-/// On which nodes pages come to lie when they are first touched. Nodes by position.
+/// The placement of pages when they are first touched. Nodes are given by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// Where the thread runs that touches them.
+    /// The node of the thread that touches them.
     #[default]
     Local,
-    /// There, or where there is room.
+    /// This node, or another one if it is full.
     Preferred(usize),
-    /// The nearest of these to the thread that touches them.
+    /// The nearest of these nodes to the thread that touches them.
     Bind(Vec<usize>),
-    /// In turn over these, by the page's number.
+    /// These nodes in turn, by the page's number.
     Interleave(Vec<usize>),
 }
 
-/// As arguments have it: `bind.0.1`.
+/// Formats `bind.0.1`, as in arguments.
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mode, nodes) = match self {
@@ -49,12 +49,12 @@ impl fmt::Display for Placement {
 pub struct Page {
     /// First address of its frame in the machine's memory.
     pub frame: u64,
-    /// Position of the node that the frame lies on.
+    /// Position of its node.
     pub node: usize,
-    /// Whether the program itself said where it lies.
+    /// Whether the program chose the node by a policy.
     pub bound: bool,
-    /// Position of the node that has the page table with its entry: that of the thread which was the
-    /// first in the 2 MiB around.
+    /// Position of the node of the page table with its entry: that of the thread which first
+    /// touched the 2 MiB around it.
     pub table: usize,
 }
 
@@ -64,17 +64,18 @@ pub struct Space {
     pools: Vec<Pool>,
     /// For each node all nodes, nearest first.
     nearest: Vec<Vec<usize>>,
-    /// Where pages go of which nobody says anything.
+    /// The placement of pages without a policy.
     first: Placement,
     pages: BTreeMap<u64, Page>,
-    /// End and placement of the ranges of pages that have their own, by start.
+    /// End and placement of the ranges of pages with a policy, by start.
     own: BTreeMap<u64, (u64, Placement)>,
 }
 
 impl Space {
-    /// An empty address space on the machine, whose pages go there unless the program says where.
+    /// Creates an empty address space on the machine; `first` is the placement of pages without a
+    /// policy.
     pub fn new(machine: &Machine, first: Placement) -> Self {
-        // A node without cpus may have no latency of its own that is less than to others.
+        // The local latency of a node without cpus need not be its smallest.
         let by_latency = |(from, row): (usize, &Vec<f64>)| {
             let mut nodes: Vec<usize> = (0..row.len()).collect();
             nodes.sort_by(|&a, &b| (a != from).cmp(&(b != from)).then(row[a].total_cmp(&row[b])));
@@ -89,9 +90,10 @@ impl Space {
         }
     }
 
-    /// The page of this number, which a thread on node `home` touches; `placement` is what the
-    /// thread has said, for pages without their own. If the kernel may give a huge page (`huge`) it
-    /// does where none of its pages has been touched. `None` when the machine's memory is used up.
+    /// Touches the page of this number from a thread on node `home`; `placement` is the thread's
+    /// policy, for pages without their own. If the kernel may use a huge page (`huge`), it does
+    /// where none of its pages has been touched. Returns `None` if the machine's memory is
+    /// exhausted.
     pub fn touch(
         &mut self,
         number: u64,
@@ -121,8 +123,8 @@ impl Space {
         Some(page)
     }
 
-    /// The node of what has been touched of the 2 MiB that a page lies in: of their first page, if
-    /// nodes differ.
+    /// Returns the node of the touched pages in the 2 MiB around a page; that of the first one if
+    /// they differ.
     pub fn node_of_block(&self, number: u64) -> Option<usize> {
         self.in_block(number).map(|page| page.node)
     }
@@ -131,13 +133,13 @@ impl Space {
         self.pages.range(block(number)).next().map(|(_, page)| page)
     }
 
-    /// What was said of where a page is to lie.
+    /// Returns the policy of a page's range, if it has one.
     pub fn placement_of(&self, number: u64) -> Option<&Placement> {
         let (_, (end, placement)) = self.own.range(..=number).next_back()?;
         (number < *end).then_some(placement)
     }
 
-    /// A free frame, or the first one of a huge page.
+    /// Allocates a free frame, or the first one of a huge page.
     fn place(
         &mut self,
         number: u64,
@@ -159,7 +161,7 @@ impl Space {
             Placement::Bind(nodes) => nodes.contains(node),
             _ => true,
         };
-        // No huge page on another node where there are small ones on the first (`defrag`).
+        // A huge page is never taken from another node while the first has small ones (`defrag`).
         let nodes = if huge { 1 } else { nearest.len() };
         let mut order = nearest[first].iter().filter(allowed).take(nodes);
         order.find_map(|&node| {
@@ -167,7 +169,7 @@ impl Space {
         })
     }
 
-    /// Pages that a program gives back: their next touch is a first one.
+    /// Frees pages; their next touch is a first touch.
     pub fn discard(&mut self, numbers: Range<u64>) {
         let gone: Vec<u64> = self.pages.range(numbers).map(|(number, _)| *number).collect();
         for number in gone {
@@ -177,14 +179,14 @@ impl Space {
         }
     }
 
-    /// A mapping that is gone: its pages, and what was said of them.
+    /// Removes a mapping: its pages, and their policy.
     pub fn unmap(&mut self, numbers: Range<u64>) {
         self.forget_placement(&numbers);
         self.discard(numbers);
     }
 
-    /// Gives a range of pages its own placement, or none; `moves` takes those that lie elsewhere
-    /// there, as `MPOL_MF_MOVE` does, for a caller on node `home`.
+    /// Sets or removes the policy of a range of pages; `moves` migrates pages on other nodes, like
+    /// `MPOL_MF_MOVE`, for a caller on node `home`.
     pub fn set_placement(
         &mut self,
         numbers: Range<u64>,
@@ -219,19 +221,19 @@ impl Space {
         }
     }
 
-    /// Position of the node of a page, if it has been touched.
+    /// Returns the position of a page's node, if it has been touched.
     pub fn node_of(&self, number: u64) -> Option<usize> {
         self.pages.get(&number).map(|page| page.node)
     }
 
-    /// The pages that lie on a node.
+    /// Returns the pages on a node.
     pub fn on_node(&self, node: usize) -> Vec<u64> {
         let there = self.pages.iter().filter(|(_, page)| page.node == node);
         there.map(|(number, _)| *number).collect()
     }
 
-    /// Takes a page to a node, as move_pages(2) does, whatever was said of it; the node where it lies
-    /// then. `None` if it has not been touched, or there is no room.
+    /// Migrates a page to a node like move_pages(2), regardless of its policy; returns its node
+    /// afterwards, or `None` if it has not been touched or there is no room.
     pub fn migrate(&mut self, number: u64, node: usize) -> Option<usize> {
         let old = *self.pages.get(&number)?;
         if old.node != node {
@@ -246,7 +248,7 @@ impl Space {
         self.pages.insert(number, Page { table: old.table, ..new });
     }
 
-    /// Pages of a mapping that the kernel moved in the address space: they keep their frames.
+    /// Moves pages in the address space like mremap(2): they keep their frames.
     pub fn remap(&mut self, from: Range<u64>, to: u64) {
         let gone: Vec<u64> = self.pages.range(from.clone()).map(|(number, _)| *number).collect();
         let moved = gone.iter().filter_map(|number| Some((*number, self.pages.remove(number)?)));
@@ -261,7 +263,7 @@ impl Space {
         self.forget_placement(&from);
     }
 
-    /// Bytes of touched pages by position of the node.
+    /// Returns the bytes of touched pages by position of the node.
     #[cfg(test)]
     fn bytes_by_node(&self) -> Vec<u64> {
         let mut bytes = alloc::vec![0; self.pools.len()];
@@ -271,7 +273,7 @@ impl Space {
         bytes
     }
 
-    /// Cuts a range out of those that have their own placement.
+    /// Removes a range from those with a policy.
     fn forget_placement(&mut self, numbers: &Range<u64>) {
         let met: Vec<u64> = self
             .own
@@ -291,7 +293,7 @@ impl Space {
     }
 }
 
-/// The pages of the 2 MiB that a page lies in.
+/// Returns the pages of the 2 MiB around a page.
 fn block(number: u64) -> Range<u64> {
     let start = number / HUGE_PAGES * HUGE_PAGES;
     start..start + HUGE_PAGES

@@ -1,17 +1,17 @@
-//! Turns of vCPUs that share one thread, short enough for them to meet in memory.
+//! Turns of vCPUs that share one thread, short enough for their accesses to interact.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use spin::Mutex;
 
-/// Own time of a vCPU after which the next one has its turn: half a window of the queues,
-/// which judge a vCPU's share by what the others used in their last window.
+/// Length of a turn in a vCPU's own time: half a window of the queues, which compute a vCPU's share
+/// from the others' previous window.
 const TURN_PS: u64 = 5_000_000;
-/// The same where a vCPU has nobody to meet: QEMU looks at its timers when a turn ends, which
-/// without an end it does after so many instructions, whatever time they were charged.
+/// Length of a turn without other vCPUs. QEMU checks its timers at the end of a turn; without an
+/// end it does so after a number of instructions, whatever time they were charged.
 const TURN_ALONE_PS: u64 = 100_000_000;
-/// A vCPU that is further behind the others waited, for work or for them.
+/// A vCPU that is further behind the others was waiting, for work or for them.
 const BEHIND_PS: u64 = 2 * TURN_PS;
 
 /// The latest of all vCPUs' own times.
@@ -19,7 +19,7 @@ const BEHIND_PS: u64 = 2 * TURN_PS;
 pub struct Front(AtomicU64);
 
 impl Front {
-    /// A vCPU has come to this time of its own; the time that it is to have.
+    /// Records a vCPU's own time, and returns the time to which it must advance.
     #[inline]
     pub fn meet(&self, time_ps: u64) -> u64 {
         let latest_ps = self.0.load(Relaxed);
@@ -30,12 +30,12 @@ impl Front {
     }
 }
 
-/// Whose turn it is, and until when.
+/// The vCPU that has its turn, and the end of the turn.
 ///
-/// QEMU ends turns too: where timers are near it lets every vCPU run a few instructions
-/// only. A vCPU whose turns it cut falls behind those whose turns it did not, for which
-/// nobody would be waiting on a real machine. So whoever is ahead of a vCPU that runs ends
-/// its turn at once, until the others have caught up.
+/// QEMU ends turns too: near timers it lets every vCPU run only a few instructions. A vCPU with
+/// turns cut short falls behind those with full turns, which no vCPU would wait for on a real
+/// machine. Therefore a vCPU that is ahead of a running one ends its turn at once, until the others
+/// have caught up.
 #[derive(Debug)]
 pub struct Turns {
     length_ps: u64,
@@ -47,16 +47,16 @@ pub struct Turns {
 
 #[derive(Debug)]
 struct Past {
-    /// Turns so far.
+    /// Number of turns so far.
     count: u64,
-    /// Each vCPU's last turn: its number, and the own time to which the vCPU came.
+    /// Each vCPU's last turn: its number, and the vCPU's own time at its end.
     last: Vec<Option<(u64, u64)>>,
-    /// Who ended its turn to wait for another one.
+    /// The vCPU that ended its turn to wait for another one.
     waits: Option<usize>,
 }
 
 impl Turns {
-    /// The first vCPU of so many has its turn.
+    /// Creates the turns of `vcpus`, beginning with the first.
     pub fn new(vcpus: usize) -> Self {
         let length_ps = if vcpus == 1 { TURN_ALONE_PS } else { TURN_PS };
         Self {
@@ -67,27 +67,27 @@ impl Turns {
         }
     }
 
-    /// The vCPU whose turn it is.
+    /// Returns the vCPU that has its turn.
     #[inline]
     pub fn vcpu(&self) -> usize {
         self.vcpu.load(Relaxed)
     }
 
-    /// Whether the vCPU whose turn it is has had it, at this time of its own.
+    /// Reports whether the current turn is over at this own time of its vCPU.
     #[inline]
     pub fn is_over(&self, time_ps: u64) -> bool {
         time_ps >= self.end_ps.load(Relaxed)
     }
 
-    /// The turn ends that came to this time of its vCPU's own; that of a vCPU begins,
-    /// perhaps of the same one.
+    /// Ends the turn of a vCPU that has reached `came_to_ps`, and begins that of `vcpu`, possibly
+    /// the same.
     pub fn pass(&self, came_to_ps: u64, vcpu: usize, time_ps: u64) {
         let mut past = self.past.lock();
         past.count += 1;
         let count = past.count;
         let waited = past.waits.take() == Some(self.vcpu());
         past.last[self.vcpu()] = (!waited).then_some((count, came_to_ps));
-        // Everyone who runs had a turn in the last two rounds; who had none waits.
+        // Every running vCPU had a turn in the last two rounds; one without is waiting.
         let oldest = count.saturating_sub(2 * past.last.len() as u64);
         let others = past.last.iter().enumerate().filter(|(other, _)| *other != vcpu);
         let running = others.filter_map(|(_, last)| last.filter(|(number, _)| *number > oldest));
@@ -96,17 +96,17 @@ impl Turns {
         self.end_ps.store(self.end_after(slowest_ps), Relaxed);
     }
 
-    /// The vCPU whose turn it is waits for another one.
+    /// Records that the current vCPU waits for another one.
     pub fn wait(&self, vcpu: usize) {
         self.past.lock().waits = Some(vcpu);
     }
 
-    /// The next end of a turn on the grid.
+    /// Returns the next end of a turn on the grid.
     fn end_after(&self, time_ps: u64) -> u64 {
         (time_ps / self.length_ps + 1) * self.length_ps
     }
 
-    /// All vCPUs go on from this time together.
+    /// Aligns all vCPUs at this time.
     pub fn align(&self, time_ps: u64) {
         self.past.lock().last.fill(None);
         self.end_ps.store(self.end_after(time_ps), Relaxed);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_ahead_ends_its_turn_at_once_until_the_others_wait_or_have_caught_up() {
+    fn a_vcpu_that_is_ahead_ends_its_turn_until_the_others_wait_or_catch_up() {
         let turns = Turns::new(2);
         turns.pass(3 * TURN_PS, 1, 5);
         turns.pass(9, 0, 3 * TURN_PS);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_another_one_holds_nobody_up() {
+    fn a_waiting_vcpu_does_not_delay_others() {
         let turns = Turns::new(2);
         turns.wait(0);
         turns.pass(9, 1, 3 * TURN_PS);
@@ -176,8 +176,8 @@ mod tests {
         assert!(turns.is_over(3 * TURN_PS + 1), "it no longer waits");
     }
 
-    /// Busy vCPUs whose turns QEMU cuts at random; what share of their time they were
-    /// brought up, which nobody who is busy should be.
+    /// Returns the share of time by which busy vCPUs were advanced when QEMU cuts their turns at
+    /// random; it should be 0.
     fn brought_up(vcpus: usize, longest_slice_ps: u64) -> f64 {
         let (front, turns) = (Front::default(), Turns::new(vcpus));
         let mut random = 7_u64;
@@ -198,7 +198,7 @@ mod tests {
                 if over {
                     turns.pass(met, vcpu, met);
                 }
-                // Blocks cost the vCPUs differently, and QEMU counts instructions only.
+                // Blocks cost the vCPUs differently, but QEMU counts only instructions.
                 times[vcpu] += 10_000 + 3_000 * vcpu as u64;
                 left = left.saturating_sub(10_000);
             }

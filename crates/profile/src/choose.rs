@@ -1,4 +1,4 @@
-//! Which sources can be used, the best one first.
+//! Chooses the sources that can be used, the best one first.
 
 use numalab_host::Root;
 use numalab_host::knobs::watch_hindrance;
@@ -9,14 +9,14 @@ use numalab_topology::Machine;
 /// Sources that may work, the best one first, and those that cannot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Those that may.
+    /// Sources that may work.
     pub sources: Vec<SourceName>,
-    /// Those that cannot, and why.
+    /// Sources that cannot work, with the reasons.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// The sources of a machine. `emulation` is why the program cannot be emulated, if it cannot. One
-/// that is wanted is the only one.
+/// Chooses the sources of a machine. `emulation` is the reason why the program cannot be emulated,
+/// if there is one. If `wanted` names a source, it is the only candidate.
 #[must_use]
 pub fn choose(
     root: &Root,
@@ -32,7 +32,8 @@ pub fn choose(
                 memory_unit(root).err().or_else(|| page_faults_allowed(root).err())
             }
             SourceName::Emulation => emulation.clone(),
-            // Without NUMA balancing they tell of first touches alone: for who asks for that.
+            // Without NUMA balancing faults show first touches only, so they are used only on
+            // request.
             SourceName::Faults if wanted.is_some() => page_faults_allowed(root).err(),
             SourceName::Faults => {
                 balancing_hindrance(root, machine).or_else(|| page_faults_allowed(root).err())
@@ -48,7 +49,7 @@ pub fn choose(
     choice
 }
 
-/// Why NUMA balancing does not unmap pages again and again, if it does not.
+/// Returns why NUMA balancing does not unmap pages repeatedly, if that is so.
 pub(crate) fn balancing_hindrance(root: &Root, machine: &Machine) -> Option<Hindrance> {
     if machine.memory_nodes().len() < 2 {
         return Some(Hindrance::OneNode);
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_anything_is_left_with_referenced_bits_and_says_why() {
+    fn a_machine_without_other_sources_uses_referenced_bits_and_gives_the_reasons() {
         let tree = tempfile::tempdir().unwrap();
         let root = Root::at(tree.path());
         let choice = choose(&root, &machine(1), None, Some(Hindrance::RunsAlready));
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_for_who_asks_unless_balancing_makes_them_tell_more() {
+    fn faults_are_used_on_request_or_with_balancing() {
         let tree = tempfile::tempdir().unwrap();
         let root = Root::at(tree.path());
         let file = tree.path().join("proc/sys/kernel/numa_balancing");

@@ -1,4 +1,4 @@
-//! Places in code, each kept once.
+//! Interns call chains.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use numalab_record::CodePlace;
 
 use crate::space::Space;
 
-/// Calls that were seen, by position.
+/// Call chains that were seen, by index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Codes {
     by_addresses: HashMap<Vec<u64>, usize>,
@@ -14,14 +14,14 @@ pub(crate) struct Codes {
 }
 
 impl Codes {
-    /// The position of calls, the innermost first. What lies at their addresses is what lay there
-    /// when they were seen first.
+    /// Returns the index of a call chain, innermost first. Its addresses are resolved when it is
+    /// first seen, since mappings can change.
     pub(crate) fn of(&mut self, calls: &[u64], space: &Space) -> usize {
         if let Some(known) = self.by_addresses.get(calls) {
             return *known;
         }
         let place = |(depth, address): (usize, &u64)| {
-            // Where a call returns to is behind it.
+            // The return address is behind the call.
             let address = if depth == 0 { *address } else { address.saturating_sub(1) };
             space.at(address).map(|place| (place.region, place.offset))
         };
@@ -30,7 +30,7 @@ impl Codes {
         self.places.len() - 1
     }
 
-    /// Calls as places in files.
+    /// Returns a call chain as places in files.
     pub(crate) fn places(&self, code: usize, space: &Space) -> Vec<CodePlace> {
         let place = |(region, offset): &(usize, u64)| CodePlace {
             object: space.regions()[*region].name.clone(),
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_kept_once_and_end_where_nothing_is_known() {
+    fn call_chains_are_interned_and_end_at_unknown_code() {
         let mut space = Space::default();
         let (start, end, offset) = (0x1000, 0x3000, 0x400);
         let name = "/bin/a".to_owned();

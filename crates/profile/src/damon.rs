@@ -1,4 +1,4 @@
-//! DAMON: which parts of a process's memory are used, and how often it finds them so.
+//! DAMON as a source: the used parts of a process's memory, and how often they are used.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use numalab_record::profile::Hindrance;
 use crate::follow::Follower;
 use crate::program::RangeUse;
 
-/// As long as the kernel gathers what it sees.
+/// The kernel's aggregation interval.
 const INTERVAL: Duration = Duration::from_micros(WATCH_LOOKS * WATCH_SAMPLE_US);
 
-/// DAMON watching a process; what was set is put back when it is dropped.
+/// DAMON watching a process. Its settings are restored on drop.
 #[derive(Debug)]
 pub(crate) struct Damon {
     root: Root,
@@ -22,15 +22,15 @@ pub(crate) struct Damon {
     _tuning: Tuning,
     next: Instant,
     last_ns: u64,
-    /// Looks.
+    /// Number of times that its regions were read.
     pub rounds: u64,
 }
 
 impl Damon {
-    /// Time between looks of the kernel, in microseconds.
+    /// The kernel's sampling interval, in microseconds.
     pub(crate) const SAMPLE_US: u64 = WATCH_SAMPLE_US;
 
-    /// Lets DAMON watch a process.
+    /// Makes DAMON watch a process.
     pub(crate) fn begin(root: &Root, process: u32) -> Result<Self, Hindrance> {
         if let Some(why) = watch_hindrance(root) {
             return Err(why);
@@ -45,12 +45,12 @@ impl Damon {
         Ok(Self { root, process, _tuning: tuning, next, last_ns: monotonic_ns(), rounds: 0 })
     }
 
-    /// How long until the next look.
+    /// Returns the time until the next read.
     pub(crate) fn until_next(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Takes what DAMON saw last, if it is time.
+    /// Reads DAMON's latest aggregation if it is due.
     pub(crate) fn look_if_due(&mut self, follower: &mut Follower) {
         if Instant::now() < self.next {
             return;
@@ -63,7 +63,7 @@ impl Damon {
         let (page_bytes, times_ns) = (base_page_bytes(), (self.last_ns, monotonic_ns()));
         self.last_ns = times_ns.1;
         for region in regions.iter().filter(|region| region.accesses > 0) {
-            // Its regions reach over gaps, and over memory that is mapped and not there.
+            // DAMON's regions extend over gaps and over mapped memory that is not resident.
             for (start, end, share) in program.resident_parts(region.start, region.end) {
                 let pages = (end - start) as f64 / page_bytes as f64 * share;
                 let found = region.accesses.min(WATCH_LOOKS) as f64 / WATCH_LOOKS as f64;

@@ -1,4 +1,4 @@
-//! Why there is no profile.
+//! Errors of profiles.
 
 use std::io;
 
@@ -6,47 +6,31 @@ use numalab_host::perf::PerfError;
 use numalab_host::{ErrorClass, SysfsError};
 use numalab_record::profile::{Hindrance, SourceName};
 
-/// Why there is no profile.
+/// Reason why there is no profile.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// The machine cannot be read.
     #[error(transparent)]
     Machine(#[from] SysfsError),
-    /// There is no such process.
+    /// The process does not exist.
     #[error("--pid {process}: there is no such process")]
-    NoProcess {
-        /// The process.
-        process: u32,
-    },
-    /// It is another user's.
+    NoProcess { process: u32 },
+    /// The process belongs to another user.
     #[error("process {process} is another user's: run numalab as root or as that user")]
-    Foreign {
-        /// The process.
-        process: u32,
-    },
-    /// The source that was asked for cannot be used.
+    Foreign { process: u32 },
+    /// The requested source cannot be used.
     #[error("--source {source_name}: {why:?}")]
-    Hindered {
-        /// The source.
-        source_name: SourceName,
-        /// Why not.
-        why: Hindrance,
-    },
+    Hindered { source_name: SourceName, why: Hindrance },
     /// The command cannot be started.
     #[error("cannot run `{program}`: {source}")]
-    NotStarted {
-        /// The program.
-        program: String,
-        /// The system's reason.
-        source: io::Error,
-    },
+    NotStarted { program: String, source: io::Error },
     /// The command cannot be followed.
     #[error("the command cannot be followed: {0}")]
     NotFollowed(io::Error),
 }
 
 impl ProfileError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -58,11 +42,11 @@ impl ProfileError {
     }
 }
 
-/// What a recording of events is refused for.
+/// Reason why events cannot be recorded.
 pub(crate) enum Refused {
-    /// Nothing can be seen of that process.
+    /// No source can observe the process.
     Process(ProfileError),
-    /// Other sources may do.
+    /// Another source may work.
     Hindrance(Hindrance),
 }
 

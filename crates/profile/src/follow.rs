@@ -1,4 +1,4 @@
-//! Which process does what: records of events to programs.
+//! Attributes recorded events to programs.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,23 @@ use numalab_record::profile::{CannotSee, FaultsSeen};
 use crate::nodes::Nodes;
 use crate::program::{Counted, Program};
 
-/// Everything that is followed.
+/// The programs that are followed.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    /// The machine's nodes.
     pub nodes: Nodes,
     /// Programs by the processes that run them.
     pub living: BTreeMap<u32, Program>,
-    /// Programs that ended, or went on as others.
+    /// Programs that ended, or called exec.
     pub past: Vec<Program>,
-    /// Page faults.
     pub faults: FaultsSeen,
-    /// Memory samples.
+    /// Number of memory samples.
     pub samples: u64,
-    /// What turned out not to be seen.
+    /// Facts that turned out to be invisible.
     pub cannot_see: Vec<CannotSee>,
-    /// What a fault counts as.
+    /// The meaning of a fault.
     faults_count: Counted,
     page_bytes: u64,
-    /// How long each process had run when it was looked at last, and when that was.
+    /// Each process's cpu time when it was last read, and the time of that read.
     ran: BTreeMap<u32, (u64, u64)>,
 }
 
@@ -47,7 +45,7 @@ impl Follower {
         }
     }
 
-    /// A process that is followed from now on, with the memory that it has.
+    /// Follows a process from now on, starting with its present memory.
     pub(crate) fn adopt(&mut self, process: u32) {
         let now = monotonic_ns();
         let name = Stat::of(process).map_or_else(String::new, |stat| stat.name);
@@ -55,12 +53,12 @@ impl Follower {
         if let Some(text) = memory_text(process, "maps") {
             program.space.set(&maps(&text).collect::<Vec<_>>(), now);
         }
-        // What ran before does not count.
+        // Cpu time before this moment does not count.
         self.ran.insert(process, (cpu_ns_of(process).unwrap_or(0), now));
         self.living.insert(process, program);
     }
 
-    /// Takes note of what happened.
+    /// Processes recorded events.
     pub(crate) fn take(&mut self, records: &[PerfRecord]) {
         for record in records {
             match record {
@@ -97,7 +95,7 @@ impl Follower {
         })
     }
 
-    /// The process is another program now, with other memory.
+    /// Replaces the process's program, and its memory.
     fn exec(&mut self, process: u32, name: &str, time_ns: u64) {
         self.settle(process);
         if let Some(mut before) = self.living.remove(&process) {
@@ -117,7 +115,7 @@ impl Follower {
         }
     }
 
-    /// The process has ended, and nobody can ask for its pages any more.
+    /// Moves an ended process's program to the past; its pages can no longer be queried.
     fn end(&mut self, process: u32) {
         if let Some(mut program) = self.living.remove(&process) {
             let only = self.nodes.only();
@@ -126,7 +124,7 @@ impl Follower {
         }
     }
 
-    /// Asks for the nodes of the pages that were accessed since the last time.
+    /// Queries the nodes of the pages that were accessed since the last call.
     pub(crate) fn settle_all(&mut self) {
         let processes: Vec<u32> = self.living.keys().copied().collect();
         processes.into_iter().for_each(|process| self.settle(process));
@@ -145,7 +143,7 @@ impl Follower {
                     vec![None; pages.len()]
                 }),
         });
-        // One that has just ended is no refusal, whatever the kernel calls it.
+        // A process that has just ended is not a refusal, whatever the kernel's error is.
         let is_there = || Stat::of(process).is_some_and(|stat| !stat.has_ended());
         let refused = refused.filter(|_| is_there());
         if let Some(error) = refused {
@@ -153,14 +151,14 @@ impl Follower {
         }
     }
 
-    /// Takes note of something that cannot be seen.
+    /// Records a fact that cannot be seen.
     pub(crate) fn cannot(&mut self, see: CannotSee) {
         if !self.cannot_see.contains(&see) {
             self.cannot_see.push(see);
         }
     }
 
-    /// Takes note of how long a process ran until now.
+    /// Records the cpu time of a process so far.
     pub(crate) fn ran(&mut self, process: u32) {
         let (Some(all_ns), now) = (cpu_ns_of(process), monotonic_ns()) else { return };
         let Some(program) = self.living.get_mut(&process) else { return };

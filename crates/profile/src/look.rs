@@ -1,4 +1,4 @@
-//! What `/proc` tells of the processes that are followed, looked at again and again.
+//! Polls `/proc` for the processes that are followed.
 
 use std::fs::read_to_string;
 use std::time::{Duration, Instant};
@@ -9,21 +9,21 @@ use numalab_host::proc::{MapsLine, Stat, descendants, maps, memory_text, threads
 use crate::follow::Follower;
 use crate::resident;
 
-/// Looking takes at most one part in so many of the time.
+/// Divisor of the largest share of time that polling takes.
 const COST: u32 = 25;
-/// The first looks follow each other soon, for commands that end soon.
+/// Interval of the first polls, short because commands may end soon.
 const FIRST: Duration = Duration::from_millis(4);
-/// Later ones do not.
+/// Interval of later polls.
 const LATER: Duration = Duration::from_millis(100);
 
-/// When to look again.
+/// The schedule of polls.
 #[derive(Debug)]
 pub(crate) struct Looks {
     next: Instant,
     interval: Duration,
-    /// Where pages lie takes longer to tell.
+    /// Reading the nodes of pages takes longer, so it has a separate schedule.
     next_pages: Instant,
-    /// Whether threads are whole: seen since they began.
+    /// Whether threads have been watched since they began.
     pub from_beginning: bool,
 }
 
@@ -33,17 +33,18 @@ impl Looks {
         Self { next: now + FIRST, interval: FIRST, next_pages: now + FIRST, from_beginning }
     }
 
-    /// How long until the next one.
+    /// Returns the time until the next poll.
     pub(crate) fn until_next(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// What is mapped now, if it is time to look: read before the events until then are taken.
+    /// Reads the present mappings if a poll is due. Must be called before the events until then are
+    /// taken.
     pub(crate) fn maps_if_due(&self, follower: &Follower) -> Option<Maps> {
         (Instant::now() >= self.next).then(|| Maps::read(follower))
     }
 
-    /// Looks at every process.
+    /// Polls every process.
     pub(crate) fn look(&mut self, follower: &mut Follower, maps: &Maps) {
         let begun = Instant::now();
         let processes: Vec<u32> = follower.living.keys().copied().collect();
@@ -65,7 +66,7 @@ impl Looks {
     }
 }
 
-/// Follows processes that one of those that are followed has started, where no events tell.
+/// Follows children of followed processes, for sources without events.
 pub(crate) fn look_for_children(follower: &mut Follower) {
     let known: Vec<u32> = follower.living.keys().copied().collect();
     for process in known.iter().flat_map(|process| descendants(*process)) {
@@ -73,7 +74,7 @@ pub(crate) fn look_for_children(follower: &mut Follower) {
             follower.adopt(process);
         }
     }
-    // Those that ended are past; what they used is known.
+    // The cpu time of those that ended is known, so they become past.
     for process in known {
         if Stat::of(process).is_none_or(|stat| stat.has_ended()) {
             follower.past.extend(follower.living.remove(&process));
@@ -95,20 +96,20 @@ fn look_at_threads(follower: &mut Follower, process: u32, whole: bool) {
     follower.ran(process);
 }
 
-/// How long a thread has run (`Documentation/scheduler/sched-stats.rst`).
+/// Returns a thread's cpu time (`Documentation/scheduler/sched-stats.rst`).
 fn scheduled_ns(process: u32, thread: u32) -> Option<u64> {
     let text = read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// What was mapped at a moment, by process.
+/// The mappings at a moment, by process.
 pub(crate) struct Maps {
     at_ns: u64,
     of: Vec<(u32, Vec<MapsLine>)>,
 }
 
 impl Maps {
-    /// What is mapped now.
+    /// Reads the present mappings.
     pub(crate) fn read(follower: &Follower) -> Self {
         let read = |process: &u32| {
             let text = memory_text(*process, "maps")?;
@@ -117,7 +118,7 @@ impl Maps {
         Self { at_ns: monotonic_ns(), of: follower.living.keys().filter_map(read).collect() }
     }
 
-    /// One that is another program since then has other memory.
+    /// A process that has called exec since has other memory and is skipped.
     fn set(&self, follower: &mut Follower) {
         for (process, lines) in self.of.iter().filter(|(_, lines)| !lines.is_empty()) {
             let program = follower.living.get_mut(process);

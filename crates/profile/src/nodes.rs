@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use numalab_record::profile::ProfiledNode;
 use numalab_topology::{CpuSet, Machine};
 
-/// Which cpu is of which node, and whether there is a choice for memory.
+/// The node of each cpu, and whether there is a choice for memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Nodes {
     of_cpu: HashMap<u32, u32>,
     only: Option<u32>,
     cpus: CpuSet,
-    /// All of them, with their cpus.
+    /// All nodes, with their cpus.
     pub all: Vec<ProfiledNode>,
 }
 
@@ -30,18 +30,18 @@ impl Nodes {
         }
     }
 
-    /// The node of a cpu; of one that came online meanwhile, the first.
+    /// Returns the node of a cpu; the first node for a cpu that came online meanwhile.
     pub(crate) fn of_cpu(&self, cpu: u32) -> u32 {
         let first = || self.all.first().map_or(0, |node| node.node.0);
         self.of_cpu.get(&cpu).copied().unwrap_or_else(first)
     }
 
-    /// The only node with memory, if it is the only one.
+    /// Returns the node with memory, if there is only one.
     pub(crate) fn only(&self) -> Option<u32> {
         self.only
     }
 
-    /// Cpus that are online.
+    /// Returns the online cpus.
     pub(crate) fn cpus(&self) -> &CpuSet {
         &self.cpus
     }

@@ -1,51 +1,50 @@
-//! Single pages: who touches them first, who uses them, and where they lie.
+//! Single pages: their first toucher, their users, and their node.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use numalab_record::Sharing;
 
-/// Beyond so many pages none is added.
+/// Largest number of pages that are followed.
 pub(crate) const MOST_PAGES: usize = 4 << 20;
-/// Of so many accesses at most one is a store where pages count as read.
+/// At most one store in this number of accesses makes a page count as read-mostly.
 const READ_MOSTLY: u64 = 100;
 
 /// A page that was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// Its region.
+    /// Index of its region.
     pub region: usize,
-    /// Where it lay when it was asked for last.
+    /// Its node when it was last queried.
     pub node: Option<u32>,
-    /// Accesses.
     pub accesses: u64,
-    /// Of these, those from cpus of other nodes.
+    /// Accesses from cpus of other nodes.
     pub remote: u64,
-    /// Those that are known to be stores.
+    /// Accesses known to be stores.
     pub stores: u64,
-    /// Those of which it is not known.
+    /// Accesses that may be loads or stores.
     pub either: u64,
-    /// Who used it first, by thread.
+    /// The thread that used it first.
     user: Option<u32>,
-    /// Whether another thread did too.
+    /// Whether another thread used it too.
     has_several_users: bool,
-    /// Whose cpus use it: accesses by node, of the few nodes that do.
+    /// Accesses by the cpu's node; a list, since only a few nodes use a page.
     by_node: Vec<(u32, u64)>,
 }
 
-/// How a page is used.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// A load.
     Load,
     /// A store.
     Store,
-    /// Either.
+    /// Unknown which of the two.
     Either,
 }
 
 impl Page {
-    /// Takes note of an access.
+    /// Records an access.
     pub(crate) fn used(&mut self, how: Use, thread: u32, cpu_node: u32) {
         self.accesses += 1;
         match how {
@@ -64,12 +63,12 @@ impl Page {
         }
     }
 
-    /// The node whose cpus use it most.
+    /// Returns the node whose cpus use it most.
     pub(crate) fn main_node(&self) -> Option<u32> {
         self.by_node.iter().max_by_key(|(_, count)| *count).map(|(node, _)| *node)
     }
 
-    /// Who uses it.
+    /// Classifies its users.
     pub(crate) fn sharing(&self) -> Sharing {
         match self.by_node.len() {
             _ if !self.has_several_users => Sharing::Private,
@@ -81,17 +80,16 @@ impl Page {
     }
 }
 
-/// The pages of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pages {
     by_address: HashMap<u64, Page>,
-    /// Whether there were too many.
+    /// Whether some pages were left out because there were too many.
     pub is_cut: bool,
 }
 
 impl Pages {
-    /// A page by its first address, new or known; `None` beyond the most that are followed. Memory
-    /// of another region at the same place is another page.
+    /// Returns a page by its first address, new or known; `None` beyond the limit. Memory of
+    /// another region at the same address is another page.
     pub(crate) fn page(&mut self, address: u64, region: usize) -> Option<(&mut Page, bool)> {
         let is_full = self.by_address.len() >= MOST_PAGES;
         match self.by_address.entry(address) {
@@ -111,12 +109,12 @@ impl Pages {
         }
     }
 
-    /// The node of a page, as far as it was asked for.
+    /// Returns the node of a page, if it was queried.
     pub(crate) fn node(&self, address: u64, region: usize) -> Option<u32> {
         self.by_address.get(&address).filter(|page| page.region == region)?.node
     }
 
-    /// Every page with its first address.
+    /// Returns every page with its first address.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, &Page)> {
         self.by_address.iter().map(|(address, page)| (*address, page))
     }
@@ -127,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sharing_is_told_by_threads_nodes_and_stores() {
+    fn sharing_follows_from_threads_nodes_and_stores() {
         let page = |uses: &[(Use, u32, u32)]| {
             let mut page = Page::default();
             uses.iter().for_each(|(how, thread, node)| page.used(*how, *thread, *node));

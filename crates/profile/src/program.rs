@@ -1,4 +1,4 @@
-//! Everything that is seen of a program.
+//! Everything that is observed of a program.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,66 +11,59 @@ use crate::space::Space;
 use crate::threads::Threads;
 use crate::timeline::Timeline;
 
-/// What a sample or a fault counts as.
+/// The meaning of a sample or a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
-    /// An access.
     Access,
-    /// A first touch alone: accesses come from elsewhere.
+    /// A first touch only, if accesses come from another source.
     Touch,
 }
 
-/// What a thread did to a region's pages on a node.
+/// Counts of a thread's accesses to a region's pages on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Loads.
     pub loads: u64,
-    /// Stores.
     pub stores: u64,
-    /// Accesses that may be either.
+    /// Accesses that may be loads or stores.
     pub either: u64,
-    /// Those that reached memory.
+    /// Accesses that reached memory.
     pub misses: u64,
-    /// Latencies of loads, in cycles.
+    /// Sum of the latencies of loads, in cycles.
     pub latency_cycles: u64,
 }
 
-/// Whose accesses to what.
+/// The key of a tally: who accessed what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Whose {
-    /// The region.
     pub region: usize,
-    /// The thread.
     pub thread: u32,
     /// The node of its cpu.
     pub cpu_node: u32,
-    /// The memory's node, where it is known.
+    /// The memory's node, if known.
     pub memory_node: Option<u32>,
 }
 
-/// Pages that were touched first.
+/// The key of first touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Touch {
-    /// The region.
     pub region: usize,
-    /// The thread.
     pub thread: u32,
     /// The node of its cpu.
     pub cpu_node: u32,
-    /// Where in the code.
+    /// Index of the call chain.
     pub code: usize,
 }
 
-/// How much of a range of addresses is used, where no single accesses are seen.
+/// Use of an address range, for sources that do not see single accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RangeUse {
-    /// Pages of it that were used, once for each look.
+    /// Used pages, summed over all polls.
     pub used: u64,
-    /// Of these, those that were written; `None` where that is not known.
+    /// Written pages among these; `None` if unknown.
     pub written: Option<u64>,
 }
 
-/// An access whose page's node is not known yet.
+/// An access to a page with an unknown node.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     time_ns: u64,
@@ -83,44 +76,36 @@ struct Pending {
     reached_memory: bool,
     latency_cycles: u64,
     counted: Counted,
-    /// Where the page lay before it was accessed.
+    /// The node of the page before the access, if known.
     before: Option<u32>,
 }
 
-/// A program that a process is, or was.
+/// A program that a process runs, or ran.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// The process.
     pub process: u32,
-    /// Its name.
     pub name: String,
-    /// What it went on as.
+    /// The program that the process called exec for.
     pub became: Option<String>,
     /// When it was seen first.
     pub begun_ns: u64,
-    /// Its memory.
     pub space: Space,
-    /// Places in its code.
     pub codes: Codes,
-    /// Its threads.
     pub threads: Threads,
-    /// Its pages.
     pub pages: Pages,
-    /// What it did over time.
     pub timeline: Timeline,
-    /// Accesses.
     pub tallies: HashMap<Whose, Tally>,
-    /// Accesses, and of these remote ones, by region and code.
+    /// Accesses, and remote ones among them, by region and call chain.
     pub accessed_at: HashMap<(usize, usize), (u64, u64)>,
-    /// Pages that were touched first.
+    /// Numbers of pages by their first touch.
     pub touches: HashMap<Touch, u64>,
-    /// How much of ranges is used, by region, first address and end.
+    /// Used ranges by region, first address and end.
     pub ranges: HashMap<(usize, u64, u64), RangeUse>,
-    /// Pages by region and node when they were looked at last.
+    /// Pages by region and node at the last poll.
     pub resident: BTreeMap<usize, BTreeMap<u32, u64>>,
-    /// Accesses to pages whose node is not known.
+    /// Accesses to pages with an unknown node.
     pub unplaced: u64,
-    /// Faults on pages that were there before.
+    /// Faults on pages that were present before.
     pub faults_again: u64,
     pending: Vec<Pending>,
     page_bytes: u64,
@@ -150,7 +135,7 @@ impl Program {
         }
     }
 
-    /// Takes note of a sample or a fault from a cpu of this node.
+    /// Records a sample or a fault on a cpu of this node.
     pub(crate) fn sample(&mut self, sample: &SampleRecord, cpu_node: u32, counted: Counted) {
         if let Some(pointer) = sample.stack_pointer {
             self.space.stack(pointer, sample.thread);
@@ -160,7 +145,7 @@ impl Program {
             None => Use::Either,
             Some(Some(Operation::Load)) => Use::Load,
             Some(Some(Operation::Store)) => Use::Store,
-            // It accesses no memory.
+            // The instruction accesses no memory.
             Some(None) => return,
         };
         if sample.address == 0 {
@@ -196,8 +181,8 @@ impl Program {
         });
     }
 
-    /// Takes note of pages of a range that were found used between two moments, by whom is not known.
-    /// Of several regions in it each has a share by how much of it is in memory.
+    /// Records pages of a range that were used between two moments by unknown threads. Several
+    /// regions in the range get shares by their resident memory.
     pub(crate) fn used(&mut self, range: (u64, u64), of: RangeUse, times_ns: (u64, u64)) {
         self.space.found(range.0, self.page_bytes);
         let parts = self.resident_parts(range.0, range.1);
@@ -221,8 +206,8 @@ impl Program {
         self.timeline.used(times_ns.0, times_ns.1, region, of.used);
     }
 
-    /// Settles where the pages lie that were accessed since the last time, by asking for the nodes
-    /// of pages at these addresses. A fault may have moved its page: what counts is where it lay.
+    /// Attributes the accesses since the last call to nodes, by querying the pages with `ask`. A
+    /// fault may have moved its page, so for faults the earlier node counts.
     pub(crate) fn settle(&mut self, ask: impl FnOnce(&[u64]) -> Vec<Option<u32>>) {
         let pending = std::mem::take(&mut self.pending);
         let pages: HashSet<u64> = pending.iter().map(|access| access.page).collect();
@@ -233,7 +218,7 @@ impl Program {
         for access in pending {
             let now = nodes.get(&access.page).copied();
             let node = match access.how {
-                // It may have moved before it was asked for.
+                // The page may have moved before it was queried.
                 Use::Either if moved.contains(&access.page) => access.before,
                 Use::Either => access.before.or(now),
                 Use::Load | Use::Store => now.or(access.before),
@@ -275,7 +260,7 @@ impl Program {
         self.timeline.add(access.time_ns, accesses);
     }
 
-    /// The mapped parts between two addresses, each with the share of it that is in memory.
+    /// Returns the mapped parts of a range, each with its resident share.
     pub(crate) fn resident_parts(&self, start: u64, end: u64) -> Vec<(u64, u64, f64)> {
         let regions = self.space.regions();
         let part = |(from, to, region): (u64, u64, usize)| {
@@ -287,7 +272,7 @@ impl Program {
         self.space.parts(start, end).into_iter().map(part).collect()
     }
 
-    /// All accesses, and of these those to memory of other nodes.
+    /// Returns all accesses, and those to memory of other nodes.
     pub(crate) fn accesses(&self) -> (u64, u64) {
         let all = |tally: &Tally| tally.loads + tally.stores + tally.either;
         let by_threads: u64 = self.tallies.values().map(all).sum();
@@ -304,8 +289,8 @@ fn scaled(count: u64, share: f64) -> u64 {
     (count as f64 * share).round() as u64
 }
 
-/// Pages that threads of several nodes faulted on since the last time: NUMA balancing may have moved
-/// them in between.
+/// Returns the pages on which threads of several nodes faulted since the last call: NUMA balancing
+/// may have moved them in between.
 fn used_from_several_nodes(pending: &[Pending]) -> HashSet<u64> {
     let mut first: HashMap<u64, u32> = HashMap::new();
     let faults = pending.iter().filter(|access| access.how == Use::Either);

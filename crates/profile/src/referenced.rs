@@ -1,4 +1,4 @@
-//! Referenced bits: which part of each mapping was used since they were cleared.
+//! Referenced bits as a source: the part of each mapping that was used since they were cleared.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,27 +11,25 @@ use numalab_host::{base_page_bytes, monotonic_ns};
 use crate::follow::Follower;
 use crate::program::{Program, RangeUse};
 
-/// Time between looks, and the most that looking takes of it.
+/// Time between polls; longer if polling would take too large a share of it.
 const INTERVAL: Duration = Duration::from_millis(250);
 const COST: u32 = 25;
-/// Larger mappings are reserved rather than used, and looking at each page takes too long.
+/// Larger mappings are reserved rather than used, and reading each page's bit would take too long.
 const MOST_BYTES: u64 = 64 << 30;
 
-/// Looks at referenced bits.
 #[derive(Debug)]
 pub(crate) struct Referenced {
     next: Instant,
     begun: Instant,
-    /// The last look.
+    /// Time of the last poll.
     last_ns: u64,
-    /// Looks.
     pub rounds: u64,
-    /// Whether written pages are told.
+    /// Whether written pages are known.
     pub soft_dirty: bool,
 }
 
 impl Referenced {
-    /// Begins with a process: its bits are cleared.
+    /// Begins with a process by clearing its bits.
     pub(crate) fn begin(process: u32) -> io::Result<Self> {
         clear_bits(process, ClearedBits::Referenced)?;
         let soft_dirty = has_soft_dirty() && clear_bits(process, ClearedBits::SoftDirty).is_ok();
@@ -40,31 +38,31 @@ impl Referenced {
         Ok(Self { next: begun + INTERVAL, begun, last_ns, rounds: 0, soft_dirty })
     }
 
-    /// How long until the next look.
+    /// Returns the time until the next poll.
     pub(crate) fn until_next(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Time between looks, on average, in ns.
+    /// Returns the mean time between polls, in nanoseconds.
     pub(crate) fn interval_ns(&self) -> u64 {
         let all = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         all / self.rounds.max(1)
     }
 
-    /// Looks, if it is time.
+    /// Polls if it is due.
     pub(crate) fn look_if_due(&mut self, follower: &mut Follower) {
         if Instant::now() >= self.next {
             self.look(follower);
         }
     }
 
-    /// Looks at every process, and clears its bits.
+    /// Reads the bits of every process, and clears them.
     pub(crate) fn look(&mut self, follower: &mut Follower) {
         let begun = Instant::now();
         let times_ns = (self.last_ns, monotonic_ns());
         self.last_ns = times_ns.1;
         for (process, program) in &mut follower.living {
-            // One that has ended is past.
+            // A process that has ended is handled as past.
             let Some(text) = memory_text(*process, "smaps") else { continue };
             let used = smaps(&text).into_iter().filter(|of| of.referenced_bytes > 0);
             used.for_each(|of| take(program, &of, self.soft_dirty, times_ns));
@@ -83,7 +81,7 @@ fn take(program: &mut Program, mapping: &SmapsMapping, soft_dirty: bool, times_n
     let used = mapping.referenced_bytes / page_bytes;
     let written = (soft_dirty && mapping.end - mapping.start <= MOST_BYTES).then(|| {
         let pages = soft_dirty_pages(program.process, mapping.start, mapping.end);
-        // The kernel also marks what is new, whether it is used or not.
+        // The kernel also marks new pages, used or not.
         pages.map_or(0, |pages| (pages.len() as u64).min(used))
     });
     program.used((mapping.start, mapping.end), RangeUse { used, written }, times_ns);

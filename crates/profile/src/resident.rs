@@ -1,4 +1,4 @@
-//! Where all pages of a process lie, by region: what `numa_maps` tells of each mapping.
+//! The nodes of all pages of a process by region, from `numa_maps`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::read_to_string;
@@ -8,13 +8,12 @@ use numalab_host::{base_page_bytes, page_nodes};
 
 use crate::follow::Follower;
 
-/// Pages that are asked for of a part of a mapping, at most.
+/// Pages of a part of a mapping that are queried at most.
 const ASKED: u64 = 4096;
 
-/// Pages by region and node.
 type Resident = BTreeMap<usize, BTreeMap<u32, u64>>;
 
-/// Looks where the pages of a process lie, with its mappings as they are now.
+/// Reads the nodes of the pages of a process with its present mappings.
 pub(crate) fn look(follower: &mut Follower, process: u32, lines: &[MapsLine]) {
     let Ok(text) = read_to_string(format!("/proc/{process}/numa_maps")) else { return };
     let page_bytes = base_page_bytes();
@@ -40,13 +39,14 @@ pub(crate) fn look(follower: &mut Follower, process: u32, lines: &[MapsLine]) {
             }),
         }
     }
-    // Of a process that ended meanwhile this is a part.
+    // If the process has ended meanwhile, the file was incomplete.
     if has_memory(process) {
         program.resident = resident;
     }
 }
 
-/// The kernel joins neighbours to one mapping: pages spread over a part of it tell of that part.
+/// Queries a sample of the pages of a part: the kernel merges neighbours into one mapping, so its
+/// totals do not describe a part.
 fn asked(process: u32, from: u64, to: u64, page_bytes: u64) -> BTreeMap<u32, u64> {
     let step = ((to - from) / page_bytes).div_ceil(ASKED).max(1);
     let stride = usize::try_from(step * page_bytes).unwrap_or(usize::MAX);

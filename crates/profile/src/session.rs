@@ -1,4 +1,4 @@
-//! A program that is watched, from its beginning or from now on, until it ends or enough was seen.
+//! Watches a program, from its start or from now on, until it ends or the time is over.
 
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -21,26 +21,26 @@ use crate::nodes::Nodes;
 use crate::program::Counted;
 use crate::referenced::Referenced;
 
-/// How often a waiting thread looks whether it was interrupted.
+/// Interval at which a waiting thread checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a command has that was told to end, before it is killed.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// What is watched.
+/// The program to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched<'a> {
-    /// A program and its arguments.
+    /// A program and its arguments, to be started.
     Command(&'a [String]),
-    /// A process that runs.
+    /// A running process.
     Process(u32),
 }
 
-/// What takes figures.
+/// The source of the figures.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// Memory samples of this unit.
     Samples(MemoryUnit),
-    /// Page faults, with NUMA balancing or without.
+    /// Page faults, with or without NUMA balancing.
     Faults { balancing: bool },
     /// DAMON.
     Damon(Damon),
@@ -48,28 +48,26 @@ pub(crate) enum Source {
     Referenced(Referenced),
 }
 
-/// What was seen.
+/// The observations.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// The programs.
     pub follower: Follower,
-    /// Where the figures come from.
     pub source: Source,
-    /// Whether page faults were followed.
+    /// Whether page faults were recorded.
     pub has_faults: bool,
-    /// Sources that failed when they were begun with.
+    /// Sources that failed at the start.
     pub passed_over: Vec<PassedOver>,
-    /// How it ended.
+    /// How the program ended.
     pub ended: Ended,
-    /// What the command left running.
+    /// Processes that the command left running.
     pub left: Vec<String>,
-    /// When it began and ended.
+    /// Start and end times.
     pub times_ns: (u64, u64),
-    /// Records that were lost, and how often sampling was paused.
+    /// Lost records, and pauses of sampling.
     pub lost: (u64, u64),
 }
 
-/// Begins with the first of these sources that can be used, and watches to the end.
+/// Begins with the first of these sources that works, and watches to the end.
 pub(crate) fn watch(
     machine: &Machine,
     watched: Watched<'_>,
@@ -107,7 +105,7 @@ struct Begun {
     lost: (u64, u64),
 }
 
-/// Starts a command that is watched from its first instruction on.
+/// Starts a command, watched from its first instruction on.
 fn start(
     root: &Root,
     machine: &Machine,
@@ -175,7 +173,7 @@ fn begin(
     Err(ProfileError::Hindered { source_name: last.source, why: last.why })
 }
 
-/// A source that works, with the events that are recorded for it or beside it.
+/// A source that works, with the events recorded for it or in addition.
 type Working = (Source, Option<Recording>, Counted);
 
 fn try_source(
@@ -185,7 +183,7 @@ fn try_source(
     source: SourceName,
     record: impl Fn(Option<&MemoryUnit>) -> Result<Recording, Refused>,
 ) -> Result<Working, Refused> {
-    // Who touches pages first is worth knowing, and is no condition.
+    // First touches are useful, but not required.
     let beside = || match record(None) {
         Ok(recording) => Ok(Some(recording)),
         Err(Refused::Hindrance(_)) => Ok(None),
@@ -217,7 +215,7 @@ fn try_source(
 
 fn refused(process: u32, error: &std::io::Error) -> Refused {
     match clear_bits(std::process::id(), ClearedBits::Referenced) {
-        // It is allowed for processes of one's own.
+        // The kernel allows it for the user's own processes, so this one is not theirs.
         Ok(()) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             Refused::Process(ProfileError::Foreign { process })
         }
@@ -226,8 +224,8 @@ fn refused(process: u32, error: &std::io::Error) -> Refused {
 }
 
 impl Begun {
-    /// Watches until the process ends, the time is over or the user interrupts it. The status is
-    /// that of a command that ended by itself.
+    /// Watches until the process ends, the time is over, or the user interrupts. The result is the
+    /// status of a command that ended by itself.
     fn follow(&mut self, until: Option<Instant>, interrupt: &Interrupt) -> Option<Ended> {
         loop {
             let mut wait = LOOK.min(self.looks.until_next());
@@ -246,7 +244,7 @@ impl Begun {
         }
     }
 
-    /// Waits so long at most, and takes what happened.
+    /// Waits at most `wait`, then processes the events.
     fn step(&mut self, wait: Duration) {
         match &mut self.recording {
             Some(recording) => recording.wait(wait),
@@ -264,7 +262,7 @@ impl Begun {
         }
     }
 
-    /// Takes what happened since the last time.
+    /// Processes the events since the last call.
     fn take(&mut self) {
         let Some(recording) = &mut self.recording else {
             return look_for_children(&mut self.follower);
@@ -276,7 +274,7 @@ impl Begun {
         self.follower.settle_all();
     }
 
-    /// How it ended, if it has.
+    /// Returns how it ended, if it has.
     fn ended(&mut self) -> Option<Ended> {
         match &mut self.child {
             Some(child) => child.try_wait().ok().flatten().map(of_status),
@@ -286,7 +284,8 @@ impl Begun {
         }
     }
 
-    /// The last look; ends a command that has not ended, and what it leaves.
+    /// Polls a last time, and ends a command that is still running, with the processes that it
+    /// leaves.
     fn finish(&mut self, ended: Option<Ended>, interrupt: &Interrupt) -> (Ended, Vec<String>) {
         let maps = Maps::read(&self.follower);
         self.take();
@@ -302,7 +301,8 @@ impl Begun {
         (ended, end_orphans())
     }
 
-    /// Ends the command: an interrupt from a terminal has reached it too, and it may be ending.
+    /// Ends the command. An interrupt from a terminal has reached it too, so it may be ending
+    /// already.
     fn end_child(&mut self, interrupt: &Interrupt) -> Ended {
         let why = if interrupt.requested() { Ended::Interrupted } else { Ended::TimeOver };
         let begun = Instant::now();
@@ -316,7 +316,7 @@ impl Begun {
                 is_told = true;
             }
             if begun.elapsed() > GRACE {
-                // One that has just ended is as well.
+                // Fails if it has just ended.
                 let _ = child.kill();
             }
             self.step(LOOK / 2);

@@ -1,68 +1,67 @@
-//! What lies where in a process's memory: areas, as they are mapped now, and the regions that they
-//! are parts of, which stay known after they have gone.
+//! The address space of a process: areas as they are mapped now, and the regions that they belong
+//! to, which are kept after unmapping.
 
 use std::collections::BTreeMap;
 
 use numalab_host::perf::MapRecord;
 use numalab_host::proc::MapsLine;
 
-/// What the kernel calls memory without a file in its events.
+/// The kernel's name of memory without a file in its events.
 const NO_FILE: &str = "//anon";
-/// What it is called here, and by the memory emulator.
+/// The name of such memory in records, also used by the memory emulator.
 const ANONYMOUS: &str = "[anonymous]";
 
-/// A part of memory that is one thing.
+/// A contiguous part of memory with one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct Region {
     /// The first address.
     pub start: u64,
-    /// The address behind it.
+    /// The address after the last.
     pub end: u64,
     /// The file, `[heap]`, `[stack]`, `[anonymous]`.
     pub name: String,
 }
 
-/// A mapping as it is now.
+/// A present mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Area {
     end: u64,
     region: usize,
-    /// Where it begins in its file.
+    /// Offset in its file, in bytes.
     offset: u64,
     /// When it was mapped, by `CLOCK_MONOTONIC`.
     since_ns: u64,
 }
 
-/// The memory of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Space {
     areas: BTreeMap<u64, Area>,
-    regions: Vec<Known>,
+    regions: Vec<Region>,
 }
 
 /// A place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The region, by position.
+    /// Index of the region.
     pub region: usize,
-    /// Where in its file.
+    /// Offset in its file.
     pub offset: u64,
 }
 
 impl Space {
-    /// All regions that there were, in the order in which they were found.
-    pub(crate) fn regions(&self) -> &[Known] {
+    /// Returns all regions ever seen, in order of discovery.
+    pub(crate) fn regions(&self) -> &[Region] {
         &self.regions
     }
 
-    /// What lies at an address; an address of which nothing is known is in a region of its own page.
+    /// Returns the place of an address, if it is in a known area.
     pub(crate) fn at(&self, address: u64) -> Option<Place> {
         let (start, area) = self.areas.range(..=address).next_back()?;
         let within = address < area.end;
         within.then(|| Place { region: area.region, offset: area.offset + (address - start) })
     }
 
-    /// As [`Space::at`]; memory of which nothing is known becomes a region.
+    /// Returns the region of an address; unknown memory becomes a new region of one page.
     pub(crate) fn found(&mut self, address: u64, page_bytes: u64) -> usize {
         if let Some(place) = self.at(address) {
             return place.region;
@@ -72,21 +71,21 @@ impl Space {
         self.at(address).map_or(0, |place| place.region)
     }
 
-    /// What is mapped between two addresses: from where to where, and of which region.
+    /// Returns the mapped parts of a range with their regions.
     pub(crate) fn parts(&self, start: u64, end: u64) -> Vec<(u64, u64, usize)> {
         let part = |(at, area): (u64, Area)| (at.max(start), area.end.min(end), area.region);
         self.overlapping(start, end).into_iter().map(part).collect()
     }
 
-    /// Takes note of a new mapping.
+    /// Records a new mapping.
     pub(crate) fn take(&mut self, record: &MapRecord) {
         let range = (record.start, record.end);
         self.map(range, record.offset, &record.name, record.time_ns);
     }
 
-    /// Sets right what events do not tell: what was unmapped, moved or grew, as it was at this moment.
-    /// The events until then are to be taken before: the kernel joins neighbours, which are told
-    /// apart by their events alone.
+    /// Corrects the areas by the mappings at this moment, since events do not report unmapping,
+    /// moving or growth. Earlier events must have been processed: the kernel merges neighbours,
+    /// which only their events distinguish.
     pub(crate) fn set(&mut self, lines: &[MapsLine], at_ns: u64) {
         for line in lines {
             self.map((line.start, line.end), line.offset, &line.name, at_ns);
@@ -104,7 +103,7 @@ impl Space {
         self.areas = kept;
     }
 
-    /// A thread's stack pointer was here.
+    /// Records that a thread's stack pointer was here.
     pub(crate) fn stack(&mut self, address: u64, thread: u32) {
         let Some(place) = self.at(address) else { return };
         let region = &mut self.regions[place.region];
@@ -116,8 +115,9 @@ impl Space {
     fn map(&mut self, (start, end): (u64, u64), offset: u64, name: &str, since_ns: u64) {
         let name = if name.is_empty() || name == NO_FILE { ANONYMOUS } else { name };
         if name == ANONYMOUS {
-            // The kernel joins neighbours, and tells of changed protection too: what is known stays
-            // what it is, and what lies in a file's memory is of that (its data that begins as 0).
+            // The kernel merges neighbours, and reports changes of protection as mappings too.
+            // Known areas therefore stay as they are, and a gap within a file's memory belongs to
+            // the file (its zero-initialised data).
             for (from, to) in self.unknown(start, end) {
                 let region = self.grown_stack(from, to).unwrap_or_else(|| self.add(from, to, name));
                 self.areas.insert(from, Area { end: to, region, offset: 0, since_ns });
@@ -137,11 +137,11 @@ impl Space {
     }
 
     fn add(&mut self, start: u64, end: u64, name: &str) -> usize {
-        self.regions.push(Known { start, end, name: name.to_owned() });
+        self.regions.push(Region { start, end, name: name.to_owned() });
         self.regions.len() - 1
     }
 
-    /// The stack that grew down to here.
+    /// Returns the stack that has grown down to here.
     fn grown_stack(&mut self, start: u64, end: u64) -> Option<usize> {
         let area = self.areas.get(&end)?;
         let region = area.region;
@@ -159,7 +159,7 @@ impl Space {
         before.into_iter().chain(within).map(|(at, area)| (*at, *area)).collect()
     }
 
-    /// Where between two addresses nothing is known.
+    /// Returns the unknown parts of a range.
     fn unknown(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let (mut gaps, mut from) = (Vec::new(), start);
         for (at, area) in self.overlapping(start, end) {
@@ -174,7 +174,7 @@ impl Space {
         gaps
     }
 
-    /// Takes away what lies between two addresses.
+    /// Removes the areas in a range.
     fn clear(&mut self, start: u64, end: u64) {
         for (at, area) in self.overlapping(start, end) {
             self.areas.remove(&at);
@@ -206,10 +206,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_the_kernel_joins_with_its_neighbour_stays_a_region_of_its_own() {
+    fn memory_that_the_kernel_merges_with_its_neighbour_stays_a_separate_region() {
         let mut space = Space::default();
         map(&mut space, 0x8000, 0xa000, NO_FILE);
-        // The next mapping lies below; the kernel tells of both as one.
+        // The next mapping is below; the kernel reports both as one.
         map(&mut space, 0x5000, 0xa000, NO_FILE);
         assert_eq!(space.at(0x9000).unwrap().region, 0);
         assert_eq!(space.at(0x5000).unwrap().region, 1);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mapped_over_something_else_takes_its_place() {
+    fn a_mapping_replaces_those_below_it() {
         let mut space = Space::default();
         map(&mut space, 0x1000, 0x9000, NO_FILE);
         map(&mut space, 0x3000, 0x5000, "/lib/a.so");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_mapped_is_forgotten_and_its_region_stays_known() {
+    fn an_unmapped_area_is_removed_and_its_region_kept() {
         let mut space = Space::default();
         map(&mut space, 0x1000, 0x9000, NO_FILE);
         let text = "3000-5000 rw-p 00000000 00:00 0 \n7000-8000 rw-p 00000000 00:00 0 [heap]\n";
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_mapped_after_a_look_is_not_forgotten_by_it() {
+    fn an_area_mapped_after_a_poll_is_kept() {
         let mut space = Space::default();
         let record = |start, time_ns| MapRecord {
             time_ns,
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_grows_downwards_and_those_of_threads_are_told_by_their_pointers() {
+    fn a_stack_grows_downwards_and_stack_pointers_identify_those_of_threads() {
         let mut space = Space::default();
         map(&mut space, 0x7000, 0x9000, "[stack]");
         space.set(&maps("5000-9000 rw-p 00000000 00:00 0 [stack]\n").collect::<Vec<_>>(), 0);

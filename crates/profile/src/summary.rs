@@ -1,4 +1,4 @@
-//! What was seen of a program, as a record.
+//! Turns the observations of a program into a record.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,14 +12,14 @@ use crate::program::{Program, RangeUse};
 
 /// Parts of a region.
 const PARTS: u64 = 64;
-/// Regions beyond so many are left out: those that are used least.
+/// Regions at most; the least used ones are left out.
 const MOST_REGIONS: usize = 2000;
-/// Places in the code for each region.
+/// Call chains for each region at most.
 const MOST_PLACES: usize = 16;
-/// Of a region's accesses, its hot pages take this part.
+/// Share of a region's accesses, in percent, that its hot pages receive.
 const HOT_PERCENT: u64 = 90;
 
-/// The record of a program, until this moment.
+/// Returns the record of a program up to this moment.
 pub(crate) fn program_memory(program: Program, ended_ns: u64, page_bytes: u64) -> ProgramMemory {
     let by_region = by_region(&program);
     let mut kept: Vec<usize> = (0..program.space.regions().len())
@@ -56,7 +56,7 @@ pub(crate) fn program_memory(program: Program, ended_ns: u64, page_bytes: u64) -
 
 type PagesOf<'a> = HashMap<usize, Vec<(u64, &'a Page)>>;
 
-/// The pages of each region, by address.
+/// Returns the pages of each region, by address.
 fn by_region(program: &Program) -> PagesOf<'_> {
     let mut by_region: PagesOf<'_> = HashMap::new();
     for (address, page) in program.pages.all() {
@@ -66,7 +66,7 @@ fn by_region(program: &Program) -> PagesOf<'_> {
     by_region
 }
 
-/// Whether there is anything to tell of a region.
+/// Reports whether anything was observed of a region.
 fn is_seen(program: &Program, region: usize, by_region: &PagesOf<'_>) -> bool {
     by_region.contains_key(&region)
         || program.resident.contains_key(&region)
@@ -115,7 +115,7 @@ fn first_touches(program: &Program, region: usize) -> Vec<FirstTouches> {
     touches
 }
 
-/// The fewest pages that take most of the accesses.
+/// Returns the smallest number of pages that receive most of the accesses.
 fn hot_pages(pages: &[(u64, &Page)]) -> u64 {
     let mut heat: Vec<u64> = pages.iter().map(|(_, page)| page.accesses).collect();
     heat.sort_unstable_by_key(|accesses| std::cmp::Reverse(*accesses));
@@ -169,7 +169,7 @@ fn accesses(program: &Program, region: usize) -> Vec<RegionAccesses> {
     accesses
 }
 
-/// What is hot: accesses by parts of a region, from pages or from ranges, whichever were seen.
+/// Returns accesses by parts of a region, from single pages or from ranges.
 fn parts(
     program: &Program,
     region: usize,
@@ -241,7 +241,7 @@ fn threads(program: &Program) -> Vec<ProgramThread> {
     program.threads.all().map(thread).collect()
 }
 
-/// The stretches with positions of the regions that are kept.
+/// Renumbers the regions of stretches to those that are kept.
 fn timeline(stretches: Vec<Stretch>, positions: &HashMap<usize, usize>) -> Vec<Stretch> {
     let renumbered = |stretch: Stretch| {
         let regions = stretch.regions.iter().filter_map(|of| {

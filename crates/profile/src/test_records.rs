@@ -1,20 +1,19 @@
-//! Events as perf gives them, and machines, for tests.
+//! Events in the form of perf's, and machines, for tests.
 
 use numalab_host::perf::{DataSource, MapRecord, Operation, PerfRecord, SampleRecord, ServedBy};
 use numalab_topology::{Cpu, CpuId, Machine, Node, NodeId};
 
-/// No process of any machine has such a number: nothing is asked of the kernel for it.
+/// A number beyond those of real processes, so that the kernel is not queried.
 pub(crate) const PROCESS: u32 = 0x7fff_fff0;
-/// A second one.
+/// A second such process.
 pub(crate) const CHILD: u32 = 0x7fff_fff1;
-/// Where its memory begins.
+/// Address of its heap.
 pub(crate) const HEAP: u64 = 0x7f00_0000_0000;
-/// Where its code begins.
+/// Address of its code.
 pub(crate) const CODE: u64 = 0x40_0000;
-/// The size of a page.
 pub(crate) const PAGE: u64 = 4096;
 
-/// Nodes of two cpus each, numbered through, and of 1 GiB.
+/// Nodes of two cpus, numbered consecutively, and 1 GiB each.
 pub(crate) fn machine(nodes: u32) -> Machine {
     let cpu =
         |id: u32| Cpu { id: CpuId(id), online: true, node: Some(NodeId(id / 2)), ..Cpu::default() };
@@ -32,7 +31,7 @@ pub(crate) fn machine(nodes: u32) -> Machine {
     }
 }
 
-/// Memory of a process: a file, or `//anon`.
+/// A mapping of a process: a file, or `//anon`.
 pub(crate) fn map(process: u32, start: u64, pages: u64, name: &str) -> PerfRecord {
     let (end, name) = (start + pages * PAGE, name.to_owned());
     PerfRecord::Map(MapRecord { time_ns: 1, process, start, end, offset: 0, name })
@@ -43,7 +42,7 @@ pub(crate) fn fault(process: u32, thread: u32, cpu: u32, page: u64) -> PerfRecor
     PerfRecord::Sample(sampled(process, thread, cpu, page))
 }
 
-/// A load that memory served, of so many cycles.
+/// A load with this latency that memory served.
 pub(crate) fn load(process: u32, cpu: u32, page: u64, latency_cycles: u64) -> PerfRecord {
     let access = DataSource { operation: Some(Operation::Load), served_by: ServedBy::Memory };
     let sample = sampled(process, process, cpu, page);

@@ -1,22 +1,21 @@
-//! A program's threads: their names, the nodes of their cpus, and how long they ran.
+//! A program's threads: their names, the nodes of their cpus, and their cpu time.
 
 use std::collections::BTreeMap;
 
 /// A thread that was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Its name.
     pub name: Option<String>,
-    /// How long it ran since it was looked at first, in ns.
+    /// Cpu time in nanoseconds since it was first read.
     pub busy_ns: u64,
-    /// How long it had run then.
+    /// Cpu time in nanoseconds at the first read.
     first_ns: Option<u64>,
-    /// How often it was seen on cpus of each node.
+    /// Number of times that it was seen on cpus of each node.
     by_node: BTreeMap<u32, u64>,
 }
 
 impl Seen {
-    /// The node that it was seen on most.
+    /// Returns the node that it was seen on most often.
     pub(crate) fn node(&self) -> Option<u32> {
         self.by_node.iter().max_by_key(|(_, count)| **count).map(|(node, _)| *node)
     }
@@ -29,30 +28,30 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// It was on a cpu of this node.
+    /// Records that a thread was on a cpu of this node.
     pub(crate) fn seen(&mut self, thread: u32, node: u32) {
         *self.by_number.entry(thread).or_default().by_node.entry(node).or_default() += 1;
     }
 
-    /// It has this name.
+    /// Records a thread's name.
     pub(crate) fn named(&mut self, thread: u32, name: &str) {
         self.by_number.entry(thread).or_default().name = Some(name.to_owned());
     }
 
-    /// It has run so long since it began; `whole` if all of that counts, as of a thread that began
-    /// while it was looked at.
+    /// Records a thread's total cpu time. If `whole`, all of it counts, as for a thread that began
+    /// while it was watched.
     pub(crate) fn ran(&mut self, thread: u32, all_ns: u64, whole: bool) {
         let seen = self.by_number.entry(thread).or_default();
         let first = *seen.first_ns.get_or_insert(if whole { 0 } else { all_ns });
         seen.busy_ns = all_ns.saturating_sub(first);
     }
 
-    /// All of them.
+    /// Returns all threads.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Seen)> {
         self.by_number.iter().map(|(thread, seen)| (*thread, seen))
     }
 
-    /// How long all of them ran, in ns.
+    /// Returns the cpu time of all threads in nanoseconds.
     pub(crate) fn busy_ns(&self) -> u64 {
         self.by_number.values().map(|seen| seen.busy_ns).sum()
     }
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_ran_before_counts_from_when_it_was_looked_at() {
+    fn a_thread_that_ran_before_counts_from_its_first_read() {
         let mut threads = Threads::default();
         threads.ran(7, 1000, false);
         threads.ran(7, 1500, false);

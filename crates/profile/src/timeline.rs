@@ -2,12 +2,12 @@
 
 use numalab_record::{Stretch, StretchAccesses};
 
-/// Stretches are joined in pairs when there are more: fewer than a screen has columns.
+/// Stretches at most, before they are merged in pairs: fewer than a screen has columns.
 const MOST: usize = 240;
-/// How long stretches are at first.
+/// Initial length of stretches.
 const FIRST_NS: u64 = 5_000_000;
 
-/// What a program did over time.
+/// The activity of a program over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     begun_ns: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Nothing yet, from a moment of `CLOCK_MONOTONIC` on.
+    /// Creates an empty timeline that begins at a time of `CLOCK_MONOTONIC`.
     pub(crate) fn new(begun_ns: u64) -> Self {
         Self { begun_ns, width_ns: FIRST_NS, stretches: Vec::new() }
     }
@@ -26,19 +26,19 @@ impl Timeline {
         self.at(time_ns).add(accesses);
     }
 
-    /// Adds how long threads ran between two moments, evenly over that time.
+    /// Adds cpu time of threads, spread evenly between two moments.
     pub(crate) fn ran(&mut self, from_ns: u64, to_ns: u64, busy_ns: u64) {
         self.spread(from_ns, to_ns, busy_ns, |stretch, share| stretch.busy_ns += share);
     }
 
-    /// Adds pages of a region that were used between two moments, evenly over that time.
+    /// Adds used pages of a region, spread evenly between two moments.
     pub(crate) fn used(&mut self, from_ns: u64, to_ns: u64, region: usize, pages: u64) {
         self.spread(from_ns, to_ns, pages, |stretch, share| {
             stretch.add(StretchAccesses { region, unplaced: share, ..StretchAccesses::default() });
         });
     }
 
-    /// Deals a sum out to the stretches between two moments; nothing of it is lost by rounding.
+    /// Distributes a sum over the stretches between two moments, without loss by rounding.
     fn spread(
         &mut self,
         from_ns: u64,
@@ -47,7 +47,7 @@ impl Timeline {
         mut add: impl FnMut(&mut Stretch, u64),
     ) {
         let from_ns = from_ns.max(self.begun_ns).min(to_ns.saturating_sub(1));
-        // What comes last is made first, so that the width does not change meanwhile.
+        // The last stretch is created first, so that the width does not change in the loop.
         self.at(to_ns.saturating_sub(1));
         let whole = u128::from(to_ns - from_ns).max(1);
         let until = |moment: u64| {
@@ -66,7 +66,7 @@ impl Timeline {
         }
     }
 
-    /// The stretches, the last of which ends at this moment.
+    /// Returns the stretches, the last of which ends at this moment.
     pub(crate) fn finish(mut self, ended_ns: u64) -> Vec<Stretch> {
         let end = ended_ns.saturating_sub(self.begun_ns);
         if let Some(last) = self.stretches.last_mut() {
@@ -78,7 +78,7 @@ impl Timeline {
     fn at(&mut self, time_ns: u64) -> &mut Stretch {
         let since = time_ns.saturating_sub(self.begun_ns);
         while since / self.width_ns >= MOST as u64 {
-            // An odd last one would be as long as two.
+            // With an odd number, the last stretch would cover twice its time.
             self.stretches = Stretch::joined(&self.stretches);
             self.width_ns *= 2;
             if let Some(last) = self.stretches.last_mut() {

@@ -1,4 +1,4 @@
-//! From what was seen to a profile.
+//! Turns observations into a profile.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,11 +17,12 @@ use crate::program::Program;
 use crate::session::{self, Seen, Source, Watched};
 use crate::summary::program_memory;
 
-/// Watches a program by the best of these sources that works: to its end, for so long, or until the
-/// user interrupts it. A command that has not ended then is ended, and so is what it leaves behind:
-/// this process adopts it.
+/// Watches a program with the best of these sources that works: to its end, for a time, or until
+/// the user interrupts. A command that is still running then is ended, together with the processes
+/// that it leaves behind, which this process adopts.
 ///
 /// # Errors
+/// [`ProfileError`].
 /// [`ProfileError`].
 pub fn watch(
     machine: &Machine,
@@ -111,7 +112,7 @@ fn source(seen: &Seen) -> ProfileSource {
     match &seen.source {
         Source::Samples(unit) => ProfileSource::Samples {
             unit: unit.kind,
-            events: unit.events.iter().map(numalab_host::perf::MemoryEvent::told).collect(),
+            events: unit.events.iter().map(numalab_host::perf::MemoryEvent::description).collect(),
             taken: seen.follower.samples,
             lost: seen.lost.0,
             throttled: seen.lost.1,
@@ -128,7 +129,7 @@ fn source(seen: &Seen) -> ProfileSource {
     }
 }
 
-/// What cannot be seen by this source, and what turned out not to be.
+/// Returns the facts that this source cannot see, and those that turned out to be invisible.
 fn cannot_see(seen: &Seen) -> Vec<CannotSee> {
     let by_source = match &seen.source {
         Source::Samples(unit) => {

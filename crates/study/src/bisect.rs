@@ -1,4 +1,5 @@
-//! The commit that made a metric worse: builds, boots and samples until that is decided.
+//! Finds the commit that made a metric worse: builds, boots and samples until each commit is
+//! decided.
 
 mod build;
 mod error;
@@ -29,26 +30,24 @@ pub use error::BisectError;
 pub use repository::Repository;
 use sampler::{Sampler, is_virtual};
 
-/// What is asked.
 #[derive(Clone, Debug)]
 pub struct BisectQuestion {
-    /// The revision that is good.
+    /// The good revision.
     pub good: String,
-    /// The one that is bad.
+    /// The bad revision.
     pub bad: String,
-    /// How each is built.
+    /// The way to build each commit.
     pub build: Build,
     /// The settings under which samples are taken.
     pub treatment: Treatment,
-    /// What is run.
     pub workload: Workload,
-    /// Its metric that became worse.
+    /// The metric that became worse.
     pub metric: String,
-    /// One minus the chance that the whole search names a wrong commit.
+    /// One minus the probability that the whole search names a wrong commit.
     pub confidence: Confidence,
-    /// A change up to this counts as none, in percent.
+    /// The largest change, in percent, that counts as none.
     pub margin_percent: f64,
-    /// The most samples of one commit.
+    /// Largest number of samples of one commit.
     pub most_samples: usize,
     /// The command line, for the record.
     pub command: Vec<String>,
@@ -56,21 +55,21 @@ pub struct BisectQuestion {
     pub version: String,
 }
 
-/// How far a bisection is.
+/// The progress of a bisection.
 #[derive(Clone, Copy, Debug)]
 pub enum BisectStep<'a> {
-    /// This commit is being built; so many may be the first bad one.
+    /// This commit is being built; that number of commits may be the first bad one.
     Building(&'a Commit, usize),
-    /// This one was judged.
+    /// This commit was judged.
     Judged(&'a JudgedCommit),
 }
 
-/// A search under way.
+/// A search in progress.
 pub struct Bisect<'a> {
     plan: &'a Plan,
     question: &'a BisectQuestion,
     repository: &'a Repository,
-    /// Results, with what one build leaves to the next.
+    /// The directory for results, and for files that one build leaves to the next.
     directory: &'a Path,
     sampler: Sampler<'a>,
     interrupt: &'a Interrupt,
@@ -78,17 +77,18 @@ pub struct Bisect<'a> {
     document: BisectDocument,
 }
 
-/// A commit with the file that was built of it.
+/// A commit with the file that was built from it.
 struct Candidate {
     judged: JudgedCommit,
     file: PathBuf,
 }
 
 impl<'a> Bisect<'a> {
-    /// Looks up the commits; nothing is built yet.
+    /// Looks up the commits; builds nothing yet.
     ///
     /// # Errors
-    /// [`BisectError`] for revisions that are not there or do not follow each other.
+    /// [`BisectError`] for revisions that do not exist, or if the bad one does not descend from the
+    /// good one.
     pub fn new(
         plan: &'a Plan,
         question: &'a BisectQuestion,
@@ -125,22 +125,22 @@ impl<'a> Bisect<'a> {
         Ok(Self { plan, question, repository, directory, sampler, interrupt, bisection, document })
     }
 
-    /// What is known before anything is built.
+    /// Returns what is known before the first build.
     #[must_use]
     pub fn document(&self) -> &BisectDocument {
         &self.document
     }
 
-    /// How many commits are built at most beside the two that are known, if each can be judged.
+    /// Returns the largest number of builds besides the two ends, if each commit can be judged.
     #[must_use]
     pub fn halvings(&self) -> usize {
         self.bisection.halvings()
     }
 
-    /// Searches to the end, and keeps what is known after each commit.
+    /// Searches to the end, and records the state after each commit.
     ///
     /// # Errors
-    /// [`BisectError`]; what was found until then is kept.
+    /// [`BisectError`]; the state until then is kept.
     pub fn run(
         mut self,
         watch: &mut dyn FnMut(BisectStep<'_>),
@@ -155,7 +155,7 @@ impl<'a> Bisect<'a> {
         Ok(self.document)
     }
 
-    /// Checks a commit out and builds it; the file is kept beside the results.
+    /// Checks a commit out and builds it; keeps the file with the results.
     fn built(&self, judged: &mut JudgedCommit) -> Result<Option<PathBuf>, BisectError> {
         let begun = Instant::now();
         self.repository.check_out(&judged.commit)?;
@@ -179,7 +179,7 @@ impl<'a> Bisect<'a> {
     fn made(&self, name: &str) -> Result<PathBuf, BisectError> {
         let path = self.directory.join(name);
         fs::create_dir_all(&path).map_err(|source| io(&path, source))?;
-        // Builds run in another directory.
+        // Builds run in another working directory.
         path.canonicalize().map_err(|source| io(&path, source))
     }
 

@@ -1,4 +1,4 @@
-//! The question, as its author wrote it and with defaults filled in.
+//! A study as its author wrote it, with defaults filled in.
 
 mod reading;
 
@@ -9,51 +9,51 @@ use numalab_workload::{SpecError, Workload, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A study as it is written in TOML.
+/// A study as written in TOML.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Study {
     /// Its name: letters, digits and dashes.
     pub name: String,
-    /// What it answers, as a sentence.
+    /// The question that it answers, as a sentence.
     pub question: String,
-    /// What a reader must know to judge the answer.
+    /// Background that a reader needs to judge the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Where its samples are taken.
+    /// The backend that takes its samples.
     #[serde(default)]
     pub backend: BackendSpec,
-    /// How much is run, and when it ends.
+    /// The amount of work, and the rule that ends it.
     #[serde(default)]
     pub rules: Rules,
-    /// What is varied; every combination of levels is a treatment.
+    /// The factors; every combination of their levels is a treatment.
     #[serde(rename = "factor")]
     pub factors: Vec<Factor>,
-    /// What is run under every treatment. `{name}` in a command or an argument stands
-    /// for the setting of that name.
+    /// The workloads, each run under every treatment. `{name}` in a command or an argument is
+    /// replaced by the setting of that name.
     #[serde(rename = "workload")]
     pub workloads: Vec<WorkloadSpec>,
 }
 
 impl Study {
-    /// The workloads, ready to be run.
+    /// Returns the workloads, ready to run.
     ///
     /// # Errors
-    /// [`SpecError`] of the first that cannot be; none of a study that was [parsed](crate::parse).
+    /// The [`SpecError`] of the first invalid one; never for a [parsed](crate::parse) study.
     pub fn resolved(&self) -> Result<Vec<Workload>, SpecError> {
         self.workloads.iter().map(WorkloadSpec::resolve).collect()
     }
 
-    /// The study in TOML with all defaults filled in.
+    /// Writes the study in TOML with all defaults filled in.
     ///
     /// # Errors
-    /// What the writer says; none of a study that was [parsed](crate::parse).
+    /// The serialiser's error; never for a [parsed](crate::parse) study.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string_pretty(self)
     }
 }
 
-/// The kind of place in which samples are taken, and its own settings.
+/// The kind of backend, and its own settings.
 ///
 /// In TOML a name, `backend = "host"`, or a table, `[backend.linux-guest]`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,17 +61,16 @@ impl Study {
 pub struct BackendSpec {
     /// Its kind: `host`, `linux-guest`.
     pub kind: String,
-    /// Settings that only this kind knows.
+    /// Settings of this kind.
     pub settings: Map<String, Value>,
 }
 
-/// Something that is varied.
+/// A factor of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Factor {
-    /// Its name.
     pub name: String,
-    /// What its levels are.
+    /// The kind of its levels.
     #[serde(default)]
     pub kind: FactorKind,
     /// Its levels, the baseline first.
@@ -95,15 +94,15 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NamedLevel {
-    /// How reports name it.
+    /// The name in reports.
     pub name: String,
-    /// What is set, by name; the study's backend says which names there are.
+    /// Values by setting; the study's backend defines the settings.
     #[serde(default)]
     pub set: BTreeMap<String, Setting>,
 }
 
 impl Level {
-    /// How reports name it.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -112,7 +111,7 @@ impl Level {
         }
     }
 
-    /// Its number, for a factor of kind [`FactorKind::Scale`].
+    /// Returns its number, for a factor of kind [`FactorKind::Scale`].
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
@@ -123,7 +122,7 @@ impl Level {
         }
     }
 
-    /// What it sets, by name.
+    /// Returns the values of its settings.
     #[must_use]
     pub fn settings(&self, factor: &str) -> BTreeMap<String, Setting> {
         match self {

@@ -1,10 +1,10 @@
-//! How long a study took so far, and what that says of the rest.
+//! The time of a study so far, and the estimate of the rest.
 
 use std::time::Duration;
 
 use numalab_record::study::{Entry, StudyDocument};
 
-/// The time that all sessions of a study took for treatments and samples.
+/// Returns the time that all sessions of a study spent on treatments and samples.
 #[must_use]
 pub fn time_spent(document: &StudyDocument) -> Duration {
     let seconds: f64 = document
@@ -19,7 +19,7 @@ pub fn time_spent(document: &StudyDocument) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
-/// The time that the samples still to be taken need, by those taken so far.
+/// Estimates the time of the remaining samples from those taken so far.
 #[must_use]
 pub fn remaining_time(document: &StudyDocument, done: usize, in_all: usize) -> Option<Duration> {
     let left = in_all.checked_sub(done)?;

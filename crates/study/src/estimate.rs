@@ -1,4 +1,4 @@
-//! How long a study takes, and what it can decide.
+//! Estimates the time of a study, and the differences that it can detect.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest
 use crate::plan::Plan;
 use crate::session::{SessionError, restored};
 
-/// Numbers of blocks of which a plan says what they can decide.
+/// Numbers of blocks for which a plan lists detectable differences.
 const BLOCKS: [usize; 6] = [6, 8, 12, 20, 40, 80];
-/// By how much a block's change may spread, in percent.
+/// Spreads of a block's change, in percent.
 const SPREADS_PERCENT: [f64; 3] = [1.0, 3.0, 10.0];
 
-/// The time for all blocks, by what its author said; or else the longest that they can take if
-/// nothing is disturbed: every workload may use up the time that it is allowed.
+/// Returns the time for all blocks as the author states it, else the longest possible time without
+/// disturbances: that in which every workload uses up its limit.
 #[must_use]
 pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
     let rules = &plan.study().rules;
@@ -34,7 +34,7 @@ pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
     }
 }
 
-/// What each number of blocks can decide, by how far the changes of blocks lie apart.
+/// Returns the detectable differences for each number of blocks and spread of changes.
 #[must_use]
 pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Decisions {
     let level = first_level(plan, workloads, own_metrics);
@@ -57,20 +57,20 @@ pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Dec
     }
 }
 
-/// The fewest blocks with which a difference can be shown at the first look: in the primary
-/// metric where the study names one, else in any answer, all answers of the study allowed for:
-/// every metric of every workload that is no fact, and as many of the backend's own beside them
-/// ([`Backend::own_metrics`]), for every level but the first of each factor. Values that do not
-/// vary need fewer.
+/// Returns the smallest number of blocks with which a difference can be shown at the first look: in
+/// the primary metric if the study names one, else in any answer, corrected for all answers. These
+/// are every metric of every workload except facts, and the backend's own
+/// ([`Backend::own_metrics`]), for every level except the first of each factor. Values that do not
+/// vary need fewer blocks.
 #[must_use]
 pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> usize {
     numalab_stats::least_pairs(first_level(plan, workloads, own_metrics).alpha())
 }
 
-/// The confidence at which the first of all answers is judged at the first look.
+/// Returns the confidence required of the most significant answer at the first look.
 fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confidence {
     let rules = &plan.study().rules;
-    // A tool whose metrics depend on what it finds has one at least.
+    // A tool with metrics that depend on its findings has at least one.
     let known = |workload: &Workload| workload.metrics().map_or(1, |m| m.len().max(1));
     let metrics: usize = workloads.iter().map(|workload| own_metrics + known(workload)).sum();
     let metrics = match rules.primary {
@@ -84,10 +84,10 @@ fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confi
     Confidence::new(1.0 - first.alpha() / answers as f64).unwrap_or(first)
 }
 
-/// The time for all blocks, by running every workload once under the baseline.
+/// Measures the time for all blocks by running every workload once under the baseline.
 ///
 /// # Errors
-/// [`SessionError`] as it comes; what was there before is put back.
+/// [`SessionError`]; the former state is restored in any case.
 pub fn pilot(
     plan: &Plan,
     workloads: &[Workload],
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_author_said_is_scaled_to_all_blocks_and_cut_by_the_budget() {
+    fn the_authors_estimate_is_scaled_to_all_blocks_and_limited_by_the_budget() {
         assert_eq!(stated("about-block-s = 15.0"), StudyTime::About { seconds: 180.0 });
         let cut = StudyTime::Budget { seconds: 60.0 };
         assert_eq!(stated("about-block-s = 15.0\nbudget-s = 60.0"), cut);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_word_of_the_author_the_time_limits_are_the_most() {
+    fn without_an_estimate_the_time_limits_are_the_upper_bound() {
         // 12 blocks of the baseline twice and the other level, 10 s each.
         assert_eq!(stated(""), StudyTime::AtMost { seconds: 360.0 });
         assert_eq!(stated("budget-s = 60.0"), StudyTime::Budget { seconds: 60.0 });
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_planned_number_of_blocks_has_one_row_among_the_usual_ones() {
+    fn the_planned_number_of_blocks_has_one_row_among_the_standard_ones() {
         let rows = |rules: &str| -> Vec<(usize, bool)> {
             let (plan, workloads) = with_rules(rules);
             let rows = decisions(&plan, &workloads, 0).rows;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pilot_runs_the_baseline_once_and_puts_back_what_was_there() {
+    fn a_pilot_runs_the_baseline_once_and_restores_the_former_state() {
         let (plan, workloads) = with_rules("blocks = 3");
         let calls = std::rc::Rc::default();
         let backend = Box::new(Recorded { calls: std::rc::Rc::clone(&calls), fails: false });
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pilot_that_fails_puts_back_what_was_there_and_says_why() {
+    fn a_failed_pilot_restores_the_former_state_and_gives_the_reason() {
         let (plan, workloads) = with_rules("blocks = 3");
         let calls = std::rc::Rc::default();
         let backend = Box::new(Recorded { calls: std::rc::Rc::clone(&calls), fails: true });
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(calls.borrow().last().map(String::as_str), Some("restore"));
     }
 
-    /// A backend that keeps what it was asked, and may fail to sample.
+    /// A backend that records its calls, and may fail to sample.
     struct Recorded {
         calls: std::rc::Rc<std::cell::RefCell<Vec<String>>>,
         fails: bool,

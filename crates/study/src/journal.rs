@@ -1,4 +1,4 @@
-//! The result directory of a study: written once, appended to and synced, never overwritten.
+//! The result directory of a study: written once, appended to with fsync, never overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use numalab_host::{DirectoryLock, DirectoryLockError, ErrorClass, UtcTime};
 use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
 use numalab_record::{Kind, KindError, file};
 
-/// Why a study's results cannot be kept or read.
+/// Reason why a study's results cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// A file or directory could not be read or written.
@@ -20,29 +20,27 @@ pub enum JournalError {
     /// The directory holds no results of a study.
     #[error("{path}: {source}")]
     Unreadable {
-        /// The directory.
         path: PathBuf,
-        /// What is wrong in it.
+        /// The fault in the results.
         source: StudyError,
     },
     /// The directory holds results of another kind.
     #[error("{path} {source}")]
     OtherKind {
-        /// The directory.
         path: PathBuf,
-        /// What it holds.
+        /// The kind found.
         source: KindError,
     },
-    /// Another numalab is filling the directory.
+    /// Another numalab is writing to the directory.
     #[error(transparent)]
     InUse(#[from] DirectoryLockError),
-    /// An entry cannot be written as JSON.
+    /// An entry cannot be serialised.
     #[error("cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
 impl JournalError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -64,7 +62,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates `parent/<name>-<time>` for a run whose question is `definition`.
+    /// Creates `parent/<name>-<time>` for a run of the study `definition`.
     ///
     /// # Errors
     /// [`JournalError`] if it cannot be written.
@@ -82,12 +80,12 @@ impl Journal {
         Ok(Self { directory, file, document, _lock: lock })
     }
 
-    /// Opens the directory of a study to go on with it.
+    /// Opens the directory of a study in order to resume it.
     ///
     /// # Errors
     /// [`JournalError`] if it cannot be read or written, holds no study, or is in use.
     pub fn resume(directory: &Path) -> Result<Self, JournalError> {
-        // Read first, so that a directory of anything else is left as it is.
+        // Read before locking, so that a directory with other content is left unchanged.
         read(directory)?;
         let lock = DirectoryLock::acquire(directory)?;
         let path = directory.join(file::JOURNAL);
@@ -96,19 +94,18 @@ impl Journal {
         Ok(Self { directory: directory.to_owned(), file, document, _lock: lock })
     }
 
-    /// Where the results are.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Everything so far.
+    /// Returns all results so far.
     #[must_use]
     pub fn document(&self) -> &StudyDocument {
         &self.document
     }
 
-    /// Replaces what was known before the first sample, such as how many blocks there are.
+    /// Replaces the facts known before the first sample, such as the number of blocks.
     ///
     /// # Errors
     /// [`JournalError`] if it cannot be written.
@@ -121,7 +118,7 @@ impl Journal {
     /// Appends an entry, and waits until it is on disk.
     ///
     /// # Errors
-    /// [`JournalError`] if it cannot be written; what was there before is kept.
+    /// [`JournalError`] if it cannot be written; the existing content is kept.
     pub fn append(&mut self, entry: Entry) -> Result<(), JournalError> {
         let line = format!("{}\n", serde_json::to_string(&entry)?);
         append_synced(&mut self.file, &line)
@@ -144,7 +141,7 @@ pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
         .map_err(|source| JournalError::Unreadable { path: directory.to_owned(), source })
 }
 
-/// Whether a directory looks like the results of a study rather than of a measuring run.
+/// Reports whether a directory holds the results of a study rather than of a measuring run.
 #[must_use]
 pub fn is_study(directory: &Path) -> bool {
     directory.join(file::JOURNAL).is_file()

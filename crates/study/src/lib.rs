@@ -6,6 +6,7 @@
 //! workloads. [`Session`] goes through the plan and keeps everything in a [`Journal`].
 //! Nothing is rendered here.
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "fields of errors and records that their names explain")]
 
 mod backend;
 pub mod bisect;

@@ -1,13 +1,13 @@
-//! The name that was meant by one that there is not.
+//! Suggests the name that was probably meant.
 
-/// The nearest of these names, unless it takes more than a third of the letters.
+/// Returns the nearest of these names, if at most a third of its letters differ.
 pub(crate) fn nearest<'a>(wanted: &str, names: &[&'a str]) -> Option<&'a str> {
     let distances = names.iter().map(|known| (distance(wanted, known), *known));
     let (distance, nearest) = distances.min()?;
     (distance <= wanted.len() / 3).then_some(nearest)
 }
 
-/// How many letters must be inserted, removed or changed to make one word of the other.
+/// Returns the edit distance: letters to insert, remove or change to turn one word into the other.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (line, a) in one.chars().enumerate() {
@@ -26,13 +26,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_distance_of_words_is_what_must_be_typed_to_mend_one() {
+    fn the_distance_of_words_counts_inserted_removed_and_changed_letters() {
         let distances = [("cpus", "cpus"), ("cpu", "cpus"), ("pcus", "cpus"), ("", "abc")];
         assert_eq!(distances.map(|(one, other)| distance(one, other)), [0, 1, 2, 3]);
     }
 
     #[test]
-    fn a_name_is_meant_where_at_most_a_third_of_its_letters_differ() {
+    fn a_name_is_suggested_if_at_most_a_third_of_its_letters_differ() {
         let names = ["guests", "guest-memory", "numa", "machine"];
         for (wanted, meant) in [
             ("guest", Some("guests")),

@@ -1,4 +1,4 @@
-//! Reading a study, and refusing what cannot be run.
+//! Parses a study, and rejects one that cannot be run.
 
 mod metrics;
 
@@ -13,47 +13,47 @@ use crate::definition::{Factor, Study};
 use crate::position::Position;
 use crate::study_place::StudyPlace;
 
-/// More treatments than this in one block see nothing but the machine's drift.
+/// Treatments in one block at most: with more, the machine's drift dominates.
 const MOST_TREATMENTS: usize = 256;
-/// More blocks than anybody waits for.
+/// Largest number of blocks; more would take longer than any user waits.
 const MOST_BLOCKS: usize = 100_000;
-/// What a workload's runner fills in itself: a directory.
+/// The placeholder that a workload's runner fills in itself: a directory.
 const SCRATCH: &str = "scratch";
-/// Attempts beyond this are no answer to a busy machine.
+/// Attempts at most; more do not help on a busy machine.
 const MOST_REPEATS: usize = 20;
 
-/// Keys of a study that had another name before, and what they are called now.
+/// Former names of keys, with the present ones.
 const RENAMED: [(&str, &str); 1] = [("world", "`backend`, as in [backend.linux-guest]")];
 
-/// Why a text is not a study.
+/// Reason why a text is not a study.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// It is no TOML, has a key that there is not, or lacks one.
+    /// It is not TOML, has an unknown key, or lacks one.
     #[error("{origin}: {message}")]
     Toml {
         /// The file, or the name of the bundled study.
         origin: String,
-        /// The reader's own words, with line and column.
+        /// The parser's message, with line and column.
         message: String,
     },
-    /// One of its workloads cannot be.
+    /// One of its workloads is invalid.
     #[error("{origin}: {fault}")]
     Workload {
         /// The file, or the name of the bundled study, with line and column.
         origin: String,
-        /// What is wrong with it.
+        /// The fault of the workload.
         fault: SpecError,
     },
-    /// It asks for what cannot be.
+    /// A value is invalid.
     #[error("{origin}: {place}: {found}: expected {expected}")]
     Invalid {
         /// The file, or the name of the bundled study, with line and column.
         origin: String,
-        /// Where.
+        /// The place in the study.
         place: StudyPlace,
-        /// What stands there.
+        /// The value found.
         found: String,
-        /// What may stand there.
+        /// The allowed values.
         expected: String,
     },
 }
@@ -86,9 +86,9 @@ pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
     Ok(study)
 }
 
-/// Refuses keys that earlier versions had under other names.
+/// Rejects keys that earlier versions had under other names.
 fn check_spelling(text: &str, origin: &str) -> Result<(), ParseError> {
-    // What is not TOML at all is refused by the reader, with its place.
+    // Invalid TOML is rejected by the parser, with its position.
     let is_key =
         |key: &str| DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key(key));
     match RENAMED.iter().find(|(old, _)| is_key(old)) {
@@ -102,7 +102,7 @@ fn check_spelling(text: &str, origin: &str) -> Result<(), ParseError> {
     }
 }
 
-/// `mine.toml, line 7, column 8`, or the file alone where the place is not found.
+/// Returns `mine.toml, line 7, column 8`, or the file alone if the position is not found.
 fn placed(origin: &str, place: &StudyPlace, text: &str) -> String {
     Position::of(place, text).map_or_else(|| origin.to_owned(), |at| format!("{origin}{at}"))
 }
@@ -113,7 +113,7 @@ struct Fault {
     expected: String,
 }
 
-/// A fault unless `holds`.
+/// Returns a fault unless `holds`.
 fn require(
     holds: bool,
     place: &StudyPlace,
@@ -153,7 +153,7 @@ fn check(study: &Study) -> Result<(), Fault> {
     require(positive(rules.budget_s), &rule("budget-s"), found(rules.budget_s), "more than 0")
 }
 
-/// A key of the study's rules.
+/// Returns the place of a key of the study's rules.
 fn rule(key: &str) -> StudyPlace {
     StudyPlace::keys(["rules", key])
 }
@@ -236,7 +236,7 @@ fn check_workloads(study: &Study) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The names in `{...}`, where they look like names: a shell's braces do not.
+/// Returns the names in `{...}` that look like names of settings; a shell's braces do not.
 fn placeholders(word: &str) -> Vec<&str> {
     let parts = word.split('{').skip(1);
     parts.filter_map(|part| Some(part.split_once('}')?.0)).filter(|name| is_name(name)).collect()

@@ -1,4 +1,4 @@
-//! Factors to treatments, and treatments to randomised complete blocks.
+//! Turns factors into treatments, and treatments into randomised complete blocks.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::definition::{Factor, Study};
 
-/// A study with its seed: every order follows from the two.
+/// A study with its seed; every order follows from the two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     study: Study,
@@ -19,38 +19,37 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a study that was checked when it was read.
+    /// Creates the plan of a study that has been checked by the parser.
     #[must_use]
     pub fn new(study: Study, seed: u64) -> Self {
         let treatments = treatments(&study);
         Self { study, seed, treatments }
     }
 
-    /// The study.
     #[must_use]
     pub fn study(&self) -> &Study {
         &self.study
     }
 
-    /// The seed of every order.
+    /// Returns the seed of every order.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Every combination of levels; the first levels of all factors come first.
+    /// Returns every combination of levels; that of the first levels of all factors comes first.
     #[must_use]
     pub fn treatments(&self) -> &[Treatment] {
         &self.treatments
     }
 
-    /// All blocks, warm-ups included.
+    /// Returns the number of blocks, including warm-ups.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.study.rules.warm_ups + self.study.rules.blocks
     }
 
-    /// The visits of a block, in their random order.
+    /// Returns the visits of a block in their random order.
     #[must_use]
     pub fn visits(&self, block: usize) -> Vec<Visit> {
         let main = (0..self.treatments.len()).map(|treatment| Visit { treatment, arm: Arm::Main });
@@ -60,8 +59,8 @@ impl Plan {
         visits
     }
 
-    /// The order of the workloads in a block, the same under every treatment: a workload
-    /// feels the one before it.
+    /// Returns the order of the workloads in a block. It is the same under every treatment, since a
+    /// workload can be affected by the previous one.
     #[must_use]
     pub fn workloads(&self, block: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.study.workloads.len()).collect();
@@ -69,15 +68,15 @@ impl Plan {
         order
     }
 
-    /// The seed that a workload gets in a block, the same under every treatment.
+    /// Returns the seed of a workload in a block, the same under every treatment.
     #[must_use]
     pub fn sample_seed(&self, block: usize, workload: usize) -> u64 {
         self.rng(block, 2 + workload as u64).next_u64()
     }
 
-    /// SHA-256 over everything that decides what is done in a block, as 16 hexadecimal
-    /// digits. How many blocks there are and when the study ends is not in it: a study
-    /// may go on with more.
+    /// Returns 16 hexadecimal digits of the SHA-256 over everything that decides the work in a
+    /// block. The number of blocks and the rule that ends the study are not included: a study may
+    /// be resumed with more blocks.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut study = self.study.clone();
@@ -90,7 +89,7 @@ impl Plan {
         Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What is known before the first sample.
+    /// Returns the facts known before the first sample.
     #[must_use]
     pub fn run(&self, workloads: &[Workload], backend: String, started: Started) -> StudyRun {
         let study = &self.study;
@@ -122,10 +121,10 @@ impl Plan {
     }
 }
 
-/// When a run began, by which program and command line.
+/// The start of a run: its time, program and command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// The version of the program that runs it, and its build.
+    /// The version and build of the program.
     pub version: String,
     /// The command line as given.
     pub command: Vec<String>,
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_in_a_block_comes_to_each_treatment_about_as_often() {
+    fn each_position_in_a_block_is_equally_frequent_for_each_treatment() {
         let plan = plan(11);
         let mut counts = [[0_u32; 7]; 6];
         for block in 0..2_100 {
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_what_is_done_not_of_how_long() {
+    fn the_hash_covers_the_work_and_not_its_duration() {
         let hash = |change: fn(&mut Study)| {
             let mut study = parse(STUDY, "s.toml").unwrap();
             change(&mut study);
@@ -262,9 +261,9 @@ mod tests {
         assert_ne!(Plan::new(parse(STUDY, "s.toml").unwrap(), 6).hash(), same);
     }
 
-    /// A study that is gone on with by a later numalab must find the same orders: these are kept.
+    /// A later numalab that resumes a study must find the same orders, so these values are fixed.
     #[test]
-    fn hash_orders_and_seeds_of_a_seed_stay_what_they_were() {
+    fn hash_orders_and_seeds_of_a_seed_are_stable() {
         let plan = plan(3);
         let visits = |block| -> Vec<String> {
             let shown = |visit: Visit| match visit.arm {

@@ -1,4 +1,4 @@
-//! Where in a study's text something stands.
+//! Positions in a study's text.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use crate::study_place::StudyPlace;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A place in a text, shown as `, line 7, column 8`.
+/// A position in a text, formatted as `, line 7, column 8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// From 1.
@@ -23,7 +23,8 @@ impl fmt::Display for Position {
 }
 
 impl Position {
-    /// Where the text of a study has a place; of keys as many are followed as there are.
+    /// Finds a place in the text of a study; if some of its keys are missing, the deepest one that
+    /// exists.
     #[must_use]
     pub fn of(place: &StudyPlace, text: &str) -> Option<Self> {
         let table = DeTable::parse(text).ok()?;
@@ -50,21 +51,21 @@ impl Position {
     }
 }
 
-/// The tables of an array of tables.
+/// Returns the tables of an array of tables.
 fn tables<'a>(table: &'a DeTable<'a>, name: &str) -> Vec<&'a DeTable<'a>> {
     let array = table.get(name).and_then(|value| value.get_ref().as_array());
     let values = array.into_iter().flat_map(|array| array.iter());
     values.filter_map(|value| value.get_ref().as_table()).collect()
 }
 
-/// The name, or else the tool, of the table of an array that has this one.
+/// Returns the name, or else the tool, of the table with this name in an array.
 fn named(table: &DeTable<'_>, array: &str, name: &str) -> Option<Range<usize>> {
     let tables = tables(table, array);
     let mut words = tables.iter().filter_map(|table| table.get("name").or(table.get("tool")));
     words.find(|word| word.get_ref().as_str() == Some(name)).map(Spanned::span)
 }
 
-/// Where a setting is named: as a factor, or in a level of one.
+/// Returns the position of a setting: that of a factor, or of a level that sets it.
 fn setting(table: &DeTable<'_>, name: &str) -> Option<Range<usize>> {
     let in_levels = || {
         let factors = tables(table, "factor");
@@ -73,11 +74,11 @@ fn setting(table: &DeTable<'_>, name: &str) -> Option<Range<usize>> {
             set.get_key_value(name).map(|(key, _)| key.span())
         })
     };
-    // A factor whose levels are all named sets nothing by its own name.
+    // A factor with only named levels does not set anything under its own name.
     in_levels().or_else(|| named(table, "factor", name))
 }
 
-/// The last of the keys that is there.
+/// Returns the deepest of the keys that exists.
 fn deepest(table: &DeTable<'_>, keys: &[String]) -> Option<Range<usize>> {
     let (first, rest) = keys.split_first()?;
     let (key, value) = table.get_key_value(first.as_str())?;
@@ -98,7 +99,7 @@ mod tests {
                         [[workload]]\ntool = \"redis\"\n";
 
     #[test]
-    fn what_an_error_names_is_found() {
+    fn the_place_of_an_error_is_found() {
         let at = |place: &StudyPlace| Position::of(place, TEXT).map(|at| (at.line, at.column));
         let keys = |keys: &[&str]| at(&StudyPlace::keys(keys.iter().copied()));
         assert_eq!(keys(&["name"]), Some((1, 1)));

@@ -1,4 +1,4 @@
-//! Going through a plan, from its beginning or from where it was interrupted.
+//! Executes a plan, from its beginning or from where it was interrupted.
 
 mod attempts;
 mod error;
@@ -21,34 +21,35 @@ use crate::plan::Plan;
 
 use attempts::{Attempts, Cell};
 
-/// Watches a session, and says when its intervals are narrow enough.
+/// Observes a session, and decides when its intervals are narrow enough.
 pub trait Observer {
-    /// The backend is ready; these things should be known beforehand.
+    /// Is called when the backend is ready, with notices for the user.
     fn starting(&mut self, _notices: &[Notice]) {}
 
-    /// A sample was kept. Done and in all: the samples that will count.
+    /// Is called after a sample was stored, with the counts of finished and of all samples that
+    /// will count.
     fn sampled(&mut self, _done: usize, _in_all: usize) {}
 
-    /// Other load disturbs most samples; none is taken again from here on.
+    /// Is called when other load disturbs most samples; from then on none is repeated.
     fn machine_is_shared(&mut self) {}
 
-    /// The first block of this session is done, and the rest will take about so long.
+    /// Is called after the first block of this session, with the estimated time of the rest.
     fn first_block(&mut self, _rest: Duration) {}
 
-    /// The treatments that cannot be the best any more, and are not tried again; asked after each
+    /// Returns the treatments that cannot be the best any more and are dropped; called after each
     /// block.
     fn out(&mut self, _document: &StudyDocument) -> Vec<usize> {
         Vec::new()
     }
 
-    /// Whether every interval is narrow enough; asked after each block if the study has
-    /// a precision.
+    /// Returns whether every interval is narrow enough; called after each block if the study has a
+    /// precision.
     fn is_precise(&mut self, _document: &StudyDocument) -> bool {
         false
     }
 }
 
-/// Restores a backend after whatever was done in it; that it cannot be is the error then.
+/// Restores a backend after `done`; a failure to restore takes precedence.
 pub(crate) fn restored<T>(
     backend: Box<dyn Prepared>,
     outcome: Result<T, SessionError>,
@@ -62,7 +63,7 @@ pub(crate) fn restored<T>(
     }
 }
 
-/// A plan whose workloads were resolved, to be gone through in a backend.
+/// A plan with resolved workloads, to be executed in a backend.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
     plan: &'a Plan,
@@ -78,18 +79,18 @@ struct Running<'a> {
     journal: &'a mut Journal,
 }
 
-/// A backend hears of so many visits before they come.
+/// Number of upcoming visits that are announced to a backend.
 const FORESEEN: usize = 64;
 
 impl<'a> Session<'a> {
-    /// A session of a plan whose workloads were resolved.
+    /// Creates a session of a plan with resolved workloads.
     pub fn new(plan: &'a Plan, workloads: &'a [Workload], interrupt: &'a Interrupt) -> Self {
         Self { plan, workloads, interrupt }
     }
 
-    /// Prepares the backend, takes every sample that the journal does not have yet, and puts
-    /// back what was there before, however it ends. `journal` is called when the backend is
-    /// ready: nothing is written for a study that cannot be run.
+    /// Prepares the backend, takes every sample that the journal lacks, and restores the former
+    /// state in any case. `journal` is called when the backend is ready, so that nothing is written
+    /// for a study that cannot be run.
     ///
     /// # Errors
     /// [`SessionError`]; every finished sample is kept.
@@ -196,7 +197,7 @@ impl Running<'_> {
         Ok(EndReason::Done)
     }
 
-    /// The visits of a block without those of treatments that are out.
+    /// Returns the visits of a block without those of dropped treatments.
     fn visits(&self, block: usize) -> Vec<Visit> {
         let out = self.journal.document().out();
         let mut visits = self.plan.visits(block);
@@ -204,13 +205,13 @@ impl Running<'_> {
         visits
     }
 
-    /// Whether all treatments but the baseline are out.
+    /// Reports whether all treatments except the baseline have been dropped.
     fn none_is_left(&self) -> bool {
         let out = self.journal.document().out().len();
         out > 0 && out + 1 == self.plan.treatments().len()
     }
 
-    /// Asks who is out after this block, and keeps the answer.
+    /// Asks which treatments to drop after this block, and records them.
     fn put_out(&mut self, block: usize, observer: &mut dyn Observer) -> Result<(), SessionError> {
         let before = self.journal.document().out();
         let mut found = observer.out(self.journal.document());
@@ -259,7 +260,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// How long the rest will take, by what was taken so far.
+    /// Reports the estimated time of the rest.
     fn tell_the_rest(&self, attempts: &Attempts, observer: &mut dyn Observer) {
         let (done, in_all) = (attempts.done(), self.samples_in_all());
         let rest = remaining_time(self.journal.document(), done, in_all);
@@ -268,7 +269,7 @@ impl Running<'_> {
         }
     }
 
-    /// Takes one sample and keeps it.
+    /// Takes one sample and stores it.
     fn sample(&mut self, cell: Cell, attempt: usize) -> Result<SampleEntry, SessionError> {
         let (block, treatment, arm, workload) = cell;
         let order = SampleRequest {
@@ -297,7 +298,7 @@ impl Running<'_> {
         visits * self.session.workloads.len()
     }
 
-    /// Whether another block like the mean of those before would exceed the budget.
+    /// Reports whether another block of mean length would exceed the budget.
     fn is_spent(&self, blocks_done: usize) -> bool {
         let Some(budget_s) = self.plan.study().rules.budget_s else { return false };
         let spent = time_spent(self.journal.document()).as_secs_f64();
@@ -305,7 +306,7 @@ impl Running<'_> {
     }
 }
 
-/// The treatments of the visits from this block on that still lack a sample, in their order.
+/// Returns the treatments of visits from this block on that still lack a sample, in order.
 fn upcoming(plan: &Plan, from: usize, is_done: impl Fn(Cell) -> bool) -> Vec<&Treatment> {
     let visits = (from..plan.blocks())
         .flat_map(|block| plan.visits(block).into_iter().map(move |visit| (block, visit)));
@@ -322,7 +323,7 @@ mod tests {
     use crate::parse;
 
     #[test]
-    fn a_backend_hears_of_what_is_left_in_the_order_of_the_visits() {
+    fn upcoming_treatments_are_announced_in_the_order_of_the_visits() {
         let text = r#"
             name = "s"
             question = "q?"

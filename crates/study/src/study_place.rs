@@ -1,31 +1,31 @@
-//! Where in a study something stands that an error is about.
+//! Places in a study that errors refer to.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where in a study something stands.
+/// A place in a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StudyPlace {
-    /// Below these keys, the outermost first.
+    /// The value below these keys, the outermost first.
     Keys(Vec<String>),
-    /// In the factor of this name.
+    /// The factor of this name.
     Factor(String),
-    /// Where a level sets this.
+    /// The level that sets this setting.
     Setting(String),
-    /// In the workload of this name.
+    /// The workload of this name.
     Workload(String),
-    /// In the workload, under a treatment.
+    /// The workload under a treatment.
     Sample {
         /// The workload's name.
         workload: String,
         /// The treatment's name.
         treatment: String,
     },
-    /// In the treatment of this name.
+    /// The treatment of this name.
     Treatment(String),
-    /// On the command line: `--set KEY`.
+    /// An option of the command line: `--set KEY`.
     CommandLine(String),
 }
 

@@ -1,4 +1,5 @@
-//! What is no study is refused with its place, and what is one can be written and read again.
+//! Invalid studies are rejected with the place of the error; valid ones can be written and read
+//! again.
 
 use numalab_record::study::{FactorKind, Setting};
 use numalab_study::{Level, bundled, parse, start};
@@ -41,7 +42,7 @@ fn an_unknown_key_is_refused_with_line_and_column() {
 }
 
 #[test]
-fn a_value_of_another_kind_is_refused_with_what_may_stand_there() {
+fn a_value_of_another_kind_is_refused_with_the_allowed_ones() {
     let message = refused(&with("\"4k\", \"2m\"", "[1], \"2m\""));
     assert!(message.contains("line 6") && message.contains("a value, or a table"), "{message}");
     let message = refused(&with("question", "backend = 3\nquestion"));
@@ -54,7 +55,7 @@ fn a_value_of_another_kind_is_refused_with_what_may_stand_there() {
 }
 
 #[test]
-fn what_cannot_be_tried_is_refused_by_name() {
+fn impossible_studies_are_refused_by_name() {
     for (text, words) in [
         (with("[\"4k\", \"2m\"]", "[\"4k\"]"), ["factor pages", "two levels or more"]),
         (with("\"4k\", \"2m\"", "\"4k\", \"4k\""), ["factor pages", "each level once"]),

@@ -1,4 +1,4 @@
-//! Each mistake in a study's text, with the whole message that it is refused with.
+//! Each mistake in a study's text, with the complete error message.
 
 use numalab_study::parse;
 
@@ -29,7 +29,7 @@ fn the_text_that_others_are_made_of_is_a_study() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_is_refused_with_its_place_and_what_may_stand_there() {
+fn an_invalid_rule_is_refused_with_its_place_and_the_allowed_values() {
     for (rule, message) in [
         ("blocks = 0", "blocks: 0: expected 1 to 100000"),
         ("blocks = 100001", "blocks: 100001: expected 1 to 100000"),
@@ -73,7 +73,7 @@ fn rules_at_their_bounds_are_taken() {
 }
 
 #[test]
-fn metrics_of_rules_are_refused_with_those_that_there_are() {
+fn unknown_metrics_of_rules_are_refused_with_the_known_ones() {
     for (rule, message) in [
         (
             "primary = \"w.u\"",
@@ -122,7 +122,7 @@ fn a_name_is_of_letters_digits_dashes_underscores_and_dots() {
 }
 
 #[test]
-fn levels_that_cannot_be_told_apart_or_compared_are_refused() {
+fn indistinguishable_or_incomparable_levels_are_refused() {
     let place = "s.toml, line 4, column 8: factor pages: ";
     for (levels, message) in [
         ("[]", "0 levels: expected two levels or more, the baseline first"),
@@ -194,7 +194,7 @@ fn at_most_256_combinations_of_levels_are_taken() {
 }
 
 #[test]
-fn workloads_are_at_least_one_with_a_name_each_and_use_settings_that_there_are() {
+fn there_is_at_least_one_workload_each_with_a_name_and_existing_settings() {
     assert_eq!(
         refused(&format!("workload = []\n{HEAD}{FACTOR}")),
         "s.toml, line 1, column 1: workload: none: expected at least one [[workload]]"

@@ -1,4 +1,4 @@
-//! What is kept of a run.
+//! Reduces a run to the facts and figures that a fleet needs.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use numalab_results::fleet::FigureKey;
 
 use crate::store::Digest;
 
-/// Figures beyond so many of a run are left out: a run keeps at most about 50 KB.
+/// Figures of a run at most; this bounds a run to about 50 KB.
 const MOST_FIGURES: usize = 1_200;
 
-/// Reduces a run to what a fleet needs of it.
+/// Reduces a run to its digest.
 pub(super) fn digest(document: &Document) -> Digest {
     let run = &document.run;
     let largest = run.machine.caches.iter().filter_map(|cache| cache.size_bytes).max().unwrap_or(0);
@@ -60,13 +60,13 @@ fn figure(
     Some((key, median))
 }
 
-/// The one value that all have.
+/// Returns the value that all share.
 fn single(mut values: impl Iterator<Item = Option<u32>>) -> Option<u32> {
     let first = values.next()??;
     values.all(|value| value == Some(first)).then_some(first)
 }
 
-/// What of the topology a firmware setting changes: NPS, SNC, SMT, missing memory.
+/// Returns the facts of the topology that firmware settings change: NPS, SNC, SMT, missing memory.
 fn shape(machine: &Machine) -> Vec<(String, String)> {
     let packages = machine.packages().len().max(1);
     let memory: Vec<String> = machine
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_all_workers_share_is_the_figures_own() {
+    fn a_figure_has_only_the_places_that_all_workers_share() {
         assert_eq!(single([Some(3), Some(3)].into_iter()), Some(3));
         assert_eq!(single([Some(3), Some(4)].into_iter()), None);
         assert_eq!(single([None, Some(4)].into_iter()), None);

@@ -1,5 +1,5 @@
-//! The file: lines of JSON, of which the first has the keys and each other one a run. It is replaced
-//! as a whole, so that a collection which is killed leaves what was there before.
+//! The store's file: lines of JSON, the first with the keys and each other one with a run. It is
+//! replaced atomically, so that a killed collection leaves the previous content.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -15,16 +15,16 @@ use serde::{Deserialize, Serialize};
 use super::{Digest, KeptRun, Key, Store};
 use crate::error::FleetError;
 
-/// The schema of what is written here.
+/// The schema of the files written here.
 const SCHEMA: &str = "numalab/fleet-store-2";
-/// Stores of version 1 began so.
+/// First bytes of stores of version 1.
 const SQLITE: &[u8] = b"SQLite format 3\0";
-/// A million runs of a hundred figures each.
+/// Size limit: a million runs of a hundred figures each.
 const MOST_BYTES: u64 = 4 << 30;
-/// Characters of a strange first line that a message quotes.
+/// Characters of an unexpected first line that a message quotes.
 const QUOTED: usize = 60;
 
-/// The first line. A key stands in it once, so that a run takes a few kilobytes.
+/// The first line. Every key is written only here, so that a run takes a few kilobytes.
 #[derive(Serialize, Deserialize)]
 struct Header<Keys> {
     schema: String,
@@ -45,7 +45,7 @@ impl Store {
         if bytes.starts_with(SQLITE) {
             return Err(FleetError::Sqlite { path: path.to_owned() });
         }
-        // A collection that ended early has made the file and written nothing.
+        // A collection that ended early has created the file and written nothing.
         if bytes.is_empty() {
             return Ok(Self::default());
         }
@@ -74,7 +74,7 @@ impl Store {
     }
 }
 
-/// The keys of the first line.
+/// Parses the keys of the first line.
 fn keys(path: &Path, line: &[u8]) -> Result<Vec<Key>, FleetError> {
     match serde_json::from_slice::<Header<Vec<Key>>>(line) {
         Ok(header) if header.schema == SCHEMA => Ok(header.keys),
@@ -86,7 +86,7 @@ fn keys(path: &Path, line: &[u8]) -> Result<Vec<Key>, FleetError> {
     }
 }
 
-/// A collection in the making.
+/// A collection in progress.
 #[derive(Debug)]
 pub(crate) struct Writing {
     path: PathBuf,
@@ -97,25 +97,25 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Reads the file, or makes one, once no other collection writes it.
+    /// Reads or creates the file, after waiting for other collections.
     pub(crate) fn begin(path: &Path) -> Result<Self, FleetError> {
-        // Where there are no locks, the last one's file stays of two collections at once, and the
-        // next collection reads what is missing in it.
+        // Without locks, the file of the last of two concurrent collections stays, and the next
+        // collection reads the runs missing in it.
         let held = open_locked(path, Duration::MAX).map_err(io::Error::from);
         let held = held.map_err(FleetError::store(path))?;
         let store = Store::open(path)?;
         let positions = store.keys.iter().cloned().zip(0..).collect();
-        // Behind a link the file itself is replaced.
+        // If the path is a link, its target is replaced.
         let path = fs::canonicalize(path).map_err(FleetError::store(path))?;
         Ok(Self { path, store, positions, _held: held })
     }
 
-    /// What was collected before.
+    /// Returns the content before this collection.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Keeps a run in place of an earlier state of it.
+    /// Stores a run, replacing an earlier state of it.
     pub(crate) fn put(&mut self, host: &str, run: &str, fingerprint: &str, digest: Digest) {
         let figures = digest.figures.into_iter();
         let medians: BTreeMap<usize, f64> =
@@ -140,7 +140,7 @@ impl Writing {
         })
     }
 
-    /// Makes it count.
+    /// Commits the collection.
     pub(crate) fn finish(self) -> Result<(), FleetError> {
         let text = self.store.text().map_err(io::Error::from);
         text.and_then(|text| write_atomically(&self.path, &text))

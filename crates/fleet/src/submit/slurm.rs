@@ -1,4 +1,4 @@
-//! SLURM's own programs.
+//! Runs SLURM's programs.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use numalab_host::{CommandError, Input, Interrupt, run_with_input, tool};
 
 use super::SubmitError;
 
-/// A controller that is busy answers late; one that is gone never.
+/// Time limit of a program: a busy controller answers late.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// SLURM's default for `MaxArraySize`; tasks are numbered below it.
+/// SLURM's default of `MaxArraySize`; task ids are below it.
 const USUAL_LONGEST_ARRAY: usize = 1001;
 
-/// The hosts of a partition, or of all that are named in SLURM's way (`n[1-4,7]`).
+/// Returns the hosts of a partition, or all hosts of a list such as `n[1-4,7]`.
 ///
 /// # Errors
 /// [`SubmitError`].
@@ -32,7 +32,7 @@ pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>
     };
     let mut hosts: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
     hosts.retain(|host| !host.is_empty());
-    // A host of several partitions is listed for each.
+    // A host in several partitions is listed once for each.
     hosts.sort_by_key(|host| numbered(host));
     hosts.dedup();
     match hosts.is_empty() {
@@ -41,13 +41,13 @@ pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>
     }
 }
 
-/// `n2` before `n10`.
+/// Returns a key that sorts `n2` before `n10`.
 fn numbered(host: &str) -> (String, u64, String) {
     let digits = host.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     (host[..digits].to_owned(), host[digits..].parse().unwrap_or(0), host.to_owned())
 }
 
-/// The longest array that SLURM takes.
+/// Returns the longest array that SLURM accepts.
 #[must_use]
 pub fn longest_array() -> usize {
     let text = run("scontrol", &["show", "config"], "").unwrap_or_default();
@@ -56,7 +56,7 @@ pub fn longest_array() -> usize {
     size.unwrap_or(USUAL_LONGEST_ARRAY)
 }
 
-/// Submits; the job's number.
+/// Submits a job and returns its number.
 ///
 /// # Errors
 /// [`SubmitError`].
@@ -67,10 +67,10 @@ pub fn submit(arguments: &[String]) -> Result<String, SubmitError> {
     Ok(said.trim().split(';').next().unwrap_or_default().to_owned())
 }
 
-/// Gives `scontrol` many commands at once.
+/// Passes many commands to `scontrol` at once.
 ///
 /// # Errors
-/// [`SubmitError`], also if it complains of a command.
+/// [`SubmitError`], also if it rejects a command.
 pub fn control(commands: &str) -> Result<(), SubmitError> {
     run("scontrol", &["--oneliner"], commands).map(drop)
 }
@@ -94,11 +94,11 @@ fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<String,
     }
 }
 
-/// What SLURM's programs say where there is no configuration, or no controller that answers.
+/// Messages of SLURM's programs without a configuration or a reachable controller.
 const NO_CLUSTER: [&str; 2] =
     ["Could not establish a configuration source", "Unable to contact slurm controller"];
 
-/// The line that says that there is no cluster, if one does.
+/// Returns the message that there is no cluster, if there is one.
 fn without_cluster(errors: &str) -> Option<String> {
     let line = errors.lines().find(|line| NO_CLUSTER.iter().any(|words| line.contains(words)))?;
     Some(line.to_owned())
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_without_a_cluster_is_told_from_one_that_is_refused() {
+    fn a_client_without_a_cluster_differs_from_a_rejected_request() {
         let errors = "sinfo: error: fetch_config: DNS SRV lookup failed\n\
                       sinfo: fatal: Could not establish a configuration source\n";
         let expected = "sinfo: fatal: Could not establish a configuration source";

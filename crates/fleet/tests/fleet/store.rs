@@ -1,4 +1,4 @@
-//! The file of a fleet: what it is refused for, and several collections at once.
+//! The file of a fleet: refused contents, and concurrent collections.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use numalab_fleet::{FleetError, Runs, Store};
 
 use crate::simulated::Fleet;
 
-/// Collects `hosts` hosts that lie in `name`.
+/// Collects `hosts` hosts below `name`.
 fn collected(directory: &Path, name: &str, hosts: usize) -> std::path::PathBuf {
     let raw = directory.join(name);
     Fleet::new(hosts, 1).write(&raw);
@@ -24,7 +24,7 @@ fn refused(path: &Path) -> FleetError {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_refused_and_stays_as_it_is() {
+fn a_file_that_is_not_a_store_is_refused_and_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x");
     assert!(matches!(refused(&path), FleetError::NothingCollected { .. }));
@@ -53,7 +53,7 @@ fn a_damaged_line_is_named_by_its_number() {
     fs::write(&store, text.replacen("\"planned\":", "\"planned\":-", 2)).unwrap();
     let error = refused(&store).to_string();
     assert!(error.contains("fleet.jsonl: line 2: invalid value: integer `-"), "{error}");
-    // As a copy that broke off leaves it.
+    // Like a truncated copy.
     fs::write(&store, &text[..text.len() - 30]).unwrap();
     let error = refused(&store).to_string();
     assert!(error.contains("line 4: EOF while parsing"), "{error}");
@@ -68,7 +68,7 @@ fn keys_of_a_later_version_are_passed_over_and_stay() {
     let (keys, hosts) = Store::open(&store).unwrap().latest();
     assert!(keys.iter().all(|key| key.metric.name() != "bandwidth") && !keys.is_empty());
     for host in &hosts {
-        // The medians of the others still stand at their keys.
+        // The medians of the others keep their keys.
         assert_eq!(host.medians.len(), keys.len());
         let largest = keys.iter().position(|key| key.cell == "c2c/cpu0/cpu7/home0").unwrap();
         let median = host.medians.iter().find(|(at, _)| *at == largest).unwrap().1;
@@ -83,7 +83,7 @@ fn the_last_run_of_a_host_and_the_one_before_it_are_those_that_began_last() {
     let directory = tempfile::tempdir().unwrap();
     let raw = directory.path().join("hosts");
     let fleet = Fleet::new(1, 1);
-    // By name they are in another order.
+    // The names are in another order than the start times.
     for (name, draw, started) in [("c", 1, 10), ("a", 2, 30), ("b", 3, 20)] {
         fleet.write_host(&raw, 0, draw);
         let run = raw.join("host00000/measure-1");
@@ -103,13 +103,13 @@ fn the_last_run_of_a_host_and_the_one_before_it_are_those_that_began_last() {
     Runs::find(&raw).unwrap().collect(&alone).unwrap();
     let before = Store::open(&alone).unwrap().latest().1;
     assert_eq!(hosts[0].medians_before.as_ref(), Some(&before[0].medians));
-    // Runs that are gone stay collected.
+    // Deleted runs stay in the store.
     Runs::find(&raw).unwrap().collect(&store).unwrap();
     assert_eq!(Store::open(&store).unwrap().latest().1, hosts);
 }
 
 #[test]
-fn of_many_collections_at_once_all_count() {
+fn concurrent_collections_are_all_kept() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("fleet.jsonl");
     let raw: Vec<_> = (0..8).map(|at| directory.path().join(format!("raw{at}"))).collect();
@@ -126,7 +126,7 @@ fn of_many_collections_at_once_all_count() {
     let hosts = Store::open(&store).unwrap().latest().1;
     let names: Vec<&str> = hosts.iter().map(|host| host.host.as_str()).collect();
     assert_eq!(names, ["own0", "own1", "own2", "own3", "own4", "own5", "own6", "own7"]);
-    // Nothing but the file and what was collected.
+    // Only the store and the collected directories remain.
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1 + raw.len());
 }
 
@@ -144,7 +144,7 @@ fn a_collection_waits_for_another_one_and_goes_on_with_what_that_wrote() {
     });
     thread::sleep(Duration::from_millis(200));
     assert!(!waiting.is_finished());
-    // What another one leaves that has collected the same.
+    // The file that another collection of the same runs would leave.
     let written = directory.path().join("written.jsonl");
     Runs::find(&raw).unwrap().collect(&written).unwrap();
     fs::rename(&written, &store).unwrap();
@@ -154,7 +154,7 @@ fn a_collection_waits_for_another_one_and_goes_on_with_what_that_wrote() {
 }
 
 #[test]
-fn a_store_behind_a_link_is_replaced_where_it_lies() {
+fn the_target_of_a_link_to_a_store_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let store = collected(directory.path(), "hosts", 1);
     let link = directory.path().join("link.jsonl");

@@ -1,5 +1,5 @@
-//! A fleet by simulation: two sockets of two nodes, the cells of a quick run, and for each
-//! host its own figures, drawn around those of a real machine.
+//! A simulated fleet: two sockets of two nodes, the cells of a quick run, and for each host figures
+//! drawn around those of a real machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,21 +13,22 @@ use numalab_record::{
 use numalab_stats::Rng;
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Machine, Node, NodeId};
 
-/// How much hosts differ, as a share: 1 %, of which half is common to a host.
+/// Relative standard deviation between hosts, 1 %; half of the variance is common to a host's
+/// figures.
 const NOISE: f64 = 0.01;
 /// Windows of a cell; a real one has 5 to 60.
 const WINDOWS: u64 = 8;
 
-/// What is wrong with a host.
+/// The fault of a host.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// All figures of a node's memory are worse by so many standard deviations.
+    /// All figures of a node's memory are worse by this number of standard deviations.
     MemoryNode { node: u32, shift: f64 },
     /// One cell is worse.
     Cell { name: &'static str, shift: f64 },
-    /// A setting is another, and memory is slower with it.
+    /// A setting has another value, and memory is slower with it.
     Setting { name: &'static str, value: &'static str, family_shift: f64 },
-    /// It is another processor.
+    /// It has another processor.
     Model(&'static str),
 }
 
@@ -48,7 +49,7 @@ impl Fleet {
         self.faults.insert(host, fault);
     }
 
-    /// The hosts with a fault.
+    /// Returns the hosts with a fault.
     pub fn planted(&self) -> BTreeSet<String> {
         self.faults.keys().map(|host| name(*host)).collect()
     }
@@ -60,7 +61,7 @@ impl Fleet {
         }
     }
 
-    /// Writes one host; another `draw` gives it other noise.
+    /// Writes one host; each `draw` has different noise.
     pub fn write_host(&self, directory: &Path, host: usize, draw: u64) {
         let mut rng =
             Rng::new(self.seed ^ (host as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ draw);
@@ -145,7 +146,7 @@ fn name(host: usize) -> String {
     format!("host{host:05}")
 }
 
-/// How many standard deviations the fault makes a cell worse.
+/// Returns the standard deviations by which the fault worsens a cell.
 fn shift(fault: Option<&Fault>, cell: &Cell) -> f64 {
     let node = match &cell.experiment {
         Experiment::Latency(cell) if cell.size_bytes > 64 << 20 => Some(cell.worker.node.0),
@@ -160,13 +161,13 @@ fn shift(fault: Option<&Fault>, cell: &Cell) -> f64 {
     }
 }
 
-/// A standard normal value (Box and Muller, Ann. Math. Stat. 29, 1958).
+/// Returns a standard normal value (Box and Muller, Ann. Math. Stat. 29, 1958).
 fn normal(rng: &mut Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.uniform()).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.uniform()).cos()
 }
 
-/// Two packages of two nodes of four cpus, an L3 each.
+/// Two packages of two nodes of four cpus, with one L3 each.
 fn machine() -> Machine {
     let set = |from: u32| (from..from + 4).map(CpuId).collect::<CpuSet>();
     let cpu = |number: u32| Cpu {
@@ -201,7 +202,7 @@ fn machine() -> Machine {
     }
 }
 
-/// The cells of a quick run with the metric and the figure of a real machine.
+/// Returns the cells of a quick run with the metric and the figure of a real machine.
 fn plan() -> Vec<(Cell, Metric, f64)> {
     let mut plan = Vec::new();
     let mut add = |name: String, experiment, metric, value| {

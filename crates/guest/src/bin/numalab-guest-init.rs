@@ -1,5 +1,5 @@
-//! Process 1 of a guest as a program of its own, for the tests of this crate;
-//! `numalab` does the same when it is process 1.
+//! Process 1 of a guest as a separate program, for the tests of this crate; `numalab` contains the
+//! same code.
 #![forbid(unsafe_code)]
 
 fn main() {

@@ -10,56 +10,57 @@ use crate::qemu::AcceleratorKind;
 use numalab_guest_agent::protocol::PORT_NAME;
 use numalab_image::{DiskFormat, Medium};
 
-/// The port that a kernel without drivers ends QEMU with.
+/// The port to which a kernel without drivers writes in order to end QEMU.
 pub const EXIT_PORT: &str = "isa-debug-exit,iobase=0xf4,iosize=4";
 
-/// How the guest is connected to us.
+/// The connections between the guest and this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wiring {
     /// The directory with the sockets.
     pub directory: PathBuf,
-    /// What runs in the guest.
+    /// The software that runs in the guest.
     pub system: System,
 }
 
-/// What runs in the guest.
+/// The software that runs in a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
-    /// Linux with our process 1; a person's terminal is joined to it or not.
+    /// Linux with numalab's process 1.
     Linux {
-        /// Whether a person's terminal is joined to it.
+        /// Whether a user's terminal is attached.
         terminal: bool,
     },
-    /// A kernel that needs nothing but a serial port.
+    /// A kernel that needs only a serial port.
     Bare,
-    /// Somebody else's kernel or firmware, or a medium that boots.
+    /// Another kernel, firmware, or a bootable medium.
     Raw(Medium),
 }
 
-/// The socket of QEMU's monitor, which we hold.
+/// Returns the socket of QEMU's monitor, to which this process is connected.
 pub fn monitor(directory: &Path) -> PathBuf {
     directory.join("monitor.sock")
 }
 
-/// The pipe of the guest's console.
+/// Returns the pipe of the guest's console.
 pub fn console(directory: &Path) -> PathBuf {
     directory.join("console")
 }
 
-/// The socket of the result channel.
+/// Returns the socket of the result channel.
 pub fn result(directory: &Path) -> PathBuf {
     directory.join("result.sock")
 }
 
-/// What QEMU says of resets, a triple fault among them.
+/// Returns QEMU's log of resets, including triple faults.
 pub fn resets(directory: &Path) -> PathBuf {
     directory.join("resets.log")
 }
 
 impl System {
-    /// When its memory's costs begin: only kernels that know our markers have set-up to spare.
+    /// Returns when charging begins: only kernels with our markers can exclude their start from it.
     fn charged(self) -> EmulatorStart {
         match self {
+            // A foreign kernel never writes our markers, so charging would never begin.
             Self::Linux { .. } | Self::Bare => EmulatorStart::Marker,
             Self::Raw(_) => EmulatorStart::PowerOn,
         }
@@ -67,26 +68,26 @@ impl System {
 }
 
 impl Wiring {
-    /// The wiring of a Linux guest.
+    /// Returns the connections of a Linux guest.
     pub fn linux(directory: PathBuf, terminal: bool) -> Self {
         Self { directory, system: System::Linux { terminal } }
     }
 }
 
 impl Launch {
-    /// The command line, for people; sockets are in a directory `GUEST`.
+    /// Returns the command line for display; its sockets are in a directory `GUEST`.
     #[must_use]
     pub fn command_line(&self) -> Vec<String> {
         self.words(&Wiring::linux(PathBuf::from("GUEST"), false))
     }
 
-    /// As [`Launch::command_line`], of [`Launch::run_bare`].
+    /// Returns the command line of [`Launch::run_bare`] for display.
     #[must_use]
     pub fn bare_command_line(&self) -> Vec<String> {
         self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Bare })
     }
 
-    /// As [`Launch::command_line`], of [`Launch::run_raw`].
+    /// Returns the command line of [`Launch::run_raw`] for display.
     #[must_use]
     pub fn raw_command_line(&self, medium: Medium) -> Vec<String> {
         self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Raw(medium) })
@@ -99,28 +100,30 @@ impl Launch {
         words
     }
 
-    /// QEMU's arguments with these connections.
+    /// Returns QEMU's arguments with these connections.
     pub(super) fn arguments(&self, wiring: &Wiring) -> Vec<String> {
         arguments(self, wiring)
     }
 }
 
-/// The processor of a machine without a hypervisor.
+/// Returns the processor model of a machine without a hypervisor.
 fn cpu_model(launch: &Launch, wiring: &Wiring) -> &'static str {
     let emulator = launch.guest.memory_emulator.as_ref();
     let is_virtual = emulator.is_some_and(|own| own.mode == EmulatorMode::Virtual);
     match (&wiring.system, launch.accelerator.kind) {
-        // QEMU 10.0 ends with "Bad icount read" when a kernel sets its APIC's timer by an MSR.
+        // QEMU 10.0 aborts with "Bad icount read" when a kernel sets its APIC timer by an MSR.
         (System::Raw(_), AcceleratorKind::Tcg) if is_virtual => "max,-x2apic",
         (_, accelerator) => board::cpu_model(launch.guest.architecture, accelerator),
     }
 }
 
-/// All of QEMU's arguments.
+/// Returns all of QEMU's arguments.
 fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &[&str]| words.extend(option.iter().map(|word| (*word).to_owned()));
     let accelerator = launch.accelerator.kind;
+    // The user's configuration and QEMU's default devices would change the guest, and without
+    // -no-reboot a reboot would not end QEMU.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
     let board = board::machine(launch.guest.architecture);
     add(&["-machine", board, "-accel", accelerator.name()]);
@@ -130,23 +133,28 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let emulator = emulator.unwrap_or_default();
     add(&emulator.iter().map(String::as_str).collect::<Vec<_>>());
     let hypervisor = launch.guest.hypervisor.as_ref();
+    // The hypervisor's own choice takes precedence: Xen 4.17 under TCG boots with `qemu64`, and
+    // crashes with `max` and `EPYC`.
     let own_model = hypervisor.map(|own| own.cpu_model.as_str());
     let model = own_model.unwrap_or_else(|| cpu_model(launch, wiring));
-    // Linux makes no region of CXL memory where it sees a hypervisor, which could not promise it
-    // that caches are flushed (`drivers/cxl/core/region.c`, `cxl_region_invalidate_memregion`).
+    // Under a hypervisor Linux creates no region of CXL memory, since the hypervisor may not flush
+    // caches (`drivers/cxl/core/region.c`, `cxl_region_invalidate_memregion`).
     let hidden = if launch.guest.machine.has_cxl() { ",-hypervisor" } else { "" };
     add(&["-cpu", &format!("{model}{hidden}")]);
     add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
     let firmware = launch.qemu.firmware();
+    // Only where ACPI tables are needed: a device tree suffices for other `virt` machines.
     if let Some(file) = firmware.filter(|_| launch.guest.qemu_needs().firmware) {
         add(&["-bios", &file.to_string_lossy()]);
     }
-    // Nothing runs before its threads are where they belong.
+    // The guest's cpus start only after their threads have been pinned.
     add(&["-S"]);
     let channel = |backend: &str, id: &str, path: &Path| {
         let path = path.to_string_lossy().replace(',', ",,");
         format!("{backend},id={id},path={path}")
     };
+    // A chardev serves one client at a time, so this process and `numalab guest pin` have separate
+    // monitors.
     add(&["-chardev", &channel("socket", "monitor", &monitor(directory))]);
     add(&["-mon", "chardev=monitor,mode=control"]);
     add(&["-chardev", &runtime::mark_of(directory)]);
@@ -155,10 +163,14 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     add(&["-serial", "chardev:console"]);
     match wiring.system {
         System::Bare => add(&["-device", EXIT_PORT]),
+        // Without a result channel, the exit port is the only way for such a kernel to report a
+        // status.
         System::Raw(_) => {
             add(&["-device", EXIT_PORT]);
-            // It stays as it is when it ends, so that its memory can still be looked at.
+            // QEMU pauses at the guest's end instead of exiting, so that its memory can still be
+            // inspected.
             add(&["-action", "reboot=shutdown,shutdown=pause"]);
+            // QMP reports a triple fault as a plain reset; this log distinguishes the two.
             add(&["-d", "cpu_reset", "-D", &resets(directory).to_string_lossy()]);
         }
         System::Linux { terminal } => {
@@ -167,6 +179,7 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
             let port = format!("virtserialport,chardev=result,name={PORT_NAME}");
             add(&["-device", &port]);
             if terminal {
+                // signal=off: ctrl-C is a character for the guest's shell, not a signal to QEMU.
                 add(&["-chardev", "stdio,id=terminal,signal=off"]);
                 add(&["-device", "virtconsole,chardev=terminal"]);
             }
@@ -179,10 +192,10 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     words
 }
 
-/// `panic=-1`: a panic ends QEMU, as reboots do. `no_timer_check`: on a loaded host the
-/// translator is too slow for the ten ticks that the kernel waits for at its start, and it
-/// panics with "IO-APIC + timer doesn't work". `cryptomgr.notests`: Debian's 6.12 tests its
-/// ciphers in threads which run on for half a second after the first program has started.
+/// `panic=-1`: a panic ends QEMU, as reboots do. `no_timer_check`: on a loaded host the translator
+/// is too slow for the ten ticks that the kernel waits for at its start, and it panics with
+/// "IO-APIC + timer doesn't work". `cryptomgr.notests`: Debian's 6.12 tests its ciphers in threads
+/// that run for half a second after the first program has started.
 const LINUX_WORDS: [&str; 4] = ["panic=-1", "cryptomgr.notests", "quiet", "loglevel=4"];
 
 fn boot(launch: &Launch, system: System) -> Vec<String> {
@@ -192,6 +205,7 @@ fn boot(launch: &Launch, system: System) -> Vec<String> {
         System::Linux { .. } => [board::linux_words(architecture), &LINUX_WORDS].concat(),
         System::Bare | System::Raw(_) => Vec::new(),
     };
+    // Other kernels than numalab's Linux get only the user's words.
     if let (System::Linux { .. }, Some(emulator)) = (system, &launch.guest.memory_emulator) {
         line.extend(emulator.mode.kernel_arguments(architecture));
     }
@@ -210,13 +224,15 @@ fn boot(launch: &Launch, system: System) -> Vec<String> {
     words
 }
 
-/// The medium with the guest's words, and its disks, which QEMU does not write to.
+/// Returns the arguments for the medium with the guest's kernel arguments, and its disks, which
+/// QEMU does not write to.
 fn boot_medium(launch: &Launch, medium: Medium) -> Vec<String> {
     let file = launch.files.kernel.to_string_lossy().into_owned();
     let mut words = match medium {
         Medium::Linux | Medium::Multiboot | Medium::Pvh => boot(launch, System::Raw(medium)),
         Medium::Firmware => vec!["-bios".to_owned(), file],
         Medium::Disk(format) => drive("boot", &launch.files.kernel, format, ",bootindex=0"),
+        // Before the guest's other disks, whatever their order is.
     };
     for (index, disk) in launch.guest.disks.iter().enumerate() {
         words.extend(drive(&format!("disk{index}"), &disk.file, disk.format, ""));
@@ -227,6 +243,7 @@ fn boot_medium(launch: &Launch, medium: Medium) -> Vec<String> {
 fn drive(id: &str, file: &Path, format: DiskFormat, more: &str) -> Vec<String> {
     let file = file.to_string_lossy().replace(',', ",,");
     let (format, device) = match format {
+        // snapshot=on: writes go to a temporary file, so that a run never changes the user's disk.
         DiskFormat::Raw => ("raw,snapshot=on", "ide-hd"),
         DiskFormat::Qcow2 => ("qcow2,snapshot=on", "ide-hd"),
         DiskFormat::Iso => ("raw,readonly=on,media=cdrom", "ide-cd"),
@@ -236,19 +253,20 @@ fn drive(id: &str, file: &Path, format: DiskFormat, more: &str) -> Vec<String> {
     ["-drive", &drive, "-device", &device].map(ToOwned::to_owned).to_vec()
 }
 
-/// The hypervisor is what QEMU boots; kernel and initramfs are its modules, each with its
-/// own command line, apart by commas.
+/// Returns the arguments for a hypervisor, which QEMU boots with the kernel and the initramfs as
+/// modules. Each module has its own command line; commas separate the modules.
 fn boot_under(
     hypervisor: &Hypervisor,
     kernel: &str,
     line: Vec<&str>,
     initramfs: Option<&Path>,
 ) -> Vec<String> {
-    // Its console is the hypervisor's, which has the serial port; the later one counts.
+    // The serial port belongs to the hypervisor's console; Linux uses the last console named.
     let line: Vec<&str> = line.into_iter().chain(["console=hvc0"]).collect();
     let mut modules = vec![format!("{kernel} {}", line.join(" "))];
     modules.extend(initramfs.map(|file| file.to_string_lossy().into_owned()));
     let modules: Vec<String> = modules.iter().map(|module| module.replace(',', ",,")).collect();
+    // Commas separate modules in -initrd, so those within a module's command line are doubled.
     let program = hypervisor.program.to_string_lossy().into_owned();
     let mut arguments = vec!["console=com1".to_owned()];
     arguments.extend(hypervisor.arguments.iter().cloned());

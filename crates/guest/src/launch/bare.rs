@@ -1,4 +1,4 @@
-//! Runs a kernel that needs nothing but a serial port.
+//! Runs a kernel that needs only a serial port.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -12,34 +12,33 @@ use super::session::Sink;
 use super::watch::{Asked, Ended, Phase, Watch};
 use numalab_guest_agent::protocol::Stream;
 
-/// A kernel that has said its last word ends QEMU within this time, or is ended.
+/// Time after its end marker in which a kernel may end QEMU by itself.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// How a kernel's success is known.
+/// A kernel's sign of success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BareKernel {
-    /// What it prints on the serial port when all is done.
+    /// The text that it prints on the serial port at its end.
     pub end_marker: String,
 }
 
-/// What came of a kernel.
+/// The outcome of a kernel's run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BareOutcome {
-    /// What it wrote to the exit port (0xf4), if it did.
+    /// The value written to the exit port (0xf4), if any.
     pub exit: Option<u8>,
-    /// From the start of QEMU to the end marker.
+    /// Time from the start of QEMU to the end marker.
     pub time: Duration,
-    /// What the memory emulator reported (JSON, `numalab-emulator/1`), if there was one.
+    /// The memory emulator's report (JSON, `numalab-emulator/1`), if there was one.
     pub memory_report: Option<String>,
 }
 
 impl Launch {
-    /// Boots the kernel and passes on what it prints, until it ends.
+    /// Boots the kernel and passes its output to `sink` until it ends.
     ///
     /// # Errors
-    /// [`GuestError::Silent`] if it ends without its end marker; the others as
-    /// for [`Launch::run`].
+    /// [`GuestError::Silent`] if it ends without its end marker; otherwise as for [`Launch::run`].
     pub fn run_bare(
         &self,
         runtime: &Runtime,
@@ -53,9 +52,12 @@ impl Launch {
         let (mut running, sockets) =
             Running::start(self, runtime, System::Bare, &name, Some(copy))?;
         let mut monitor = running.monitor(&sockets, asked)?;
+        // The vCPUs are still stopped (-S), so none of their work runs unpinned.
         running.pin(self, &mut monitor)?;
         running.go(&mut monitor)?;
         let limits = self.guest.limits;
+        // A bare kernel has no first message that would end the boot phase, so one limit covers
+        // both.
         let limit = limits.run.map(|run| run.saturating_add(limits.boot));
         let mut search = Search::new(&kernel.end_marker);
         let followed = {
@@ -69,6 +71,7 @@ impl Launch {
             Err(Ended::Deadline { phase, limit }) => {
                 return Err(GuestError::Hung { phase, limit, console });
             }
+            // A panic on the console is not an error by itself: the end marker decides.
             Err(Ended::Lost) | Ok(()) => {}
         }
         let Some(time) = search.found.map(|at| at.duration_since(started)) else {
@@ -76,10 +79,10 @@ impl Launch {
         };
         let status = running.ended(LAST_WORDS);
         if status.is_none() {
-            // Ended by itself or not, QEMU lets its plugins report.
+            // QEMU's plugins write their reports when it quits.
             running.quit(&mut monitor);
         }
-        // QEMU's own status is the value twice and 1 (`hw/misc/debugexit.c`).
+        // QEMU's exit status is twice the value plus 1 (`hw/misc/debugexit.c`).
         let code = status.and_then(|status| status.code()).filter(|code| code % 2 == 1);
         Ok(BareOutcome {
             exit: code.and_then(|code| u8::try_from(code / 2).ok()),
@@ -89,8 +92,8 @@ impl Launch {
     }
 }
 
-/// Passes on what comes until the console closes; a kernel that only halts after
-/// its last word is left.
+/// Passes on the output until the console closes. A kernel that halts after its end marker instead
+/// of ending QEMU is not waited for.
 fn follow(
     serial: &Receiver<Vec<u8>>,
     watch: &Watch,
@@ -98,6 +101,8 @@ fn follow(
     sink: &mut dyn Sink,
 ) -> Result<(), Ended> {
     loop {
+        // A timeout rather than a blocking receive, so that deadlines and requests to stop are
+        // noticed.
         match serial.recv_timeout(LOOK_EVERY) {
             Ok(bytes) => {
                 sink.output(Stream::Out, &bytes);
@@ -106,6 +111,7 @@ fn follow(
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Err(RecvTimeoutError::Timeout) => {
                 watch.check()?;
+                // The kernel may halt without ending QEMU; it has had its time to do so.
                 if search.found.is_some_and(|at| at.elapsed() > LAST_WORDS) {
                     return Ok(());
                 }
@@ -114,7 +120,7 @@ fn follow(
     }
 }
 
-/// Looks for the end marker in what comes in pieces.
+/// Searches for the end marker in text that arrives in pieces.
 struct Search {
     marker: Vec<u8>,
     tail: Vec<u8>,
@@ -132,6 +138,7 @@ impl Search {
         if self.tail.windows(length).any(|part| part == self.marker) {
             self.found.get_or_insert_with(Instant::now);
         }
+        // Only a possible beginning of the marker is kept, however long the output is.
         let surplus = self.tail.len().saturating_sub(length);
         self.tail.drain(..surplus);
     }
@@ -152,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_end_marker() {
+    fn other_text_is_not_an_end_marker() {
         let mut search = Search::new("done");
         search.add(b"don't");
         search.add(b"e");

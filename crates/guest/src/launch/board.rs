@@ -1,30 +1,29 @@
-//! The machine of QEMU that has a guest's processor: its words, and what it cannot be.
+//! The QEMU machine type for a guest's processor, with its options and limits.
 //!
-//! A `virt` machine for aarch64 is described to Linux by a device tree, which has the nodes of
-//! memory and CPUs and their distances (`hw/arm/virt.c`; Linux's `numa-node-id` and
-//! `numa-distance-map-v1`). What a device tree does not tell is in its ACPI tables, which Linux
-//! gets from UEFI firmware only.
+//! Linux learns the nodes of memory and CPUs and their distances on a `virt` machine for aarch64
+//! from a device tree (`hw/arm/virt.c`; Linux's `numa-node-id` and `numa-distance-map-v1`).
+//! Everything else is in its ACPI tables, which Linux gets only from UEFI firmware.
 
 use numalab_image::Architecture;
 use numalab_topology::{Machine, Node};
 
 use crate::qemu::AcceleratorKind;
 
-/// Why a guest cannot have this processor.
+/// Reason why a guest cannot have this processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    /// QEMU's machine is not made for it.
+    /// QEMU's machine for it lacks the feature.
     #[error("--arch {} does not support {what}", .architecture.name())]
     Unable {
-        /// The processor.
         architecture: Architecture,
-        /// What they do not have.
+        /// The feature that it lacks.
         what: &'static str,
     },
 }
 
-/// Whether the machine is one that only ACPI tables tell, and these come from firmware.
+/// Reports whether the machine can be described only by ACPI tables, and these come from firmware.
 pub fn needs_firmware(architecture: Architecture, machine: &Machine) -> bool {
+    // A device tree describes neither nodes without memory nor latencies and tiers.
     let is_empty = |node: &Node| node.online && node.memory_bytes == 0;
     architecture == Architecture::Aarch64
         && (!machine.access.is_empty()
@@ -32,25 +31,26 @@ pub fn needs_firmware(architecture: Architecture, machine: &Machine) -> bool {
             || machine.nodes.iter().any(is_empty))
 }
 
-/// As in `-machine`.
+/// Returns the value of `-machine`.
 pub const fn machine(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "q35",
-        // Version 3 of the interrupt controller serves more than 8 CPUs.
+        // Version 2 of the interrupt controller supports only 8 CPUs.
         Architecture::Aarch64 => "virt,gic-version=3",
     }
 }
 
-/// The processor model with all that this accelerator can give.
+/// Returns the most capable processor model for this accelerator.
 pub fn cpu_model(architecture: Architecture, accelerator: AcceleratorKind) -> &'static str {
     match architecture {
         Architecture::X86_64 => accelerator.cpu_model(),
-        // That of Graviton 2 and Altra; `max` signs pointers, which takes QEMU long.
+        // The processor of Graviton 2 and Altra; `max` has pointer authentication, which is slow in
+        // QEMU.
         Architecture::Aarch64 => "neoverse-n1",
     }
 }
 
-/// What Linux must be told: where its console is, and which clocks to trust.
+/// Returns kernel arguments for the console and for trusted clocks.
 pub const fn linux_words(architecture: Architecture) -> &'static [&'static str] {
     match architecture {
         Architecture::X86_64 => &["console=ttyS0", "no_timer_check"],
@@ -58,8 +58,8 @@ pub const fn linux_words(architecture: Architecture) -> &'static [&'static str] 
     }
 }
 
-/// The words of the topology by the names that this machine has for its levels: what is a die
-/// of a PC is a cluster there.
+/// Renames the levels of the topology for this machine: the die of a PC is a cluster of a `virt`
+/// machine.
 pub fn levels(architecture: Architecture, words: Vec<String>) -> Vec<String> {
     if architecture == Architecture::X86_64 {
         return words;

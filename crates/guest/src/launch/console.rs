@@ -1,4 +1,4 @@
-//! The guest's console: kept for diagnostics, apart from results.
+//! The guest's console: kept for diagnostics, separate from results.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,14 +15,14 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::lines::Lines;
 
-/// More than a guest prints while we wait for a processor, and what the kernel allows without
-/// privilege (`/proc/sys/fs/pipe-max-size`, pipe(7)).
+/// More than a guest prints while this process waits for a cpu, and the kernel's limit without
+/// privileges (`/proc/sys/fs/pipe-max-size`, pipe(7)).
 const PIPE_BYTES: usize = 1 << 20;
 
 /// Lines that are kept.
 const KEPT_LINES: usize = 40;
 const PANIC: &str = "Kernel panic - not syncing";
-/// What the kernel says when its memory is too small for the image; it goes on without.
+/// The kernel's message when its memory is too small for the image; it goes on without one.
 const NO_ROOM: &str = "Initramfs unpacking failed: write error";
 const OUT_OF_MEMORY: [&str; 2] =
     ["Out of memory: Killed process", "System is deadlocked on memory"];
@@ -31,7 +31,7 @@ const OUT_OF_MEMORY: [&str; 2] =
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConsoleTail(pub Vec<String>);
 
-/// Listens to the console of one guest.
+/// Reads the console of one guest.
 #[derive(Debug)]
 pub struct Console {
     /// Keeps the pipe open until QEMU has opened it.
@@ -40,7 +40,7 @@ pub struct Console {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What has come over the console.
+/// The relevant output so far.
 #[derive(Debug, Default)]
 struct Seen {
     kept: VecDeque<String>,
@@ -61,18 +61,21 @@ impl fmt::Display for ConsoleTail {
 }
 
 impl Console {
-    /// Makes a named pipe at `path` for QEMU to write to; all that comes is also sent to `copy`.
+    /// Creates a named pipe at `path` for QEMU to write to; all output is also sent to `copy`.
     ///
-    /// A socket would count some 800 bytes for each character that a serial port writes, and be
-    /// full after a few lines: the guest's port would then wait for this process, and virtual
-    /// time would depend on the host's load.
+    /// A socket would account some 800 bytes for each character written by a serial port and be
+    /// full after a few lines. The guest's port would then wait for this process, and virtual time
+    /// would depend on the host's load.
     pub fn listen(path: &Path, copy: Option<Sender<Vec<u8>>>) -> io::Result<Self> {
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        // Opening a pipe for reading blocks until there is a writer, unless it is O_NONBLOCK. The
+        // writer opened here then prevents an end of file before QEMU has opened its end.
         let reader =
             open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
         let writer = File::options().write(true).open(path)?;
-        // With less the guest may have to wait for us, which changes nothing but its time.
+        // If this fails, the guest may have to wait for this process, which costs only time.
         let _ = fcntl_setpipe_size(&reader, PIPE_BYTES);
+        // From here on the thread reads in blocking mode.
         fcntl_setfl(&reader, OFlags::empty())?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let shared = Arc::clone(&seen);
@@ -80,49 +83,52 @@ impl Console {
         Ok(Self { writer: Some(writer), seen, thread: Some(thread) })
     }
 
-    /// QEMU has opened the pipe: its end is the console's end.
+    /// Closes the pipe's own writer after QEMU has opened it, so that QEMU's end closes the
+    /// console.
     pub fn opened(&mut self) {
         self.writer = None;
     }
 
-    /// The last lines so far.
+    /// Returns the last lines so far.
     pub fn tail(&self) -> ConsoleTail {
         let seen = self.lock();
         let partial = Some(seen.lines.partial()).filter(|line| !line.is_empty());
         ConsoleTail(seen.kept.iter().cloned().chain(partial).collect())
     }
 
-    /// Whether there is nothing more to wait for: the kernel has panicked, or has no image.
+    /// Reports whether waiting is pointless: the kernel has panicked, or has no image.
     pub fn is_lost(&self) -> bool {
         let seen = self.lock();
         seen.panic.is_some() || seen.no_room
     }
 
-    /// Whether the image did not fit into the guest's memory.
+    /// Reports whether the image did not fit into the guest's memory.
     pub fn has_no_room(&self) -> bool {
         self.lock().no_room
     }
 
-    /// The line with the kernel's panic.
+    /// Returns the line with the kernel's panic.
     pub fn panic(&self) -> Option<String> {
         self.lock().panic.clone()
     }
 
-    /// The line in which the kernel says that memory ran out.
+    /// Returns the line in which the kernel reports that memory ran out.
     pub fn out_of_memory(&self) -> Option<String> {
         self.lock().out_of_memory.clone()
     }
 
-    /// Waits until all that QEMU sent has been read; call when QEMU has ended.
+    /// Waits until everything that QEMU wrote has been read; to be called after QEMU has ended.
     pub fn finish(&mut self) {
+        // While our own writer is open, the thread never sees the end of the pipe.
         self.opened();
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic; if it did, what it saw is still here.
+            // The thread does not panic; if it did, the lines read so far are still here.
             let _ = thread.join();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
+        // A poisoned lock still holds the lines that a diagnosis needs.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,7 +145,7 @@ fn follow(mut pipe: File, seen: &Mutex<Seen>, copy: Option<&Sender<Vec<u8>>>) {
         let part = &bytes[..count];
         seen.lock().unwrap_or_else(PoisonError::into_inner).add(part);
         if let Some(copy) = copy {
-            // Whoever listened has lost interest; diagnostics go on.
+            // The receiver is gone; diagnostics continue.
             let _ = copy.send(part.to_vec());
         }
     }
@@ -153,6 +159,7 @@ impl Seen {
     }
 
     fn keep(&mut self, line: String) {
+        // Only the first panic counts: later ones are its consequences.
         if line.contains(PANIC) {
             self.panic.get_or_insert_with(|| line.clone());
         }
@@ -189,7 +196,7 @@ mod tests {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK;
         let mut qemu = File::from(open(&path, flags, Mode::empty()).unwrap());
         let nobody_reads = console.lock();
-        // QEMU's serial ports write each character by itself, and never wait.
+        // QEMU's serial ports write one character at a time, and never wait.
         for _ in 0..100_000 {
             qemu.write_all(b".").unwrap();
         }
@@ -199,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_kept_without_what_only_terminals_read() {
+    fn the_last_lines_are_kept_without_terminal_control_sequences() {
         let many: String = (0..100).map(|n| format!("line {n}\r\n")).collect();
         let (console, _directory) = console_of(&format!("{many}\x1b[2J\x1b[01;01Hend"));
         let ConsoleTail(lines) = console.tail();

@@ -1,4 +1,4 @@
-//! How a guest can fail, and which of it happened.
+//! Failures of guests, and their diagnosis.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -17,43 +17,43 @@ use numalab_guest_agent::protocol::{FrameError, TransferError};
 use numalab_image::CacheError;
 use numalab_image::{CXL_MODULES, ContentsError, ImageError, KernelError, ModuleError};
 
-/// Why there is no guest, or no result from it.
+/// Reason why there is no guest, or no result from it.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    /// The machine cannot be a guest.
+    /// QEMU cannot express the machine.
     #[error(transparent)]
     Machine(#[from] WriteError),
-    /// The machine with its processor cannot be so.
+    /// QEMU's machine for the processor cannot express it.
     #[error(transparent)]
     Board(#[from] super::board::BoardError),
-    /// The host cannot give the memory.
+    /// The host cannot provide the memory.
     #[error(transparent)]
     HostMemory(#[from] HostMemoryError),
-    /// There is no place for running guests.
+    /// There is no directory for running guests.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-    /// There is no QEMU that will do.
+    /// No suitable QEMU exists.
     #[error(transparent)]
     Qemu(#[from] QemuError),
-    /// There is no accelerator as asked for.
+    /// The requested accelerator is not available.
     #[error(transparent)]
     Accelerator(#[from] AcceleratorError),
     /// The memory emulator is a plugin of TCG.
     #[error("emulated memory costs: expected the accelerator tcg, not {found}")]
     EmulatorNeedsTcg {
-        /// The accelerator.
+        /// The accelerator in use.
         found: &'static str,
     },
-    /// The memory emulator's plugin is not there.
+    /// The memory emulator's plugin is missing.
     #[error(transparent)]
     Plugin(#[from] numalab_image::CompanionError),
     /// There is no kernel.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// There is no image.
+    /// The image could not be built.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// Something wanted in the image is not there.
+    /// A file requested for the image does not exist.
     #[error(transparent)]
     Contents(#[from] ContentsError),
     /// The cache failed.
@@ -65,20 +65,18 @@ pub enum GuestError {
     /// QEMU did not answer on its monitor.
     #[error("{error}{}", said(.errors))]
     Monitor {
-        /// What failed.
         error: QmpError,
-        /// What QEMU said on its standard error.
+        /// QEMU's standard error.
         errors: String,
     },
-    /// QEMU could not be started, or its sockets not be made.
+    /// QEMU could not be started, or its sockets could not be created.
     #[error("start of the guest: {0}")]
     Start(std::io::Error),
     /// QEMU ended before there was a guest.
     #[error("QEMU refused to start ({status}){}", said(.errors))]
     Refused {
-        /// Its status.
         status: ExitStatus,
-        /// What it said.
+        /// QEMU's standard error.
         errors: String,
     },
     /// The guest's kernel panicked.
@@ -92,7 +90,7 @@ pub enum GuestError {
     /// The guest ran out of memory.
     #[error("the guest ran out of memory: {line}{console}")]
     OutOfMemory {
-        /// What the kernel said.
+        /// The kernel's message.
         line: String,
         /// The end of the console.
         console: ConsoleTail,
@@ -106,73 +104,71 @@ pub enum GuestError {
         /// The end of the console.
         console: ConsoleTail,
     },
-    /// The guest took too long.
+    /// The guest exceeded its time limit.
     #[error("the guest {}: nothing after {limit:?}{console}", doing(.phase))]
     Hung {
-        /// What it was doing.
         phase: Phase,
-        /// How long it could.
+        /// The time limit.
         limit: Duration,
         /// The end of the console.
         console: ConsoleTail,
     },
-    /// QEMU was killed or ended by itself, with an error.
+    /// QEMU was killed, or ended with an error.
     #[error("QEMU ended under the guest ({status}){}{console}", said(.errors))]
     Died {
-        /// Its status.
         status: ExitStatus,
-        /// What it said.
+        /// QEMU's standard error.
         errors: String,
         /// The end of the console.
         console: ConsoleTail,
     },
-    /// The guest switched itself off before its first process said anything.
+    /// The guest powered off before its first process reported.
     #[error("the guest ended before it was ready{console}")]
     NotReady {
         /// The end of the console.
         console: ConsoleTail,
     },
-    /// The guest switched itself off without a result.
+    /// The guest powered off without a result.
     #[error("the guest ended without its end marker{console}")]
     Silent {
         /// The end of the console.
         console: ConsoleTail,
     },
-    /// What came over the channel is wrong.
+    /// A message on the channel was invalid.
     #[error("{error}{console}")]
     Channel {
-        /// What is wrong.
         error: SessionError,
         /// The end of the console.
         console: ConsoleTail,
     },
-    /// Somebody asked for the end.
+    /// The user requested the stop.
     #[error("the guest was stopped")]
     Stopped,
 }
 
-/// As several threads of QEMU's translator seldom do in a guest's first moments (10.0.2:
-/// `iotlb_to_section`).
+/// Restarts after an assertion of QEMU: several threads of its translator rarely fail one in a
+/// guest's first moments (10.0.2: `iotlb_to_section`).
 const STARTS_AFTER_ASSERTION: usize = 2;
-/// Seldom a guest of many cpus under TCG loses a timer while it boots ("Possible timer handling
-/// issue on cpu=5"): its drivers never end, or nothing comes any more.
+/// Restarts of a guest that never reported: a guest of many cpus under TCG rarely loses a timer
+/// while it boots ("Possible timer handling issue on cpu=5"); then its drivers never finish, or the
+/// console stops.
 const STARTS_AFTER_NOT_READY: usize = 1;
 
-/// What is known when a guest's conversation has failed.
+/// The facts known when a conversation with a guest has failed.
 pub struct Evidence<'a> {
     /// The console, read to its end if QEMU has ended.
     pub console: &'a Console,
-    /// How QEMU ended, if it has.
+    /// QEMU's exit status, if it has ended.
     pub status: Option<ExitStatus>,
-    /// What QEMU said on its standard error.
+    /// QEMU's standard error.
     pub errors: String,
-    /// Whether process 1 had said anything.
+    /// Whether process 1 had reported.
     pub greeted: bool,
 }
 
 impl GuestError {
-    /// How many times more it is worth to start the guest that failed so. Nothing of its command
-    /// has run.
+    /// Returns the number of restarts that are worthwhile after this failure; not 0 only if none of
+    /// the guest's command has run.
     pub(super) fn fresh_starts(&self) -> usize {
         match self {
             Self::NotReady { .. } | Self::Hung { phase: Phase::Boot, .. } => STARTS_AFTER_NOT_READY,
@@ -181,14 +177,14 @@ impl GuestError {
         }
     }
 
-    /// Whether QEMU failed an assertion of its own before the guest said anything.
+    /// Reports whether QEMU failed an internal assertion before the guest reported.
     fn is_an_assertion_of_qemu(&self) -> bool {
         let Self::Refused { status, errors } = self else { return false };
         let aborted = status.signal() == Some(rustix::process::Signal::ABORT.as_raw());
         aborted && errors.contains("Assertion `")
     }
 
-    /// The package or command that would mend this machine, if it lacks something.
+    /// Returns the package or command that would provide what this machine lacks.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
@@ -209,7 +205,7 @@ impl GuestError {
         }
     }
 
-    /// The end of the guest's console, where there is one.
+    /// Returns the end of the guest's console, if there is one.
     #[must_use]
     pub fn console(&self) -> Option<&ConsoleTail> {
         match self {
@@ -226,7 +222,7 @@ impl GuestError {
     }
 }
 
-/// Which failure it was.
+/// Determines the failure from the evidence.
 pub fn diagnose(error: SessionError, evidence: Evidence) -> GuestError {
     let console = evidence.console.tail();
     match reason(&error) {
@@ -325,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_with_the_console() {
+    fn a_panic_is_reported_with_the_console() {
         let text = "a\n[ 1.2] Kernel panic - not syncing: test\n[ 1.3] CPU: 0\n";
         let error = diagnosed(closed(), text, Some(0));
         let shown = error.to_string();
@@ -348,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assertion_of_qemu_is_told_from_what_it_refuses() {
+    fn an_assertion_of_qemu_differs_from_a_refusal() {
         let refused = |raw_status: i32, errors: &str| {
             let (status, errors) = (ExitStatus::from_raw(raw_status), errors.to_owned());
             GuestError::Refused { status, errors }.is_an_assertion_of_qemu()
@@ -361,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ways_to_end_are_told_apart() {
+    fn the_causes_of_an_end_are_distinguished() {
         let killed = diagnosed(closed(), "booting\n", Some(9));
         assert!(matches!(killed, GuestError::Died { .. }), "{killed}");
         let refused = diagnosed(closed(), "", Some(1 << 8));

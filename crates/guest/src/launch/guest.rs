@@ -1,4 +1,4 @@
-//! What a guest is, and the plan of starting it.
+//! The description of a guest, and the plan of starting it.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,70 +19,67 @@ use crate::qemu::{
 use crate::qmp::PinPlan;
 use numalab_image::{Architecture, BootFiles, DiskFormat};
 
-/// The first QEMU with CXL devices of volatile memory (`volatile-memdev`).
+/// First QEMU with CXL devices of volatile memory (`volatile-memdev`).
 const VOLATILE_CXL: Version = Version::new(8, 1, 0);
 
-/// What a guest is.
+/// The description of a guest.
 #[derive(Clone, Debug, Default)]
 pub struct Guest {
-    /// Its processor.
     pub architecture: Architecture,
     /// Its cpus, nodes, memory and distances.
     pub machine: Machine,
-    /// What stands behind its memory on the host.
+    /// The host memory that backs its memory.
     pub memory: HostMemory,
-    /// ACPI tables (`-acpitable`) that tell it its nodes instead of QEMU's own; if there
-    /// are any, only cpus and the sum of memory are taken from the machine.
+    /// ACPI tables (`-acpitable`) that replace QEMU's own; if there are any, only cpus and the sum
+    /// of memory are taken from the machine.
     pub tables: Vec<PathBuf>,
-    /// Where its virtual cpus run on the host.
+    /// The host cpus of its virtual cpus.
     pub pins: Option<Pins>,
     /// Words added to the kernel's command line.
     pub kernel_arguments: Vec<String>,
     /// The hypervisor that boots first, with the kernel and the initramfs as its modules.
     pub hypervisor: Option<Hypervisor>,
-    /// Disks of a guest that is somebody else's ([`Launch::run_raw`]); writes to them are lost.
+    /// Disks of a guest run by [`Launch::run_raw`]; writes to them are lost.
     pub disks: Vec<Disk>,
-    /// What its memory costs, where that is emulated.
+    /// The cost of its memory, if that is emulated.
     pub memory_emulator: Option<MemoryEmulator>,
-    /// How long it may take.
     pub limits: Limits,
 }
 
 /// A disk of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Its content.
+    /// The file with its content.
     pub file: PathBuf,
-    /// What the file is.
     pub format: DiskFormat,
 }
 
-/// A hypervisor under the guest's kernel, which QEMU loads as multiboot has it.
+/// A hypervisor below the guest's kernel, which QEMU loads by the multiboot protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hypervisor {
     /// The hypervisor, an ELF file.
     pub program: PathBuf,
-    /// Words of its own command line.
+    /// Words of its command line.
     pub arguments: Vec<String>,
-    /// The processor it is shown (`-cpu`): hypervisors are pickier than kernels.
+    /// The processor model that it sees (`-cpu`): hypervisors support fewer than kernels.
     pub cpu_model: String,
 }
 
-/// Where a guest's threads run on the host.
+/// The host cpus for a guest's threads.
 #[derive(Clone, Debug)]
 pub struct Pins {
-    /// The virtual cpus' places.
+    /// The host cpus of the virtual cpus.
     pub plan: PinPlan,
-    /// The place of QEMU's other threads; free if `None`.
+    /// The host cpus of QEMU's other threads; `None` leaves them free.
     pub helpers: Option<CpuSet>,
-    /// The host, which [`PinPlan::Automatic`] looks at.
+    /// The host, for [`PinPlan::Automatic`].
     pub host: Machine,
 }
 
-/// How long a guest may take.
+/// Time limits of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From the start of QEMU to the first word of process 1.
+    /// From the start of QEMU to the first message of process 1.
     pub boot: Duration,
     /// From there to the end of the command; `None` for no limit.
     pub run: Option<Duration>,
@@ -100,14 +97,14 @@ pub struct Launch {
 }
 
 impl Default for Limits {
-    /// Three minutes to boot, which a loaded machine under TCG needs; no limit to run.
+    /// Allows three minutes to boot, which a loaded machine under TCG needs, and any time to run.
     fn default() -> Self {
         Self { boot: Duration::from_secs(180), run: None }
     }
 }
 
 impl Guest {
-    /// What QEMU must be for it.
+    /// Returns the guest's requirements on QEMU.
     #[must_use]
     pub fn qemu_needs(&self) -> QemuNeeds {
         let architecture = self.architecture;
@@ -126,19 +123,23 @@ impl Guest {
         }
     }
 
-    /// Its accelerator as far as it is known without booting a guest: `None` where KVM must be
+    /// Returns the accelerator as far as it is known without booting a guest; `None` if KVM must be
     /// tried.
     #[must_use]
     pub fn known_accelerator(&self, choice: AcceleratorChoice) -> Option<Accelerator> {
         match choice {
+            // Tried even without a device: the user asked for KVM, and gets the reason why it
+            // fails.
             AcceleratorChoice::Kvm => None,
             AcceleratorChoice::Tcg => Some(Accelerator::tcg()),
             AcceleratorChoice::Auto if self.memory_emulator.is_some() => {
                 Some(Accelerator::tcg_for(AcceleratorReason::MemoryEmulator))
             }
+            // KVM cannot run guests of another architecture.
             AcceleratorChoice::Auto if self.architecture != Architecture::of_host() => {
                 Some(Accelerator::tcg_for(AcceleratorReason::OtherArchitecture))
             }
+            // KVM on aarch64 has not been tried, so it is never chosen automatically.
             AcceleratorChoice::Auto if self.architecture == Architecture::Aarch64 => {
                 Some(Accelerator::tcg_for(AcceleratorReason::NotTried))
             }
@@ -146,10 +147,10 @@ impl Guest {
         }
     }
 
-    /// Refuses what QEMU's machine with the guest's processor cannot be.
+    /// Checks that QEMU's machine for the guest's processor has the features used.
     ///
     /// # Errors
-    /// [`BoardError`].
+    /// [`BoardError`] for the first feature that it lacks.
     pub fn expect_possible(&self, is_kvm: bool) -> Result<(), BoardError> {
         let architecture = self.architecture;
         if architecture == Architecture::X86_64 {
@@ -159,7 +160,7 @@ impl Guest {
         let what = [
             (is_kvm, "KVM"),
             (self.hypervisor.is_some(), "hypervisors"),
-            (!self.tables.is_empty(), "ACPI tables of one's own: QEMU gives them to PCs only"),
+            (!self.tables.is_empty(), "custom ACPI tables: QEMU passes them to PCs only"),
             (machine.has_cxl(), "CXL memory"),
         ];
         match what.into_iter().find(|(is_asked, _)| *is_asked) {
@@ -170,11 +171,10 @@ impl Guest {
 }
 
 impl Launch {
-    /// Checks that this QEMU on this host can be that guest. Starts nothing.
+    /// Checks that this QEMU on this host can run the guest. Starts nothing.
     ///
     /// # Errors
-    /// [`GuestError::Machine`] and [`GuestError::HostMemory`];
-    /// [`GuestError::EmulatorNeedsTcg`].
+    /// [`GuestError::Machine`] and [`GuestError::HostMemory`]; [`GuestError::EmulatorNeedsTcg`].
     pub fn plan(
         guest: Guest,
         qemu: Qemu,
@@ -192,6 +192,7 @@ impl Launch {
         if files.initramfs.is_some() {
             host_memory::check_linux(&guest.machine)?;
         }
+        // Custom tables replace QEMU's nodes completely; giving both would produce two SRATs.
         let written = match guest.tables[..] {
             [] => machine_arguments(
                 &guest.machine,
@@ -211,26 +212,26 @@ impl Launch {
         })
     }
 
-    /// What of the machine QEMU cannot show to the guest.
+    /// Returns the parts of the machine that QEMU cannot show to the guest.
     #[must_use]
     pub fn losses(&self) -> &[Finding] {
         &self.losses
     }
 
-    /// What its user should know before it starts; for guests that run Linux.
+    /// Returns a warning for the user before the start; for guests that run Linux.
     #[must_use]
     pub fn hazard(&self) -> Option<QemuHazard> {
         self.accelerator.kind.hazard(&self.qemu, self.guest.machine.online_cpus().len())
     }
 
-    /// Which accelerator is used, and why.
+    /// Returns the accelerator, and the reason for it.
     #[must_use]
     pub fn accelerator(&self) -> &Accelerator {
         &self.accelerator
     }
 
-    /// Whether process 1 has its command's accesses charged; under a hypervisor its domains
-    /// have theirs charged.
+    /// Reports whether process 1 has its command's accesses charged; under a hypervisor its domains
+    /// have theirs charged instead.
     pub(super) fn charges_commands(&self) -> bool {
         self.guest.memory_emulator.is_some() && self.guest.hypervisor.is_none()
     }
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_for_aarch64_is_not_made_for_is_refused_by_name() {
+    fn features_missing_on_aarch64_are_refused_by_name() {
         let arm =
             |machine| Guest { machine, architecture: Architecture::Aarch64, ..Guest::default() };
         let refused =
@@ -289,14 +290,14 @@ mod tests {
         let plain = Machine { nodes: vec![node(1 << 30)], ..Machine::default() };
         assert_eq!(arm(plain.clone()).expect_possible(false), Ok(()));
         let tables = Guest { tables: vec!["SRAT.bin".into()], ..arm(plain.clone()) };
-        assert!(refused(&tables).contains("--arch aarch64 does not support ACPI tables"));
+        assert!(refused(&tables).contains("--arch aarch64 does not support custom ACPI tables"));
         let pc = Guest { machine: plain.clone(), ..Guest::default() };
         assert_eq!(pc.expect_possible(true), Ok(()));
         assert!(arm(plain).expect_possible(true).is_err());
     }
 
     #[test]
-    fn what_a_device_tree_does_not_tell_needs_firmware_on_aarch64_only() {
+    fn facts_missing_in_a_device_tree_need_firmware_on_aarch64_only() {
         let node = |memory_bytes| Node { online: true, memory_bytes, ..Node::default() };
         let plain = Machine { nodes: vec![node(1 << 30)], ..Machine::default() };
         let empty = Machine { nodes: vec![node(1 << 30), node(0)], ..plain.clone() };

@@ -1,4 +1,4 @@
-//! What stands behind guest memory on the host: pages, nodes, when it is touched.
+//! The host memory that backs guest memory: page size, nodes, time of first touch.
 
 use numalab_formats::qemu::MemoryBackend;
 use numalab_formats::size::{format_bytes, format_rounded};
@@ -9,35 +9,34 @@ pub use numalab_formats::qemu::HostPages;
 
 use crate::qemu::Abilities;
 
-/// Linux with numalab's image panics or finds no room for it below this.
+/// Below this, Linux with numalab's image panics or finds no room for it.
 const LEAST_LINUX_BYTES: u64 = 128 << 20;
-/// A kernel writes 64 bytes for each page of 4096 when it boots (`struct page` of Linux).
+/// A booting kernel writes 64 bytes for each page of 4096 (`struct page` of Linux).
 const WRITTEN_SHARE: u64 = 4096 / 64;
 
-/// What stands behind guest memory on the host.
+/// The host memory that backs guest memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostMemory {
-    /// Which pages.
     pub pages: HostPages,
-    /// The host nodes that each guest node's memory is bound to, guest nodes with
-    /// memory in order, from the first again where there are more; unbound if empty.
+    /// The host nodes to which each guest node's memory is bound, for guest nodes with memory in
+    /// order, starting over if there are more of them; unbound if empty.
     pub nodes: Vec<NodeSet>,
     /// Whether all of it is touched before the guest starts.
     pub prealloc: bool,
-    /// Whether swap space is not reserved, so that guests larger than the host start.
+    /// Whether no swap space is reserved, so that guests larger than the host start.
     pub unreserved: bool,
 }
 
-/// Why memory cannot be had like that.
+/// Reason why the host cannot provide the memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostMemoryError {
-    /// This QEMU cannot do it.
+    /// This QEMU lacks the feature.
     #[error("this QEMU cannot have {what}")]
     Unable {
-        /// What it cannot have.
+        /// The feature that it lacks.
         what: &'static str,
     },
-    /// Linux does not boot in so little.
+    /// Linux does not boot in this little memory.
     #[error(
         "{} of memory: Linux with numalab's image needs {} at least",
         format_bytes(*.memory_bytes), format_bytes(LEAST_LINUX_BYTES)
@@ -46,7 +45,7 @@ pub enum HostMemoryError {
         /// The guest's memory.
         memory_bytes: u64,
     },
-    /// What a kernel writes into so much memory when it boots is more than the host has.
+    /// A booting kernel writes more than the host has free.
     #[error(
         "{} of memory: a kernel that boots in it writes {}, half of what this machine has left \
          is {}; expected a smaller guest",
@@ -55,39 +54,30 @@ pub enum HostMemoryError {
     TooLarge {
         /// The guest's memory.
         memory_bytes: u64,
-        /// What is written at least.
+        /// Least number of bytes written.
         written_bytes: u64,
-        /// Half of what the host has left.
+        /// Half of the host's free memory.
         half_bytes: u64,
     },
     /// The host has no such node.
     #[error("host node {node}: this machine has no such node with memory")]
-    NoNode {
-        /// The node.
-        node: u32,
-    },
+    NoNode { node: u32 },
     /// The host has no huge pages of this size.
     #[error("huge pages of {page_bytes} bytes: this machine has none of that size")]
-    NoSuchPages {
-        /// The size.
-        page_bytes: u64,
-    },
+    NoSuchPages { page_bytes: u64 },
     /// The pool of huge pages is too small.
     #[error("huge pages of {page_bytes} bytes: {needed} needed, {free} free")]
     TooFewPages {
-        /// The size.
         page_bytes: u64,
-        /// Pages needed.
         needed: u64,
-        /// Pages free.
         free: u64,
-        /// The command that reserves as many as are needed.
+        /// The command that reserves enough.
         command: String,
     },
 }
 
 impl HostMemoryError {
-    /// What would mend this machine.
+    /// Returns the remedy for this machine.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
@@ -102,7 +92,7 @@ impl HostMemoryError {
 }
 
 impl HostMemory {
-    /// Checks what is asked for against this QEMU and the host below `root`.
+    /// Checks the request against this QEMU and the host below `root`.
     ///
     /// # Errors
     /// [`HostMemoryError`].
@@ -132,18 +122,20 @@ impl HostMemory {
         }
     }
 
-    /// Puts this behind the backend that is the `index`th.
+    /// Applies the request to the backend with this index.
     pub(super) fn give(&self, index: usize, backend: &mut MemoryBackend, abilities: Abilities) {
+        // With fewer lists than guest nodes, begin again with the first.
         let hosts = index.checked_rem(self.nodes.len()).and_then(|at| self.nodes.get(at));
         backend.pages = self.pages;
         backend.host_nodes = hosts.cloned().unwrap_or_default();
         backend.prealloc = self.prealloc;
+        // Only a thread context keeps the threads that preallocate memory on its node.
         backend.touched_there = self.prealloc && abilities.prealloc_context && hosts.is_some();
         backend.unreserved = self.unreserved;
     }
 }
 
-/// Refuses a Linux guest of less memory than it boots in.
+/// Refuses a Linux guest with less memory than it needs to boot.
 ///
 /// # Errors
 /// [`HostMemoryError::TooSmall`].
@@ -156,8 +148,9 @@ pub(super) fn check_linux(machine: &Machine) -> Result<(), HostMemoryError> {
     }
 }
 
-/// A guest may have more memory than the host if it never touches most of it.
+/// Checks a guest that may have more memory than the host if it never touches most of it.
 fn check_growth(memory_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
+    // Without a figure of available memory nothing can be refused.
     let Ok(limit) = MemoryLimit::read(root) else { return Ok(()) };
     let (written_bytes, half_bytes) = (memory_bytes / WRITTEN_SHARE, limit.available_bytes / 2);
     if written_bytes > half_bytes {
@@ -169,6 +162,7 @@ fn check_growth(memory_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
 fn check_pool(machine: &Machine, page_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
     let pool = HugePool::read(root, page_bytes, None)
         .ok_or(HostMemoryError::NoSuchPages { page_bytes })?;
+    // Each backend rounds up to whole pages separately.
     let sizes = machine.nodes.iter().map(|node| node.memory_bytes.div_ceil(page_bytes));
     let needed: u64 = sizes.sum();
     if needed <= pool.free {
@@ -201,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_is_too_small_is_told_with_the_way_to_grow_it() {
+    fn a_pool_that_is_too_small_is_refused_with_the_command_that_grows_it() {
         let top = tempfile::tempdir().unwrap();
         let root = Root::at(top.path());
         let pool = top.path().join("sys/kernel/mm/hugepages/hugepages-2048kB");

@@ -1,24 +1,24 @@
-//! A console's bytes as lines of text, without what moves a terminal's cursor or colours it.
+//! Splits a console's bytes into lines of text, without escape sequences.
 
-/// A line longer than this is cut, in bytes.
+/// Limit of a line in bytes; the rest is dropped.
 const LINE_BYTES: usize = 400;
 const ESCAPE: u8 = 0x1b;
 
-/// Collects bytes to lines; a cursor that is put somewhere begins a new one.
+/// Collects bytes into lines; moving the cursor begins a new one.
 #[derive(Debug, Default)]
 pub struct Lines {
     partial: Vec<u8>,
-    /// Within an escape sequence: what of it has come.
+    /// The bytes so far of an escape sequence.
     sequence: Option<Vec<u8>>,
 }
 
 impl Lines {
-    /// The lines that these bytes end, empty ones left out.
+    /// Returns the lines completed by these bytes, without empty ones.
     pub fn add(&mut self, bytes: &[u8]) -> Vec<String> {
         bytes.iter().filter_map(|byte| self.byte(*byte)).collect()
     }
 
-    /// The line that has not ended yet; empty if there is none.
+    /// Returns the line that is not complete yet, or an empty text.
     pub fn partial(&self) -> String {
         readable(&self.partial)
     }
@@ -26,7 +26,7 @@ impl Lines {
     fn byte(&mut self, byte: u8) -> Option<String> {
         if let Some(sequence) = &mut self.sequence {
             sequence.push(byte);
-            // A sequence ends with a letter, and one that does not end is none.
+            // A sequence ends with a letter; an endless one is not a sequence.
             if !byte.is_ascii_alphabetic() && sequence.len() < LINE_BYTES {
                 return None;
             }
@@ -37,6 +37,7 @@ impl Lines {
         match byte {
             ESCAPE => self.sequence = Some(Vec::new()),
             b'\n' => return self.end(),
+            // Bytes beyond the limit are dropped; the line still ends at its newline.
             _ if self.partial.len() < LINE_BYTES => self.partial.push(byte),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! A machine as QEMU's arguments, with memory that this host is to give.
+//! A machine as QEMU's arguments, with the host memory behind it.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,9 @@ use super::host_memory::HostMemory;
 use crate::qemu::Abilities;
 use numalab_image::Architecture;
 
-/// The arguments, and what of the machine QEMU cannot show.
+/// The arguments, and the parts of the machine that QEMU cannot show.
 pub struct MachineArguments {
-    /// The arguments.
     pub words: Vec<String>,
-    /// What is missing or changed.
     pub losses: Vec<Finding>,
 }
 
@@ -35,15 +33,15 @@ pub fn machine_arguments(
     Ok(MachineArguments { words: board::levels(architecture, written.output.words()), losses })
 }
 
-/// Writes the machine's cpus and the sum of its memory, with these tables: QEMU makes a
-/// SRAT, SLIT and HMAT of its own only if it is told of nodes.
+/// Writes the machine's cpus and the sum of its memory, with these tables. QEMU generates its own
+/// SRAT, SLIT and HMAT only if nodes are configured.
 pub fn arguments_with_tables(
     machine: &Machine,
     tables: &[PathBuf],
 ) -> Result<MachineArguments, WriteError> {
     let described = qemu::describe(machine)?.output;
     if !described.cxl.is_empty() {
-        let what = "CXL memory beside tables of one's own".to_owned();
+        let what = "CXL memory with custom tables".to_owned();
         return Err(WriteError::Inexpressible { format: "a guest", what });
     }
     let mut words = described.size_words();
@@ -55,10 +53,12 @@ pub fn arguments_with_tables(
     Ok(MachineArguments { words, losses })
 }
 
-/// QEMU gives every level of the topology whole bits of the APIC id (`hw/i386/topology.h`),
-/// so that ids have gaps behind a level which is no power of two; tables rarely have them.
+/// Warns of gaps in APIC ids: QEMU gives every level of the topology whole bits of the id
+/// (`hw/i386/topology.h`), so that a level that is not a power of two leaves gaps, which tables
+/// rarely have.
 fn gaps_in_apic_ids(smp: &Smp) -> Option<Finding> {
     let levels = [smp.sockets, smp.dies, smp.cores, smp.threads];
+    // The outermost level may have any count, since no bits of the id are above it.
     let mut several = levels.iter().skip_while(|count| **count == 1).skip(1);
     let uneven = several.find(|count| !count.is_power_of_two())?;
     Some(Finding {
@@ -71,8 +71,8 @@ fn gaps_in_apic_ids(smp: &Smp) -> Option<Finding> {
     })
 }
 
-/// QEMU's HMAT names every node as a target, and Linux gives the whole table up
-/// for one without memory ("acpi/hmat: Ignoring: Invalid table").
+/// Warns of unusable latencies: QEMU's HMAT names every node as a target, and Linux rejects the
+/// whole table for one without memory ("acpi/hmat: Ignoring: Invalid table").
 fn unusable_latencies(machine: &Machine) -> Option<Finding> {
     let empty = machine.nodes.iter().find(|node| node.memory_bytes == 0)?;
     (!machine.access.is_empty()).then(|| Finding {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_memory_gives_the_writers_own_words() {
+    fn plain_memory_adds_nothing_to_the_writers_arguments() {
         let plain = HostMemory::default();
         let ours = on_a_pc(&machine(), &plain, Abilities::default());
         let theirs = qemu::write(&machine(), &HostPlacement::default()).unwrap();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_take_the_place_of_what_qemu_is_told_of_nodes() {
+    fn tables_replace_the_node_options_of_qemu() {
         let tables = [PathBuf::from("/a,b/SRAT.bin")];
         let words = arguments_with_tables(&machine(), &tables).unwrap().words;
         let expected = [
@@ -145,15 +145,15 @@ mod tests {
     }
 
     #[test]
-    fn cxl_memory_is_refused_where_tables_say_what_nodes_there_are() {
+    fn cxl_memory_is_refused_with_custom_tables() {
         let mut machine = machine();
         machine.nodes[1].cxl = true;
         let refused = arguments_with_tables(&machine, &[]).err().unwrap().to_string();
-        assert_eq!(refused, "a guest cannot express CXL memory beside tables of one's own");
+        assert_eq!(refused, "a guest cannot express CXL memory with custom tables");
     }
 
     #[test]
-    fn apic_ids_have_gaps_behind_a_level_that_is_no_power_of_two() {
+    fn apic_ids_have_gaps_behind_a_level_that_is_not_a_power_of_two() {
         let gaps = |[sockets, dies, cores, threads]: [usize; 4]| {
             let cpus = sockets * dies * cores * threads;
             gaps_in_apic_ids(&Smp { cpus, sockets, dies, cores, threads })

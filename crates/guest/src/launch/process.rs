@@ -1,4 +1,4 @@
-//! The QEMU process: started so that it cannot outlive us, watched, ended.
+//! The QEMU process: started so that it cannot outlive this one, watched, ended.
 
 use std::fs::File;
 use std::io;
@@ -12,19 +12,19 @@ use std::time::Duration;
 use numalab_host::die_with_parent;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A killed process is gone within this time.
+/// Time within which a killed process is gone.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// QEMU's standard streams; what it complains of always goes to a file.
+/// QEMU's standard streams; its standard error always goes to a file.
 #[derive(Debug)]
 pub enum Streams {
-    /// Its input and output are ours: a person's terminal.
+    /// The user's terminal for input and output.
     Inherited(File),
-    /// It has neither.
+    /// Neither input nor output.
     None(File),
 }
 
-/// A running QEMU; it is ended when this is dropped.
+/// A running QEMU, ended on drop.
 #[derive(Debug)]
 pub struct QemuProcess {
     pid: u32,
@@ -34,21 +34,22 @@ pub struct QemuProcess {
 }
 
 impl QemuProcess {
-    /// Starts QEMU.
-    ///
-    /// The kernel kills it when the thread that started it ends, so a thread of its own starts it and waits for it.
+    /// Starts QEMU in a helper thread that also waits for it: the kernel kills QEMU when the thread
+    /// that started it ends.
     pub fn start(mut command: Command, streams: Streams) -> io::Result<Self> {
         die_with_parent(&mut command);
         match streams {
             Streams::Inherited(errors) => command.stderr(errors),
             Streams::None(errors) => {
                 command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-                // A person's ctrl-C is for us; QEMU is ended in good order.
+                // Ctrl-C at the terminal is meant for this process, which ends QEMU in good order.
                 command.process_group(0)
             }
         };
         let (tell_start, start) = mpsc::channel();
         let (tell_end, ended) = mpsc::channel();
+        // This thread lives as long as QEMU, because PR_SET_PDEATHSIG follows the thread that
+        // forked.
         thread::spawn(move || {
             let mut child = match command.spawn() {
                 Ok(child) => child,
@@ -57,9 +58,10 @@ impl QemuProcess {
                     return;
                 }
             };
+            // A pidfd refers to this process even after its number has been reused.
             let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
             let started = handle.map(|handle| (child.id(), handle));
-            // Nobody listens only if the caller is gone, and then so are we soon.
+            // The receiver is gone only if the caller is, and then this process soon is too.
             let _ = tell_start.send(started.map_err(io::Error::from));
             let _ = tell_end.send(child.wait());
         });
@@ -67,12 +69,12 @@ impl QemuProcess {
         Ok(Self { pid, handle, ended, status: None })
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How it ended, if it does within the limit.
+    /// Returns its exit status if it ends within the limit.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         if self.status.is_none() {
             self.status = match self.ended.recv_timeout(limit) {
@@ -85,10 +87,10 @@ impl QemuProcess {
         self.status
     }
 
-    /// Ends it at once and waits until it is gone.
+    /// Kills it and waits until it is gone.
     pub fn kill(&mut self) {
         if self.status.is_none() {
-            // It may have ended by itself meanwhile.
+            // Fails if it has ended by itself meanwhile.
             let _ = pidfd_send_signal(&self.handle, Signal::KILL);
             self.wait(KILL_LIMIT);
         }

@@ -1,4 +1,4 @@
-//! Runs somebody else's kernel, firmware or disk, of which nothing is known but its console.
+//! Runs any kernel, firmware or disk, known only by its console.
 
 mod end;
 mod patterns;
@@ -22,40 +22,40 @@ use super::watch::{Asked, Ended, Phase, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// A line after which nothing comes for so long is a prompt.
+/// Time without output after which an unfinished line counts as a prompt.
 const PROMPT_AFTER: Duration = Duration::from_secs(1);
 
-/// What is booted, and which lines of its console end it.
+/// The medium to boot, and the console lines that end it.
 #[derive(Clone, Debug)]
 pub struct RawTask {
-    /// What the file is that boots.
+    /// The file to boot.
     pub medium: Medium,
-    /// The lines that decide.
+    /// The deciding lines.
     pub patterns: Patterns,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawOutcome {
     /// How it ended.
     pub end: RawEnd,
-    /// From the start of QEMU to that end.
+    /// Time from the start of QEMU to that end.
     pub time: Duration,
-    /// Where the virtual cpus were at the end, if they were to be anywhere.
+    /// The host cpus of the virtual cpus at the end, if they were pinned.
     pub pins: Option<PinReport>,
-    /// Where guest memory lay at the end; none where QEMU had gone by then.
+    /// The placement of guest memory at the end; `None` if QEMU had ended by then.
     pub memory: Option<Vec<MemoryProof>>,
-    /// What the memory emulator reported (JSON, `numalab-emulator/1`), if there was one.
+    /// The memory emulator's report (JSON, `numalab-emulator/1`), if there was one.
     pub memory_report: Option<String>,
 }
 
 impl Launch {
-    /// Boots what the task says and passes its console on as it comes, until a pattern
-    /// decides, it ends by itself, its time is over, or somebody asks.
+    /// Boots the medium and passes its console to `sink` until a pattern decides, it ends by
+    /// itself, its time is over, or the user stops it.
     ///
     /// # Errors
-    /// [`GuestError`] if there was no guest or QEMU failed; however the guest itself ends is
-    /// a [`RawOutcome`].
+    /// [`GuestError`] if there was no guest or QEMU failed; every end of the guest itself is a
+    /// [`RawOutcome`].
     pub fn run_raw(
         &self,
         runtime: &Runtime,
@@ -76,12 +76,15 @@ impl Launch {
         watch.begin(Phase::Run, self.guest.limits.run);
         let end = follow(&serial, &watch, &mut monitor, &mut hearing);
         let time = started.elapsed();
-        // QEMU may have gone already, with everything that could be asked.
+        // QEMU may have ended already, so neither can be queried.
         let pins = pins.and_then(|pins| pins.observed().ok());
         let memory = prove_memory(&mut monitor, running.process.pid()).ok();
+        // The rest of the console is complete only after QEMU has closed the pipe.
         running.quit(&mut monitor);
         let late = hearing.finish(&serial);
         let end = match (end, late) {
+            // A deciding line outweighs the way QEMU ended: a kernel often powers off right after
+            // it.
             (Some(end @ (RawEnd::Expected { .. } | RawEnd::Failed { .. })), _) => end,
             (_, Some(end)) => end,
             (end, None) => end::found(end, &mut running)?,
@@ -91,7 +94,7 @@ impl Launch {
     }
 }
 
-/// Who listens to the console.
+/// Passes on the console and searches it for the patterns.
 struct Hearing<'a> {
     search: Search<'a>,
     sink: &'a mut dyn Sink,
@@ -103,14 +106,15 @@ impl Hearing<'_> {
         self.search.add(bytes)
     }
 
-    /// What has not been heard when QEMU has ended; the first line of it that decides.
+    /// Passes on the rest of the output after QEMU has ended, and returns the first deciding line
+    /// in it.
     fn finish(&mut self, serial: &Receiver<Vec<u8>>) -> Option<RawEnd> {
         let ends: Vec<RawEnd> = serial.iter().filter_map(|bytes| self.hear(&bytes)).collect();
         ends.into_iter().next().or_else(|| self.search.rest())
     }
 }
 
-/// Passes on what comes until something ends it; nothing if QEMU did, which then says how.
+/// Passes on the output until an end is known; `None` if QEMU ended, whose status then decides.
 fn follow(
     serial: &Receiver<Vec<u8>>,
     watch: &Watch,
@@ -126,6 +130,7 @@ fn follow(
                     return Some(end);
                 }
             }
+            // A prompt has no newline, so an unfinished line is tested after a pause.
             Err(RecvTimeoutError::Timeout) if heard.elapsed() > PROMPT_AFTER => {
                 if let Some(end) = hearing.search.rest() {
                     return Some(end);
@@ -134,6 +139,7 @@ fn follow(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return None,
         }
+        // A guest that prints constantly must not keep deadlines from being checked.
         if looked.elapsed() < LOOK_EVERY {
             continue;
         }
@@ -144,6 +150,7 @@ fn follow(
             Err(Ended::Deadline { limit, .. }) => return Some(RawEnd::Late { limit }),
             Err(Ended::Lost) => return Some(RawEnd::Panicked),
         }
+        // QEMU pauses instead of exiting (`-action shutdown=pause`), so its state has to be polled.
         match monitor.state().as_deref() {
             Ok("shutdown") if monitor.shutdown_reason() == Some("guest-reset") => {
                 return Some(RawEnd::Reset);
@@ -152,7 +159,7 @@ fn follow(
             Ok(state @ ("internal-error" | "io-error" | "guest-panicked" | "watchdog")) => {
                 return Some(RawEnd::Suspended { state: state.to_owned() });
             }
-            // Whoever pauses it over the control socket goes on with it.
+            // A user who pauses it over the control socket also resumes it.
             Ok(_) => {}
             Err(_) => return None,
         }

@@ -13,37 +13,35 @@ use super::watch::{Asked, Phase, Watch};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 use numalab_guest_agent::protocol::{Exit, Stream};
 
-/// The guest takes what it is sent within this time.
+/// Time in which the guest must accept the data sent to it.
 const SEND_LIMIT: Duration = Duration::from_secs(60);
-/// After the channel has closed, QEMU's end tells why.
+/// Time to wait for QEMU's end after the channel has closed, which gives the cause.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// What came of a job.
+/// The outcome of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// How the command ended.
     pub exit: Exit,
-    /// What the guest could not do, such as a file to collect that was not there, and why it was
-    /// started anew.
+    /// Problems in the guest, such as a missing file to collect, and reasons for restarts.
     pub complaints: Vec<String>,
-    /// Files that came back.
+    /// Files that were received.
     pub files: Vec<std::path::PathBuf>,
     /// The release of the guest's kernel.
     pub kernel: String,
-    /// How long it took.
     pub times: Times,
-    /// Where the virtual cpus were at the end, if they were to be anywhere.
+    /// The host cpus of the virtual cpus at the end, if they were pinned.
     pub pins: Option<PinReport>,
-    /// Where guest memory lay at the end, if it was to be anywhere or cpus were pinned.
+    /// The placement of guest memory at the end, if memory was bound or cpus were pinned.
     pub memory: Option<Vec<MemoryProof>>,
-    /// What the memory emulator reported (JSON, `numalab-emulator/1`), if there was one.
+    /// The memory emulator's report (JSON, `numalab-emulator/1`), if there was one.
     pub memory_report: Option<String>,
 }
 
-/// How long it took, from the start of QEMU.
+/// Times since the start of QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Until process 1 spoke.
+    /// Until the first message of process 1.
     pub boot: Duration,
     /// Until the command's first output, if it gave any.
     pub first_output: Option<Duration>,
@@ -51,7 +49,7 @@ pub struct Times {
     pub total: Duration,
 }
 
-/// Passes output on and notes when the first came.
+/// Passes output on and records when the first arrived.
 struct Timed<'a> {
     sink: &'a mut dyn Sink,
     started: Instant,
@@ -70,11 +68,10 @@ impl Sink for Timed<'_> {
 }
 
 impl Launch {
-    /// Boots the guest, does the job in it, and ends it.
+    /// Boots the guest, runs the job in it, and ends it.
     ///
     /// # Errors
-    /// [`GuestError`]; a command that fails in the guest is no error but an
-    /// [`Outcome`].
+    /// [`GuestError`]; a command that fails in the guest is not an error but an [`Outcome`].
     pub fn run(
         &self,
         runtime: &Runtime,
@@ -84,10 +81,13 @@ impl Launch {
     ) -> Result<Outcome, GuestError> {
         let channel_failed =
             |error| GuestError::Channel { error, console: super::ConsoleTail::default() };
+        // Before booting, so that a directory that cannot be created does not cost a boot.
         prepare_results(task).map_err(channel_failed)?;
         let mut failed_starts = Vec::new();
         loop {
             match self.run_once(runtime, task, &mut *sink, asked) {
+                // Only failures before the command began are retried, and each is reported with the
+                // result.
                 Err(error) if failed_starts.len() < error.fresh_starts() => {
                     failed_starts.push(started_anew(&error));
                 }
@@ -115,6 +115,8 @@ impl Launch {
         let mut monitor = running.monitor(&sockets, asked)?;
         let pins = running.pin(self, &mut monitor)?;
         running.go(&mut monitor)?;
+        // The monitor outlives the conversation, because its `quit` makes the plugins write their
+        // reports.
         let mut conversation = Conversation { launch: self, task, started, asked, monitor, pins };
         let outcome = conversation.hold(&running, &sockets, sink);
         let mut outcome = outcome.map_err(|trouble| trouble.explained(&mut running))?;
@@ -125,13 +127,13 @@ impl Launch {
     }
 }
 
-/// What is told of a start that failed, once the next has not.
+/// Returns the complaint about a failed start that was followed by a successful one.
 fn started_anew(error: &GuestError) -> String {
     let error = error.to_string();
     format!("started anew: {}", error.lines().next().unwrap_or_default())
 }
 
-/// What is said to a running guest, from its first word to its end marker.
+/// The conversation with a running guest, from its first message to its end marker.
 struct Conversation<'a> {
     launch: &'a Launch,
     task: &'a Task,
@@ -141,9 +143,9 @@ struct Conversation<'a> {
     pins: Option<PinReport>,
 }
 
-/// What went wrong while talking to a guest.
+/// A failure while talking to a guest.
 enum Trouble {
-    /// On the channel; QEMU's end and the console tell why.
+    /// On the channel; QEMU's exit status and the console give the cause.
     Channel { error: SessionError, greeted: bool },
     /// Elsewhere.
     Other(GuestError),
@@ -164,12 +166,13 @@ impl Conversation<'_> {
         let mut session = Session::new(stream, writer.map_err(Trouble::Other)?);
         let hello = session.hello().map_err(failed(false))?;
         let boot = self.started.elapsed();
+        // The command has its own limit, so that a slow boot does not shorten its time.
         watch.begin(Phase::Run, limits.run);
         session.begin(self.task, self.launch.charges_commands()).map_err(failed(true))?;
         let mut timed = Timed { sink, started: self.started, first: None };
         let answer = session.follow(self.task, &mut timed).map_err(failed(true))?;
         let first_output = timed.first;
-        // As long as the channel is open the guest waits, and can be looked at.
+        // The guest waits while the channel is open, so its placement can be read now.
         let (pins, memory) = self.placement(running).map_err(Trouble::Other)?;
         Ok(Outcome {
             exit: answer.exit,
@@ -183,7 +186,7 @@ impl Conversation<'_> {
         })
     }
 
-    /// Where the cpus and the memory are, if anybody wanted them somewhere.
+    /// Returns the placement of cpus and memory, if either was requested.
     fn placement(
         &mut self,
         running: &Running,
@@ -200,12 +203,13 @@ impl Conversation<'_> {
 }
 
 impl Trouble {
-    /// Finds out what happened to the guest.
+    /// Diagnoses the failure.
     fn explained(self, running: &mut Running) -> GuestError {
         let (error, greeted) = match self {
             Self::Other(error) => return error,
             Self::Channel { error, greeted } => (error, greeted),
         };
+        // The channel closes before QEMU has ended, but its status is needed for the diagnosis.
         let status = running.ended(LAST_WORDS);
         let errors = running.errors();
         let evidence = Evidence { console: &running.console, status, errors, greeted };
@@ -213,12 +217,13 @@ impl Trouble {
     }
 }
 
-/// A failure after the kernel ran out of memory is no result; a success is one,
-/// with a remark.
+/// Turns a failure of a guest whose kernel ran out of memory into an error; a success is kept with
+/// a complaint.
 fn judged(running: &Running, mut outcome: Outcome) -> Result<Outcome, GuestError> {
     let Some(line) = running.console.out_of_memory() else {
         return Ok(outcome);
     };
+    // The command succeeded although a process was killed, so its result stays valid.
     if outcome.exit.success() {
         outcome.complaints.push(format!("the guest ran out of memory: {line}"));
         return Ok(outcome);

@@ -20,23 +20,23 @@ use super::watch::{Watch, Watched};
 use crate::emulator::MemoryEmulator;
 use crate::qmp::{PinReport, QmpClient, QmpError};
 
-/// No answer of QEMU's monitor takes longer, memory being touched included.
+/// Longest time for an answer of QEMU's monitor, including touching all memory.
 const MONITOR_LIMIT: Duration = Duration::from_secs(120);
-/// A QEMU that was told to quit is gone within this time.
+/// Time within which QEMU ends after `quit`.
 const QUIT_LIMIT: Duration = Duration::from_secs(10);
 
-/// A guest that has been started. Dropping it ends QEMU, then the console, then
-/// removes the directory.
+/// A guest that has been started. Dropping it ends QEMU, then closes the console, then removes the
+/// directory.
 pub struct Running {
     pub process: QemuProcess,
     pub console: Console,
     directory: GuestDirectory,
 }
 
-/// The sockets that QEMU connects to, listening before it starts.
+/// The sockets that QEMU connects to, which listen before it starts.
 pub struct Sockets {
     monitor: UnixListener,
-    /// Where the result channel arrives.
+    /// The socket of the result channel.
     pub result: Option<UnixListener>,
 }
 
@@ -55,6 +55,7 @@ impl Running {
             System::Bare | System::Raw(_) => None,
             System::Linux { .. } => Some(arguments::result(&path)),
         };
+        // The sockets listen before QEMU starts: it connects at once, and exits if it cannot.
         let listen = |path: PathBuf| UnixListener::bind(path).map_err(GuestError::Start);
         let sockets = Sockets {
             monitor: listen(arguments::monitor(&path))?,
@@ -78,7 +79,7 @@ impl Running {
         Ok((running, sockets))
     }
 
-    /// Takes QEMU's monitor.
+    /// Connects to QEMU's monitor.
     pub fn monitor(
         &mut self,
         sockets: &Sockets,
@@ -88,7 +89,7 @@ impl Running {
         QmpClient::over_socket(stream, MONITOR_LIMIT).map_err(|error| self.monitor_failed(error))
     }
 
-    /// Puts the threads where the plan wants them.
+    /// Pins the threads by the plan.
     pub fn pin(
         &self,
         launch: &Launch,
@@ -100,14 +101,15 @@ impl Running {
         Ok(Some(crate::qmp::apply(monitor, &pins.plan, pins.helpers.as_ref(), &pins.host)?))
     }
 
-    /// Lets the guest's cpus run.
+    /// Starts the guest's cpus.
     pub fn go(&mut self, monitor: &mut QmpClient) -> Result<(), GuestError> {
+        // QEMU has opened the pipe by now, since its monitor is connected.
         self.console.opened();
         let done = monitor.execute("cont", &Value::Null);
         done.map(drop).map_err(|error| self.monitor_failed(error))
     }
 
-    /// Takes the connection QEMU has made to the result socket.
+    /// Accepts QEMU's connection to the result socket.
     pub fn channel<'a>(
         &self,
         sockets: &Sockets,
@@ -119,10 +121,10 @@ impl Running {
         Watched::new(stream, watch).map_err(GuestError::Start)
     }
 
-    /// Tells QEMU to quit, which lets its plugins report, and waits; ends it if
-    /// it does not.
+    /// Tells QEMU to quit, which lets its plugins write their reports, and waits; kills it if it
+    /// does not end.
     pub fn quit(&mut self, monitor: &mut QmpClient) {
-        // A QEMU that has ended already cannot answer.
+        // Fails if QEMU has ended already.
         let _ = monitor.execute("quit", &Value::Null);
         if self.process.wait(QUIT_LIMIT).is_none() {
             self.process.kill();
@@ -130,25 +132,25 @@ impl Running {
         self.console.finish();
     }
 
-    /// How QEMU ended, if it does soon; then the console is complete.
+    /// Returns QEMU's exit status if it ends soon; the console is complete then.
     pub fn ended(&mut self, soon: Duration) -> Option<ExitStatus> {
         let status = self.process.wait(soon)?;
         self.console.finish();
         Some(status)
     }
 
-    /// What the memory emulator reported; it does so when QEMU quits.
+    /// Returns the memory emulator's report, which it writes when QEMU quits.
     pub fn memory_report(&self) -> Option<String> {
         MemoryEmulator::report(self.directory.path()).ok()
     }
 
-    /// Whether QEMU's translator saw a triple fault.
+    /// Reports whether QEMU's translator logged a triple fault.
     pub fn has_triple_fault(&self) -> bool {
         let text = fs::read_to_string(arguments::resets(self.directory.path()));
         text.is_ok_and(|text| text.lines().any(|line| line == "Triple fault"))
     }
 
-    /// What QEMU said on its standard error.
+    /// Returns QEMU's standard error.
     pub fn errors(&self) -> String {
         fs::read_to_string(self.directory.path().join(ERRORS)).unwrap_or_default()
     }
@@ -158,6 +160,7 @@ impl Running {
         listener: &UnixListener,
         asked: super::Asked,
     ) -> Result<UnixStream, GuestError> {
+        // Polled, since QEMU may exit without ever connecting.
         listener.set_nonblocking(true).map_err(GuestError::Start)?;
         loop {
             match listener.accept() {
@@ -179,7 +182,7 @@ impl Running {
     }
 
     fn monitor_failed(&mut self, error: QmpError) -> GuestError {
-        // QEMU may be at the monitor before it finds fault with an argument, and then end.
+        // QEMU may open the monitor before it rejects an argument and exits.
         let ended = self.process.wait(Duration::from_millis(500));
         let errors = self.errors();
         match ended {

@@ -1,9 +1,9 @@
-//! The directory for running guests: one directory each, with its sockets, held
-//! by a lock for as long as the guest's owner lives.
+//! The directory of running guests: each has a directory with its sockets, locked while the guest's
+//! owner lives.
 //!
-//! A directory whose lock is free was left behind (its owner was killed). What
-//! is provably of it, a process started with exactly that directory's monitor as
-//! an argument, is ended, and the directory removed.
+//! A directory with a free lock was left by an owner that was killed. Processes that were provably
+//! started for it, with exactly that directory's monitor among their arguments, are killed, and the
+//! directory is removed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -20,57 +20,53 @@ use serde::{Deserialize, Serialize};
 
 /// The path of a Unix socket has room for 107 bytes; names here take up to 12.
 const MOST_PATH_BYTES: usize = 95;
-/// Whoever can connect to a monitor of QEMU reads and writes the guest and the files of its user.
+/// A user who can connect to QEMU's monitor can read and write the guest and the files of its
+/// owner.
 const OWN_MODE: u32 = 0o700;
 const ACCESS_OF_OTHERS: u32 = 0o077;
 const LOCK: &str = "lock";
 const RECORD: &str = "guest.json";
-/// The control socket which others may use (`numalab guest pin`).
+/// The control socket, which other processes may use (`numalab guest pin`).
 pub const CONTROL: &str = "control.sock";
 const GONE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Where running guests have their sockets.
+/// The directory of running guests.
 #[derive(Clone, Debug)]
 pub struct Runtime {
     root: PathBuf,
 }
 
-/// What is written down about a running guest.
+/// The record of a running guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestRecord {
     /// The process that owns it.
     pub owner: u32,
-    /// When it was started, in seconds since 1970.
+    /// Start time, in seconds since 1970.
     pub started_s: u64,
-    /// Its cpus.
     pub cpus: usize,
-    /// Its nodes.
     pub nodes: usize,
-    /// Its memory in bytes.
     pub memory_bytes: u64,
     /// The command it runs.
     pub command: Vec<String>,
 }
 
-/// A guest that runs now.
+/// A guest that is running now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningGuest {
-    /// Its directory.
     pub directory: PathBuf,
     /// The process id of its QEMU, once that has been started.
     pub qemu: Option<u32>,
-    /// What is written down about it.
     pub record: GuestRecord,
 }
 
-/// The directory of one guest of ours; removed when this is dropped.
+/// The directory of one guest of this process, removed on drop.
 #[derive(Debug)]
 pub struct GuestDirectory {
     path: PathBuf,
     _lock: File,
 }
 
-/// Why there is no place for running guests.
+/// Reason why there is no directory for running guests.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
     /// The system refused.
@@ -78,34 +74,32 @@ pub enum RuntimeError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
         source: io::Error,
     },
-    /// The directory belongs to somebody else.
+    /// The directory belongs to another user.
     #[error("{path}: belongs to user {owner}, expected {user}; set XDG_RUNTIME_DIR")]
     Foreign {
-        /// The directory.
         path: PathBuf,
-        /// Whose it is.
+        /// The user id of its owner.
         owner: u32,
-        /// Who we are.
+        /// The user id of this process.
         user: u32,
     },
-    /// Sockets would have too long a path.
+    /// The paths of sockets would be too long.
     #[error(
         "{path}: {length} bytes, expected at most {MOST_PATH_BYTES} so that sockets fit; set XDG_RUNTIME_DIR"
     )]
     TooLong {
         /// The guest's directory.
         path: PathBuf,
-        /// Its length.
+        /// Its length in bytes.
         length: usize,
     },
 }
 
 impl Runtime {
-    /// The user's own: `$XDG_RUNTIME_DIR/numalab`, else `/tmp/numalab-UID`. What
-    /// dead guests left there is cleaned up.
+    /// Opens the user's directory: `$XDG_RUNTIME_DIR/numalab`, else `/tmp/numalab-UID`. Removes the
+    /// remains of dead guests.
     ///
     /// # Errors
     /// [`RuntimeError`].
@@ -116,20 +110,22 @@ impl Runtime {
         Self::at(own.unwrap_or_else(|| PathBuf::from(format!("/tmp/numalab-{user}"))))
     }
 
-    /// The one in this directory, which is made if it is not there, cleaned up.
+    /// Opens this directory, creating it if necessary, and removes the remains of dead guests.
     ///
     /// # Errors
     /// [`RuntimeError`].
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, RuntimeError> {
         let root = root.into();
+        // The mode applies at creation, so that the directory is never open to other users.
         let made = DirBuilder::new().recursive(true).mode(OWN_MODE).create(&root);
         made.map_err(|source| io_at(&root, source))?;
         let data = fs::symlink_metadata(&root).map_err(|source| io_at(&root, source))?;
         let user = rustix::process::geteuid().as_raw();
+        // A link is refused rather than followed: every user can create one in /tmp.
         if data.uid() != user || !data.is_dir() {
             return Err(RuntimeError::Foreign { path: root, owner: data.uid(), user });
         }
-        // One that was there before may be open to others, who could connect to the sockets in it.
+        // An existing directory may be open to other users, who could connect to the sockets in it.
         if data.mode() & ACCESS_OF_OTHERS != 0 {
             close_to_others(&root)?;
         }
@@ -138,7 +134,7 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// The guests that run now, of this user.
+    /// Returns this user's running guests.
     ///
     /// # Errors
     /// [`RuntimeError`].
@@ -146,8 +142,9 @@ impl Runtime {
         let mut guests = Vec::new();
         for directory in self.directories()? {
             let text = fs::read(directory.join(RECORD)).unwrap_or_default();
-            // A guest that is just being made has no record yet.
+            // A guest that is just being created has no record yet.
             if let Ok(record) = serde_json::from_slice(&text)
+                // The lock decides whether the guest lives; its record may be a leftover.
                 && is_held(&directory)
             {
                 guests.push(RunningGuest {
@@ -160,7 +157,7 @@ impl Runtime {
         Ok(guests)
     }
 
-    /// Makes the directory of a new guest.
+    /// Creates the directory of a new guest.
     ///
     /// # Errors
     /// [`RuntimeError`].
@@ -186,8 +183,8 @@ impl Runtime {
         Ok(directory)
     }
 
-    /// Makes a directory that was not there: the wall clock may be set back to a moment at which this
-    /// process has begun a guest already.
+    /// Creates a directory with an unused name: the wall clock may be set back to a moment at which
+    /// this process has begun a guest already.
     fn own_directory(&self, owner: u32, now: Duration) -> Result<PathBuf, RuntimeError> {
         let name = format!("guest-{owner}-{:x}", now.as_nanos());
         let path = self.root.join(&name);
@@ -201,7 +198,7 @@ impl Runtime {
         Ok(path)
     }
 
-    /// Ends and removes what dead owners left.
+    /// Kills and removes the remains of dead owners.
     fn clean(&self) -> Result<(), RuntimeError> {
         let _all = self.lock_all()?;
         for directory in self.directories()? {
@@ -216,8 +213,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Held while guests begin or are cleaned up: a directory without its lock
-    /// is then certainly a dead one.
+    /// Takes the lock that is held while guests begin or are cleaned up, so that a directory
+    /// without its own lock certainly belongs to a dead owner.
     fn lock_all(&self) -> Result<File, RuntimeError> {
         let lock = lock_file(&self.root).map_err(|source| io_at(&self.root, source))?;
         flock(&lock, FlockOperation::LockExclusive)
@@ -236,7 +233,6 @@ impl Runtime {
 }
 
 impl GuestDirectory {
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -245,12 +241,12 @@ impl GuestDirectory {
 
 impl Drop for GuestDirectory {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next start.
+        // A directory that cannot be removed now is removed by the next start.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// The argument that only the QEMU of this directory was started with.
+/// Returns the argument that only the QEMU of this directory was started with.
 pub fn mark_of(directory: &Path) -> String {
     let path = directory.join(CONTROL);
     let path = path.to_string_lossy().replace(',', ",,");
@@ -268,20 +264,21 @@ fn close_to_others(directory: &Path) -> Result<(), RuntimeError> {
 
 fn lock_file(directory: &Path) -> io::Result<File> {
     let mut open = OpenOptions::new();
-    // A link that somebody laid there while the directory was open to others is not followed.
+    // Does not follow a link placed there while the directory was open to other users.
     let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     open.create(true).truncate(false).write(true).custom_flags(no_link);
     open.open(directory.join(LOCK))
 }
 
 fn is_held(directory: &Path) -> bool {
+    // Without a lock file the directory has no owner: it is created before the record.
     let Ok(lock) = File::open(directory.join(LOCK)) else {
         return false;
     };
     flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
 }
 
-/// The processes that were started for this directory.
+/// Returns the processes that were started for this directory.
 fn processes_of(directory: &Path) -> Vec<u32> {
     let mark = mark_of(directory);
     processes().filter(|process| was_started_with(*process, &mark)).collect()
@@ -292,15 +289,16 @@ fn was_started_with(process: u32, mark: &str) -> bool {
     arguments.iter().any(|argument| argument == mark)
 }
 
-/// Ends the process, if it still is the one that was found.
+/// Kills the process, if its number has not been reused.
 fn end(process: u32, directory: &Path) {
     let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) else {
         return;
     };
+    // Compared again below, since the number may have been reused after the scan.
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
         return;
     };
-    // The handle stays with this process even if its number is given away.
+    // The handle stays with this process even if its number is reused.
     if was_started_with(process, &mark_of(directory)) {
         let _ = pidfd_send_signal(&handle, Signal::KILL);
         let limit = rustix::event::Timespec {

@@ -9,13 +9,12 @@ use numalab_guest_agent::protocol::{
     VERSION, receive_file, safe_relative, send_file,
 };
 
-/// Takes what the command in the guest prints, as it comes.
+/// Receives the output of the command in the guest as it arrives.
 pub trait Sink {
-    /// Takes some bytes.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
 
-    /// What the command is to read next, asked after each piece of its output; no bytes
-    /// are its end. It may take its time.
+    /// Returns the command's next input; called after each piece of its output. An empty vector is
+    /// end of file. May block.
     fn input(&mut self) -> Option<Vec<u8>> {
         None
     }
@@ -27,59 +26,53 @@ impl<F: FnMut(Stream, &[u8])> Sink for F {
     }
 }
 
-/// A job with the files that go with it and the place for those that come back.
+/// A job with the files to send and the directory for those that come back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Task {
-    /// What the guest does.
     pub job: Job,
-    /// Files of the host and their absolute paths in the guest, sent before it begins.
+    /// Files of the host with their absolute paths in the guest, sent before the job begins.
     pub send: Vec<(PathBuf, String)>,
-    /// Where collected files go; they have their guest paths below it.
+    /// The directory for collected files; each has its guest path below it.
     pub results: Option<PathBuf>,
 }
 
-/// What came over the channel.
+/// The result received over the channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// How the command ended.
     pub exit: Exit,
-    /// What the guest could not do.
+    /// Problems in the guest.
     pub complaints: Vec<String>,
     /// Files that were received.
     pub files: Vec<PathBuf>,
 }
 
-/// Why the channel gave no answer.
+/// Reason why the channel gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// A frame or file failed.
     #[error(transparent)]
     Transfer(#[from] TransferError),
-    /// The guest speaks another version of the protocol.
+    /// The guest uses another version of the protocol.
     #[error("result channel: the guest speaks version {0}, expected {VERSION}: rebuild its image")]
     Version(u32),
-    /// Something came that does not belong there.
+    /// An unexpected message arrived.
     #[error("result channel: {found} where {expected} was expected")]
     Unexpected {
-        /// What came.
+        /// The message.
         found: String,
-        /// What should have come.
+        /// The expected messages.
         expected: &'static str,
     },
-    /// The end marker's checksum is not that of what was received.
+    /// The checksum in the end marker does not match the data received.
     #[error("result channel: the checksum of the end marker does not agree with what was received")]
     Checksum,
-    /// The guest sent files although no place was given.
+    /// The guest sent files although there is no directory for them.
     #[error("result channel: the guest sent file {0}, but no directory for results was given")]
     NoPlace(String),
     /// A file could not be sent to the guest.
     #[error("{path}: {source}")]
-    Send {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    Send { path: PathBuf, source: io::Error },
 }
 
 impl From<FrameError> for SessionError {
@@ -95,12 +88,12 @@ pub struct Session<R, W> {
 }
 
 impl<R: Read, W: Write> Session<R, W> {
-    /// A conversation over these two ends.
+    /// Creates a conversation over these two streams.
     pub fn new(input: R, output: W) -> Self {
         Self { input: FrameReader::new(input), output: FrameWriter::new(output) }
     }
 
-    /// Waits for the guest's first word.
+    /// Waits for the guest's first message.
     pub fn hello(&mut self) -> Result<Hello, SessionError> {
         match Message::receive(&mut self.input)? {
             Message::Hello(hello) if hello.version == VERSION => Ok(hello),
@@ -109,7 +102,7 @@ impl<R: Read, W: Write> Session<R, W> {
         }
     }
 
-    /// Sends the files and the job, around which a memory emulator charges or not.
+    /// Sends the files and the job; `charged` makes a memory emulator charge the job's accesses.
     pub fn begin(&mut self, task: &Task, charged: bool) -> Result<(), SessionError> {
         for (file, path) in &task.send {
             send_file(&mut self.output, file, path)
@@ -126,6 +119,7 @@ impl<R: Read, W: Write> Session<R, W> {
         let mut files = Vec::new();
         let mut exit = None;
         loop {
+            // The end marker carries the checksum of everything before it.
             let before = self.input.checksum();
             match Message::receive(&mut self.input)? {
                 Message::Output(stream, bytes) => {
@@ -139,6 +133,7 @@ impl<R: Read, W: Write> Session<R, W> {
                     let directory = task.results.as_ref();
                     let directory =
                         directory.ok_or_else(|| SessionError::NoPlace(header.path.clone()))?;
+                    // A guest is not trusted: its paths must stay below the directory.
                     let place = safe_relative(directory, &header.path)?;
                     receive_file(&mut self.input, &header, &place)?;
                     files.push(place);
@@ -157,7 +152,7 @@ impl<R: Read, W: Write> Session<R, W> {
     }
 }
 
-/// Makes the directory for results.
+/// Creates the directory for results.
 pub fn prepare_results(task: &Task) -> Result<(), SessionError> {
     let Some(directory) = &task.results else {
         return Ok(());
@@ -168,6 +163,7 @@ pub fn prepare_results(task: &Task) -> Result<(), SessionError> {
 
 fn unexpected(found: &Message, expected: &'static str) -> SessionError {
     let mut found = format!("{found:?}");
+    // Cut at a character boundary, since `truncate` panics within a character.
     found.truncate(found.char_indices().nth(100).map_or(found.len(), |(at, _)| at));
     SessionError::Unexpected { found, expected }
 }
@@ -177,7 +173,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
 
-    /// A conversation with a guest that sends these messages and then is gone.
+    /// Creates a conversation with a guest that sends these messages and then disconnects.
     fn with_guest(messages: &[Message]) -> Session<UnixStream, UnixStream> {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut guest = FrameWriter::new(theirs);
@@ -211,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_without_end_marker_is_no_success() {
+    fn an_exit_without_end_marker_is_not_a_success() {
         let mut session = with_guest(&[Message::Exit(Exit::Code(0))]);
         let error = session.follow(&Task::default(), &mut |_, _: &[u8]| {}).unwrap_err();
         assert!(error.to_string().contains("before the end marker"), "{error}");
     }
 
     #[test]
-    fn a_wrong_checksum_is_told() {
+    fn a_wrong_checksum_is_an_error() {
         let mut session = with_guest(&[Message::Exit(Exit::Code(0)), Message::End([1; 32])]);
         let error = session.follow(&Task::default(), &mut |_, _: &[u8]| {}).unwrap_err();
         assert!(matches!(error, SessionError::Checksum), "{error}");

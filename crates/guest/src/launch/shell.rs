@@ -1,4 +1,4 @@
-//! Gives a person a shell in a guest: their terminal is the guest's.
+//! Runs a shell in a guest, attached to the user's terminal.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::runtime::Runtime;
 use super::session::Task;
 use super::watch::Asked;
 
-/// Restores the terminal, which QEMU sets to raw, whatever becomes of QEMU.
+/// Restores the terminal, which QEMU sets to raw mode, however QEMU ends.
 struct SavedTerminal(Termios);
 
 impl SavedTerminal {
@@ -27,14 +27,14 @@ impl SavedTerminal {
 
 impl Drop for SavedTerminal {
     fn drop(&mut self) {
-        // There is nobody to tell if the terminal is gone.
+        // If the terminal is gone, there is nowhere to report it.
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.0);
     }
 }
 
 impl Launch {
-    /// Boots the guest and joins the person's terminal to the job's command; ends
-    /// the guest when that ends.
+    /// Boots the guest, attaches the user's terminal to the job's command, and ends the guest with
+    /// that command.
     ///
     /// # Errors
     /// As for [`Launch::run`]; [`GuestError::Start`] without a terminal.
@@ -47,6 +47,7 @@ impl Launch {
         let _saved = SavedTerminal::save().map_err(GuestError::Start)?;
         let mut task = task.clone();
         task.job.terminal = true;
+        // A virtio console does not carry the terminal's type and size.
         let variables = &mut task.job.environment;
         if let Ok(term) = std::env::var("TERM") {
             variables.push(("TERM".to_owned(), term));

@@ -1,4 +1,4 @@
-//! Waiting that ends: a deadline, a person's wish, a panic on the console.
+//! Waits with an end: a deadline, a request to stop, or a panic on the console.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -7,43 +7,42 @@ use std::time::{Duration, Instant};
 
 use super::console::Console;
 
-/// Whether the guest should be ended now; asked several times a second. A
-/// handler of signals sets what it reads.
+/// Returns whether the guest should be ended now; called several times a second. A signal handler
+/// sets the flag that it reads.
 pub type Asked<'a> = &'a dyn Fn() -> bool;
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// After a panic a kernel still writes where it happened.
+/// Time that a kernel needs after a panic to print its cause.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// What a guest is doing, for messages.
+/// The activity of a guest, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// From the start of QEMU to the first word of process 1.
+    /// From the start of QEMU to the first message of process 1.
     Boot,
     /// The command runs.
     Run,
 }
 
-/// Why waiting ended.
+/// Reason why waiting ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
     /// The time for this phase is over.
     #[error("no end after {limit:?}")]
     Deadline {
-        /// What the guest was doing.
         phase: Phase,
-        /// How long it could.
+        /// The time limit.
         limit: Duration,
     },
-    /// Somebody asked for the end.
+    /// The user requested the stop.
     #[error("stopped")]
     Asked,
-    /// The guest's kernel panicked, or has no image, and did not end.
+    /// The guest's kernel panicked or has no image, and did not power off.
     #[error("panic")]
     Lost,
 }
 
-/// Watches over one guest.
+/// Watches one guest.
 pub struct Watch<'a> {
     asked: Asked<'a>,
     console: &'a Console,
@@ -51,14 +50,14 @@ pub struct Watch<'a> {
     lost: Cell<Option<Instant>>,
 }
 
-/// A connection whose reads end when the watch does.
+/// A connection that fails to read when the watch ends.
 pub struct Watched<'a> {
     stream: UnixStream,
     watch: &'a Watch<'a>,
 }
 
 impl<'a> Watch<'a> {
-    /// A watch that begins with the boot.
+    /// Creates a watch that begins with the boot.
     pub fn new(asked: Asked<'a>, console: &'a Console, boot: Duration) -> Self {
         Self {
             asked,
@@ -68,12 +67,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// A new phase begins now, with its own limit.
+    /// Begins a new phase with its own limit.
     pub fn begin(&self, phase: Phase, limit: Option<Duration>) {
         self.phase.set((phase, limit, Instant::now()));
     }
 
-    /// Fails once there is nothing more to wait for.
+    /// Fails if waiting is pointless.
     pub fn check(&self) -> Result<(), Ended> {
         if (self.asked)() {
             return Err(Ended::Asked);
@@ -94,13 +93,14 @@ impl<'a> Watch<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// The connection under this watch.
+    /// Puts the connection under this watch.
     pub fn new(stream: UnixStream, watch: &'a Watch<'a>) -> io::Result<Self> {
+        // The timeout lets the watch run between reads.
         stream.set_read_timeout(Some(LOOK_EVERY))?;
         Ok(Self { stream, watch })
     }
 
-    /// The same connection, for writing.
+    /// Returns the same connection for writing.
     pub fn writer(&self, limit: Duration) -> io::Result<UnixStream> {
         let writer = self.stream.try_clone()?;
         writer.set_write_timeout(Some(limit))?;
@@ -125,7 +125,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// The watch's own reason inside an error of a watched stream.
+/// Returns the watch's reason from an error of a watched stream.
 pub fn ended(error: &io::Error) -> Option<Ended> {
     error.get_ref()?.downcast_ref::<Ended>().copied()
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_ends_when_somebody_asks() {
+    fn a_read_ends_on_request() {
         let directory = tempfile::tempdir().unwrap();
         let console = Console::listen(&directory.path().join("console"), None).unwrap();
         let watch = Watch::new(&|| true, &console, Duration::from_secs(60));

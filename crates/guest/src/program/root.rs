@@ -1,5 +1,5 @@
-//! What of `/sys` a program sees that runs on an emulated machine: its nodes, by which libnuma takes it
-//! for what it is. QEMU's user mode looks for files in a directory of its own first (`-L`).
+//! The part of `/sys` that a program on an emulated machine sees: the machine's nodes, which
+//! libnuma reads. QEMU's user mode looks for files in a given directory first (`-L`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,17 +13,17 @@ use numalab_topology::{CpuId, Id, IdSet, NodeId};
 
 const NODES: &str = "sys/devices/system/node";
 const CPUS: &str = "sys/devices/system/cpu";
-/// What others than those who look for nodes find as it is here.
+/// Directories where everything other than the nodes is linked to the host's files.
 const BESIDE: [&str; 4] = ["sys", "sys/devices", "sys/devices/system", CPUS];
-/// What a process may use, which the plugin has libnuma read in place of `/proc/self/status`.
+/// The replacement of `/proc/self/status` that the plugin makes libnuma read.
 const STATUS: &str = "sys/devices/system/node/status";
 
-/// Where that is, below the directory of a program's files.
+/// Returns the path of the tree in the directory of a program's files.
 pub(super) fn place(directory: &Path) -> PathBuf {
     directory.join("root")
 }
 
-/// Makes it.
+/// Creates the tree.
 pub(super) fn make(directory: &Path, machine: &EmulatedMachine) -> io::Result<()> {
     let root = place(directory);
     for (path, text) in files(machine) {
@@ -43,7 +43,7 @@ pub(super) fn make(directory: &Path, machine: &EmulatedMachine) -> io::Result<()
     Ok(())
 }
 
-/// The files, and what is in them.
+/// Returns the files with their content.
 fn files(machine: &EmulatedMachine) -> BTreeMap<String, String> {
     let cpus: IdSet<CpuId> = (0..).zip(&machine.cpus).map(|(cpu, _)| CpuId(cpu)).collect();
     let nodes = || machine.nodes.iter().enumerate();
@@ -88,15 +88,16 @@ fn files(machine: &EmulatedMachine) -> BTreeMap<String, String> {
     files
 }
 
-/// A set as the kernel writes masks: words of 32 bits in hexadecimal, the highest first.
+/// Formats a set like the kernel's masks: 32-bit words in hexadecimal, the highest first.
 fn mask<I: Id>(set: &IdSet<I>) -> String {
     let words = set.mask_words();
     let words: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
     words.join(",")
 }
 
-/// Latencies in tenths of the local one, as a SLIT has them (ACPI 6.5, 5.2.17).
+/// Returns latencies in tenths of the local one, as in a SLIT (ACPI 6.5, 5.2.17).
 fn distances(latency_ns: &[f64], own_ns: f64) -> String {
+    // 254 is the largest distance: 255 would mean unreachable memory.
     let distance =
         |ns: &f64| (10.0 * ns / own_ns.max(f64::MIN_POSITIVE)).round().clamp(10.0, 254.0);
     let distances: Vec<String> = latency_ns.iter().map(|ns| distance(ns).to_string()).collect();
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_are_as_the_kernel_writes_them() {
+    fn masks_are_formatted_like_the_kernels() {
         let mask = |cpus: &[u32]| mask(&cpus.iter().map(|cpu| CpuId(*cpu)).collect::<IdSet<_>>());
         assert_eq!(mask(&[0, 1, 3]), "0000000b");
         assert_eq!(mask(&[0, 33]), "00000002,00000001");

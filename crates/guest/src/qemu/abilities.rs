@@ -1,4 +1,4 @@
-//! What a QEMU can do, found by asking it.
+//! Detects the features of a QEMU.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use numalab_host::{CommandError, Interrupt, run_command};
 
 const ASK_LIMIT: Duration = Duration::from_secs(20);
 
-/// What a QEMU can do beyond booting a guest.
+/// Optional features of a QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
     /// It loads plugins (`-plugin`).
     pub plugins: bool,
     /// It binds guest memory to host nodes (built with libnuma).
     pub host_nodes: bool,
-    /// It has memory in sealed files (`memory-backend-memfd`), huge pages included.
+    /// It supports memory in sealed files (`memory-backend-memfd`), including huge pages.
     pub memfd: bool,
-    /// Its threads that touch memory ahead can be kept on a node (`thread-context`).
+    /// Its threads that preallocate memory can be kept on a node (`thread-context`).
     pub prealloc_context: bool,
 }
 
 impl Abilities {
-    /// Asks the QEMU that `command` starts.
+    /// Queries the QEMU that `command` starts.
     ///
     /// # Errors
     /// [`CommandError`] if it cannot be run.

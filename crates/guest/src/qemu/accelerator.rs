@@ -1,7 +1,7 @@
-//! KVM where it works, TCG where it does not, and why.
+//! Chooses KVM where it works and TCG elsewhere, with the reason.
 //!
-//! `/dev/kvm` can exist and be open to us and still not run a guest (nested
-//! virtualisation that lacks a feature hangs or aborts), so a guest is run for a moment.
+//! `/dev/kvm` can exist and be accessible without being able to run a guest (nested virtualisation
+//! that lacks a feature hangs or aborts), so a guest is run for a moment.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -14,23 +14,23 @@ use super::version::Version;
 use numalab_host::{CommandError, Interrupt, Ran, Root, run_command};
 use numalab_image::{Cache, CacheError, EntryKind};
 
-/// Under KVM a kernel without a root file system gives up within a second or two.
+/// Limit of the probe: under KVM, a kernel without a root file system panics within a second or
+/// two.
 const PROBE_LIMIT: Duration = Duration::from_secs(6);
-/// What it says then.
+/// The message of that panic.
 const GAVE_UP: &str = "Kernel panic - not syncing: VFS";
 const DEVICE: &str = "/dev/kvm";
 const ANSWER: &str = "fault.json";
 
-/// A QEMU whose translator can hang Linux on several cpus, if seldom.
+/// A QEMU with a translator that can, rarely, hang Linux on several cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QemuHazard {
-    /// Its version.
     pub version: Version,
-    /// The first version that cannot.
+    /// The first version without the fault.
     pub mended_in: Version,
 }
 
-/// Which accelerator is asked for.
+/// The requested accelerator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcceleratorChoice {
     /// KVM if a guest runs under it, else TCG.
@@ -38,11 +38,10 @@ pub enum AcceleratorChoice {
     Auto,
     /// KVM or nothing.
     Kvm,
-    /// TCG.
     Tcg,
 }
 
-/// What runs the guest's instructions.
+/// The engine that runs the guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceleratorKind {
     /// The processor.
@@ -51,19 +50,17 @@ pub enum AcceleratorKind {
     Tcg,
 }
 
-/// The accelerator that is used, and why.
+/// The accelerator in use, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accelerator {
-    /// Which it is.
     pub kind: AcceleratorKind,
-    /// Why.
     pub reason: AcceleratorReason,
 }
 
-/// Why there is no accelerator as asked for.
+/// Reason why the requested accelerator is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceleratorError {
-    /// KVM was asked for and does not work.
+    /// KVM was requested and does not work.
     #[error("KVM was asked for and does not work here: {0}")]
     NoKvm(KvmFault),
     /// QEMU cannot be run.
@@ -74,11 +71,11 @@ pub enum AcceleratorError {
     Cache(#[from] CacheError),
 }
 
-/// What the probe found, as it is kept until the next boot: what KVM fails with, if it does.
+/// The result of the probe, cached until the next boot: the failure of KVM, if any.
 type Answer = Option<KvmFault>;
 
 impl AcceleratorKind {
-    /// As in `-accel`.
+    /// Returns the value of `-accel`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -87,7 +84,7 @@ impl AcceleratorKind {
         }
     }
 
-    /// The processor model with all that this accelerator can give.
+    /// Returns the most capable processor model for this accelerator.
     #[must_use]
     pub fn cpu_model(self) -> &'static str {
         match self {
@@ -96,9 +93,10 @@ impl AcceleratorKind {
         }
     }
 
-    /// What its user should know before this QEMU is a Linux machine with so many cpus.
+    /// Returns the warning for a Linux guest with this number of cpus on this QEMU.
     #[must_use]
     pub fn hazard(self, qemu: &Qemu, cpus: usize) -> Option<QemuHazard> {
+        // With a single vCPU no other one can change the code that it runs.
         let translated = self == Self::Tcg && cpus > 1;
         (translated && !qemu.locks_code())
             .then_some(QemuHazard { version: qemu.version, mended_in: LOCKS_CODE })
@@ -106,30 +104,30 @@ impl AcceleratorKind {
 }
 
 impl Accelerator {
-    /// TCG, asked for.
+    /// Returns TCG as requested.
     #[must_use]
     pub fn tcg() -> Self {
         Self::tcg_for(AcceleratorReason::Requested)
     }
 
-    /// TCG, for this reason.
+    /// Returns TCG for this reason.
     #[must_use]
     pub fn tcg_for(reason: AcceleratorReason) -> Self {
         Self { kind: AcceleratorKind::Tcg, reason }
     }
 
-    /// TCG where the device of KVM is not there; `None` where KVM must be tried.
+    /// Returns TCG if there is no KVM device; `None` if KVM must be tried.
     #[must_use]
     pub fn without_device() -> Option<Self> {
         let no_device = || Self::tcg_for(AcceleratorReason::KvmFails(KvmFault::NoDevice));
         (!Path::new(DEVICE).exists()).then(no_device)
     }
 
-    /// What is known without trying: what was asked for, that there is no KVM, or the answer that
-    /// this boot of the host has given before.
+    /// Returns the accelerator if it is known without a probe: by request, for lack of KVM, or from
+    /// the cached result of this boot of the host.
     ///
     /// # Errors
-    /// [`AcceleratorError::NoKvm`] if KVM was asked for and is known not to work.
+    /// [`AcceleratorError::NoKvm`] if KVM was requested and is known not to work.
     pub fn known(
         choice: AcceleratorChoice,
         qemu: &Qemu,
@@ -155,10 +153,10 @@ impl Accelerator {
         }
     }
 
-    /// Decides; KVM is tried with this kernel, once per boot of the host.
+    /// Chooses the accelerator; KVM is probed with this kernel once per boot of the host.
     ///
     /// # Errors
-    /// [`AcceleratorError::NoKvm`] if KVM was asked for and does not work.
+    /// [`AcceleratorError::NoKvm`] if KVM was requested and does not work.
     pub fn decide(
         choice: AcceleratorChoice,
         qemu: &Qemu,
@@ -172,8 +170,9 @@ impl Accelerator {
     }
 }
 
-/// The answer of this boot of the host: kept, or found now.
+/// Returns the result for this boot of the host, cached or probed now.
 fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, AcceleratorError> {
+    // Opened rather than tested for existence: the permission may be missing too.
     if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
         return Ok(Some(KvmFault::NotOpened { error: error.to_string() }));
     }
@@ -181,6 +180,7 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
         return Ok(answer);
     }
     let answer = probe(qemu, kernel)?;
+    // The lock is taken only now, so that a hanging probe does not block other commands.
     let _lock = cache.lock()?;
     cache.make(EntryKind::Probe, &entry(qemu), |directory| {
         let path = directory.join(ANSWER);
@@ -191,20 +191,23 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
     Ok(answer)
 }
 
-/// The answer that is kept of this boot of the host.
+/// Returns the cached result for this boot of the host.
 fn answered(qemu: &Qemu, cache: &Cache) -> Option<Answer> {
     let kept = fs::read(cache.path(EntryKind::Probe, &entry(qemu)).join(ANSWER)).ok()?;
     serde_json::from_slice(&kept).ok()
 }
 
-/// The name of that answer in the cache.
+/// Returns the name of that result in the cache.
 fn entry(qemu: &Qemu) -> String {
+    // By boot, since kernel modules and firmware settings change with a restart.
     format!("kvm-{}-qemu-{}", Root::live().boot_id(), qemu.version)
 }
 
-/// Boots the kernel under KVM until it gives up for want of a root file system.
+/// Boots the kernel under KVM until it panics for lack of a root file system.
 fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
     let mut command = qemu.command();
+    // Without a root file system the kernel panics at the end of its start, which proves that KVM
+    // works.
     command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
     command.args(["-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m", "256"]);
     command.args(["-serial", "stdio", "-append", "console=ttyS0 panic=-1"]);
@@ -281,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_translator_that_can_hang_linux_is_said_with_what_mends_it() {
+    fn a_translator_that_can_hang_linux_is_named_with_the_version_that_fixes_it() {
         let old = Qemu::of(Version::new(7, 2, 22), true);
         let hazard = QemuHazard { version: old.version, mended_in: Version::new(8, 1, 0) };
         assert_eq!(AcceleratorKind::Tcg.hazard(&old, 8), Some(hazard));

@@ -1,4 +1,4 @@
-//! Finds a QEMU that can do what a guest needs.
+//! Finds a QEMU with the features that a guest needs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,83 +12,74 @@ use super::version::Version;
 use numalab_image::package::PackageError;
 use numalab_image::{Architecture, Cache, CacheError, EntryKind};
 
-/// The oldest that plain guests were proven with: Debian 12's.
+/// The oldest version known to run plain guests, that of Debian 12.
 const OLDEST: Version = Version::new(7, 2, 0);
-/// The first whose translator locks guest code before it reads it (QEMU's commit
-/// `deba78709ae8`). Before, a vcpu could keep running code that another had just changed:
-/// Linux changes its own, and then hung in an `int3` that was no longer in memory.
+/// The first version with a translator that locks guest code before reading it (QEMU's commit
+/// `deba78709ae8`). Earlier, a vcpu could keep running code that another had just changed: Linux
+/// patches its own code, and then hung in an `int3` that was no longer in memory.
 pub(super) const LOCKS_CODE: Version = Version::new(8, 1, 0);
 
-/// What a guest needs of QEMU.
+/// A guest's requirements on QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QemuNeeds {
     /// The guest's processor.
     pub architecture: Architecture,
-    /// The oldest version that will do, if 7.2 is not enough.
+    /// The oldest sufficient version, if 7.2 is not.
     pub least_version: Option<Version>,
     /// Whether it must load plugins.
     pub plugins: bool,
-    /// Whether it must have UEFI firmware: a guest for aarch64 has ACPI tables through it only.
+    /// Whether it must have UEFI firmware, the only source of ACPI tables for an aarch64 guest.
     pub firmware: bool,
 }
 
 /// A QEMU that can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qemu {
-    /// The program.
     pub program: PathBuf,
-    /// Its version.
     pub version: Version,
-    /// What it can do.
     pub abilities: Abilities,
-    /// For one that is unpacked in the cache: where its files are.
+    /// The package directories of one that is unpacked in the cache.
     trees: Vec<PathBuf>,
 }
 
-/// Why there is no QEMU that will do.
+/// Reason why there is no suitable QEMU.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
-    /// There is none at all.
+    /// None is installed.
     #[error("no {} on this machine", program_of(*.architecture))]
     Absent {
         /// The guest's processor.
         architecture: Architecture,
     },
-    /// Those that are here cannot do what is needed.
+    /// None of the installed ones has the features.
     #[error("{program} is {version}{}: this guest needs {needs}", if *.plugins { "" } else { " without -plugin" })]
     Unfit {
         /// The guest's processor.
         architecture: Architecture,
-        /// The best that is here.
+        /// The best one found.
         program: PathBuf,
-        /// Its version.
         version: Version,
         /// Whether it loads plugins.
         plugins: bool,
-        /// What is needed, in words.
+        /// The requirements, in words.
         needs: String,
     },
-    /// The answer to `--version` is not understood.
+    /// The output of `--version` cannot be parsed.
     #[error("{program}: --version gave {answer:?}, expected \"QEMU emulator version N.N.N\"")]
-    Version {
-        /// The program.
-        program: PathBuf,
-        /// Its answer.
-        answer: String,
-    },
+    Version { program: PathBuf, answer: String },
     /// It cannot be run.
     #[error(transparent)]
     Tool(#[from] CommandError),
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// A newer one cannot be fetched.
+    /// A newer one cannot be downloaded.
     #[error(transparent)]
     Package(#[from] PackageError),
 }
 
 impl QemuError {
-    /// What would mend this machine, if it lacks something.
+    /// Returns the remedy for this machine.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
@@ -131,11 +122,11 @@ impl QemuNeeds {
 }
 
 impl Qemu {
-    /// The first that will do: `$NUMALAB_QEMU` for x86-64, the one on the `PATH`, those in
-    /// the cache; one with a sound translator before one without.
+    /// Finds the first suitable one: `$NUMALAB_QEMU` for x86-64, the one on the `PATH`, those in
+    /// the cache; one with a sound translator is preferred.
     ///
     /// # Errors
-    /// [`QemuError`]; [`QemuError::remedy`] tells what would mend it.
+    /// [`QemuError`]; [`QemuError::remedy`] gives the remedy.
     pub fn find(cache: &Cache, needs: &QemuNeeds) -> Result<Self, QemuError> {
         let architecture = needs.architecture;
         let named = std::env::var_os("NUMALAB_QEMU");
@@ -147,6 +138,8 @@ impl Qemu {
             found => Some(found?),
         };
         let best = |qemu: &Self| needs.met_by(qemu) && qemu.locks_code();
+        // Each cached version has to be started to be queried, which is avoided if the installed
+        // one is good.
         let cached = match installed.as_ref().is_some_and(best) {
             true => Vec::new(),
             false => Self::cached(cache, architecture)?,
@@ -157,10 +150,10 @@ impl Qemu {
         installed.ok_or(QemuError::Absent { architecture })?.checked(needs)
     }
 
-    /// The one on the `PATH`.
+    /// Finds the one on the `PATH`.
     ///
     /// # Errors
-    /// [`QemuError::Absent`], or it does not say what it is.
+    /// [`QemuError::Absent`], or an error of `--version`.
     pub fn installed() -> Result<Self, QemuError> {
         Self::installed_for(Architecture::X86_64)
     }
@@ -170,24 +163,25 @@ impl Qemu {
         Self::at(program.ok_or(QemuError::Absent { architecture })?, Vec::new())
     }
 
-    /// Whether its translator is sound with several cpus.
+    /// Reports whether its translator is sound with several cpus.
     pub(super) fn locks_code(&self) -> bool {
         self.version >= LOCKS_CODE
     }
 
-    /// UEFI for aarch64 where its distribution puts it.
+    /// Returns the UEFI firmware for aarch64 at its distribution's path.
     pub(crate) fn firmware(&self) -> Option<PathBuf> {
         let prefix = self.program.parent()?.parent()?;
         Some(prefix.join("share/qemu-efi-aarch64/QEMU_EFI.fd")).filter(|file| file.is_file())
     }
 
-    /// A command that starts it, with what an unpacked one needs to find its files.
+    /// Returns a command that starts it, with the paths that an unpacked one needs to find its
+    /// files.
     #[must_use]
     pub fn command(&self) -> Command {
         command(&self.program, &self.trees)
     }
 
-    /// Asks the program what it is and can do.
+    /// Queries the program's version and features.
     pub(super) fn at(program: PathBuf, trees: Vec<PathBuf>) -> Result<Self, QemuError> {
         let mut ask = command(&program, &trees);
         ask.arg("--version");
@@ -213,7 +207,7 @@ impl Qemu {
         })
     }
 
-    /// Those that were unpacked into the cache.
+    /// Returns those that were unpacked into the cache.
     fn cached(cache: &Cache, architecture: Architecture) -> Result<Vec<Self>, QemuError> {
         let mut found = Vec::new();
         for entry in cache.entries()?.into_iter().rev() {
@@ -229,7 +223,7 @@ impl Qemu {
     }
 }
 
-/// The program that is a machine with this processor.
+/// Returns the program that emulates machines with this processor.
 pub(super) const fn program_of(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "qemu-system-x86_64",
@@ -237,11 +231,12 @@ pub(super) const fn program_of(architecture: Architecture) -> &'static str {
     }
 }
 
-/// The first that meets the needs and has a sound translator, or else that meets them.
+/// Returns the first suitable candidate with a sound translator, else the first suitable one.
 fn preferred<'a>(
     candidates: impl Iterator<Item = &'a Qemu>,
     needs: &QemuNeeds,
 ) -> Option<&'a Qemu> {
+    // Candidates keep their order, so that the installed one is preferred among equals.
     let fit: Vec<&Qemu> = candidates.filter(|qemu| needs.met_by(qemu)).collect();
     let sound = fit.iter().find(|qemu| qemu.locks_code());
     sound.or(fit.first()).copied()
@@ -252,6 +247,7 @@ fn command(program: &Path, trees: &[PathBuf]) -> Command {
     command.env("LC_ALL", "C");
     let libraries = trees.iter().map(|tree| tree.join("usr/lib/x86_64-linux-gnu"));
     let libraries: Vec<PathBuf> = libraries.collect();
+    // Modules and libraries must be of the unpacked version; the system's may not match.
     if let Some(first) = libraries.first() {
         command.env("QEMU_MODULE_DIR", first.join("qemu"));
         command.env("LD_LIBRARY_PATH", joined(&libraries));
@@ -265,13 +261,13 @@ fn command(program: &Path, trees: &[PathBuf]) -> Command {
 }
 
 fn joined(paths: &[PathBuf]) -> OsString {
-    // The cache's own paths hold no colon: package versions are escaped.
+    // The cache's paths have no colon: package versions are escaped.
     std::env::join_paths(paths).unwrap_or_default()
 }
 
 #[cfg(test)]
 impl Qemu {
-    /// One that is not there.
+    /// Creates one that does not exist.
     pub(super) fn of(version: Version, plugins: bool) -> Self {
         let abilities = Abilities { plugins, ..Abilities::default() };
         Self { program: "/usr/bin/qemu".into(), version, abilities, trees: Vec::new() }
@@ -302,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_translator_that_can_hang_linux_is_taken_only_where_there_is_no_better_one() {
+    fn a_translator_that_can_hang_linux_is_the_last_resort() {
         let (old, new) = (qemu(Version::new(7, 2, 22), true), qemu(Version::new(10, 0, 2), true));
         let plain = QemuNeeds::default();
         assert_eq!(preferred([&old, &new].into_iter(), &plain), Some(&new));
@@ -312,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfit_qemu_is_named_with_what_is_needed_and_the_way_to_get_it() {
+    fn an_unfit_qemu_is_named_with_the_requirements_and_the_remedy() {
         let needs = QemuNeeds {
             least_version: Some(Version::new(10, 0, 0)),
             plugins: true,

@@ -1,4 +1,4 @@
-//! A newer QEMU out of Debian's backports, unpacked into the cache.
+//! Downloads a newer QEMU from Debian's backports and unpacks it into the cache.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use numalab_image::{Architecture, Cache, CacheError, EntryKind};
 /// UEFI for aarch64, through which Linux gets a machine's ACPI tables.
 const FIRMWARE_PACKAGE: &str = "qemu-efi-aarch64";
 
-/// The emulator, what it shares with others, its data, and a PC's firmware.
+/// Returns the packages of the emulator, its shared and data files, and a PC's firmware.
 const fn packages(architecture: Architecture) -> &'static [&'static str] {
     match architecture {
         Architecture::X86_64 => {
@@ -20,7 +20,7 @@ const fn packages(architecture: Architecture) -> &'static [&'static str] {
 }
 
 impl Qemu {
-    /// Fetches the QEMU of the backports of this Debian release; nothing is installed.
+    /// Downloads QEMU from the backports of this Debian release; nothing is installed.
     ///
     /// # Errors
     /// [`QemuError`].
@@ -28,7 +28,7 @@ impl Qemu {
         Self::fetch_backports_for(cache, Architecture::X86_64, note)
     }
 
-    /// The same for a guest's processor.
+    /// Downloads QEMU like [`Qemu::fetch_backports`], for a guest's processor.
     ///
     /// # Errors
     /// [`QemuError`].

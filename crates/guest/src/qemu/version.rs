@@ -2,28 +2,26 @@
 
 use std::fmt;
 
-/// A version of QEMU; the order is that of time.
+/// A version of QEMU, ordered by release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// The first number.
     pub major: u32,
-    /// The second.
     pub minor: u32,
-    /// The third.
     pub micro: u32,
 }
 
 impl Version {
-    /// The version with these numbers.
+    /// Creates the version with these numbers.
     #[must_use]
     pub const fn new(major: u32, minor: u32, micro: u32) -> Self {
         Self { major, minor, micro }
     }
 
-    /// Reads the first line of `qemu-system-x86_64 --version`.
+    /// Parses the first line of `qemu-system-x86_64 --version`.
     #[must_use]
     pub fn of_output(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once("version ")?;
+        // Release candidates have a suffix such as `-rc2`, which is ignored.
         let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
         let mut numbers = digits.split('.').map(|number| number.parse().ok());
         let mut next = || numbers.next().flatten();
@@ -42,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_from_what_qemu_prints() {
+    fn versions_are_parsed_from_the_output_of_qemu() {
         let debian = "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright";
         assert_eq!(Version::of_output(debian), Some(Version::new(7, 2, 22)));
         let candidate = "QEMU emulator version 10.1.0-rc2";

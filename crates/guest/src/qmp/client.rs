@@ -10,19 +10,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// An answer longer than this is refused, in bytes.
+/// Limit of an answer in bytes; longer ones are refused.
 const MAX_LINE_BYTES: u64 = 16 << 20;
 
-/// Where a QEMU listens.
+/// The address of a QEMU's QMP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QmpAddress {
-    /// A socket file.
     Socket(PathBuf),
     /// A host and a port.
     Tcp(String, u16),
 }
 
-/// Why a text names no place where a QEMU could listen.
+/// A text that is not the address of a QMP server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?}: expected the path of a socket (/run/vm.qmp), HOST:PORT, or a PORT of this machine"
@@ -31,48 +30,39 @@ pub struct QmpAddressError {
     text: String,
 }
 
-/// Why a QEMU did not do what it was asked.
+/// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QmpError {
-    /// Nobody listens there.
+    /// The connection was refused.
     #[error("{address}: {source}")]
-    Connect {
-        /// The place.
-        address: QmpAddress,
-        /// What the system says.
-        source: io::Error,
-    },
+    Connect { address: QmpAddress, source: io::Error },
     /// The connection failed, or no answer came in time.
     #[error("QMP {command}: {source}")]
     Io {
-        /// What was asked; `greeting` before anything was.
+        /// The command, or `greeting` before the first.
         command: String,
-        /// What the system says.
         source: io::Error,
     },
-    /// What came is not QMP.
+    /// The answer is not valid QMP.
     #[error("QMP {command}: answer {answer:?} is not understood, expected {expected}")]
     Answer {
-        /// What was asked.
         command: String,
-        /// What came, its first 200 characters.
+        /// The first 200 characters of the answer.
         answer: String,
-        /// What should have come.
         expected: &'static str,
     },
-    /// QEMU refused.
+    /// QEMU refused the command.
     #[error("QMP {command}: {class}: {description}")]
     Refused {
-        /// What was asked.
         command: String,
         /// QEMU's class of error.
         class: String,
-        /// QEMU's words.
+        /// QEMU's message.
         description: String,
     },
 }
 
-/// A connection on which commands can be given.
+/// A connection that is ready for commands.
 pub struct QmpClient {
     input: BufReader<Box<dyn Read + Send>>,
     output: Box<dyn Write + Send>,
@@ -97,12 +87,13 @@ impl fmt::Display for QmpAddress {
 impl FromStr for QmpAddress {
     type Err = QmpAddressError;
 
-    /// Reads `/path`, `unix:/path`, `host:port`, `tcp:host:port`, or a bare port.
+    /// Parses `/path`, `unix:/path`, `host:port`, `tcp:host:port`, or a bare port.
     fn from_str(text: &str) -> Result<Self, QmpAddressError> {
         let wrong = || QmpAddressError { text: text.to_owned() };
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Self::Socket(PathBuf::from(path)));
         }
+        // A number alone is a port of this machine.
         if let Ok(port) = text.parse() {
             return Ok(Self::Tcp("localhost".to_owned(), port));
         }
@@ -113,13 +104,13 @@ impl FromStr for QmpAddress {
         let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
         let port = port.parse().map_err(|_| wrong())?;
         let host = if host.is_empty() { "localhost" } else { host };
+        // IPv6 addresses are written in brackets.
         Ok(Self::Tcp(host.trim_matches(['[', ']']).to_owned(), port))
     }
 }
 
 impl QmpClient {
-    /// Connects to a QEMU that listens, and is ready for commands; no answer
-    /// may take longer than `limit`.
+    /// Connects to a listening QEMU; `limit` applies to each answer.
     ///
     /// # Errors
     /// [`QmpError`].
@@ -143,7 +134,7 @@ impl QmpClient {
         }
     }
 
-    /// The same on a connection that is there already.
+    /// Uses an existing connection.
     ///
     /// # Errors
     /// [`QmpError`].
@@ -158,8 +149,8 @@ impl QmpClient {
         Self::greeted(Box::new(input), Box::new(stream))
     }
 
-    /// Gives a command and returns its answer; of events that come between only the guest's end
-    /// is kept.
+    /// Executes a command and returns its answer. Events in between are dropped, except the guest's
+    /// shutdown.
     ///
     /// # Errors
     /// [`QmpError`].
@@ -198,7 +189,7 @@ impl QmpClient {
         }
     }
 
-    /// The guest's state in QEMU's words (`running`, `shutdown`, ...).
+    /// Returns the guest's state in QEMU's words (`running`, `shutdown`, ...).
     ///
     /// # Errors
     /// [`QmpError`].
@@ -208,7 +199,8 @@ impl QmpClient {
         state.ok_or_else(|| not_understood("query-status", &answer.to_string(), "a status"))
     }
 
-    /// Why the guest ended, in QEMU's words (`guest-reset`, ...), if the answers so far said so.
+    /// Returns the reason of the guest's shutdown in QEMU's words (`guest-reset`, ...), if one has
+    /// been reported.
     #[must_use]
     pub fn shutdown_reason(&self) -> Option<&str> {
         self.shutdown_reason.as_deref()
@@ -223,6 +215,8 @@ impl QmpClient {
         if greeting.get("QMP").is_none() {
             return Err(not_understood("greeting", &greeting.to_string(), "{\"QMP\": ...}"));
         }
+        // QEMU rejects all other commands before this one (qmp-spec.rst, "Capabilities
+        // Negotiation").
         client.execute("qmp_capabilities", &Value::Null)?;
         Ok(client)
     }
@@ -230,6 +224,7 @@ impl QmpClient {
     fn line(&mut self, command: &str) -> Result<Value, QmpError> {
         let io = |source| QmpError::Io { command: command.to_owned(), source };
         let mut line = String::new();
+        // Limited, since any program may listen there and send without end.
         let mut limited = (&mut self.input).take(MAX_LINE_BYTES);
         if limited.read_line(&mut line).map_err(io)? == 0 {
             return Err(io(io::ErrorKind::UnexpectedEof.into()));
@@ -253,7 +248,7 @@ fn first_that_answers(
     Err(last)
 }
 
-/// The error for an answer with other content than the command's.
+/// Returns the error for an answer with unexpected content.
 pub(super) fn not_understood(command: &str, answer: &str, expected: &'static str) -> QmpError {
     QmpError::Answer {
         command: command.to_owned(),
@@ -267,7 +262,7 @@ pub(super) mod tests {
     use super::*;
     use std::thread;
 
-    /// A QEMU that gives these lines, one per line it is sent after the greeting.
+    /// Creates a QEMU that answers with these lines, one per command after the greeting.
     pub fn scripted(answers: Vec<String>) -> QmpClient {
         let (ours, theirs) = UnixStream::pair().unwrap();
         thread::spawn(move || {
@@ -296,7 +291,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_in_qemus_words() {
+    fn a_refusal_is_reported_in_qemus_words() {
         let refusal =
             "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"no such command\"}}";
         let mut qemu = scripted(vec![refusal.to_owned()]);
@@ -317,7 +312,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_qemu_that_says_nothing_is_given_up() {
+    fn a_silent_qemu_is_given_up() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let error = QmpClient::over_socket(ours, Duration::from_millis(20)).unwrap_err();
         assert!(matches!(error, QmpError::Io { .. }), "{error}");

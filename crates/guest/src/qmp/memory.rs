@@ -1,5 +1,5 @@
-//! Where a guest's memory lies on the host: QEMU's own list of its memory, and
-//! the kernel's account of the pages behind it.
+//! Proves the placement of a guest's memory on the host, from QEMU's list of its memory and the
+//! kernel's account of the pages behind it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,28 +11,28 @@ use numalab_topology::NodeId;
 use super::client::{QmpClient, QmpError};
 use super::ram_blocks::{RamBlock, ram_blocks};
 
-/// Where one piece of guest memory lies.
+/// The placement of one block of guest memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryProof {
-    /// The piece.
     pub block: RamBlock,
-    /// The policies of its mappings, as the kernel shows them (`bind:0`, `default`).
+    /// The policies of its mappings, as the kernel prints them (`bind:0`, `default`).
     pub policies: Vec<String>,
-    /// Bytes that are present, by host node.
+    /// Bytes in memory, by host node.
     pub bytes_by_node: BTreeMap<NodeId, u64>,
-    /// Bytes that are present, by the size of the pages in bytes.
+    /// Bytes in memory, by page size in bytes.
     pub bytes_by_page: BTreeMap<u64, u64>,
 }
 
-/// Reads where the guest memory of the QEMU with this process id lies: one
-/// answer per memory backend.
+/// Returns the placement of the guest memory of the QEMU with this process id, one entry per memory
+/// backend.
 ///
 /// # Errors
-/// [`QmpError`], and its `Io` if the kernel's account cannot be read.
+/// [`QmpError`]; its `Io` if the kernel's account cannot be read.
 pub fn prove_memory(qemu: &mut QmpClient, process: u32) -> Result<Vec<MemoryProof>, QmpError> {
     let read = |name: &str| read_account(&format!("proc/{process}/{name}"));
     let (maps, numa_maps) = (read("maps")?, read("numa_maps")?);
     let before = mappings(&maps, &numa_maps);
+    // Only the start of a mapping can be the start of a block.
     let is_start = |address| before.iter().any(|mapping| mapping.line.start == address);
     let blocks = ram_blocks(qemu, &is_start)?;
     Ok(blocks.into_iter().map(|block| proof(block, &before)).collect())
@@ -45,7 +45,7 @@ fn read_account(path: &str) -> Result<String, QmpError> {
     })
 }
 
-/// One mapping of a process: its pages, and where it ends.
+/// One mapping of a process: its pages, and its end.
 struct Mapping {
     line: NumaMapping,
     end: u64,
@@ -63,6 +63,7 @@ fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
     let mut policies = Vec::new();
     let mut bytes_by_node = BTreeMap::new();
     let mut bytes_by_page = BTreeMap::new();
+    // A block can consist of several mappings, each with its own policy.
     for mapping in mappings.iter().filter(|m| m.line.start < end && m.end > block.address) {
         let line = &mapping.line;
         if !policies.contains(&line.policy) {

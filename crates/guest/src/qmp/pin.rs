@@ -1,4 +1,4 @@
-//! Keeps a QEMU's threads on host cpus, and reads back what came of it.
+//! Pins a QEMU's threads to host cpus, and reads their affinity back.
 
 use numalab_host::proc::{Stat, field, threads};
 use numalab_host::{Root, set_thread_affinity, thread_affinity};
@@ -8,40 +8,38 @@ use super::client::{QmpClient, QmpError};
 use super::plan::{PinPlan, PlanError};
 use super::threads::{IoThread, Vcpu, io_threads, vcpus};
 
-/// What came of pinning.
+/// The result of pinning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinReport {
     /// The process id of the QEMU.
     pub process: u32,
-    /// The virtual cpus that the plan spoke of.
+    /// The virtual cpus in the plan.
     pub vcpus: Vec<PinnedVcpu>,
     /// The other threads of QEMU: its main loop, I/O, workers.
     pub helpers: Vec<HelperThread>,
 }
 
-/// A virtual cpu and where it is, read back.
+/// A virtual cpu with its affinity, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinnedVcpu {
-    /// The virtual cpu.
     pub vcpu: Vcpu,
-    /// The host cpus that its thread may run on, as the kernel says.
+    /// The host cpus on which its thread may run, as read back.
     pub affinity: CpuSet,
-    /// The host cpu that it ran on last.
+    /// The host cpu on which it ran last.
     pub runs_on: Option<CpuId>,
 }
 
 /// Another thread of QEMU, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelperThread {
-    /// Its name, as the kernel shows it, or that of the I/O thread.
+    /// Its name in the kernel, or that of the I/O thread.
     pub name: String,
-    /// The thread.
     pub thread: u32,
-    /// The host cpus that it may run on, as the kernel says.
+    /// The host cpus on which it may run, as read back.
     pub affinity: CpuSet,
 }
 
-/// Why threads could not be pinned.
+/// Reason why threads could not be pinned.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     /// QEMU did not answer.
@@ -50,39 +48,34 @@ pub enum PinError {
     /// The plan does not fit the guest or the host.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The thread is not on this machine: the QEMU is elsewhere or in another
-    /// pid namespace.
+    /// The thread does not exist here: the QEMU is on another machine or in another pid namespace.
     #[error("vcpu {vcpu}: no thread {thread} on this machine; run this where the QEMU runs")]
     NotHere {
-        /// The virtual cpu.
         vcpu: u32,
-        /// The thread QEMU named.
+        /// The thread that QEMU named.
         thread: u32,
     },
     /// The kernel refused.
     #[error("thread {thread} on cpus {cpus}: {source}")]
     Refused {
-        /// The thread.
         thread: u32,
-        /// The cpus asked for.
+        /// The cpus requested.
         cpus: CpuSet,
-        /// What the system says.
         source: std::io::Error,
     },
-    /// The kernel kept something else.
+    /// The kernel kept another affinity.
     #[error("thread {thread}: wanted cpus {wanted}, kernel kept {kept}")]
     NotKept {
-        /// The thread.
         thread: u32,
-        /// What was asked for.
+        /// The cpus requested.
         wanted: CpuSet,
-        /// What was read back.
+        /// The cpus read back.
         kept: CpuSet,
     },
 }
 
-/// Pins the virtual cpus by the plan, and every other thread of that QEMU to
-/// `helpers` if that is given. Each is read back.
+/// Pins the virtual cpus by the plan, and every other thread of that QEMU to `helpers` if given.
+/// Each affinity is read back.
 ///
 /// # Errors
 /// [`PinError`].
@@ -109,10 +102,10 @@ pub fn apply(
 }
 
 impl PinReport {
-    /// The same threads, read again: where they are now.
+    /// Reads the affinity of the same threads again.
     ///
     /// # Errors
-    /// [`PinError::Refused`] if a virtual cpu's thread is gone.
+    /// [`PinError::Refused`] if a virtual cpu's thread has ended.
     pub fn observed(mut self) -> Result<Self, PinError> {
         for pinned in &mut self.vcpus {
             pinned.affinity = affinity(pinned.vcpu.thread)?;
@@ -122,11 +115,12 @@ impl PinReport {
     }
 }
 
-/// The process whose threads run the virtual cpus.
+/// Returns the process that the virtual cpus' threads belong to.
 fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
     let Some(first) = vcpus.first() else {
         return Err(PlanError::NoVcpu { vcpu: 0, count: 0 }.into());
     };
+    // QMP gives only thread ids; the other threads are found through their process.
     let status =
         Root::live().document(&format!("proc/{}/status", first.thread)).unwrap_or_default();
     field(&status, "Tgid")
@@ -152,7 +146,7 @@ fn pin_helpers(
             None => affinity(thread),
         };
         let affinity = match affinity {
-            // Workers come and go.
+            // Worker threads end at any time.
             Err(PinError::Refused { source, .. }) if is_gone(&source) => continue,
             other => other?,
         };
@@ -179,6 +173,7 @@ fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
         source: error.into(),
     })?;
     let kept = affinity(thread)?;
+    // The kernel silently drops cpus outside the cpuset.
     if &kept == cpus {
         return Ok(kept);
     }
@@ -216,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_not_here_is_named_with_its_vcpu() {
+    fn a_missing_thread_is_named_with_its_vcpu() {
         let vcpu = Vcpu { index: 3, thread: 4_000_000_000, node: None };
         let error = process_of(&[vcpu]).unwrap_err();
         assert!(error.to_string().starts_with("vcpu 3: no thread 4000000000"), "{error}");

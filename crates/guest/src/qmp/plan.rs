@@ -1,29 +1,29 @@
-//! Which virtual cpu belongs on which host cpus.
+//! Plans which host cpus each virtual cpu runs on.
 
 use numalab_topology::{CpuId, CpuSet, Machine};
 
 use super::threads::Vcpu;
 
-/// Which virtual cpu belongs on which host cpus.
+/// The assignment of virtual cpus to host cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PinPlan {
     /// Each named virtual cpu on its set of host cpus; others stay free.
     Map(Vec<(u32, CpuSet)>),
-    /// The first `vcpus` virtual cpus (all of them if `None`) dealt in equal
-    /// consecutive parts to the lists, and within a list one host cpu to each in
-    /// order, from the first again when there are more virtual cpus than host cpus.
+    /// The first `vcpus` virtual cpus (all if `None`), divided into equal consecutive parts, one
+    /// for each list. Within a list each gets one host cpu in order, starting over if there are
+    /// more virtual cpus than host cpus.
     NodeLists {
         /// How many virtual cpus.
         vcpus: Option<u32>,
         /// The host cpus of each node.
         lists: Vec<CpuSet>,
     },
-    /// The virtual cpus of each guest node on the cpus of one host node, guest
-    /// nodes dealt to host nodes in turn.
+    /// The virtual cpus of each guest node on the cpus of one host node; guest nodes are assigned
+    /// to host nodes in turn.
     Automatic,
 }
 
-/// Why a plan cannot be carried out.
+/// Reason why a plan cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The guest has no such virtual cpu.
@@ -31,31 +31,31 @@ pub enum PlanError {
     NoVcpu {
         /// The number given.
         vcpu: u32,
-        /// How many there are.
+        /// Number of virtual cpus.
         count: usize,
     },
     /// A set of host cpus is empty.
     #[error("host cpus for {what}: an empty list, expected cpus such as 0-3,8")]
     NoCpus {
-        /// What they were for.
+        /// The purpose of the set.
         what: String,
     },
     /// The host has no such cpus.
     #[error("host cpus {cpus}: not online here; online are {online}")]
     Offline {
-        /// Those that are not.
+        /// The cpus that are not online.
         cpus: CpuSet,
-        /// Those that are.
+        /// The cpus that are online.
         online: CpuSet,
     },
-    /// The host's nodes are not known.
+    /// The host's nodes are unknown.
     #[error("automatic pinning: no node of this host has online cpus")]
     NoHostNodes,
 }
 
 impl PinPlan {
-    /// The host cpus of each virtual cpu that the plan speaks of; all of them must be online
-    /// in `host`, where its cpus are known.
+    /// Returns the host cpus of each virtual cpu in the plan; all must be online in `host`, if its
+    /// cpus are known.
     ///
     /// # Errors
     /// [`PlanError`].
@@ -74,6 +74,7 @@ impl PinPlan {
         let online = host.online_cpus();
         let wanted: CpuSet = placement.iter().flat_map(|(_, cpus)| cpus.iter()).collect();
         let cpus: CpuSet = wanted.iter().filter(|cpu| !online.contains(*cpu)).collect();
+        // A host without known cpus, such as one read from a file, refuses nothing.
         match cpus.is_empty() || online.is_empty() {
             true => Ok(placement),
             false => Err(PlanError::Offline { cpus, online }),
@@ -109,6 +110,7 @@ fn dealt(
         let what = "the nodes".to_owned();
         return Err(PlanError::NoCpus { what });
     }
+    // Rounded up, so that the last lists may get fewer.
     let share = count.div_ceil(lists.len()).max(1);
     let parts = chosen.chunks(share).zip(lists);
     let place = |(part, list): (&[Vcpu], &CpuSet)| {
@@ -133,6 +135,7 @@ fn automatic(vcpus: &[Vcpu], host: &Machine) -> Result<Vec<(Vcpu, CpuSet)>, Plan
     guest_nodes.sort_unstable();
     guest_nodes.dedup();
     let place = |vcpu: &Vcpu| {
+        // A guest without NUMA reports no nodes; all its cpus count as node 0.
         let node = vcpu.node.unwrap_or_default();
         let position = guest_nodes.iter().position(|other| *other == node).unwrap_or_default();
         (*vcpu, nodes[position % nodes.len()].clone())
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_deals_guest_nodes_to_host_nodes_that_have_cpus() {
+    fn automatic_assigns_guest_nodes_to_host_nodes_with_cpus() {
         let cpu = |id: u32, node: u32| Cpu {
             id: CpuId(id),
             online: true,

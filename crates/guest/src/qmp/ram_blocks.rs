@@ -1,28 +1,27 @@
-//! Where guest memory is in the address space of QEMU.
+//! The position of guest memory in the address space of QEMU.
 //!
-//! Later QEMUs say it in `info ramblock`. For those that do not (7.2) guest
-//! memory is walked in guest-physical order, and QEMU asked for the host address
-//! of each piece's first byte (`gpa2hva`).
+//! Later versions of QEMU list it in `info ramblock`. For earlier ones (7.2) guest memory is walked
+//! in guest-physical order, asking QEMU for the host address of each block's first byte
+//! (`gpa2hva`).
 
 use serde_json::json;
 
 use super::client::{QmpClient, QmpError, not_understood};
 
-/// Smaller pieces are firmware and tables, in bytes.
+/// Smaller blocks, in bytes, are firmware and tables.
 const LEAST_BYTES: u64 = 4 << 20;
 const FOUR_GIB: u64 = 1 << 32;
-/// Where memory below 4 GiB can end: q35 (2 GiB, or 2.75 for small guests) and
-/// pc (3 GiB, or 3.5), QEMU `hw/i386/pc_q35.c` and `pc_piix.c`.
+/// Possible ends of memory below 4 GiB: q35 (2 GiB, or 2.75 for small guests) and pc (3 GiB, or
+/// 3.5), QEMU `hw/i386/pc_q35.c` and `pc_piix.c`.
 const LOW_ENDS: [u64; 4] = [0x8000_0000, 0xb000_0000, 0xc000_0000, 0xe000_0000];
 
-/// One piece of guest memory in QEMU's address space.
+/// One block of guest memory in QEMU's address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RamBlock {
-    /// The name: of a memory backend that is its id.
+    /// The name; for a memory backend, its id.
     pub name: String,
     /// The first address in the QEMU process.
     pub address: u64,
-    /// Its length in bytes.
     pub size_bytes: u64,
 }
 
@@ -34,25 +33,25 @@ struct Listed {
     address: Option<u64>,
 }
 
-/// The pieces of guest memory; `is_start` tells whether a mapping of the process
-/// begins at an address.
+/// Returns the blocks of guest memory; `is_start` reports whether a mapping of the process begins
+/// at an address.
 ///
 /// # Errors
-/// [`QmpError`]; its `Answer` if a piece cannot be found.
+/// [`QmpError`]; its `Answer` if a block cannot be found.
 pub fn ram_blocks(
     qemu: &mut QmpClient,
     is_start: &dyn Fn(u64) -> bool,
 ) -> Result<Vec<RamBlock>, QmpError> {
     let text = ask(qemu, "info ramblock")?;
     let listed = listed(&text);
-    let told = |block: &Listed| {
+    let placed = |block: &Listed| {
         Some(RamBlock {
             name: block.name.clone(),
             address: block.address?,
             size_bytes: block.size_bytes,
         })
     };
-    match listed.iter().map(told).collect() {
+    match listed.iter().map(placed).collect() {
         Some(blocks) => Ok(blocks),
         None => walked(qemu, &listed, is_start),
     }
@@ -69,6 +68,8 @@ fn walked(
         let mut found = None;
         for guest_address in candidates(offset) {
             let answer = ask(qemu, &format!("gpa2hva {guest_address:#x}"))?;
+            // A candidate on the wrong side of the hole can be within a block that was found
+            // already.
             found = host_address(&answer).filter(|(name, address)| {
                 is_start(*address) && !blocks.iter().any(|block| block.name == *name)
             });
@@ -86,8 +87,7 @@ fn walked(
     Ok(blocks)
 }
 
-/// The guest-physical addresses at which the byte with this offset in guest
-/// memory can be.
+/// Returns the possible guest-physical addresses of the byte at this offset in guest memory.
 fn candidates(offset: u64) -> impl Iterator<Item = u64> {
     let above = LOW_ENDS.into_iter().filter(move |end| *end <= offset);
     std::iter::once(offset).chain(above.map(move |end| FOUR_GIB + offset - end))
@@ -100,8 +100,8 @@ fn ask(qemu: &mut QmpClient, line: &str) -> Result<String, QmpError> {
     text.ok_or_else(|| not_understood(command, &answer.to_string(), "a text"))
 }
 
-/// Lines of a name, page size, offset, used and total length, and in later
-/// versions the address in the process.
+/// Parses lines of name, page size, offset, used and total length, and in later versions the
+/// address in the process.
 fn listed(text: &str) -> Vec<Listed> {
     let block = |line: &str| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(hexadecimal).collect();
@@ -111,6 +111,7 @@ fn listed(text: &str) -> Vec<Listed> {
             _ => return None,
         };
         let name = last_part(line.split_whitespace().next()?);
+        // ROM blobs such as /rom@etc/acpi/tables are not guest memory.
         (size_bytes >= LEAST_BYTES && !line.contains("/rom@")).then_some(Listed {
             name,
             size_bytes,
@@ -120,14 +121,14 @@ fn listed(text: &str) -> Vec<Listed> {
     text.lines().filter_map(block).collect()
 }
 
-/// `Host virtual address for 0x40000000 (m1) is 0x7f2d80000000`
+/// Parses `Host virtual address for 0x40000000 (m1) is 0x7f2d80000000`.
 fn host_address(answer: &str) -> Option<(String, u64)> {
     let (_, rest) = answer.split_once('(')?;
     let (name, rest) = rest.split_once(") is ")?;
     Some((last_part(name), hexadecimal(rest.trim())?))
 }
 
-/// Backends are named by their id or by their path, `/objects/m0`.
+/// Returns a backend's id: some versions print its path, `/objects/m0`.
 fn last_part(name: &str) -> String {
     name.rsplit('/').next().unwrap_or_default().to_owned()
 }
@@ -145,21 +146,21 @@ mod tests {
         texts.iter().map(|text| json!({ "return": text }).to_string()).collect()
     }
 
-    /// What QEMU 7.2.22 says (shortened).
+    /// Output of QEMU 7.2.22 (shortened).
     const OLD: &str = "\
               Block Name    PSize              Offset               Used              Total\r\n\
                       m0    4 KiB  0x0000000000000000 0x0000000080000000 0x0000000080000000\r\n\
                       m1    4 KiB  0x0000000080000000 0x0000000080000000 0x0000000080000000\r\n\
     /rom@etc/acpi/tables    4 KiB  0x0000000004080000 0x0000000000020000 0x0000000000200000\r\n\
                  pc.bios    4 KiB  0x0000000004000000 0x0000000000040000 0x0000000000040000\r\n";
-    /// What QEMU 10.0 says (shortened).
+    /// Output of QEMU 10.0 (shortened).
     const NEW: &str = "\
               Block Name    PSize              Offset               Used              Total                HVA  RO\n\
                       m0    4 KiB  0x0000000000000000 0x0000000002000000 0x0000000002000000 0x00007f2dc0000000  rw\n\
                  pc.bios    4 KiB  0x0000000004000000 0x0000000000040000 0x0000000000040000 0x00007f2e14c00000  ro\n";
 
     #[test]
-    fn addresses_are_taken_where_qemu_tells_them() {
+    fn addresses_are_taken_from_qemu_if_it_lists_them() {
         let mut qemu = scripted(answers(&[NEW]));
         let expected =
             RamBlock { name: "m0".to_owned(), address: 0x7f2d_c000_0000, size_bytes: 32 << 20 };
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn guest_memory_is_walked_past_the_hole_where_it_does_not() {
+    fn guest_memory_is_walked_past_the_hole_if_qemu_lists_no_addresses() {
         let mut qemu = scripted(answers(&[
             OLD,
             "Host virtual address for 0x0 (m0) is 0x7f0080000000\r\n",

@@ -7,24 +7,23 @@ use super::client::{QmpClient, QmpError, not_understood};
 /// One virtual cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vcpu {
-    /// Its index, as the guest's Linux numbers it too.
+    /// Its index, which is also its number in the guest's Linux.
     pub index: u32,
     /// The host thread that runs it.
     pub thread: u32,
-    /// The guest node it is on.
+    /// The guest node that it belongs to.
     pub node: Option<u32>,
 }
 
-/// One thread for I/O (`-object iothread`).
+/// A thread for I/O (`-object iothread`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoThread {
-    /// Its name.
     pub name: String,
     /// The host thread.
     pub thread: u32,
 }
 
-/// The virtual cpus, by index.
+/// Returns the virtual cpus, by index.
 ///
 /// # Errors
 /// [`QmpError`].
@@ -41,7 +40,7 @@ pub fn vcpus(qemu: &mut QmpClient) -> Result<Vec<Vcpu>, QmpError> {
     Ok(cpus)
 }
 
-/// The threads for I/O.
+/// Returns the threads for I/O.
 ///
 /// # Errors
 /// [`QmpError`].
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_shape_is_quoted() {
+    fn an_answer_of_unexpected_form_is_quoted() {
         let mut qemu = scripted(vec![r#"{"return": [{"cpu": 1}]}"#.to_owned()]);
         let error = vcpus(&mut qemu).unwrap_err();
         assert!(error.to_string().contains("cpu-index"), "{error}");

@@ -1,4 +1,4 @@
-//! Guests that fail, in every way, and what is left of them: nothing.
+//! Guests that fail in every way, and leave nothing behind.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -25,8 +25,8 @@ fn a_panic_is_reported_with_the_end_of_the_console() {
     assert!(console.0.iter().any(|line| line.contains("sysrq_handle_crash")), "{error}");
 }
 
-/// Has the lab start `real` by a script that does `instead` the first `times`; the file has a
-/// line for each start.
+/// Makes the lab start `real` by a script that does `instead` for the first `times` starts; the
+/// returned file has a line for each start.
 fn fail_first(lab: &mut Lab, real: &Path, times: u32, instead: &str) -> PathBuf {
     let directory = lab.directory.path();
     let (count, program) = (directory.join("count"), directory.join("qemu"));
@@ -48,7 +48,7 @@ fn lines_of(file: &Path) -> usize {
 }
 
 #[test]
-fn a_qemu_that_fails_its_own_assertion_is_started_anew_but_not_for_ever() {
+fn a_qemu_that_fails_an_assertion_is_restarted_but_not_for_ever() {
     let Some(mut lab) = Lab::open() else { return };
     let real = lab.qemu.program.clone();
     let fails = "echo \"f: Assertion \\`x' failed.\" >&2; kill -ABRT $$";
@@ -84,7 +84,7 @@ fn a_command_that_does_not_end_and_a_boot_that_takes_too_long_meet_their_deadlin
 }
 
 #[test]
-fn running_out_of_memory_is_told_from_other_ends() {
+fn running_out_of_memory_differs_from_other_ends() {
     let Some(lab) = Lab::open() else { return };
     let error = lab.failing(small(), "tail /dev/zero");
     let GuestError::OutOfMemory { line, .. } = &error else {
@@ -94,7 +94,7 @@ fn running_out_of_memory_is_told_from_other_ends() {
 }
 
 #[test]
-fn a_killed_qemu_and_a_wish_to_stop_end_the_wait() {
+fn a_killed_qemu_and_a_request_to_stop_end_the_wait() {
     let Some(lab) = Lab::open() else { return };
     let run = lab.directory.path().join("run");
     let killer = || {
@@ -148,7 +148,7 @@ fn child_that_owns_a_guest() {
 }
 
 #[test]
-fn nothing_outlives_a_killed_owner_but_files_which_the_next_start_removes() {
+fn only_files_outlive_a_killed_owner_and_the_next_start_removes_them() {
     let Some(lab) = Lab::open() else { return };
     let run = lab.directory.path().join("run");
     let mut child = Command::new(std::env::current_exe().unwrap())

@@ -1,4 +1,4 @@
-//! Other kinds of guests: a person's shell, a kernel without Linux, other memory.
+//! Other kinds of guests: a user's shell, a kernel other than Linux, other host memory.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -14,8 +14,8 @@ use numalab_image::BootFiles;
 
 use crate::lab::{Lab, PARENT, shell, small};
 
-/// A kernel by the Multiboot specification (version 0.6.96, with load addresses
-/// in the header): prints a text on the serial port, writes 3 to the exit port.
+/// Builds a kernel by the Multiboot specification (version 0.6.96, with load addresses in the
+/// header) that prints a text on the serial port and writes 3 to the exit port.
 fn tiny_kernel(text: &str) -> Vec<u8> {
     const LOAD: u32 = 0x10_0000;
     const MAGIC: u32 = 0x1bad_b002;
@@ -60,7 +60,7 @@ fn run_tiny(lab: &Lab, text: &str) -> Result<(Option<u8>, String), GuestError> {
 }
 
 #[test]
-fn a_bare_kernel_must_say_its_end_marker() {
+fn a_bare_kernel_must_print_its_end_marker() {
     let Some(lab) = Lab::open() else { return };
     let (exit, serial) = run_tiny(&lab, "ok 1\nALL DONE\n").unwrap();
     assert_eq!(exit, Some(3));
@@ -70,7 +70,7 @@ fn a_bare_kernel_must_say_its_end_marker() {
     assert!(error.to_string().contains("  | ok 1"), "{error}");
 }
 
-/// Not a test by itself: a process whose terminal is joined to a guest.
+/// Not a test by itself: a process with a terminal attached to a guest.
 #[test]
 fn child_with_a_terminal() {
     let Some(parent) = std::env::var_os(PARENT).map(PathBuf::from) else {
@@ -84,7 +84,7 @@ fn child_with_a_terminal() {
     fs::write(parent.join("exit"), outcome.exit.code().to_string()).unwrap();
 }
 
-/// A new terminal: our end, and the one for a child.
+/// Opens a new terminal: our end, and the one for a child.
 fn terminal() -> (File, File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -96,7 +96,7 @@ fn terminal() -> (File, File) {
 }
 
 #[test]
-fn a_persons_terminal_is_the_guests() {
+fn a_users_terminal_is_attached_to_the_guest() {
     let Some(lab) = Lab::open() else { return };
     let (mut ours, theirs) = terminal();
     let mut child = Command::new(std::env::current_exe().unwrap())

@@ -1,4 +1,4 @@
-//! What the boots share.
+//! The shared environment of all boots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use numalab_guest_agent::{Job, Stream};
 use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 
-/// Names the directory in which a child process of the tests works.
+/// Environment variable with the working directory of a child process of the tests.
 pub const PARENT: &str = "NUMALAB_GUEST_TEST_PARENT";
 
-/// Guests use both cores for seconds: one at a time.
+/// Guests use both cores for seconds, so only one runs at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What all boots share.
+/// The shared environment of all boots.
 pub struct Lab {
     pub qemu: Qemu,
     pub files: BootFiles,
@@ -27,7 +27,7 @@ pub struct Lab {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// What a job in a guest printed, and what came of it.
+/// The output of a job in a guest, and its outcome.
 pub struct Ran {
     pub outcome: Outcome,
     pub output: String,
@@ -35,7 +35,7 @@ pub struct Ran {
 }
 
 impl Lab {
-    /// `None`, and loud words, where guests cannot be booted.
+    /// Opens the lab; prints a note and returns `None` where guests cannot be booted.
     pub fn open() -> Option<Self> {
         match Self::try_open(one_at_a_time()) {
             Ok(lab) => Some(lab),
@@ -51,7 +51,7 @@ impl Lab {
         let mut contents = Contents::new(init());
         contents.need_program("numactl")?;
         let image = Image::ensure(&cache, &kernel, &contents, &mut note)?;
-        // Socket paths are short: not wherever TMPDIR is.
+        // Socket paths are short, which those in TMPDIR may not be.
         let parent = std::env::var_os(PARENT).unwrap_or_else(|| "/tmp".into());
         let directory = tempfile::Builder::new().prefix("nl").tempdir_in(parent).unwrap();
         Ok(Self {
@@ -90,7 +90,7 @@ impl Lab {
         }
     }
 
-    /// No process and no file of any guest of this lab.
+    /// Asserts that neither a process nor a file of any guest of this lab is left.
     pub fn nothing_is_left(&self) {
         let run = self.directory.path().join("run");
         assert_eq!(qemus_of(&run), Vec::<u32>::new());
@@ -99,12 +99,12 @@ impl Lab {
     }
 }
 
-/// The turn of one test to boot guests.
+/// Waits for this test's turn to boot guests.
 pub fn one_at_a_time() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Fails where the tools are required, else says loudly what did not run.
+/// Panics if the tools are required, else prints that the test did not run.
 pub fn unavailable<T>(error: &dyn std::fmt::Display, remedy: Option<String>) -> Option<T> {
     let remedy = remedy.unwrap_or_default();
     let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|value| value == "1");
@@ -113,7 +113,7 @@ pub fn unavailable<T>(error: &dyn std::fmt::Display, remedy: Option<String>) -> 
     None
 }
 
-/// The processes which have this directory in their arguments.
+/// Returns the processes that have this directory in their arguments.
 pub fn qemus_of(directory: &Path) -> Vec<u32> {
     let needle = directory.to_str().unwrap();
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -175,7 +175,7 @@ pub fn small() -> Guest {
     Guest { machine, ..Guest::default() }
 }
 
-/// Process 1 without its debug information, which would be most of the image.
+/// Returns process 1 without debug information, which would be most of the image.
 pub fn init() -> PathBuf {
     static STRIPPED: OnceLock<PathBuf> = OnceLock::new();
     let built = PathBuf::from(env!("CARGO_BIN_EXE_numalab-guest-init"));

@@ -1,4 +1,4 @@
-//! The guest is the machine that was asked for, and brings everything back.
+//! The guest has the requested machine, and returns all files.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ membind: 3
 ";
 
 #[test]
-fn a_guest_has_the_machine_that_was_asked_for_and_brings_everything_back() {
+fn a_guest_has_the_requested_machine_and_returns_all_files() {
     let Some(lab) = Lab::open() else { return };
     let sent = lab.directory.path().join("in.txt");
     fs::write(&sent, "hello guest").unwrap();
@@ -70,7 +70,7 @@ fn a_guest_has_the_machine_that_was_asked_for_and_brings_everything_back() {
     assert_placed(&ran.outcome);
 }
 
-/// Memory bound to host node 0, vcpus on host cpu 0, other threads too.
+/// A guest with memory bound to host node 0, and vcpus and other threads on host cpu 0.
 fn placed(machine: Machine) -> Guest {
     let first = CpuSet::from_iter([CpuId(0)]);
     let plan = PinPlan::NodeLists { vcpus: None, lists: vec![first.clone()] };
@@ -111,7 +111,7 @@ fn uneven_machine() -> Machine {
     }
 }
 
-/// The same with memory on every node, and what accesses cost (HMAT).
+/// The same machine with memory on every node, and with latencies (HMAT).
 fn machine_with_latencies() -> Machine {
     let access = |initiator, target, nanoseconds: u64| AccessAttributes {
         initiator: NodeId(initiator),
@@ -124,7 +124,7 @@ fn machine_with_latencies() -> Machine {
     };
     let mut machine = uneven_machine();
     machine.nodes[1].memory_bytes = 256 << 20;
-    // Node 2 is reached best from node 1.
+    // Node 2 is nearest to node 1.
     machine.distances.set(1, 2, 15);
     machine.distances.set(2, 1, 15);
     machine.access = vec![

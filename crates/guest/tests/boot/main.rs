@@ -1,9 +1,9 @@
-//! Real guests: booted, asked, made to fail, and gone afterwards.
+//! Boots real guests, queries them, makes them fail, and checks that they leave nothing.
 //!
-//! They need `qemu-system-x86_64` and the distribution's kernel package, which
-//! is downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` their lack
-//! is a failure; otherwise it is printed. With `NUMALAB_LONG=1` more packages
-//! are downloaded: every workload's, and Debian's backports.
+//! These tests need `qemu-system-x86_64` and the distribution's kernel package, which is downloaded
+//! into the cache once. If they are missing, the tests fail with `NUMALAB_REQUIRE_TOOLS=1` and
+//! print a note otherwise. With `NUMALAB_LONG=1` more packages are downloaded: every workload's,
+//! and Debian's backports.
 #![forbid(unsafe_code)]
 
 mod failures;

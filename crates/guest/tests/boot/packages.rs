@@ -1,5 +1,5 @@
-//! What packages give: workloads, a newer kernel, a newer QEMU. Hundreds of
-//! megabytes are downloaded the first time, so `NUMALAB_LONG=1` asks for it.
+//! Workloads, a newer kernel and a newer QEMU from packages. The first run downloads hundreds of
+//! megabytes, so `NUMALAB_LONG=1` is required.
 
 use numalab_guest::{Accelerator, Guest, Launch, Qemu, QemuNeeds, Version};
 use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
@@ -18,7 +18,7 @@ fn note(text: &str) {
     eprintln!("{text}");
 }
 
-/// Each program's own word that it runs.
+/// Commands whose output proves that each program runs.
 const WORKLOADS: &str = "
 sysbench --threads=2 --time=1 memory run | grep -c transferred
 perf --version | cut -d' ' -f1,2

@@ -1,5 +1,5 @@
-//! Xen boots, its domains run jobs together, and where their memory lies is proven,
-//! though the hypervisor does not know. (One that knows has its boot in `crates/cli`.)
+//! Boots Xen without NUMA: its domains run jobs together, and the placement of their memory is
+//! proven although the hypervisor does not know it. (The test of Xen with NUMA is in `crates/cli`.)
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn domain(name: &str, home: u32) -> DomainPlan {
 const FRAMES: u64 = 96 << 8;
 
 #[test]
-fn with_numa_off_memory_is_found_though_the_hypervisor_does_not_know() {
+fn with_numa_off_memory_is_found_though_the_hypervisor_sees_one_node() {
     let domains = vec![domain("first", 0), domain("second", 1)];
     let Some(report) = boot(domains, &["echo done"]) else { return };
     assert_eq!(report.lost, BTreeMap::new());
@@ -91,7 +91,7 @@ fn with_numa_off_memory_is_found_though_the_hypervisor_does_not_know() {
     for name in ["first", "second"] {
         let place = &report.places[name];
         assert_eq!(place.hypervisor, BTreeMap::from([(0, FRAMES)]));
-        // The hypervisor's heap gives from its end, which is the second node's.
+        // The hypervisor allocates from the end of its heap, which is on the second node.
         assert_eq!(place.frames, BTreeMap::from([(1, FRAMES)]));
     }
     assert_eq!(report.places["first"].share_on(0), Some(0.0));

@@ -4,29 +4,28 @@
 use super::{V1, V2, directories, group_directory, path_v1, path_v2};
 use crate::root::Root;
 
-/// When a group is charged for pages.
+/// The moment at which a group is charged for huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charge {
-    /// When they are touched: a process beyond the limit gets SIGBUS.
+    /// On the first touch: a process that exceeds the limit gets SIGBUS.
     Touched,
     /// When they are mapped, touched or not.
     Mapped,
 }
 
-/// What a control group still gives of huge pages of one size.
+/// The huge pages of one size that a control group can still use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HugePageLimit {
     /// The file that holds the limit.
     pub(crate) file: String,
-    /// The limit in bytes.
     pub(crate) limit_bytes: u64,
-    /// Bytes of it that are left.
+    /// Bytes below the limit that are left.
     pub(crate) left_bytes: u64,
-    /// What is written to the file for no limit.
+    /// The text to write to the file to remove the limit.
     pub(crate) no_limit: &'static str,
 }
 
-/// The tightest limit of this process's control groups on huge pages of that size.
+/// Returns the tightest limit of this process's control groups on huge pages of a size.
 pub(crate) fn huge_page_limit(
     root: &Root,
     page_bytes: u64,
@@ -51,7 +50,8 @@ pub(crate) fn huge_page_limit(
             let [file, used] =
                 names.map(|name| format!("{directory}/{controller}.{size}.{reserved}{name}"));
             let number = |file: &str| root.value(file).ok()?.parse::<u64>().ok();
-            // `max`, or v1's number beyond all memory, is no limit.
+            // `max` does not parse, and v1 writes a number larger than any memory: neither is a
+            // limit.
             let Some(limit_bytes) = number(&file).filter(|&limit| limit < 1 << 62) else {
                 continue;
             };
@@ -67,7 +67,7 @@ pub(crate) fn huge_page_limit(
     limits.into_iter().min_by_key(|limit| limit.left_bytes)
 }
 
-/// A size of page as the kernel names these files: `2MB`.
+/// Returns the size of a page as it appears in the names of these files: `2MB`.
 fn size_name(page_bytes: u64) -> String {
     match page_bytes {
         0x4000_0000.. => format!("{}GB", page_bytes >> 30),

@@ -1,4 +1,4 @@
-//! Why a command did not run to its end, or not well.
+//! Reasons why a command did not run to its end, or failed.
 
 use std::io;
 use std::process::ExitStatus;
@@ -6,61 +6,46 @@ use std::time::Duration;
 
 use crate::error_class::ErrorClass;
 
-/// Why a command gave no answer.
+/// A command that gave no usable output.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("`{program}` is not there: install it, or correct its name")]
-    NotFound {
-        /// The program.
-        program: String,
-    },
-    /// The system did not start or watch it.
+    NotFound { program: String },
+    /// The system could not start or watch it.
     #[error("cannot run `{program}`: {source}")]
-    NotRun {
-        /// The program.
-        program: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// It took longer than it may, and was ended.
+    NotRun { program: String, source: io::Error },
+    /// It exceeded its time limit and was ended.
     #[error("`{command}` had not ended after {} s{}", limit.as_secs_f64(), ended_with_it(.left))]
     TimedOut {
         /// The program and its arguments.
         command: String,
-        /// The time allowed.
         limit: Duration,
-        /// What it had running in its process group, as `sleep (1234)`: ended with it.
+        /// Other processes of its group that were ended with it, such as `sleep (1234)`.
         left: Vec<String>,
     },
-    /// The user interrupted this process, so it was ended.
+    /// The user interrupted this process, which ended the command.
     #[error("`{program}` was interrupted")]
-    Interrupted {
-        /// The program.
-        program: String,
-    },
-    /// It failed.
+    Interrupted { program: String },
+    /// It returned a status other than 0.
     #[error("`{command}`: {status}: {stderr}")]
     Failed {
         /// The program and its arguments.
         command: String,
-        /// How it ended.
         status: ExitStatus,
-        /// What it complained about.
         stderr: String,
     },
-    /// It printed more than is kept.
+    /// It printed more than the limit.
     #[error("`{command}` printed {dropped_bytes} bytes more than the 8 MiB that are kept")]
     TooMuch {
         /// The program and its arguments.
         command: String,
-        /// What was dropped.
         dropped_bytes: usize,
     },
 }
 
 impl CommandError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

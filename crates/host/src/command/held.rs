@@ -1,4 +1,4 @@
-//! A command that waits, before it becomes its program, until somebody is ready to look at it.
+//! A command that waits before exec until a caller is ready to observe it.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd as _;
@@ -9,18 +9,18 @@ use std::thread;
 use rustix::io::{Errno, read, retry_on_intr, write};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// What the waiting process is told: to go on, or to end.
+/// Byte that lets the waiting child call exec; end of file makes it exit.
 const GO: u8 = b'+';
 const END: u8 = b'-';
 
-/// Starts a command and calls `ready` with its number while it waits. It goes on when `ready` has
-/// succeeded, and does not when that failed.
+/// Starts a command and calls `ready` with its process number while it waits before exec. The
+/// command runs if `ready` succeeds, and exits otherwise.
 ///
 /// # Errors
-/// As [`Command::spawn`]; what `ready` fails with is its own answer, and there is no child then.
+/// As [`Command::spawn`]. If `ready` fails, its error is the inner result, and there is no child.
 ///
 /// # Panics
-/// If `ready` does.
+/// If `ready` panics.
 pub fn spawn_held<T: Send, E: Send>(
     mut command: Command,
     ready: impl FnOnce(u32) -> Result<T, E> + Send,
@@ -33,8 +33,8 @@ pub fn spawn_held<T: Send, E: Send>(
     // until it has read the number that is written afterwards: nothing else has that number.
     unsafe {
         command.pre_exec(move || {
-            // Else this process would keep the pipe that it waits at open, and wait for ever where
-            // the other one dies or panics.
+            // The child's copy of our end would keep the pipe open, and it would wait for ever if
+            // the other process dies or panics.
             rustix::io::close(own_word_out);
             let number = rustix::process::getpid().as_raw_nonzero().get();
             write(&number_out, &number.to_ne_bytes())?;
@@ -49,11 +49,11 @@ pub fn spawn_held<T: Send, E: Send>(
             }
         });
     }
-    // `spawn` returns when the command has become its program, so that another thread has to let it.
+    // `spawn` returns only after exec, so another thread has to release the child.
     thread::scope(|scope| {
         let helper = scope.spawn(move || {
             let mut number = [0; 4];
-            // Nothing is read where no process was made.
+            // End of file: no process was forked.
             match retry_on_intr(|| read(&number_in, &mut number)) {
                 Ok(read) if read == number.len() => {}
                 _ => return None,
@@ -64,7 +64,7 @@ pub fn spawn_held<T: Send, E: Send>(
             Some(made)
         });
         let spawned = command.spawn();
-        // The command holds the other ends of the pipes: without them the helper ends too.
+        // The command holds the child's ends of the pipes; dropping them ends the helper's read.
         drop(command);
         finish(spawned, helper)
     })
@@ -91,7 +91,7 @@ mod tests {
     use crate::proc::Stat;
 
     #[test]
-    fn a_command_is_looked_at_before_it_is_its_program_and_goes_on_then() {
+    fn a_command_is_observed_before_exec_and_then_runs() {
         let mut command = Command::new("sh");
         command.args(["-c", "exit 7"]);
         let (mut child, name) = spawn_held(command, |process| {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_nobody_is_ready_for_does_not_run() {
+    fn a_command_does_not_run_when_its_observer_fails() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", &format!("echo ran >{}", file.path().display())]);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_does_not_wait_for_ever_where_who_looks_at_it_panics() {
+    fn a_command_does_not_wait_for_ever_when_its_observer_panics() {
         let (tell, told) = std::sync::mpsc::channel();
         thread::spawn(move || {
             let held =

@@ -1,5 +1,5 @@
-//! What a command leaves behind, wherever it went: the kernel gives a process to this one when the
-//! parent of it ends (prctl(2), `PR_SET_CHILD_SUBREAPER`).
+//! Processes that a command leaves behind outside its session: the kernel makes this process their
+//! parent when their own ends (prctl(2), `PR_SET_CHILD_SUBREAPER`).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,28 +14,29 @@ use rustix::process::{
 use super::{GRACE, LINGER};
 use crate::proc::{Stat, processes};
 
-/// How often orphans are looked at that may end by themselves.
+/// Interval at which orphans that may end by themselves are checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// One that a device holds up cannot be killed, and is not waited for longer.
+/// A process in uninterruptible sleep cannot be killed and is not waited for longer than this.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// The commands that are running now, by number.
+/// The commands that are running now, by process number.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// From now on this process is the parent of every orphan below it, so that what a command leaves
-/// behind is ended with it even if it has left the command's session.
+/// Makes this process the parent of every orphan below it, so that processes which have left a
+/// command's session can be ended with it.
 ///
 /// # Errors
-/// The kernel's refusal.
+/// The kernel's error.
 pub fn adopt_orphans() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     ADOPTS.store(true, Ordering::Relaxed);
     Ok(())
 }
 
-/// Ends all that is left of a command in the session of this process, and names it: `sleep (1234)`.
-/// For a process that [adopts](adopt_orphans) and has started this command alone, which has ended.
+/// Ends every process that a command left in this process's session, and returns their names, such
+/// as `sleep (1234)`. For a process that [adopts orphans](adopt_orphans) and has started only this
+/// command, which has ended.
 #[must_use]
 pub fn end_orphans() -> Vec<String> {
     let own = std::process::id();
@@ -46,69 +47,70 @@ fn running() -> MutexGuard<'static, Vec<u32>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A command that is running in a session of its own. Every one is known, so that none is taken for
-/// an orphan.
-pub(super) struct Known {
+/// A command that is running in its own session. All are registered, so that none is taken for an
+/// orphan.
+pub(super) struct RunningCommand {
     number: u32,
 }
 
-impl Known {
+impl RunningCommand {
     pub(super) fn new(number: u32) -> Self {
         running().push(number);
         Self { number }
     }
 
-    /// Ends what the command left behind outside of its session, now that it has ended itself, and
-    /// names it; what ends by itself before `patience` is over is not meant. Where other commands
-    /// run at the same time it may be theirs, and the last of them does it.
+    /// Ends the processes that the command left outside its session after it has ended, and returns
+    /// their names. Those that end by themselves within `patience` are not reported. While other
+    /// commands run, orphans may be theirs, so the last command to end does this for all.
     pub(super) fn end_orphans(&self, patience: Duration) -> Vec<String> {
         if !ADOPTS.load(Ordering::Relaxed) || running().iter().any(|other| *other != self.number) {
             return Vec::new();
         }
-        // Whatever else this process starts is in its session.
+        // Everything else that this process starts is in its session.
         let own = std::process::id();
         let own_session = Stat::of(own).map(|stat| stat.session);
         end_all(patience, |stat| stat.parent == own && Some(stat.session) != own_session)
     }
 }
 
-impl Drop for Known {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         running().retain(|number| *number != self.number);
     }
 }
 
-/// Ends the orphans among the processes, gently first, and names those that did not end by
-/// themselves before `patience` was over.
+/// Ends the orphans among the processes, with SIGTERM first, and returns the names of those that
+/// did not end by themselves within `patience`.
 fn end_all(patience: Duration, is_orphan: impl Fn(&Stat) -> bool) -> Vec<String> {
-    let mut told: Vec<(Pid, String)> = Vec::new();
+    let mut named: Vec<(Pid, String)> = Vec::new();
     let begun = Instant::now();
-    // What an orphan started becomes one when it has ended.
+    // A child of an orphan becomes an orphan itself when its parent has ended: look again until
+    // there are none.
     loop {
         let found = orphans(&is_orphan);
         let over = begun.elapsed().checked_sub(patience);
         if found.is_empty() || over.is_some_and(|over| over > LONGEST) {
-            return told.into_iter().map(|(_, name)| name).collect();
+            return named.into_iter().map(|(_, name)| name).collect();
         }
         for (pid, name) in found {
             let has_ended = matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
             let Some(over) = over.filter(|_| !has_ended) else { continue };
-            let is_told = told.iter().any(|(other, _)| *other == pid);
-            // It fails where that has just ended by itself, which is as well.
+            let is_named = named.iter().any(|(other, _)| *other == pid);
+            // Fails if the process has just ended by itself, which is the aim.
             if over >= GRACE {
                 let _ = kill_process(pid, Signal::KILL);
-            } else if !is_told {
+            } else if !is_named {
                 let _ = kill_process(pid, Signal::TERM);
             }
-            if !is_told {
-                told.push((pid, format!("{name} ({})", pid.as_raw_nonzero())));
+            if !is_named {
+                named.push((pid, format!("{name} ({})", pid.as_raw_nonzero())));
             }
         }
         thread::sleep(LOOK);
     }
 }
 
-/// The orphans of now, but no command that is running.
+/// Returns the present orphans, excluding running commands.
 fn orphans(is_orphan: impl Fn(&Stat) -> bool) -> Vec<(Pid, String)> {
     let known = running().clone();
     let found = processes().filter(|process| !known.contains(process)).filter_map(|process| {

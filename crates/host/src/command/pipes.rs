@@ -1,4 +1,4 @@
-//! The ends of a command's pipes that are ours, read and written without blocking.
+//! The parent's ends of a command's pipes, read and written without blocking.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,13 +6,12 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use rustix::event::{PollFd, PollFlags};
 
-/// The most that is kept of each output; the rest is read and dropped.
+/// Bytes kept of each output; the rest is read and dropped, so that the command never blocks.
 pub(super) const OUTPUT_BYTES: usize = 8 << 20;
-/// The most that a pipe holds (`/proc/sys/fs/pipe-max-size`).
+/// Largest capacity of a pipe without privileges (`/proc/sys/fs/pipe-max-size`).
 const PIPE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 64 << 10;
 
-/// A command's input and outputs.
 pub(super) struct Pipes<'a> {
     input: Option<ChildStdin>,
     rest: &'a [u8],
@@ -20,7 +19,7 @@ pub(super) struct Pipes<'a> {
     pub(super) stderr: Output<ChildStderr>,
 }
 
-/// What comes out of one pipe.
+/// The kept output of one pipe.
 pub(super) struct Output<P> {
     pipe: Option<P>,
     kept: Vec<u8>,
@@ -39,7 +38,7 @@ impl<'a> Pipes<'a> {
         Ok(pipes)
     }
 
-    /// What to wait for on the pipes that are still open.
+    /// Returns the pipes that are still open, for poll(2).
     pub(super) fn polled(&self) -> Vec<PollFd<'_>> {
         let outputs = [self.stdout.fd(), self.stderr.fd()].into_iter().flatten();
         let input =
@@ -47,14 +46,14 @@ impl<'a> Pipes<'a> {
         outputs.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).chain(input).collect()
     }
 
-    /// Moves what can be moved now.
+    /// Reads and writes until every pipe would block.
     pub(super) fn serve(&mut self) {
         self.write();
         self.stdout.read();
         self.stderr.read();
     }
 
-    /// Takes what is still in the pipes. A process that has left the command's group may
+    /// Reads the data that is still in the pipes. A process that has left the command's group may
     /// hold them open for ever, and is not waited for.
     pub(super) fn drain(&mut self) {
         self.input = None;
@@ -69,7 +68,8 @@ impl<'a> Pipes<'a> {
         match pipe.write(self.rest) {
             Ok(count) => self.rest = &self.rest[count..],
             Err(error) if is_for_later(&error) => return,
-            // It reads no more; its own words or status tell whether that was wrong.
+            // EPIPE: the command reads no more input. Its status or messages say whether that is a
+            // failure.
             Err(_) => self.rest = &[],
         }
         if self.rest.is_empty() {
@@ -98,7 +98,7 @@ impl<P: Read + AsFd> Output<P> {
                 self.dropped_bytes += count - kept;
             }
             Err(error) if is_for_later(&error) => {}
-            // What cannot be read is missing from the output, which its reader will say.
+            // The reader of the output notices that it is incomplete.
             Ok(_) | Err(_) => self.pipe = None,
         }
     }

@@ -1,6 +1,6 @@
-//! Where programs are sought. What root runs must not be chosen by others: an empty or relative entry
-//! of `PATH` means whatever directory numalab is started in, and into a directory that everybody may
-//! write to anybody puts an `apt-get`.
+//! Finds programs on the `PATH`. For root, others must not decide which program runs: an empty or
+//! relative entry of `PATH` means the directory in which numalab is started, and any user can put
+//! an `apt-get` into a world-writable directory.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Everybody may write.
+/// Mode bit of a world-writable directory.
 const OTHERS_WRITE: u32 = 0o002;
 /// A directory that no system has, as in Debian's policy (9.2.3).
 const NOWHERE: &str = "/nonexistent";
 
-/// The program of this name on the `PATH`, or at this path if the name has a slash. For root the
-/// entries of `PATH` do not count that are relative or that everybody may write to.
+/// Returns the path of the program of this name on the `PATH`, or the name itself if it has a
+/// slash. For root, relative and world-writable entries of `PATH` are ignored.
 #[must_use]
 pub fn on_path(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
@@ -23,7 +23,7 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
     find(name, &search_path()?)
 }
 
-/// Lets a command's program, and what that starts, be sought as [`on_path`] does.
+/// Restricts the search for the command's program, and for its children's, as [`on_path`] does.
 pub(super) fn seek_safely(command: &mut Command) {
     if let Some(path) = env::var_os("PATH").filter(|_| is_root()) {
         seek_in(command, for_root(&path));
@@ -31,7 +31,7 @@ pub(super) fn seek_safely(command: &mut Command) {
 }
 
 fn seek_in(command: &mut Command, path: Option<OsString>) {
-    // An empty PATH would mean the working directory, and none the directories of execvp(3).
+    // An empty PATH would mean the working directory, and an unset one the default of execvp(3).
     command.env("PATH", path.unwrap_or_else(|| NOWHERE.into()));
 }
 
@@ -40,7 +40,7 @@ fn search_path() -> Option<OsString> {
     if is_root() { for_root(&path) } else { Some(path) }
 }
 
-/// The entries of `path` that root may trust, if there are any.
+/// Returns the entries of `path` that root may trust, if there are any.
 fn for_root(path: &OsStr) -> Option<OsString> {
     let kept = env::split_paths(path).filter(|directory| is_for_root(directory));
     env::join_paths(kept).ok().filter(|path| !path.is_empty())
@@ -72,7 +72,7 @@ mod tests {
 
     const NAME: &str = "numalab-test-program";
 
-    /// Directories of these modes, each with a program that prints the directory's name.
+    /// Creates directories with these modes, each with a program that prints the directory's name.
     fn directories(modes: &[(&str, u32)]) -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
         for (name, mode) in modes {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn root_runs_nothing_out_of_relative_directories_or_those_that_all_may_write_to() {
+    fn root_runs_no_program_from_relative_or_world_writable_directories() {
         let top =
             directories(&[("here", 0o755), ("open", 0o777), ("tmp", 0o1777), ("good", 0o755)]);
         for entries in [":@/good", "@/good:", ".:@/good", "here:@/good", "@/open:@/tmp:@/good"] {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_root_starts_is_sought_in_that_path_and_others_keep_theirs() {
+    fn children_of_root_get_the_restricted_path_and_others_keep_theirs() {
         let command = tool("true", [""; 0]);
         let path = command.get_envs().find(|(name, _)| *name == "PATH");
         match (is_root(), search_path()) {

@@ -7,7 +7,7 @@ fn shell(script: &str, limit_ms: u64) -> Result<Ran, CommandError> {
     run_command(tool("sh", ["-c", script]), limit, &Interrupt::never())
 }
 
-/// Waits until the process is gone: on a busy machine it needs a moment to die.
+/// Waits until the process is gone: on a busy machine that takes a moment.
 fn assert_gone(pid: &str) {
     let stat = format!("/proc/{pid}/stat");
     let begun = Instant::now();
@@ -31,7 +31,7 @@ fn output_status_and_time_are_those_of_the_command() {
 }
 
 #[test]
-fn more_output_than_is_kept_does_not_stop_it_and_is_no_answer() {
+fn output_beyond_the_limit_does_not_block_the_command_and_is_an_error() {
     let ran = shell("head -c 12000000 /dev/zero", 60_000).unwrap();
     assert_eq!(ran.stdout.len(), pipes::OUTPUT_BYTES);
     assert_eq!(ran.dropped_bytes, 12_000_000 - pipes::OUTPUT_BYTES);
@@ -40,7 +40,7 @@ fn more_output_than_is_kept_does_not_stop_it_and_is_no_answer() {
 }
 
 #[test]
-fn what_takes_too_long_is_ended_with_all_that_it_started() {
+fn a_command_beyond_its_time_limit_is_ended_with_its_children() {
     let error = shell("sleep 600 & sleep 600", 300).unwrap_err();
     let CommandError::TimedOut { left, .. } = &error else { panic!("{error}") };
     assert_eq!(left.len(), 2, "{left:?}");
@@ -51,11 +51,12 @@ fn what_takes_too_long_is_ended_with_all_that_it_started() {
     }
 }
 
-/// With a limit of 1 s it once gave its answer after 6 s: the pipes were read to their end.
+/// Regression: with a limit of 1 s the result once took 6 s, since the pipes were read to their
+/// end.
 #[test]
-fn what_is_left_running_is_told_and_ended_and_not_waited_for() {
+fn processes_left_running_are_reported_and_ended_without_waiting() {
     let begun = Instant::now();
-    // Until it is `sleep` it is still a copy of the shell.
+    // Between fork and exec the child still has the shell's name.
     let script = "sleep 600 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
     let ran = shell(script, 60_000).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(60));
@@ -65,13 +66,13 @@ fn what_is_left_running_is_told_and_ended_and_not_waited_for() {
 }
 
 #[test]
-fn a_helper_that_is_just_ending_is_nothing_left_running() {
+fn a_helper_that_is_just_ending_is_not_reported() {
     let ran = shell("sleep 0.1 & true", 60_000).unwrap();
     assert_eq!(ran.left, [] as [String; 0]);
 }
 
 #[test]
-fn what_has_left_the_group_is_not_waited_for_though_it_holds_the_pipes() {
+fn a_process_outside_the_group_is_not_waited_for_though_it_holds_the_pipes() {
     let begun = Instant::now();
     let ran = shell("setsid sleep 600 & echo $!; sleep 0.2", 60_000).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(60));
@@ -86,9 +87,9 @@ fn in_own_process(test: &str) -> bool {
 }
 
 #[test]
-fn a_daemon_is_told_and_ended_by_who_adopts_orphans() {
+fn a_daemon_is_reported_and_ended_when_orphans_are_adopted() {
     let daemon = "(setsid sh -c 'sleep 600 & exec sleep 601' >/dev/null 2>&1 &) ; sleep 0.2";
-    if !in_own_process("a_daemon_is_told_and_ended_by_who_adopts_orphans") {
+    if !in_own_process("a_daemon_is_reported_and_ended_when_orphans_are_adopted") {
         return;
     }
     adopt_orphans().unwrap();
@@ -102,8 +103,8 @@ fn a_daemon_is_told_and_ended_by_who_adopts_orphans() {
 }
 
 #[test]
-fn a_daemon_of_this_session_is_ended_even_if_it_does_not_listen() {
-    if !in_own_process("a_daemon_of_this_session_is_ended_even_if_it_does_not_listen") {
+fn a_daemon_of_this_session_is_ended_even_if_it_ignores_sigterm() {
+    if !in_own_process("a_daemon_of_this_session_is_ended_even_if_it_ignores_sigterm") {
         return;
     }
     adopt_orphans().unwrap();
@@ -134,14 +135,15 @@ fn a_file_is_read_from_its_beginning_by_every_command() {
 
 #[test]
 fn a_command_has_no_terminal_to_wait_for() {
-    // The leader of a session that has opened no terminal has none (proc_pid_stat(5): field 6).
+    // A session leader that has opened no terminal has tty_nr 0 and cannot open /dev/tty
+    // (proc_pid_stat(5)).
     let script = "[ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && ! read answer </dev/tty";
     let ran = shell(script, 60_000).unwrap();
     assert!(ran.status.success(), "{}", ran.stderr);
 }
 
 #[test]
-fn what_is_interrupted_may_clean_up_before_it_is_killed() {
+fn an_interrupted_command_may_clean_up_before_it_is_killed() {
     let interrupt = Interrupt::never();
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().display();
@@ -168,11 +170,11 @@ fn input_of_any_length_is_read_while_output_is_written() {
     let ran =
         run_with_input(Command::new("true"), Input::Bytes(&input), limit, &Interrupt::never())
             .unwrap();
-    assert!(ran.status.success(), "what it does not read is no failure");
+    assert!(ran.status.success(), "unread input is not a failure");
 }
 
 #[test]
-fn a_command_that_fails_is_told_with_its_words() {
+fn a_failed_command_is_reported_with_its_standard_error() {
     let error = shell("echo why >&2; false", 60_000).unwrap().output().unwrap_err();
     assert!(error.to_string().ends_with("exit status: 1: why"), "{error}");
 }
@@ -185,7 +187,7 @@ fn a_program_that_is_not_there_is_lacking() {
     assert!(error.to_string().contains("numalab-no-such-program"), "{error}");
 }
 
-/// The thread that starts a command is its parent to the kernel.
+/// To the kernel, the parent of a command is the thread that starts it.
 #[test]
 fn a_command_dies_with_the_thread_that_started_it() {
     let pid = std::thread::spawn(|| {

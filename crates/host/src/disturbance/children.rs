@@ -1,12 +1,12 @@
-//! The time of processes that this one started and that still run.
+//! Cpu time of children that are still running.
 
 use crate::proc::{Stat, descendants};
 
-/// Cpu time of all living processes below this one, with that of the children which they
-/// have waited for, in ticks of the kernel's counters. Nothing where the kernel does not
-/// list children (`CONFIG_PROC_CHILDREN`).
+/// Returns the cpu time of all living descendants of this process and of the children that these
+/// have waited for, in ticks of `/proc/PID/stat`. Returns 0 on a kernel that does not list children
+/// (`CONFIG_PROC_CHILDREN`).
 pub(super) fn living_children_ticks() -> u64 {
-    // A process that has ended since is counted by whoever waits for it.
+    // The time of a process that has ended since is in its parent's counter.
     let stats = descendants(std::process::id()).filter_map(Stat::of);
     stats.fold(0, |ticks, stat| {
         ticks.saturating_add(stat.cpu_ticks).saturating_add(stat.children_ticks)

@@ -1,4 +1,4 @@
-//! Disturbances of cpus, for every cell.
+//! Disturbances of cpus, measured for every cell.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,17 +9,17 @@ use numalab_topology::CpuSet;
 use crate::clock::{children_cpu_ns, monotonic_raw_ns, process_cpu_ns};
 use crate::disturbance::children::living_children_ticks;
 
-/// The most that is read of one counter file: `/proc/stat` of a thousand cpus has
-/// about 120 KiB before its long line of interrupts.
+/// Largest part read of a counter file: `/proc/stat` of a thousand cpus has about 120 KiB before
+/// its long line of interrupts.
 const LIMIT_BYTES: usize = 1 << 20;
 
-/// Shares of the cpus' time which are no disturbance, as divisors: 2 % stolen, 5 %
-/// foreign, and processes that wait for memory for 1 % of the time.
+/// Allowed shares of the cpus' time, as divisors: 2 % stolen, 5 % used by other processes, and 1 %
+/// waiting for memory.
 const STOLEN_SHARE: u64 = 50;
 const FOREIGN_SHARE: u64 = 20;
 const PRESSURE_SHARE: u64 = 100;
 
-/// Watches cpus for what disturbs them. Keeps the files of the kernel's counters open.
+/// Watches cpus for disturbances. Keeps the kernel's counter files open.
 #[derive(Debug)]
 pub struct SystemWatch {
     cpus: CpuSet,
@@ -31,7 +31,7 @@ pub struct SystemWatch {
     buffer: Vec<u8>,
 }
 
-/// What happened to the watched cpus so far.
+/// Counters of the watched cpus at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemSnapshot {
     cpus: u64,
@@ -45,7 +45,7 @@ pub struct SystemSnapshot {
 }
 
 impl SystemWatch {
-    /// Watches these cpus. Counters that the kernel does not have count nothing.
+    /// Watches these cpus. A counter that the kernel lacks reads as 0.
     #[must_use]
     pub fn new(cpus: &CpuSet) -> Self {
         let count_files = cpus.iter().flat_map(|cpu| {
@@ -63,16 +63,15 @@ impl SystemWatch {
         }
     }
 
-    /// Also takes the time of children that still run for the process's own, such as that of
-    /// a guest.
+    /// Counts the time of children that are still running, such as a guest, as this process's own.
     #[must_use]
     pub fn with_living_children(self) -> Self {
         Self { counts_living_children: true, ..self }
     }
 
-    /// Reads the counters. Every thread that this process runs should be on a watched
-    /// cpu: the time of others is what is left when the process's own is taken off, and
-    /// that of the children that it has waited for.
+    /// Reads the counters. Every thread of this process should run on a watched cpu, since the time
+    /// of other processes is the cpus' time less that of this process and of the children that it
+    /// has waited for.
     #[must_use]
     pub fn snapshot(&mut self) -> SystemSnapshot {
         let buffer = &mut self.buffer;
@@ -105,11 +104,10 @@ impl SystemWatch {
 }
 
 impl SystemSnapshot {
-    /// What disturbed the watched cpus since `before`, if anything did. The first of
-    /// these holds: a cpu was throttled; more than 2 % of their time was stolen;
-    /// others took more than 5 % of it; processes waited for memory for more than 1 %
-    /// of the time. Time comes in ticks of the kernel's counters, and one per cpu
-    /// is allowed besides. None of them looks at what was measured.
+    /// Returns the disturbance of the watched cpus since `before`, if there was one: the first that
+    /// holds of a throttled cpu, more than 2 % of the time stolen, more than 5 % used by other
+    /// processes, and more than 1 % with processes waiting for memory. One tick per cpu is allowed
+    /// on top, since the kernel counts in ticks. No rule looks at the measured value.
     #[must_use]
     pub fn disturbance_since(&self, before: &Self) -> Option<Load> {
         const NS_PER_MS: u64 = 1_000_000;
@@ -156,7 +154,7 @@ fn text<'a>(file: &File, buffer: &'a mut Vec<u8>) -> Option<&'a str> {
             buffer.resize(2 * length, 0);
         }
     }
-    // Cut at what is no text rather than refuse all of it.
+    // Keeps the part before the first invalid byte rather than nothing.
     let bytes = &buffer[..length];
     match std::str::from_utf8(bytes) {
         Ok(text) => Some(text),
@@ -164,15 +162,15 @@ fn text<'a>(file: &File, buffer: &'a mut Vec<u8>) -> Option<&'a str> {
     }
 }
 
-/// Ticks of the watched cpus together.
+/// Ticks summed over the watched cpus.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Ticks {
     busy: u64,
     stolen: u64,
 }
 
-/// Sums `/proc/stat` over the watched cpus (`proc(5)`): `cpu3 user nice system idle
-/// iowait irq softirq steal guest guest_nice`; guests are in user already.
+/// Sums `/proc/stat` over the watched cpus (`proc(5)`): `cpu3 user nice system idle iowait irq
+/// softirq steal guest guest_nice`; user already includes guest.
 fn cpu_ticks(stat: &str, cpus: &CpuSet) -> Ticks {
     let mut ticks = Ticks::default();
     for line in stat.lines().take_while(|line| line.starts_with("cpu")) {
@@ -191,7 +189,7 @@ fn cpu_ticks(stat: &str, cpus: &CpuSet) -> Ticks {
     ticks
 }
 
-/// The `total` of the line `some` in a pressure file, in microseconds (Linux
+/// Returns the `total` of the line `some` in a pressure file, in microseconds (Linux
 /// `Documentation/accounting/psi.rst`).
 fn some_total_us(pressure: &str) -> u64 {
     pressure
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_for_memory_is_the_total_of_the_line_some() {
+    fn memory_pressure_is_the_total_of_the_line_some() {
         let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull avg10=0.00 total=9\n";
         assert_eq!(some_total_us(text), 1234);
         assert_eq!(some_total_us("nonsense"), 0);
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_of_own_work_is_no_disturbance() {
+    fn a_second_of_own_work_is_not_a_disturbance() {
         let (before, after) = second_of_two_cpus();
         assert_eq!(after.disturbance_since(&before), None);
     }

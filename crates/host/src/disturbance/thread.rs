@@ -6,18 +6,16 @@ use crate::clock::{monotonic_raw_ns, thread_cpu_ns};
 use crate::disturbance::Reason;
 use crate::syscall;
 
-/// Time off the cpu that is no disturbance: the ticks of a quiet kernel take a few
-/// microseconds each.
+/// Time off the cpu that is allowed: a timer tick of a quiet kernel takes a few microseconds.
 const OFF_CPU_ALLOWED_NS: u64 = 10_000;
 
-/// Share of a window that a thread may be off its cpu besides: a hundredth.
+/// Divisor of the further share of a window that a thread may be off its cpu: 1 %.
 const OFF_CPU_SHARE: u64 = 100;
 
-/// Minor faults that are no disturbance: the bookkeeping between windows
-/// may touch a fresh page.
+/// Minor faults that are allowed: the bookkeeping between windows may touch a fresh page.
 const MINOR_FAULTS_ALLOWED: u64 = 8;
 
-/// What happened to the calling thread so far.
+/// Counters of the calling thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadSnapshot {
     switches: u64,
@@ -29,7 +27,7 @@ pub struct ThreadSnapshot {
 }
 
 impl ThreadSnapshot {
-    /// Takes it for the calling thread.
+    /// Reads the counters of the calling thread.
     #[must_use]
     pub fn take() -> Self {
         let usage = syscall::thread_usage();
@@ -44,11 +42,10 @@ impl ThreadSnapshot {
         }
     }
 
-    /// What disturbed the thread since `before`, if anything did. The first of these
-    /// holds: the thread changed its cpu; it was switched out against its will; a
-    /// fault went to disk; it was off its cpu for more than 10 microseconds and a
-    /// hundredth of the time; it had more than 8 minor faults. None of them looks
-    /// at what was measured, so that a window is never dropped for its value.
+    /// Returns the disturbance of the thread since `before`, if there was one. The first that holds
+    /// of: the cpu changed; an involuntary context switch; a major fault; more than 10 microseconds
+    /// and 1 % of the time off the cpu; more than 8 minor faults. No rule looks at the measured
+    /// value, so that no window is dropped because of it.
     #[must_use]
     pub fn disturbance_since(&self, before: &Self) -> Option<Reason> {
         if self.cpu != before.cpu {
@@ -94,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_in_a_window_is_no_disturbance() {
+    fn a_tick_in_a_window_is_not_a_disturbance() {
         assert_eq!(after_two_ms().disturbance_since(&QUIET), None);
     }
 
@@ -139,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_went_backwards_are_no_disturbance() {
+    fn counters_that_went_backwards_are_not_a_disturbance() {
         assert_eq!(QUIET.disturbance_since(&after_two_ms()), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Arm's processors, which `/proc/cpuinfo` has by number only.
+//! Names of Arm processors, which `/proc/cpuinfo` gives as numbers only.
 
 use crate::proc::field;
 
-/// Servers' processors: who implements them, the part, and the name that lscpu(1) has for it.
+/// Server processors: implementer, part, and the name that lscpu(1) uses.
 const NAMES: [(&str, &str, &str); 12] = [
     ("0x41", "0xd08", "Cortex-A72"),
     ("0x41", "0xd0c", "Neoverse-N1"),
@@ -18,7 +18,7 @@ const NAMES: [(&str, &str, &str); 12] = [
     ("0xc0", "0xac4", "Ampere-1a"),
 ];
 
-/// The name of the first cpu, or its numbers where it has none here.
+/// Returns the name of the first cpu, or its numbers if the table has no name.
 pub fn model(cpuinfo: &str) -> Option<String> {
     let (implementer, part) = (field(cpuinfo, "CPU implementer")?, field(cpuinfo, "CPU part")?);
     let known = NAMES.iter().find(|known| (known.0, known.1) == (implementer, part));

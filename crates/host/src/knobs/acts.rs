@@ -1,4 +1,4 @@
-//! Whether a change of a knob can have an effect on this machine.
+//! Decides whether a change of a knob can have an effect on this machine.
 
 use numalab_record::NoEffect;
 use numalab_record::system::KnobNow;
@@ -8,7 +8,7 @@ use super::file::{self, FileState};
 use super::knob::{Knob, Nature};
 use crate::root::Root;
 
-/// Whether a change of a knob can have an effect here.
+/// Whether a change of a knob can have an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acts {
     /// It can.
@@ -18,7 +18,8 @@ pub enum Acts {
 }
 
 impl Knob {
-    /// What it holds now and whether it can act, with what it is in words.
+    /// Returns the knob's present value, and whether a change can have an effect, with its
+    /// description `summary`.
     #[must_use]
     pub fn now(&self, root: &Root, summary: String) -> KnobNow {
         let why_not = match self.acts(root) {
@@ -37,8 +38,8 @@ impl Knob {
         }
     }
 
-    /// Whether a change can have an effect on this machine. Looks at the machine, not at the
-    /// knob's value.
+    /// Reports whether a change can have an effect on this machine. The knob's value does not
+    /// matter.
     #[must_use]
     pub fn acts(&self, root: &Root) -> Acts {
         let Some(path) = self.files().first() else {
@@ -86,7 +87,7 @@ fn several_nodes(root: &Root) -> Acts {
     }
 }
 
-/// Memory tiers as Linux 6.1 and later show them; they follow from the hardware.
+/// Memory tiers are visible from Linux 6.1 on; they follow from the hardware.
 fn tiers(root: &Root) -> Acts {
     let tiers = root.names("sys/devices/virtual/memory_tiering");
     match tiers.iter().filter(|name| name.starts_with("memory_tier")).count() {

@@ -1,4 +1,4 @@
-//! The knobs that have names.
+//! The catalogue of named knobs.
 
 use numalab_record::system::KnobNow;
 
@@ -9,7 +9,7 @@ use super::knob::{Knob, Nature};
 use crate::cgroup;
 use crate::root::Root;
 
-/// Where a named knob's files are.
+/// The files of a named knob.
 #[derive(Clone, Copy)]
 enum Place {
     /// A file below `/proc/sys`.
@@ -22,7 +22,7 @@ enum Place {
     EachCpu(&'static str),
     /// The cpus of every interrupt.
     Interrupts,
-    /// The pool of huge pages of this size in KiB, whose share of each node is kept.
+    /// The pool of huge pages of this size in KiB; the share of each node is saved.
     Pool(u64),
     /// The memory limit of the control group that numalab runs in.
     MemoryLimit,
@@ -35,12 +35,12 @@ use Place::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Pool, S
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// How the knobs of nodes' weights begin.
+/// Prefix of the knobs that set nodes' interleave weights.
 const WEIGHT: &str = "interleave_weight_node";
-/// Whether the kernel computes them (Linux 6.16).
+/// The knob that lets the kernel compute these weights (Linux 6.16).
 const AUTOMATIC: &str = "interleave_weights_auto";
 
-/// Name, files, what it is.
+/// Name, files, description.
 type Row = (&'static str, Place, &'static str);
 
 const ROWS: [Row; 39] = [
@@ -166,7 +166,7 @@ const ROWS: [Row; 39] = [
     ),
 ];
 
-/// The file of a place that has one.
+/// Returns the file of a place that has exactly one.
 fn file_of(place: Place) -> Option<String> {
     match place {
         Sysctl(file) => Some(format!("proc/sys/{file}")),
@@ -176,7 +176,7 @@ fn file_of(place: Place) -> Option<String> {
     }
 }
 
-/// What kind of setting the knob of a name is.
+/// Returns the kind of setting that a named knob is.
 fn nature(name: &str) -> Nature {
     match name {
         "compact_memory" | "drop_caches" | "memory_reclaim" => Nature::Trigger,
@@ -187,12 +187,12 @@ fn nature(name: &str) -> Nature {
 }
 
 impl Knob {
-    /// Finds a knob by a name of the catalogue, as a sysctl (`vm.swappiness`), or as a
-    /// file below `/proc/sys`, `/proc/irq` or `/sys`.
+    /// Finds a knob by its name in the catalogue, as a sysctl (`vm.swappiness`), or as a file below
+    /// `/proc/sys`, `/proc/irq` or `/sys`. A setting that this kernel does not have is found too,
+    /// as [`FileState::Absent`](super::FileState::Absent).
     ///
     /// # Errors
-    /// [`KnobError::Unknown`] if it is none of these. A setting that this kernel does
-    /// not have is found too, and is [`FileState::Absent`](super::FileState::Absent).
+    /// [`KnobError::Unknown`] if the name is none of these.
     pub fn find(root: &Root, name: &str) -> Result<Self, KnobError> {
         if let Some(knob) = find(root, name) {
             return Ok(with_companions(root, knob));
@@ -214,7 +214,7 @@ impl Knob {
     }
 }
 
-/// Every named knob, with its value and whether it can act here. Changes nothing.
+/// Returns every named knob with its value and whether it can have an effect here. Changes nothing.
 #[must_use]
 pub fn list(root: &Root) -> Vec<KnobNow> {
     let fixed = ROWS.iter().map(|row| (knob_of(root, row), row.2.to_owned()));
@@ -240,7 +240,8 @@ pub fn list(root: &Root) -> Vec<KnobNow> {
     found.filter_map(|(knob, summary)| Some(knob?.now(root, summary))).collect()
 }
 
-/// The knob of this name: of the table, `thp_64k_enabled`, `huge_2m_pages_node0`.
+/// Finds the knob of a name: in the table, or `thp_64k_enabled`, `huge_2m_pages_node0` and the
+/// like.
 fn find(root: &Root, name: &str) -> Option<Knob> {
     if let Some(row) = ROWS.iter().find(|row| row.0 == name) {
         return Some(knob_of(root, row));
@@ -265,7 +266,7 @@ fn find(root: &Root, name: &str) -> Option<Knob> {
     None
 }
 
-/// What kind of setting a file is that was named by its path.
+/// Returns the kind of setting that a file named by its path is.
 fn nature_of_file(path: &str) -> Nature {
     let named = ROWS.iter().find(|row| file_of(row.1).as_deref() == Some(path));
     named.map_or(Nature::Value, |row| nature(row.0))
@@ -277,7 +278,7 @@ fn knob_of(root: &Root, row: &Row) -> Knob {
     let each = |directory: &str, prefix: &str, file: &str| {
         let numbers = root.numbered(directory, prefix);
         let paths = numbers.iter().map(|number| format!("{directory}/{prefix}{number}/{file}"));
-        // An offline cpu's directory has no such file.
+        // The directory of an offline cpu does not have the file.
         Knob::new(name, paths.filter(|path| root.path(path).exists()).collect(), nature)
     };
     match place {
@@ -291,7 +292,8 @@ fn knob_of(root: &Root, row: &Row) -> Knob {
             let mut knob = Knob::new(name, vec![all], nature);
             let nodes = root.numbered("sys/devices/system/node", "node");
             let shares: Vec<String> = nodes.into_iter().map(|node| node_pool(node, kib)).collect();
-            // Writing the sum deals pages to nodes anew, so each share is kept.
+            // Writing the sum redistributes the pages over the nodes, so each node's share is
+            // saved.
             if !shares.is_empty() && shares.iter().all(|path| root.path(path).exists()) {
                 knob.saves = shares;
             }
@@ -311,11 +313,11 @@ fn node_pool(node: u32, kib: u64) -> String {
     format!("sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB/nr_hugepages")
 }
 
-/// The sizes in KiB that transparent pages can have by themselves (Linux 6.8).
+/// Returns the sizes in KiB of transparent huge pages that have their own setting (Linux 6.8).
 fn sizes(root: &Root) -> Vec<u64> {
     let directory = "sys/kernel/mm/transparent_hugepage";
     let size = |name: &String| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok();
-    // Some sizes are for shared memory only.
+    // Some sizes exist for shared memory only.
     let has_own = |name: &&String| root.path(&format!("{directory}/{name}/enabled")).exists();
     let names = root.names(directory);
     let mut sizes: Vec<u64> = names.iter().filter(has_own).filter_map(size).collect();

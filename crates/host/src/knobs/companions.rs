@@ -1,15 +1,15 @@
-//! Files that change when another one is written.
+//! Settings that change when another one is written.
 
 use super::knob::Knob;
 use crate::root::Root;
 
-/// Where nodes' weights of interleaving are (Linux 6.9,
+/// Directory of the nodes' interleave weights (Linux 6.9,
 /// `Documentation/ABI/testing/sysfs-kernel-mm-mempolicy-weighted-interleave`).
 pub(super) const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
 
-/// Settings of which a write to one changes the others, below `proc/sys`: the kernel keeps bytes or
-/// a ratio and shows 0 for the other (`Documentation/admin-guide/sysctl/vm.rst`), and one watchdog
-/// is the sum of two (`kernel.rst` there).
+/// Groups of settings below `proc/sys` that change each other: the kernel keeps either bytes or a
+/// ratio and shows 0 for the other (`Documentation/admin-guide/sysctl/vm.rst`), and one watchdog
+/// setting is the sum of two (`kernel.rst` there).
 const SYSCTLS: [&[&str]; 4] = [
     &["vm/dirty_bytes", "vm/dirty_ratio"],
     &["vm/dirty_background_bytes", "vm/dirty_background_ratio"],
@@ -17,27 +17,27 @@ const SYSCTLS: [&[&str]; 4] = [
     &["kernel/watchdog", "kernel/nmi_watchdog", "kernel/soft_watchdog"],
 ];
 
-/// Transparent huge pages need more free memory: switching them on raises this.
+/// Enabling transparent huge pages raises this reserve.
 const MIN_FREE: &str = "proc/sys/vm/min_free_kbytes";
 
-/// How the file that says whether the kernel computes weights is called: since Linux 6.16, and by an
-/// accident of its macro on 6.18.
+/// Name of the file that lets the kernel compute the weights: `auto` since Linux 6.16; 6.18 has
+/// `__auto_type` by an error in a macro.
 const AUTO: [&str; 2] = ["auto", "__auto_type"];
 
-/// The file that says whether the kernel computes the weights of interleaving, where there is one.
+/// Returns the file that lets the kernel compute interleave weights, if there is one.
 pub(super) fn automatic_weights(root: &Root) -> Option<String> {
     let paths = AUTO.iter().map(|name| format!("{WEIGHTS}/{name}"));
     paths.into_iter().find(|path| root.path(path).exists())
 }
 
-/// Whether a file may not take back the value that it has.
+/// Reports whether a file may reject the very value that it has.
 pub(super) fn may_be_one_way(path: &str) -> bool {
     AUTO.iter().any(|name| {
         path.strip_prefix(WEIGHTS).and_then(|rest| rest.strip_prefix('/')) == Some(name)
     })
 }
 
-/// The knob with the files that change with it among those that are put back.
+/// Adds the files that change with the knob to those that are saved and restored.
 pub(super) fn with_companions(root: &Root, mut knob: Knob) -> Knob {
     for path in knob.writes.clone() {
         for companion in companions(root, &path) {
@@ -51,7 +51,7 @@ pub(super) fn with_companions(root: &Root, mut knob: Knob) -> Knob {
 
 fn companions(root: &Root, path: &str) -> Vec<String> {
     if path.starts_with(WEIGHTS) {
-        // Whoever writes one weight sets all, and whoever lets the kernel compute them does too.
+        // Writing one weight sets all of them, and so does letting the kernel compute them.
         let nodes = root.numbered(WEIGHTS, "node").into_iter();
         let weights = nodes.map(|node| format!("{WEIGHTS}/node{node}"));
         return weights.chain(automatic_weights(root)).collect();

@@ -1,9 +1,9 @@
 //! DAMON's migration between memory tiers: a kernel thread that watches physical memory, and
-//! schemes that move what is hot to the fast tier and what is cold to a slow one (Linux 6.11,
+//! schemes that move hot memory to the fast tier and cold memory to a slow one (Linux 6.11,
 //! `Documentation/admin-guide/mm/damon/usage.rst`).
 //!
-//! It is one setting in many files, most of which exist only while it is set. The number of
-//! threads is the one that is kept and put back: without threads there is nothing else.
+//! It is one setting in many files, most of which exist only while it is set. Only the number of
+//! threads is saved and restored: without threads nothing else exists.
 
 use numalab_record::NoEffect;
 use numalab_record::profile::Hindrance;
@@ -15,23 +15,23 @@ use crate::linux_version::linux_version;
 use crate::root::Root;
 use crate::sysfs::read_machine;
 
-/// How many threads there are.
+/// The number of DAMON's threads.
 pub(super) const COUNT: &str = "sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds";
 const THREADS: &str = "sys/kernel/mm/damon/admin/kdamonds";
-/// The first Linux whose schemes migrate.
+/// First Linux version whose schemes migrate.
 const SINCE: (u32, u32) = (6, 11);
-/// The kernel looks at each region this often, and counts looks for so long.
+/// Sampling interval of each region, in microseconds.
 const SAMPLE_US: u64 = 5_000;
 const AGGREGATION_US: u64 = 100_000;
-/// Looks that found no access, for so many aggregations, make memory cold: a second.
+/// Aggregations without an access after which memory counts as cold: one second.
 const COLD_AGGREGATIONS: u64 = 1_000_000 / AGGREGATION_US;
 
-/// How the values of watching begin, and the action that only looks.
+/// Prefix of the values that watch a process without moving memory.
 const WATCH: &str = "watch:";
 const LOOK: &str = "stat";
-/// The first Linux that tells the regions that it saw.
+/// First Linux version that reports the regions it saw.
 const WATCH_SINCE: (u32, u32) = (6, 2);
-/// Every region, whatever was seen of it.
+/// Access pattern that matches every region.
 const EVERYTHING: [(&str, u64); 6] = [
     ("sz/min", 0),
     ("sz/max", i64::MAX.cast_unsigned()),
@@ -41,7 +41,7 @@ const EVERYTHING: [(&str, u64); 6] = [
     ("age/max", u32::MAX as u64),
 ];
 
-/// The values that the setting takes, and the schemes of each.
+/// The values of the setting, and the schemes of each.
 const VALUES: [(&str, &[Action]); 4] = [
     ("off", &[]),
     ("hot", &[Action::Hot]),
@@ -49,12 +49,12 @@ const VALUES: [(&str, &[Action]); 4] = [
     ("hot,cold", &[Action::Hot, Action::Cold]),
 ];
 
-/// What a scheme does.
+/// The action of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    /// Moves what was accessed to the fast tier.
+    /// Moves accessed memory to the fast tier.
     Hot,
-    /// Moves what was not to a slow one.
+    /// Moves memory without accesses to a slow tier.
     Cold,
 }
 
@@ -66,8 +66,8 @@ impl Action {
         }
     }
 
-    /// Which regions it is for: limits of size in bytes, of looks that found an access, and of age
-    /// in aggregations.
+    /// Returns the regions that the scheme applies to, as limits of size in bytes, of samples with
+    /// an access, and of age in aggregations.
     fn pattern(self) -> [(&'static str, u64); 6] {
         let (accesses, age) = match self {
             Self::Hot => ([1, AGGREGATION_US / SAMPLE_US], 0),
@@ -84,7 +84,7 @@ impl Action {
     }
 }
 
-/// Which of the values is set; the actions of schemes that are of none.
+/// Returns the value that is set, or the actions of schemes that belong to no value.
 pub(super) fn state(root: &Root) -> FileState {
     match file::read(root, COUNT) {
         FileState::Value(count) if count == "0" => return FileState::Value("off".to_owned()),
@@ -103,7 +103,7 @@ pub(super) fn state(root: &Root) -> FileState {
     FileState::Value(value.unwrap_or_else(|| format!("schemes {}", actions.join(","))))
 }
 
-/// The process whose memory is watched, where that is all that is done.
+/// Returns the process whose memory is watched, if nothing else is set.
 fn watched_process(root: &Root, actions: &[String]) -> Option<u32> {
     let context = format!("{THREADS}/0/contexts/0");
     let is_watch =
@@ -112,7 +112,7 @@ fn watched_process(root: &Root, actions: &[String]) -> Option<u32> {
     target.parse().ok().filter(|_| is_watch)
 }
 
-/// Why it cannot act here, if it cannot.
+/// Returns the reason why the setting cannot work here, if there is one.
 pub(super) fn hindrance(root: &Root) -> Option<NoEffect> {
     let release = root.value("proc/sys/kernel/osrelease").unwrap_or_default();
     if linux_version(&release).is_some_and(|version| version < SINCE) {
@@ -124,19 +124,20 @@ pub(super) fn hindrance(root: &Root) -> Option<NoEffect> {
     })
 }
 
-/// For what somebody else uses DAMON, whose threads would have to end.
+/// Describes another user's use of DAMON, whose threads would have to end.
 pub(super) fn in_use(root: &Root) -> Option<String> {
     let FileState::Value(found) = state(root) else { return None };
     let is_ours = VALUES.iter().any(|(value, _)| *value == found);
     (!is_ours).then_some(found)
 }
 
-/// The values that it takes.
+/// Returns the values of the setting, for messages.
 pub(super) fn choices() -> String {
     VALUES.map(|(value, _)| value).join(" | ")
 }
 
-/// What is written for a value, in this order, once nothing runs; none for no such value.
+/// Returns the files to write for a value, in order, while no thread runs; `None` for an unknown
+/// value.
 pub(super) fn writes(root: &Root, value: &str) -> Option<Vec<(String, String)>> {
     if let Some(process) = value.strip_prefix(WATCH) {
         return process.parse().ok().map(watch_writes);
@@ -176,7 +177,7 @@ pub(super) fn writes(root: &Root, value: &str) -> Option<Vec<(String, String)>> 
     Some(writes)
 }
 
-/// What is written to watch the memory of a process.
+/// Returns the files to write in order to watch a process's memory.
 fn watch_writes(process: u32) -> Vec<(String, String)> {
     let mut writes = vec![(COUNT.to_owned(), "1".to_owned())];
     let mut write = |file: &str, value: &dyn std::fmt::Display| {
@@ -186,7 +187,8 @@ fn watch_writes(process: u32) -> Vec<(String, String)> {
     write("contexts/0/operations", &"vaddr");
     write("contexts/0/monitoring_attrs/intervals/sample_us", &SAMPLE_US);
     write("contexts/0/monitoring_attrs/intervals/aggr_us", &AGGREGATION_US);
-    // What is mapped: by default once a minute, and a program maps most when it begins.
+    // Interval at which mappings are read again. The default is a minute, but a program maps most
+    // of its memory when it begins.
     write("contexts/0/monitoring_attrs/intervals/update_us", &AGGREGATION_US);
     write("contexts/0/targets/nr_targets", &1);
     write("contexts/0/targets/0/pid_target", &process);
@@ -199,26 +201,25 @@ fn watch_writes(process: u32) -> Vec<(String, String)> {
     writes
 }
 
-/// A region of a process's memory, as DAMON sees it now.
+/// A region of a process's memory as DAMON sees it now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchedRegion {
-    /// The first address.
     pub start: u64,
-    /// The address behind it.
+    /// The address after the last.
     pub end: u64,
-    /// Looks that found an access, of [`WATCH_LOOKS`].
+    /// Samples with an access, out of [`WATCH_LOOKS`].
     pub accesses: u64,
 }
 
-/// Looks that each count of accesses is of.
+/// Samples in one aggregation, the upper bound of an access count.
 pub const WATCH_LOOKS: u64 = AGGREGATION_US / SAMPLE_US;
-/// Time between looks, in microseconds.
+/// Time between samples, in microseconds.
 pub const WATCH_SAMPLE_US: u64 = SAMPLE_US;
 
-/// The regions of the process that is watched, and what was seen of them last.
+/// Returns the regions of the watched process with their latest access counts.
 ///
 /// # Errors
-/// The system's reason; the process may have ended.
+/// The system's error; the process may have ended.
 pub fn watched_regions(root: &Root) -> std::io::Result<Vec<WatchedRegion>> {
     let state = root.path(&format!("{THREADS}/0/state"));
     std::fs::write(state, "update_schemes_tried_regions\n")?;
@@ -233,7 +234,8 @@ pub fn watched_regions(root: &Root) -> std::io::Result<Vec<WatchedRegion>> {
     Ok(root.numbered(&regions, "").into_iter().filter_map(region).collect())
 }
 
-/// Why DAMON cannot watch processes here, as far as can be told without setting anything.
+/// Returns the reason why DAMON cannot watch processes here, as far as can be found without setting
+/// anything.
 #[must_use]
 pub fn watch_hindrance(root: &Root) -> Option<Hindrance> {
     let unavailable = |reason: String| Some(Hindrance::DamonUnavailable { reason });
@@ -263,11 +265,11 @@ pub fn watch_hindrance(root: &Root) -> Option<Hindrance> {
     (!is_root).then(|| "only root may use it".to_owned()).and_then(unavailable)
 }
 
-/// Ends all threads.
+/// Ends all of DAMON's threads.
 pub(super) fn stop(root: &Root) -> Result<(), Failed> {
     for number in root.numbered(THREADS, "") {
         let state = format!("{THREADS}/{number}/state");
-        // One that does not run cannot be ended.
+        // A thread that does not run rejects `off`.
         if root.value(&state).is_ok_and(|found| found == "on") {
             write(root, &state, "off")?;
         }
@@ -278,21 +280,20 @@ pub(super) fn stop(root: &Root) -> Result<(), Failed> {
     }
 }
 
-/// A write that failed: file, value, why.
+/// A write that failed: file, value, reason.
 pub(super) type Failed = (String, String, WriteFailure);
 
-/// Writes a file.
 pub(super) fn write(root: &Root, path: &str, value: &str) -> Result<(), Failed> {
     file::write(root, path, value).map_err(|why| (path.to_owned(), value.to_owned(), why))
 }
 
-/// The node that memory is moved to.
+/// Returns the node that the action moves memory to.
 fn target(machine: &Machine, action: Action) -> Option<NodeId> {
     let place = usize::from(action == Action::Cold);
     machine.tiers_from_cpus().get(place)?.nodes.first()
 }
 
-/// Start and end of the physical memory to watch: that of slower tiers, or of all.
+/// Returns the ranges of physical memory to watch: those of slower tiers, or all.
 fn regions(machine: &Machine, slower_only: bool) -> Vec<(u64, u64)> {
     let tiers = machine.tiers_from_cpus();
     let watched = tiers.get(usize::from(slower_only)..).unwrap_or_default();

@@ -1,23 +1,23 @@
-//! What can go wrong with a knob.
+//! Errors of knobs.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::error_class::ErrorClass;
 
-/// Why a value could not be written.
+/// Reason why a value could not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteFailure {
-    /// No such file.
+    /// The file does not exist.
     #[error("this kernel does not have it")]
     Absent,
-    /// Not allowed.
+    /// Permission was denied, with the kernel's error.
     #[error("permission denied ({0})")]
     Denied(String),
-    /// The kernel takes no such value.
+    /// The kernel rejects the value.
     #[error("the kernel refuses this value")]
     Refused,
-    /// It is there and cannot be used on this machine.
+    /// The setting exists, but this machine does not support it.
     #[error("this machine cannot do it ({0})")]
     Unsupported(String),
 }
@@ -36,10 +36,10 @@ impl WriteFailure {
     }
 }
 
-/// Why a knob could not be set or put back.
+/// Reason why a knob could not be set or restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KnobError {
-    /// Neither a name of the catalogue, nor a sysctl, nor a path.
+    /// The name is neither in the catalogue, nor a sysctl, nor a path.
     #[error(
         "knob {name:?}: expected a name of `numalab knobs list`, a sysctl such as vm.swappiness, \
          or a file below /proc/sys or /sys"
@@ -51,92 +51,76 @@ pub enum KnobError {
     /// The kernel has no such setting.
     #[error("knob {name}: this kernel has no {}", file.display())]
     Absent {
-        /// The knob.
         name: String,
-        /// The file that is not there.
+        /// The file that does not exist.
         file: PathBuf,
     },
-    /// Not allowed.
+    /// Permission was denied.
     #[error("knob {name}: {}: {reason}; run as root, outside a container", file.display())]
     Denied {
-        /// The knob.
         name: String,
-        /// The file.
         file: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         reason: String,
     },
-    /// Nobody can know its prior value.
+    /// The prior value cannot be read, so it could not be restored.
     #[error(
-        "knob {name}: {} can only be written, so that nobody could put it back", file.display()
+        "knob {name}: {} can only be written, so its value could not be put back", file.display()
     )]
-    WriteOnly {
-        /// The knob.
-        name: String,
-        /// The file.
-        file: PathBuf,
-    },
-    /// It is there and cannot be used on this machine.
+    WriteOnly { name: String, file: PathBuf },
+    /// The setting exists, but this machine does not support it.
     #[error("knob {name}: {}: this machine cannot do it ({reason})", file.display())]
     Unsupported {
-        /// The knob.
         name: String,
-        /// The file.
         file: PathBuf,
-        /// The kernel's answer.
+        /// The kernel's error.
         reason: String,
     },
-    /// It changes a file for good: the kernel does not take back what that file has now.
+    /// Setting it would change another file irreversibly: the kernel rejects that file's present
+    /// value.
     #[error(
         "knob {name}: left as it is, since {} could not be set back to {value:?} ({reason})",
         file.display()
     )]
     OneWay {
-        /// The knob.
         name: String,
         /// The file that would stay changed.
         file: PathBuf,
-        /// What it has now.
+        /// The file's present value.
         value: String,
-        /// The kernel's answer to a write of just that.
+        /// The kernel's error when that value was written.
         reason: String,
     },
-    /// The kernel takes no such value.
+    /// The kernel rejects the value.
     #[error("knob {name}: the kernel refuses {value:?}{expected}")]
     Refused {
-        /// The knob.
         name: String,
-        /// The value.
         value: String,
-        /// `, expected one of ...` where the kernel tells.
+        /// `, expected one of ...` if the kernel lists the choices, else empty.
         expected: String,
     },
-    /// The kernel kept another value than was written.
+    /// The kernel kept another value than the one written.
     #[error("knob {name}: wrote {wanted:?}, {} has {kept:?}", file.display())]
     Clamped {
-        /// The knob.
         name: String,
-        /// The file.
         file: PathBuf,
-        /// What was written.
+        /// The value written.
         wanted: String,
-        /// What was read back.
+        /// The value read back.
         kept: String,
     },
-    /// A pool of huge pages got fewer than were asked for.
+    /// A pool of huge pages got fewer pages than were requested.
     #[error(
         "knob {name}: {had} of {wanted} pages could be had ({}), after compacting memory too: \
          set at most {had}, free memory, or reserve them when the system boots (hugepages={wanted})",
         file.display()
     )]
     FewerPages {
-        /// The knob.
         name: String,
-        /// The file.
         file: PathBuf,
-        /// Pages that were asked for.
+        /// Pages requested.
         wanted: u64,
-        /// Pages that are there.
+        /// Pages in the pool afterwards.
         had: u64,
     },
     /// An earlier run left settings behind.
@@ -145,53 +129,50 @@ pub enum KnobError {
          run `numalab knobs restore` first", journal.display()
     )]
     Stale {
-        /// How many files still have to be put back.
+        /// Number of files that still have to be restored.
         count: usize,
-        /// The journal.
         journal: PathBuf,
     },
-    /// Another process changes settings now.
+    /// Another process holds the settings.
     #[error(
         "another numalab holds the settings of this machine ({} is locked): wait for its end",
         lock.display()
     )]
     Busy {
-        /// The lock.
+        /// The lock file.
         lock: PathBuf,
     },
-    /// The journal could not be written, so that nothing was changed.
+    /// The journal could not be written, so nothing was changed.
     #[error("{}: {reason}: no setting is changed without its journal", journal.display())]
     NoJournal {
-        /// The journal.
         journal: PathBuf,
-        /// What went wrong.
+        /// The system's error.
         reason: String,
-        /// Whether it is for lack of permission.
+        /// Whether permission was denied.
         denied: bool,
     },
-    /// The journal cannot be understood.
+    /// The journal cannot be parsed.
     #[error(
         "{}, line {line}: {reason}: put these settings back by hand, then remove the file",
         journal.display()
     )]
     Damaged {
-        /// The journal.
         journal: PathBuf,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault in the line.
         reason: String,
     },
-    /// Some settings could not be put back.
+    /// Some settings could not be restored.
     #[error("not put back: {}", .files.join("; "))]
     NotRestored {
-        /// Each file, what it should have and what it has.
+        /// Each file, with its prior and its present value.
         files: Vec<String>,
     },
 }
 
 impl KnobError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

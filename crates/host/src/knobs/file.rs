@@ -1,4 +1,4 @@
-//! One file that holds a setting.
+//! Reads and writes one file of a setting.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -11,22 +11,22 @@ use super::error::WriteFailure;
 use super::value;
 use crate::root::Root;
 
-/// What a file that holds a setting tells.
+/// The readable state of a setting's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileState {
     /// Its value.
     Value(String),
-    /// It can be written and not read.
+    /// It is writable but not readable.
     WriteOnly,
-    /// It is not there.
+    /// It does not exist.
     Absent,
-    /// It is there and may not be read.
+    /// It may not be read, for this reason.
     Denied(String),
 }
 
 impl FileState {
-    /// Whether it has a value, and which.
+    /// Splits the state into its kind and the value, for records.
     #[must_use]
     pub fn into_parts(self) -> (KnobState, Option<String>) {
         match self {
@@ -38,7 +38,7 @@ impl FileState {
     }
 }
 
-/// Reads the file at `path` below the root, which begins with `sys/` or `proc/`.
+/// Reads the file at `path` below the root; the path begins with `sys/` or `proc/`.
 pub(super) fn read(root: &Root, path: &str) -> FileState {
     let place = root.path(path);
     let metadata = match fs::metadata(&place) {
@@ -58,25 +58,25 @@ pub(super) fn read(root: &Root, path: &str) -> FileState {
     }
 }
 
-/// Whether the file's mode lets anybody write it; root may all the same be refused.
+/// Reports whether the file has any write permission bit; the kernel can refuse root all the same.
 pub(super) fn is_writable(root: &Root, path: &str) -> bool {
     let metadata = fs::metadata(root.path(path));
     metadata.is_ok_and(|metadata| metadata.permissions().mode() & 0o222 != 0)
 }
 
-/// Whether this process may write the file (access(2)).
+/// Reports whether this process may write the file (access(2)).
 pub(super) fn may_write(root: &Root, path: &str) -> bool {
     rustix::fs::access(root.path(path), rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// The words that the file offers, if it is of that kind.
+/// Returns the words that the file offers, such as `always [madvise] never`.
 pub(super) fn choices(root: &Root, path: &str) -> Vec<String> {
     root.value(path).map(|text| value::choices(&text)).unwrap_or_default()
 }
 
-/// Writes a value with the line's end that an empty value needs, in one system call.
+/// Writes a value and a newline, which an empty value needs, in one system call.
 pub(super) fn write(root: &Root, path: &str, value: &str) -> Result<(), WriteFailure> {
-    // Never made: a missing file is a missing setting.
+    // Not created: a missing file is a missing setting.
     let file = OpenOptions::new().write(true).truncate(true).open(root.path(path));
     let mut file = file.map_err(|error| WriteFailure::of(&error))?;
     let text = format!("{value}\n");

@@ -1,4 +1,4 @@
-//! The journal: what was there before, on disk before anything is changed.
+//! The journal of prior values, synced to disk before anything is changed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -11,43 +11,42 @@ use serde::{Deserialize, Serialize};
 use super::error::KnobError;
 use crate::root::Root;
 
-/// The journal below the root. `/var/lib` outlives a crash.
+/// Path of the journal below the root; `/var/lib` survives a crash.
 pub const JOURNAL: &str = "var/lib/numalab/knobs.journal";
 const LOCK: &str = "var/lib/numalab/knobs.lock";
 
-/// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
-    /// Who writes it: the boot that the values belong to, and the process.
+    /// The writer: the boot that the values belong to, and the process.
     Begin { boot: String, pid: u32 },
     /// Prior values by file, before any of these files is written.
     Save(BTreeMap<String, String>),
-    /// This file has its prior value again.
+    /// The file has been restored.
     Restored(String),
 }
 
-/// What a journal says: files and prior values in the order in which they were saved.
+/// Files and prior values in the order in which they were saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
-    /// The boot during which the values were there.
+    /// The boot during which the values were read.
     pub(super) boot: String,
-    /// What still has to be put back.
+    /// The files that have yet to be restored.
     pub(super) saved: Vec<(String, String)>,
 }
 
-/// The journal, held by this process alone.
+/// The journal, locked by this process.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
-    /// Locked as long as it is open; the kernel unlocks it however the process ends.
+    /// Locked while open; the kernel releases it however the process ends.
     _lock: File,
-    /// Open for appending once there is something to say.
+    /// Opened for appending at the first save.
     file: Option<File>,
 }
 
 impl Journal {
-    /// Takes the lock. The journal itself is not made before the first save.
+    /// Takes the lock. The journal itself is created at the first save.
     pub(super) fn hold(root: &Root) -> Result<Self, KnobError> {
         let path = root.path(JOURNAL);
         let lock = root.path(LOCK);
@@ -62,12 +61,11 @@ impl Journal {
         Ok(Self { path, _lock: file, file: None })
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What an earlier process left in it.
+    /// Returns the entries that an earlier process left.
     pub(super) fn left(&self) -> Result<Content, KnobError> {
         match fs::read_to_string(&self.path) {
             Ok(text) => parse(&self.path, &text),
@@ -76,7 +74,7 @@ impl Journal {
         }
     }
 
-    /// Writes down prior values; when this returns they are on the disk.
+    /// Appends prior values; they are on disk when this returns.
     pub(super) fn save(
         &mut self,
         root: &Root,
@@ -88,7 +86,7 @@ impl Journal {
         self.append(&Line::Save(values))
     }
 
-    /// Writes down that a file has its prior value again.
+    /// Records that a file has been restored.
     pub(super) fn restored(&mut self, path: &str) -> Result<(), KnobError> {
         if self.file.is_none() {
             self.file = Some(self.open()?);
@@ -96,7 +94,7 @@ impl Journal {
         self.append(&Line::Restored(path.to_owned()))
     }
 
-    /// Everything is put back: the journal goes.
+    /// Removes the journal after everything has been restored.
     pub(super) fn close(&mut self) -> Result<(), KnobError> {
         self.file = None;
         match fs::remove_file(&self.path) {
@@ -107,7 +105,7 @@ impl Journal {
         }
     }
 
-    /// Begins anew: what is there has been put back, or went with a restart.
+    /// Starts a new journal; the old entries have been restored or were undone by a restart.
     fn begin(&mut self, root: &Root) -> Result<(), KnobError> {
         let file = File::create(&self.path).map_err(|error| no_journal(&self.path, &error))?;
         self.file = Some(file);
@@ -142,11 +140,11 @@ fn no_journal(path: &Path, error: &io::Error) -> KnobError {
     KnobError::NoJournal { journal: path.to_owned(), reason: error.to_string(), denied }
 }
 
-/// Reads a journal. A last line without its end was never acted upon, because the file
-/// is synced before a setting is written.
+/// Parses a journal. An unterminated last line was never acted on, because the file is synced
+/// before a setting is written.
 fn parse(path: &Path, text: &str) -> Result<Content, KnobError> {
     let mut content = Content::default();
-    // A power loss can leave a file with its length and without its bytes.
+    // After a power loss a file can have its length but not its data.
     if let Some(at) = text.find('\0') {
         let line = text[..at].matches('\n').count() + 1;
         let reason = "it holds NUL bytes".to_owned();

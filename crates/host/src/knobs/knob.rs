@@ -1,4 +1,4 @@
-//! A knob: one setting, and the file or files that hold it.
+//! One setting and the files that hold it.
 
 use std::path::PathBuf;
 
@@ -7,28 +7,28 @@ use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
 use crate::root::Root;
 
-/// A setting of the system by name, found on this machine.
+/// A named setting of the system, found on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knob {
     name: String,
     /// The files that a value is written to.
     pub(super) writes: Vec<String>,
-    /// The files whose values are kept and put back; the same, unless one file stands
-    /// for the sum of others.
+    /// The files with values that are saved and restored: the same ones, unless the written file is the
+    /// sum of others.
     pub(super) saves: Vec<String>,
     pub(super) nature: Nature,
 }
 
-/// What kind of setting a knob is.
+/// The kind of setting that a knob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
     /// Each of its files takes the value.
     Value,
-    /// Files that cannot take the value are left out, as interrupts that may not move.
+    /// Files that reject the value are skipped, such as those of interrupts that cannot move.
     WherePossible,
-    /// Writing makes something happen once; there is nothing to put back.
+    /// Writing triggers an action; there is no value to restore.
     Trigger,
-    /// Many files, of which the first one is kept: DAMON's migration.
+    /// DAMON's migration: many files, of which only the first is saved.
     Damon,
 }
 
@@ -37,32 +37,31 @@ impl Knob {
         Self { name: name.to_owned(), saves: files.clone(), writes: files, nature }
     }
 
-    /// DAMON watching the memory of a process: its values are `watch:PID`.
+    /// Creates the knob that makes DAMON watch a process's memory; its values are `watch:PID`.
     #[must_use]
     pub fn damon_watch() -> Self {
         Self::new("damon_watch", vec![damon::COUNT.to_owned()], Nature::Damon)
     }
 
-    /// Its name as it was asked for.
+    /// Returns the name as it was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The files that are written, below the root.
+    /// Returns the files that are written, relative to the root.
     #[must_use]
     pub fn files(&self) -> &[String] {
         &self.writes
     }
 
-    /// Whether this process may change it.
+    /// Reports whether this process may change the setting.
     #[must_use]
     pub fn may_be_set(&self, root: &Root) -> bool {
         !self.writes.is_empty() && self.writes.iter().all(|path| file::may_write(root, path))
     }
 
-    /// What it holds now: the value that all of its files have, or those that differ,
-    /// separated by blanks.
+    /// Returns the present value: that of all its files, or the different ones separated by blanks.
     #[must_use]
     pub fn state(&self, root: &Root) -> FileState {
         if self.nature == Nature::Damon {
@@ -79,7 +78,7 @@ impl Knob {
         if values.is_empty() { FileState::Absent } else { FileState::Value(values.join(" ")) }
     }
 
-    /// The error for a file that cannot be written.
+    /// Converts a failed write into an error.
     pub(super) fn failure(
         &self,
         root: &Root,
@@ -103,7 +102,7 @@ impl Knob {
         }
     }
 
-    /// The file as people know it.
+    /// Returns the file's absolute path, for messages.
     pub(super) fn place(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/{path}"))
     }

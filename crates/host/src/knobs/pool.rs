@@ -1,25 +1,25 @@
-//! Pools of huge pages: the kernel takes any number and reserves the pages that it finds.
+//! Pools of huge pages: the kernel accepts any number and reserves the pages that it finds.
 
-/// Writing 1 compacts all memory; nothing is kept of it.
+/// Writing 1 compacts all memory; the file holds no value.
 pub(super) const COMPACT: &str = "proc/sys/vm/compact_memory";
 
 /// The pages of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Those asked for.
+    /// Pages requested.
     pub(super) wanted: u64,
-    /// Those that are there.
+    /// Pages in the pool.
     pub(super) had: u64,
 }
 
 impl Counts {
-    /// Whether pages are missing.
+    /// Reports whether pages are missing.
     pub(super) fn is_short(self) -> bool {
         self.had < self.wanted
     }
 }
 
-/// What was asked for and what is there, if the file is that of a pool.
+/// Returns the requested and present pages, if `path` is the file of a pool.
 pub(super) fn counts(path: &str, wanted: &str, kept: &str) -> Option<Counts> {
     if !path.ends_with("/nr_hugepages") {
         return None;

@@ -1,4 +1,4 @@
-//! Putting back what was there before.
+//! Restores prior values.
 
 use super::damon;
 use super::error::KnobError;
@@ -7,38 +7,38 @@ use super::journal::{Content, JOURNAL, Journal};
 use super::value;
 use crate::root::Root;
 
-/// A file that has its prior value again.
+/// A file that has been restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoredFile {
-    /// The file below the root.
+    /// The file, relative to the root.
     pub path: String,
-    /// What it had.
+    /// The value before restoring.
     pub found: String,
-    /// What it has again.
+    /// The restored value.
     pub value: String,
 }
 
-/// What came of putting back what an earlier run left.
+/// The outcome of restoring the settings of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restored {
-    /// Nothing was left.
+    /// There was nothing to restore.
     Nothing,
-    /// The machine was restarted since, so that its settings are its own again.
+    /// The machine has been restarted since, which undid the settings.
     Restarted {
-        /// How many files the journal named.
+        /// Number of files in the journal.
         count: usize,
     },
-    /// These files have their prior values again.
+    /// These files have been restored.
     Files(Vec<RestoredFile>),
 }
 
-/// Puts back what an earlier run left when it was killed.
+/// Restores the settings of an earlier run that was killed.
 ///
 /// # Errors
-/// [`KnobError::Busy`] while that run goes on, [`KnobError::NotRestored`] with what is
-/// left to do, [`KnobError::Damaged`] for a journal that cannot be understood.
+/// [`KnobError::Busy`] while that run goes on, [`KnobError::NotRestored`] with the files that
+/// remain, [`KnobError::Damaged`] for a journal that cannot be parsed.
 pub fn restore_stale(root: &Root) -> Result<Restored, KnobError> {
-    // Without a journal there is nothing to do, and no permission needed to do it.
+    // Returns before taking the lock, which needs permissions that may be missing.
     if !root.path(JOURNAL).exists() {
         return Ok(Restored::Nothing);
     }
@@ -56,8 +56,7 @@ pub fn restore_stale(root: &Root) -> Result<Restored, KnobError> {
     put_back(root, &mut journal, &content.saved).map(Restored::Files)
 }
 
-/// What an earlier run left: files below the root and their prior values. Changes
-/// nothing.
+/// Returns the files that an earlier run left changed, with their prior values. Changes nothing.
 ///
 /// # Errors
 /// As [`restore_stale`].
@@ -69,13 +68,13 @@ pub fn stale(root: &Root) -> Result<Vec<(String, String)>, KnobError> {
     Ok(if is_of_another_boot(root, &content) { Vec::new() } else { content.saved })
 }
 
-/// Whether the settings of a journal went with a restart of the machine.
+/// Reports whether the journal was written before the last restart, which undid its settings.
 pub(super) fn is_of_another_boot(root: &Root, content: &Content) -> bool {
     let now = root.boot_id();
     !now.is_empty() && !content.boot.is_empty() && content.boot != now
 }
 
-/// Puts files back; the journal is gone afterwards unless something is left to do.
+/// Restores files, and removes the journal unless some remain.
 pub(super) fn put_back(
     root: &Root,
     journal: &mut Journal,
@@ -99,15 +98,15 @@ pub(super) fn put_back(
     Err(KnobError::NotRestored { files: failed })
 }
 
-/// Rounds after which files that change each other have settled: the second one for those that a
-/// later write changed, or that another one had to come before.
+/// Rounds after which files that change each other have settled: a second one suffices for those
+/// that a later write changed, or that had to come after another.
 const ROUNDS: usize = 3;
 
-/// A file, and what it had before with what it has again, or why it could not be put back.
+/// A file, with its value before and after, or the reason why it could not be restored.
 type Settled = (String, Result<(String, String), String>);
 
-/// Gives files their prior values, the last one first, and goes on where one fails; again until
-/// all have them, since a write to one file can change another.
+/// Writes the prior values, in reverse order and past failures, until all files have them, since a
+/// write to one file can change another.
 pub(super) fn settle(root: &Root, saved: &[(String, String)]) -> Vec<Settled> {
     let mut files: Vec<File<'_>> =
         saved.iter().rev().map(|(path, prior)| File::of(root, path, prior)).collect();
@@ -122,13 +121,13 @@ pub(super) fn settle(root: &Root, saved: &[(String, String)]) -> Vec<Settled> {
     files.into_iter().map(|file| (file.path.to_owned(), file.outcome(root))).collect()
 }
 
-/// A file that is put back.
+/// A file to restore.
 struct File<'a> {
     path: &'a str,
     prior: &'a str,
-    /// What it had before, or why that cannot be read.
+    /// The value before restoring, or the reason why it cannot be read.
     found: Result<String, String>,
-    /// Why it could not be written in the last round.
+    /// The reason why the last write failed.
     failure: Option<String>,
 }
 
@@ -152,7 +151,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// Writes the prior value of a file that has another one.
+/// Writes the prior value if the file has another one.
 fn write_back(root: &Root, path: &str, prior: &str) -> Result<(), String> {
     if value::same(&read(root, path)?, prior) {
         return Ok(());

@@ -16,21 +16,19 @@ use crate::root::Root;
 /// A knob that was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// The knob.
     pub name: String,
-    /// What was asked for.
+    /// The value requested.
     pub wanted: String,
-    /// What was read back; what was written, of a file that cannot be read.
+    /// The value read back, or the one written to a file that cannot be read.
     pub found: String,
-    /// Files that could not take the value, and why; only of knobs that are set where
-    /// it is possible.
+    /// Files that rejected the value, with the reason; only of knobs whose files may be skipped.
     pub left_out: Vec<String>,
 }
 
-/// The settings of one run: set, read back, and put back when it is dropped.
+/// The settings of one run: set, read back, and restored on drop.
 ///
-/// One process at a time holds the settings of a machine. Nothing is written and no
-/// permission needed before the first knob is set.
+/// One process at a time holds the settings of a machine. Before the first knob is set nothing is
+/// written and no permission is needed.
 #[derive(Debug)]
 pub struct Tuning {
     root: Root,
@@ -40,14 +38,15 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// A run that has changed nothing yet.
+    /// Begins a run that has changed nothing yet.
     ///
     /// # Errors
-    /// [`KnobError::Stale`] if an earlier run left settings behind,
-    /// [`KnobError::Damaged`] if its journal cannot be understood.
+    /// [`KnobError::Stale`] if an earlier run left settings behind, [`KnobError::Damaged`] if its
+    /// journal cannot be parsed.
     pub fn new(root: &Root) -> Result<Self, KnobError> {
         let tuning = Self { root: root.clone(), journal: None, saved: Vec::new() };
-        // Whoever may not write there has left nothing there either.
+        // A process that may not write there cannot have left settings, so a missing directory is
+        // fine.
         if root.path(JOURNAL).exists() {
             check_nothing_left(root, &Journal::hold(root)?)?;
         }
@@ -57,8 +56,8 @@ impl Tuning {
     /// Sets a knob: saves the prior values of its files, writes, and reads back.
     ///
     /// # Errors
-    /// What came in the way: the value is refused, clamped, denied or absent
-    /// ([`KnobError`]). What was written until then is put back later.
+    /// [`KnobError`] if the value is rejected or clamped, or the file is absent or not writable.
+    /// Files written before the error are restored later.
     pub fn set(&mut self, knob: &Knob, value: &str) -> Result<Applied, KnobError> {
         if knob.writes.is_empty() {
             let file = knob.place("");
@@ -85,11 +84,11 @@ impl Tuning {
         Ok(Applied { name, wanted, found, left_out })
     }
 
-    /// Gives a knob its prior value again; it stays in the journal until the end. One that
-    /// was not set is left alone.
+    /// Restores a knob's prior value; it stays in the journal until the end. Does nothing for a
+    /// knob that was not set.
     ///
     /// # Errors
-    /// [`KnobError::NotRestored`] with what could not be put back.
+    /// [`KnobError::NotRestored`] with the files that could not be restored.
     pub fn put_back(&mut self, knob: &Knob) -> Result<(), KnobError> {
         let of_knob = |(path, _): &&(String, String)| knob.saves.contains(path);
         let saved: Vec<_> = self.saved.iter().filter(of_knob).cloned().collect();
@@ -98,16 +97,16 @@ impl Tuning {
         if files.is_empty() { Ok(()) } else { Err(KnobError::NotRestored { files }) }
     }
 
-    /// Whether anything is to be put back.
+    /// Reports whether there is nothing to restore.
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.saved.is_empty()
     }
 
-    /// Puts everything back. Once more does no harm.
+    /// Restores everything. Calling it again does nothing.
     ///
     /// # Errors
-    /// [`KnobError::NotRestored`] with what could not be put back; the journal stays.
+    /// [`KnobError::NotRestored`] with the files that could not be restored; the journal stays.
     pub fn restore(&mut self) -> Result<(), KnobError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if !self.saved.is_empty() {
@@ -118,7 +117,7 @@ impl Tuning {
         Ok(())
     }
 
-    /// Saves the prior values of those files that are not saved yet.
+    /// Saves the prior values of the files that are not saved yet.
     fn save(&mut self, knob: &Knob) -> Result<(), KnobError> {
         let known = |path: &String| self.saved.iter().any(|(saved, _)| saved == path);
         let new: Vec<&String> = knob.saves.iter().filter(|path| !known(path)).collect();
@@ -142,15 +141,15 @@ impl Tuning {
         Ok(())
     }
 
-    /// Fails if a file that changes with the knob would not take back what it has now: Linux 6.16
-    /// lets weights of interleaving be set, but not be computed again, on machines without HMAT.
+    /// Fails if a file that changes with the knob would reject its present value: on machines
+    /// without HMAT, Linux 6.16 lets interleave weights be set but not be computed again.
     fn check_ways_back(
         &self,
         knob: &Knob,
         values: &BTreeMap<String, String>,
     ) -> Result<(), KnobError> {
         for (path, value) in values.iter().filter(|(path, _)| companions::may_be_one_way(path)) {
-            // It has this value: the write changes nothing.
+            // A write of the present value changes nothing.
             if let Err(why) = file::write(&self.root, path, value) {
                 let (name, file, value) = (knob.name().to_owned(), knob.place(path), value.clone());
                 return Err(KnobError::OneWay { name, file, value, reason: why.to_string() });
@@ -169,7 +168,7 @@ impl Tuning {
         }
     }
 
-    /// Ends DAMON's threads, and starts one where the value asks for it.
+    /// Ends DAMON's threads, and starts one if the value asks for it.
     fn write_damon(&self, knob: &Knob, wanted: &str) -> Result<String, KnobError> {
         let failed =
             |(path, value, why): damon::Failed| knob.failure(&self.root, &path, &value, why);
@@ -187,10 +186,10 @@ impl Tuning {
         }
     }
 
-    /// Writes one file and gives what it then has.
+    /// Writes one file and returns the value read back.
     fn write(&self, knob: &Knob, path: &str, wanted: &str) -> Result<String, KnobError> {
         if knob.nature == Nature::Damon {
-            // What is kept is the number of threads, and only that there are none is put back.
+            // The saved value is the number of threads, and only 0 can be restored.
             return self.write_damon(knob, if wanted == "0" { "off" } else { wanted });
         }
         let failure = |why: WriteFailure| knob.failure(&self.root, path, wanted, why);
@@ -215,8 +214,8 @@ impl Tuning {
 }
 
 impl Tuning {
-    /// Asks for the pages of a pool once more when memory was compacted, which changes no
-    /// setting; a kernel that cannot be asked to compact gives what it gave.
+    /// Requests the pages of a pool again after compacting memory, which changes no setting. A
+    /// kernel without compaction leaves the first result.
     fn fill_pool(&self, knob: &Knob, path: &str, wanted: &str) -> Result<String, KnobError> {
         let failure = |why: WriteFailure| knob.failure(&self.root, path, wanted, why);
         if file::write(&self.root, pool::COMPACT, "1").is_ok() {
@@ -227,13 +226,13 @@ impl Tuning {
 }
 
 impl Drop for Tuning {
-    /// What cannot be put back stays in the journal, which refuses the next run.
+    /// Files that cannot be restored stay in the journal, which blocks the next run.
     fn drop(&mut self) {
         let _ = self.restore();
     }
 }
 
-/// Refuses what DAMON cannot be set to, and to take it from somebody else.
+/// Rejects values that DAMON cannot be set to, and a DAMON that another user has set up.
 fn check_damon(root: &Root, knob: &Knob, value: &str) -> Result<(), KnobError> {
     let (name, file) = (knob.name().to_owned(), knob.place(damon::COUNT));
     if let Some(found) = damon::in_use(root) {

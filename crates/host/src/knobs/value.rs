@@ -1,14 +1,14 @@
-//! When two texts are the same value of a setting.
+//! Compares texts as values of a setting.
 
-/// The value in a file's text: the word in brackets of `always [madvise] never`, else
-/// the text without blanks at its ends.
+/// Returns the value in a file's text: the word in brackets of `always [madvise] never`, else the
+/// trimmed text.
 pub(super) fn current(text: &str) -> &str {
     let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
     let bracketed = text.split_once('[').and_then(|(_, rest)| Some(rest.split_once(']')?.0));
     bracketed.unwrap_or(text)
 }
 
-/// The words that a file offers, such as `always [madvise] never`; none of a plain file.
+/// Returns the words that a file offers, such as `always [madvise] never`; none for a plain file.
 pub(super) fn choices(text: &str) -> Vec<String> {
     if !text.contains('[') {
         return Vec::new();
@@ -16,8 +16,8 @@ pub(super) fn choices(text: &str) -> Vec<String> {
     text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
 }
 
-/// Whether two values are the same as the kernel sees it: `1` and `Y`, `0x3` and `3`,
-/// `0,1` and `0-1`, runs of blanks of any kind.
+/// Reports whether two values are the same to the kernel: `1` and `Y`, `0x3` and `3`, `0,1` and
+/// `0-1`, blanks of any kind and number.
 pub(super) fn same(a: &str, b: &str) -> bool {
     let (a, b) = (current(a), current(b));
     if a.split_whitespace().eq(b.split_whitespace()) {
@@ -35,7 +35,7 @@ pub(super) fn same(a: &str, b: &str) -> bool {
     matches!((set(a), set(b)), (Some(a), Some(b)) if a == b)
 }
 
-/// What the kernel's `kstrtobool` makes of a word; a number but 0 and 1 is none.
+/// Parses a word like the kernel's `kstrtobool`; a number other than 0 and 1 is not a truth value.
 fn truth(text: &str) -> Option<bool> {
     match text {
         "1" | "y" | "Y" | "on" | "true" => Some(true),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_prints_differently_is_the_same() {
+    fn values_that_the_kernel_prints_differently_are_the_same() {
         let same_pairs = [
             ("1", "Y"),
             ("true", "1"),

@@ -1,4 +1,4 @@
-//! The functions of an MPI library, by the type of its handles.
+//! The functions of an MPI library, generic over the type of its handles.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -9,18 +9,18 @@ use super::MpiError;
 
 /// The longest version text of any library (MPICH's `MPI_MAX_LIBRARY_VERSION_STRING`).
 const LONGEST_VERSION: usize = 8192;
-/// MPICH's numbers (`mpi.h`, fixed by its ABI).
+/// Constants of MPICH (`mpi.h`, fixed by its ABI).
 const MPICH_COMM_WORLD: c_int = 0x4400_0000;
 const MPICH_BYTE: c_int = 0x4c00_010d;
 const MPICH_INT: c_int = 0x4c00_0405;
 
-/// A library that is loaded for good.
+/// A library that is never closed.
 pub(super) struct Loaded {
     name: String,
     library: ManuallyDrop<Library>,
 }
 
-/// Loads the first library that is there.
+/// Loads the first library that exists.
 pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
     if cfg!(target_feature = "crt-static") {
         return Err(MpiError::Static);
@@ -43,14 +43,14 @@ pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
 }
 
 impl Loaded {
-    /// The address of a constant.
+    /// Returns the address of a constant.
     fn constant(&self, name: &str) -> Option<*mut c_void> {
         // SAFETY: as a `*mut c_void` the symbol is its own address, which nothing is read from.
         unsafe { self.library.get::<*mut c_void>(name) }.ok().map(|symbol| *symbol)
     }
 }
 
-/// What a library's constants are.
+/// The values of a library's constants.
 #[derive(Clone, Copy)]
 pub(super) struct Handles<H> {
     world: H,
@@ -59,7 +59,7 @@ pub(super) struct Handles<H> {
 }
 
 impl Handles<*mut c_void> {
-    /// Open MPI's, if the library is one.
+    /// Finds Open MPI's constants, if the library is Open MPI.
     pub fn find(loaded: &Loaded) -> Option<Self> {
         Some(Self {
             world: loaded.constant("ompi_mpi_comm_world")?,
@@ -116,7 +116,7 @@ fn length(bytes: usize) -> Result<c_int, MpiError> {
     c_int::try_from(bytes).map_err(|_| MpiError::TooLong { bytes })
 }
 
-/// A number that a library gave, which is 0 or more.
+/// Checks that a number returned by the library is not negative.
 fn answer(call: &'static str, answer: c_int) -> Result<usize, MpiError> {
     usize::try_from(answer).map_err(|_| MpiError::Answer { call, answer })
 }
@@ -130,7 +130,7 @@ impl<H: Copy> Calls<H> {
                     symbol: $name.to_owned(),
                 };
                 // SAFETY: 1. the library is never closed. 2. The MPI standard fixes the
-                // function's type but for the handles, whose type was told by the library's
+                // function's type except for the handles, of the type given by the library's
                 // own symbols.
                 *unsafe { loaded.library.get::<$kind>($name) }.map_err(lacking)?
             }};
@@ -149,7 +149,7 @@ impl<H: Copy> Calls<H> {
         })
     }
 
-    /// What the library says of itself; allowed before `MPI_Init`.
+    /// Returns the library's version text; allowed before `MPI_Init`.
     pub fn library_version(&self) -> Result<String, MpiError> {
         let mut text = vec![0_u8; LONGEST_VERSION + 1];
         let mut length = 0;
@@ -177,7 +177,7 @@ impl<H: Copy> Calls<H> {
         // SAFETY: MPI is initialised, and writes one int to `size`.
         done("MPI_Comm_size", unsafe { (self.size)(self.handles.world, &raw mut size) })?;
         let (rank, size) = (answer("MPI_Comm_rank", rank)?, answer("MPI_Comm_size", size)?);
-        // Buffers have a place for each rank, this one too.
+        // Buffers have an entry for each rank, including this one.
         match rank < size {
             true => Ok((rank, size)),
             false => Err(MpiError::Answer { call: "MPI_Comm_size", answer: length(size)? }),
@@ -207,7 +207,7 @@ impl<H: Copy> Calls<H> {
             total += answer("MPI_Allgather", count)?;
         }
         length(total)?;
-        // The address of a buffer of no bytes is 1, which is Open MPI's MPI_IN_PLACE.
+        // An empty slice has the address 1, which is Open MPI's MPI_IN_PLACE.
         let bytes = if bytes.is_empty() { &[0] } else { bytes };
         let mut all = vec![0_u8; total.max(1)];
         // SAFETY: `own` bytes are read, of which there are no fewer; of rank r, `lengths[r]` bytes, which
@@ -239,7 +239,7 @@ impl<H: Copy> Calls<H> {
 mod tests {
     use super::*;
 
-    /// A library of two ranks, of which the second one says that it has `LENGTH` bytes.
+    /// A library of two ranks, of which the second one reports `LENGTH` bytes.
     struct Fake<const SIZE: c_int, const LENGTH: c_int>;
 
     impl<const SIZE: c_int, const LENGTH: c_int> Fake<SIZE, LENGTH> {
@@ -290,7 +290,7 @@ mod tests {
             let lengths = unsafe { *lengths.cast::<[c_int; 2]>() };
             assert!(lengths.iter().all(|length| *length >= 0), "a library may do anything with it");
             let count = usize::try_from(count).unwrap();
-            // SAFETY: so many bytes are there, and there is room for those of both ranks.
+            // SAFETY: `count` bytes are there, and there is room for those of both ranks.
             unsafe { all.cast::<u8>().copy_from_nonoverlapping(from.cast(), count) };
             0
         }

@@ -1,40 +1,39 @@
-//! Where a sampled access was served (`union perf_mem_data_src` of `linux/perf_event.h`).
+//! The memory level that served a sampled access (`union perf_mem_data_src` of
+//! `linux/perf_event.h`).
 
 use perf_event_open_sys::bindings as sys;
 
-/// Whether an access loads or stores.
+/// The kind of a sampled access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A load.
     Load,
-    /// A store.
     Store,
 }
 
-/// Who had the data.
+/// The part of the machine that had the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServedBy {
-    /// A cache, or a buffer before one.
+    /// A cache, or a buffer in front of one.
     Cache,
-    /// A cache beyond the interconnect.
+    /// A cache of another socket.
     FarCache,
-    /// Memory.
     Memory,
-    /// The processor did not tell.
+    /// The processor did not report it.
     Unknown,
 }
 
-/// What the processor tells of an access.
+/// The processor's description of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSource {
-    /// What it does; `None` of prefetches, instructions and what accesses no memory.
+    /// The kind of access; `None` for prefetches, instruction fetches and instructions without an
+    /// access.
     pub operation: Option<Operation>,
-    /// Who had the data.
+    /// The part of the machine that had the data.
     pub served_by: ServedBy,
 }
 
 impl DataSource {
-    /// Reads the word of a sample.
+    /// Decodes the data source word of a sample.
     #[must_use]
     pub fn of(word: u64) -> Self {
         let operation = match bits(word, sys::PERF_MEM_OP_SHIFT, 5) {
@@ -46,7 +45,7 @@ impl DataSource {
     }
 }
 
-/// Older kernels set the level alone, newer ones its number and whether it is remote too.
+/// Older kernels set only the level; newer ones also its number and whether it is remote.
 fn served_by(word: u64) -> ServedBy {
     const MEMORY: u32 =
         sys::PERF_MEM_LVL_LOC_RAM | sys::PERF_MEM_LVL_REM_RAM1 | sys::PERF_MEM_LVL_REM_RAM2;
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_is_told_by_what_it_does_and_who_had_the_data() {
+    fn an_access_has_its_kind_and_the_level_that_served_it() {
         let load = sys::PERF_MEM_OP_LOAD;
         let hit = sys::PERF_MEM_LVL_HIT;
         let served =

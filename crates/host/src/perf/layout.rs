@@ -1,14 +1,15 @@
-//! Which fields a sample has, and the attributes that ask for them.
+//! The fields of samples, and the event attributes that request them.
 
 use perf_event_open_sys::bindings as sys;
 
 use super::unit::MemoryEvent;
 
-/// Frames of a sample's calls at most: enough to leave the C library, few enough to be read in time.
+/// Frames of a sample's call chain at most: enough to leave the C library, few enough to be read in
+/// time.
 pub(super) const MOST_CALLS: u16 = 8;
 
-/// The user's register that is the stack pointer (`asm/perf_regs.h`), which tells whose stack an
-/// address lies on.
+/// The user register that holds the stack pointer (`asm/perf_regs.h`); it shows to which thread's
+/// stack an address belongs.
 #[cfg(target_arch = "x86_64")]
 const STACK_POINTER: u64 = 1 << 7;
 #[cfg(target_arch = "aarch64")]
@@ -16,23 +17,23 @@ const STACK_POINTER: u64 = 1 << 31;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const STACK_POINTER: u64 = 0;
 
-/// What every record says of itself, and every sample.
+/// Fields of every record and every sample.
 const COMMON: u32 = sys::PERF_SAMPLE_IDENTIFIER
     | sys::PERF_SAMPLE_TID
     | sys::PERF_SAMPLE_TIME
     | sys::PERF_SAMPLE_CPU;
-/// Bytes of that behind a record which is no sample: thread, time, cpu, identifier.
+/// Bytes of these fields at the end of a record other than a sample: thread, time, cpu, identifier.
 pub(super) const TRAILER_BYTES: usize = 32;
 
-/// How the samples of an event are laid out.
+/// The fields in the samples of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    /// Whether it is an event of the processor, which tells latency and who had the data.
+pub(super) struct SampleLayout {
+    /// Whether it is a hardware event, which reports latency and data source.
     pub(super) is_memory_sample: bool,
 }
 
-impl Layout {
-    /// The fields, as `sample_type`.
+impl SampleLayout {
+    /// Returns the fields as `sample_type`.
     pub(super) const fn sample_type(self) -> u64 {
         let fields = COMMON
             | sys::PERF_SAMPLE_IP
@@ -43,32 +44,32 @@ impl Layout {
         (if self.is_memory_sample { fields | of_memory } else { fields }) as u64
     }
 
-    /// Whether a sample has the stack pointer.
+    /// Reports whether samples have the stack pointer.
     pub(super) const fn has_registers() -> bool {
         STACK_POINTER != 0
     }
 }
 
-/// Whose code is looked at.
+/// The privilege levels that are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Privilege {
-    /// The program's alone: what anybody may of their own processes.
+    /// User code only, which every user may record in their own processes.
     User,
-    /// What the kernel does for it too.
+    /// The kernel's work for the program too.
     Kernel,
 }
 
-/// When events begin to count.
+/// The moment at which events begin to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// At once.
+    /// Immediately.
     Now,
-    /// When the process becomes another program.
+    /// When the process calls exec.
     AtExec,
 }
 
-/// Attributes that all events of a recording share.
-fn common(layout: Layout, begin: Begin, privilege: Privilege) -> sys::perf_event_attr {
+/// Returns the attributes that all events of a recording share.
+fn common(layout: SampleLayout, begin: Begin, privilege: Privilege) -> sys::perf_event_attr {
     let mut attr = sys::perf_event_attr {
         size: u32::try_from(size_of::<sys::perf_event_attr>()).unwrap_or(0),
         sample_type: layout.sample_type(),
@@ -91,13 +92,13 @@ fn common(layout: Layout, begin: Begin, privilege: Privilege) -> sys::perf_event
     attr
 }
 
-/// Every page fault, and with it all mappings, programs, threads and ends.
+/// Returns the page fault event, which also records all mappings, execs, threads and exits.
 pub(super) fn page_faults(
     begin: Begin,
     privilege: Privilege,
     watermark_bytes: u32,
 ) -> sys::perf_event_attr {
-    let layout = Layout { is_memory_sample: false };
+    let layout = SampleLayout { is_memory_sample: false };
     let mut attr = common(layout, begin, privilege);
     attr.type_ = sys::PERF_TYPE_SOFTWARE;
     attr.config = u64::from(sys::PERF_COUNT_SW_PAGE_FAULTS);
@@ -112,7 +113,7 @@ pub(super) fn page_faults(
     attr
 }
 
-/// A memory event of the processor.
+/// Returns a hardware memory event.
 pub(super) fn memory_samples(
     event: &MemoryEvent,
     begin: Begin,
@@ -120,7 +121,7 @@ pub(super) fn memory_samples(
     precise: u64,
     watermark_bytes: u32,
 ) -> sys::perf_event_attr {
-    let layout = Layout { is_memory_sample: true };
+    let layout = SampleLayout { is_memory_sample: true };
     let mut attr = common(layout, begin, privilege);
     attr.type_ = event.unit_type;
     [attr.config, attr.config1, attr.config2] = event.config;
@@ -134,7 +135,7 @@ pub(super) fn memory_samples(
     attr
 }
 
-/// The event that has to count before another one can sample.
+/// Returns the event that has to count before the hardware can sample another one.
 pub(super) fn helper(
     event: &MemoryEvent,
     config: [u64; 3],

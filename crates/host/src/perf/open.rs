@@ -11,7 +11,8 @@ fn last_errno() -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// Opens an event of a thread and what it starts, on one cpu; in a group behind `leader`.
+/// Opens an event of a thread and its descendants on one cpu, in the group of `leader` if there is
+/// one.
 pub(super) fn open(
     mut attr: sys::perf_event_attr,
     thread: u32,
@@ -32,7 +33,7 @@ pub(super) fn open(
     Ok(unsafe { OwnedFd::from_raw_fd(opened) })
 }
 
-/// The number by which the event's records are told.
+/// Returns the identifier that the event's records carry.
 pub(super) fn identifier(event: &OwnedFd) -> Result<u64, Errno> {
     let mut number = 0_u64;
     // SAFETY: the descriptor is open, and the kernel writes one number to a valid place.
@@ -42,7 +43,7 @@ pub(super) fn identifier(event: &OwnedFd) -> Result<u64, Errno> {
     }
 }
 
-/// Lets an event write into the ring of another one of the same cpu.
+/// Redirects an event into the ring of another event of the same cpu.
 pub(super) fn write_into(event: &OwnedFd, ring_of: &OwnedFd) -> Result<(), Errno> {
     // SAFETY: both descriptors are open; nothing else is passed.
     match unsafe { perf::ioctls::SET_OUTPUT(event.as_raw_fd(), ring_of.as_raw_fd()) } {

@@ -1,67 +1,48 @@
-//! Records of a ring, as perf_event_open(2) lays them out.
+//! Parses the records of a ring (perf_event_open(2)).
 
 use std::collections::HashMap;
 
 use perf_event_open_sys::bindings as sys;
 
 use super::data_source::DataSource;
-use super::layout::{Layout, TRAILER_BYTES};
+use super::layout::{SampleLayout, TRAILER_BYTES};
 
-/// Entries of a call chain from here on are no addresses but say whose code follows.
+/// Entries of a call chain from this value on are markers of the code that follows, not addresses.
 const CONTEXTS: u64 = (-4095_i64).cast_unsigned();
-/// What follows is the program's own code.
+/// Marker of user code.
 const USER_CONTEXT: u64 = (-512_i64).cast_unsigned();
 
-/// Something that happened.
+/// A record of the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PerfRecord {
-    /// An event was sampled.
+    /// A sample of an event.
     Sample(SampleRecord),
     /// Memory was mapped, or its protection changed.
     Map(MapRecord),
-    /// A process became another program.
+    /// A process called exec.
     Exec {
-        /// When, by `CLOCK_MONOTONIC`.
+        /// Time, by `CLOCK_MONOTONIC`.
         time_ns: u64,
-        /// The process.
         process: u32,
-        /// Its name now.
+        /// Its new name.
         name: String,
     },
-    /// A thread has a name.
-    Named {
-        /// When.
-        time_ns: u64,
-        /// The process.
-        process: u32,
-        /// The thread.
-        thread: u32,
-        /// The name.
-        name: String,
-    },
-    /// A process or a thread was made.
+    /// A thread got a name.
+    Named { time_ns: u64, process: u32, thread: u32, name: String },
+    /// A process or a thread was created.
     Forked {
-        /// When.
         time_ns: u64,
-        /// The process that made it.
+        /// The process that created it.
         parent: u32,
         /// Its process: the parent's for a thread.
         process: u32,
-        /// Its number.
         thread: u32,
     },
     /// A thread ended.
-    Ended {
-        /// When.
-        time_ns: u64,
-        /// Its process.
-        process: u32,
-        /// Its number.
-        thread: u32,
-    },
+    Ended { time_ns: u64, process: u32, thread: u32 },
     /// The ring was full.
     Lost {
-        /// So many records are missing.
+        /// Number of missing records.
         records: u64,
     },
     /// The kernel paused sampling, because it took too much time.
@@ -71,46 +52,40 @@ pub enum PerfRecord {
 /// A sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleRecord {
-    /// When, by `CLOCK_MONOTONIC`.
+    /// Time, by `CLOCK_MONOTONIC`.
     pub time_ns: u64,
-    /// The process.
     pub process: u32,
-    /// The thread.
     pub thread: u32,
-    /// The cpu.
     pub cpu: u32,
-    /// Where in the program's code, and the calls that this was in, the innermost first; where the
-    /// kernel does it for the program, the system call. Empty where that is not known.
+    /// The instruction and its callers in the program's code, innermost first; for work of the
+    /// kernel, the system call. Empty if unknown.
     pub calls: Vec<u64>,
-    /// What is accessed; 0 where the processor did not tell.
+    /// The address accessed; 0 if the processor did not report it.
     pub address: u64,
-    /// The thread's stack pointer.
     pub stack_pointer: Option<u64>,
-    /// What the processor tells of the access; `None` of a page fault.
+    /// The processor's description of the access; `None` for a page fault.
     pub access: Option<DataSource>,
-    /// How long it took, in cycles, where the processor tells; 0 otherwise.
+    /// Latency in cycles; 0 if the processor does not report it.
     pub latency_cycles: u64,
 }
 
 /// A new mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapRecord {
-    /// When.
     pub time_ns: u64,
-    /// The process.
     pub process: u32,
-    /// Its first address.
+    /// The first address.
     pub start: u64,
-    /// The address behind it.
+    /// The address after the last.
     pub end: u64,
-    /// Where it begins in its file, in bytes.
+    /// Offset of the mapping in its file, in bytes.
     pub offset: u64,
-    /// The file, or the kernel's word: `//anon`, `[heap]`, `[stack]`.
+    /// The file, or the kernel's name: `//anon`, `[heap]`, `[stack]`.
     pub name: String,
 }
 
 impl PerfRecord {
-    /// When it happened, where it says.
+    /// Returns the time of the event, if the record has one.
     #[must_use]
     pub fn time_ns(&self) -> Option<u64> {
         match self {
@@ -125,9 +100,9 @@ impl PerfRecord {
     }
 }
 
-/// Reads one record, its header included; `None` of kinds that are of no use, and of what is cut.
-/// Samples are laid out as their event's identifier says.
-pub(super) fn parse(bytes: &[u8], layouts: &HashMap<u64, Layout>) -> Option<PerfRecord> {
+/// Parses one record including its header; `None` for an unused kind or a truncated record. The
+/// layout of a sample follows from its event's identifier.
+pub(super) fn parse(bytes: &[u8], layouts: &HashMap<u64, SampleLayout>) -> Option<PerfRecord> {
     let mut fields = Fields { bytes };
     let (kind, misc, _size) = (fields.u32()?, fields.u16()?, fields.u16()?);
     if kind == sys::PERF_RECORD_SAMPLE {
@@ -142,7 +117,7 @@ pub(super) fn parse(bytes: &[u8], layouts: &HashMap<u64, Layout>) -> Option<Perf
         sys::PERF_RECORD_THROTTLE => return Some(PerfRecord::Throttled),
         _ => {}
     }
-    // Behind each of these: process and thread, time, cpu, identifier.
+    // Each of these ends with: process and thread, time, cpu, identifier.
     let (body, mut trailer) = fields.split_trailer()?;
     let (_thread, time_ns) = (trailer.u64()?, trailer.u64()?);
     let mut fields = body;
@@ -170,7 +145,7 @@ pub(super) fn parse(bytes: &[u8], layouts: &HashMap<u64, Layout>) -> Option<Perf
 
 fn map(fields: &mut Fields<'_>, time_ns: u64, process: u32) -> Option<MapRecord> {
     let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    // Device and file, by numbers, then protection and flags.
+    // Device and inode numbers, protection and flags.
     fields.skip(32)?;
     let end = start.checked_add(length)?;
     Some(MapRecord { time_ns, process, start, end, offset, name: fields.text() })
@@ -179,7 +154,7 @@ fn map(fields: &mut Fields<'_>, time_ns: u64, process: u32) -> Option<MapRecord>
 fn sample(
     fields: &mut Fields<'_>,
     misc: u16,
-    layouts: &HashMap<u64, Layout>,
+    layouts: &HashMap<u64, SampleLayout>,
 ) -> Option<SampleRecord> {
     let layout = layouts.get(&fields.u64()?)?;
     let instruction = fields.u64()?;
@@ -189,8 +164,8 @@ fn sample(
     let in_user =
         u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK == sys::PERF_RECORD_MISC_USER;
     let calls = calls(fields, in_user.then_some(instruction))?;
-    let stack_pointer = match Layout::has_registers() {
-        // The kernel's threads and those without registers have none of the abi either.
+    let stack_pointer = match SampleLayout::has_registers() {
+        // Kernel threads and samples without registers have abi 0 and no values.
         true => match fields.u64()? {
             0 => None,
             _ => Some(fields.u64()?),
@@ -214,7 +189,7 @@ fn sample(
     })
 }
 
-/// The addresses of a call chain that are the program's own, the innermost first.
+/// Returns the user addresses of a call chain, innermost first.
 fn calls(fields: &mut Fields<'_>, instruction: Option<u64>) -> Option<Vec<u64>> {
     let count = fields.u64()?;
     let mut calls: Vec<u64> = instruction.into_iter().collect();
@@ -222,7 +197,7 @@ fn calls(fields: &mut Fields<'_>, instruction: Option<u64>) -> Option<Vec<u64>> 
     for _ in 0..count {
         match fields.u64()? {
             context if context >= CONTEXTS => is_user = context == USER_CONTEXT,
-            // The first one is the instruction itself.
+            // The first entry repeats the instruction.
             address if is_user && calls.last() != Some(&address) => calls.push(address),
             _ => {}
         }
@@ -230,7 +205,7 @@ fn calls(fields: &mut Fields<'_>, instruction: Option<u64>) -> Option<Vec<u64>> 
     Some(calls)
 }
 
-/// What is left of a record.
+/// The unread rest of a record.
 struct Fields<'a> {
     bytes: &'a [u8],
 }
@@ -259,13 +234,13 @@ impl<'a> Fields<'a> {
         Some(())
     }
 
-    /// A text up to its NUL.
+    /// Reads a string up to its NUL.
     fn text(&self) -> String {
         let end = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(self.bytes.len());
         String::from_utf8_lossy(&self.bytes[..end]).into_owned()
     }
 
-    /// What comes before that which every record ends with, and that.
+    /// Splits off the fields that end every record.
     fn split_trailer(self) -> Option<(Self, Self)> {
         let at = self.bytes.len().checked_sub(TRAILER_BYTES)?;
         let (body, trailer) = self.bytes.split_at(at);

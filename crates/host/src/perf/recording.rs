@@ -1,4 +1,4 @@
-//! Events of a process and all that it starts, with a ring for each cpu.
+//! Records events of a process and its descendants, with one ring for each cpu.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::layout::{self, Begin, Layout, Privilege};
+use super::layout::{self, Begin, Privilege, SampleLayout};
 use super::open::{identifier, open, write_into};
 use super::record::{PerfRecord, parse};
 use super::ring::{LEAST_BYTES, Ring};
@@ -18,59 +18,59 @@ use super::unit::{MemoryEvent, MemoryUnit};
 use crate::proc::threads;
 use crate::root::Root;
 
-/// All rings together, and one of them, at most.
+/// Upper limit of the size of all rings together.
 const ALL_RINGS_BYTES: usize = 64 << 20;
 const RING_BYTES: usize = 4 << 20;
-/// Rings are looked at so often where the kernel wakes nobody for them any more.
+/// Poll interval for rings for which the kernel no longer wakes the reader.
 const UNWOKEN: Duration = Duration::from_millis(10);
 
-/// Whose events are recorded: those of everything that it starts too.
+/// The process to record, always with its descendants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// A process, from when it becomes another program.
+    /// A process, from its next exec on.
     FromExec(u32),
-    /// A process with all threads that it has now.
+    /// A process with all its present threads.
     Now(u32),
 }
 
-/// Why nothing can be recorded.
+/// Reason why events cannot be recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PerfError {
-    /// There is no such process.
+    /// The process does not exist.
     #[error("process {process}: not there")]
     NoProcess {
         /// The process.
         process: u32,
     },
-    /// It is another user's.
+    /// The process belongs to another user.
     #[error("process {process} is another user's: run as root or as that user")]
     Foreign {
         /// The process.
         process: u32,
     },
-    /// The kernel does not let us.
+    /// The kernel refused.
     #[error("perf_event_open(2): {0:?}")]
     Hindered(Hindrance),
 }
 
-/// What was in the rings.
+/// The records taken from the rings at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// What happened, by time.
+    /// The records, by time.
     pub records: Vec<PerfRecord>,
-    /// Records that are missing, because a ring was full.
+    /// Records lost because a ring was full.
     pub lost: u64,
-    /// How often the kernel paused sampling.
+    /// Number of times that the kernel paused sampling.
     pub throttled: u64,
 }
 
 /// Events that are being recorded.
 #[derive(Debug)]
 pub struct Recording {
-    /// The events, among them those that own a ring.
+    /// All events, including those that own a ring.
     events: Vec<OwnedFd>,
     rings: Vec<CpuRing>,
-    layouts: HashMap<u64, Layout>,
+    layouts: HashMap<u64, SampleLayout>,
     privilege: Privilege,
 }
 
@@ -78,16 +78,16 @@ pub struct Recording {
 struct CpuRing {
     cpu: CpuId,
     ring: Ring,
-    /// The event that owns it, by position.
+    /// Index of the event that owns it.
     owner: usize,
-    /// Whether the kernel still wakes who waits for it: not when the owner's thread has ended.
+    /// Whether the kernel still wakes its reader: it stops when the owner's thread ends.
     wakes: bool,
 }
 
-/// Whether this user may record the page faults of processes of their own.
+/// Checks whether this user may record the page faults of their own processes.
 ///
 /// # Errors
-/// Why not.
+/// The reason why not.
 pub fn page_faults_allowed(root: &Root) -> Result<(), Hindrance> {
     let attr = layout::page_faults(Begin::Now, Privilege::User, 0);
     let cpu = crate::current_place().cpu.0;
@@ -108,10 +108,10 @@ fn hindrance(root: &Root, errno: Errno) -> Hindrance {
 }
 
 impl Recording {
-    /// Begins to record on these cpus: page faults, and the events of a unit if one is given.
+    /// Begins to record on these cpus: page faults, and the events of `unit` if one is given.
     ///
     /// # Errors
-    /// [`PerfError`].
+    /// [`PerfError`] if the process does not exist, is another user's, or the kernel refuses.
     pub fn open(
         followed: Followed,
         unit: Option<&MemoryUnit>,
@@ -135,7 +135,7 @@ impl Recording {
         for thread in threads {
             match recording.follow(thread, begin, unit, cpus, share) {
                 Ok(()) => found = true,
-                // It has ended meanwhile.
+                // The thread has ended since it was listed.
                 Err(Errno::SRCH) => {}
                 Err(errno) => return Err(error(process, errno)),
             }
@@ -143,7 +143,7 @@ impl Recording {
         if found { Ok(recording) } else { Err(PerfError::NoProcess { process }) }
     }
 
-    /// Whether faults and samples in the kernel's code are seen too.
+    /// Reports whether faults and samples in kernel code are recorded too.
     #[must_use]
     pub fn sees_kernel(&self) -> bool {
         self.privilege == Privilege::Kernel
@@ -160,7 +160,7 @@ impl Recording {
         for cpu in cpus.iter() {
             let watermark = u32::try_from(ring_bytes / 4).unwrap_or(u32::MAX);
             match self.faults(thread, cpu, begin, ring_bytes, watermark) {
-                // A cpu may go offline.
+                // The cpu has gone offline.
                 Err(Errno::NODEV) => continue,
                 done => done?,
             }
@@ -175,7 +175,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Page faults; the first one of a cpu owns its ring.
+    /// Opens page fault events; the first one of a cpu owns its ring.
     fn faults(
         &mut self,
         thread: u32,
@@ -197,10 +197,10 @@ impl Recording {
             let ring = Ring::of(&event, ring_bytes)?;
             self.rings.push(CpuRing { cpu, ring, owner: self.events.len(), wakes: true });
         }
-        self.add(event, cpu, Layout { is_memory_sample: false })
+        self.add(event, cpu, SampleLayout { is_memory_sample: false })
     }
 
-    /// Memory samples, as near to the instruction as the unit can.
+    /// Opens memory events, as precise as the unit can be.
     fn samples(
         &mut self,
         event: &MemoryEvent,
@@ -226,10 +226,10 @@ impl Recording {
             }
         };
         self.events.extend(leader);
-        self.add(sampled, cpu, Layout { is_memory_sample: true })
+        self.add(sampled, cpu, SampleLayout { is_memory_sample: true })
     }
 
-    fn add(&mut self, event: OwnedFd, cpu: CpuId, layout: Layout) -> Result<(), Errno> {
+    fn add(&mut self, event: OwnedFd, cpu: CpuId, layout: SampleLayout) -> Result<(), Errno> {
         self.layouts.insert(identifier(&event)?, layout);
         let ring = self.rings.iter().find(|ring| ring.cpu == cpu);
         if let Some(owner) = ring.and_then(|ring| self.events.get(ring.owner)) {
@@ -239,7 +239,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Waits until a ring is filled to a part, or for so long.
+    /// Waits until a ring is partly filled, or for `at_most`.
     pub fn wait(&mut self, at_most: Duration) {
         let unwoken = self.rings.iter().any(|ring| !ring.wakes);
         let at_most = if unwoken { at_most.min(UNWOKEN) } else { at_most };
@@ -249,7 +249,7 @@ impl Recording {
             waking.iter().map(|at| PollFd::new(owner(at), PollFlags::IN)).collect();
         let seconds = i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX);
         let step = Timespec { tv_sec: seconds, tv_nsec: at_most.subsec_nanos().into() };
-        // What interrupts it is seen by the caller.
+        // EINTR: the caller checks for an interrupt itself.
         let _ = poll(&mut polled, Some(&step));
         let ended: Vec<usize> = waking
             .iter()
@@ -260,7 +260,7 @@ impl Recording {
         ended.into_iter().for_each(|at| self.rings[at].wakes = false);
     }
 
-    /// Takes what happened since the last time.
+    /// Takes the records since the last call.
     pub fn drain(&mut self) -> Batch {
         let mut batch = Batch::default();
         for of_cpu in &mut self.rings {
@@ -276,7 +276,7 @@ impl Recording {
         batch
     }
 
-    /// How many bytes the rings hold together.
+    /// Returns the size of all rings in bytes.
     #[must_use]
     pub fn ring_bytes(&self) -> usize {
         self.rings.iter().map(|of_cpu| of_cpu.ring.data_bytes()).sum()
@@ -293,10 +293,10 @@ fn error(process: u32, errno: Errno) -> PerfError {
     }
 }
 
-/// Each event is a descriptor: there may be as many as this user can have.
+/// Raises the limit of open files, since each event is a descriptor.
 fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
-    // A refusal is found where descriptors end.
+    // If this fails, opening a descriptor beyond the limit reports it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 

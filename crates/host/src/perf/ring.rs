@@ -1,5 +1,5 @@
-//! The ring through which the kernel hands over records: it writes at the head, we read at the
-//! tail, and neither overtakes the other (`linux/perf_event.h`, `struct perf_event_mmap_page`).
+//! The ring buffer between the kernel, which writes at the head, and this process, which reads at
+//! the tail (`linux/perf_event.h`, `struct perf_event_mmap_page`).
 
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -11,19 +11,19 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::system_page::base_page_bytes;
 
-/// The least that a ring may hold.
+/// Smallest size of a ring.
 pub(super) const LEAST_BYTES: usize = 64 << 10;
-/// A record's header: kind, flags, and its size with the header.
+/// Size of a record's header: kind, flags, and the record's size including the header.
 const HEADER_BYTES: usize = 8;
 
-/// A ring of one cpu.
+/// The ring of one cpu.
 #[derive(Debug)]
 pub(super) struct Ring {
     start: NonNull<u8>,
     page_bytes: usize,
-    /// A power of two.
+    /// Always a power of two.
     data_bytes: usize,
-    /// What was copied out of it.
+    /// A record copied out of the ring.
     copied: Vec<u8>,
 }
 
@@ -32,8 +32,8 @@ pub(super) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Maps the ring of an event, with at most `most_bytes`; with less where the kernel lets this
-    /// user lock no more memory.
+    /// Maps the ring of an event with at most `most_bytes`, or less if the kernel lets this user
+    /// lock no more memory.
     pub(super) fn of(event: &OwnedFd, most_bytes: usize) -> Result<Self, Errno> {
         let page_bytes = usize::try_from(base_page_bytes()).unwrap_or(4096);
         let mut data_bytes = most_bytes.next_power_of_two().max(LEAST_BYTES);
@@ -54,7 +54,7 @@ impl Ring {
         }
     }
 
-    /// How many bytes of records it holds.
+    /// Returns the size of the record area in bytes.
     pub(super) fn data_bytes(&self) -> usize {
         self.data_bytes
     }
@@ -75,9 +75,9 @@ impl Ring {
         unsafe { AtomicU64::from_ptr(&raw mut (*self.control()).data_tail) }
     }
 
-    /// Hands over every record that is there, its header included, and makes room for others.
+    /// Passes every available record, including its header, to `take`, and frees its space.
     pub(super) fn drain(&mut self, mut take: impl FnMut(&[u8])) {
-        // Pairs with the kernel's store of the head: the records before it are whole.
+        // Pairs with the kernel's store of the head: the records before it are complete.
         let head = self.head().load(Ordering::Acquire);
         let tail = self.tail().load(Ordering::Relaxed);
         let length = usize::try_from(head.wrapping_sub(tail)).unwrap_or(0).min(self.data_bytes);
@@ -90,7 +90,7 @@ impl Ring {
             self.copied
                 .extend_from_slice(unsafe { std::slice::from_raw_parts(data.add(at), part) });
         }
-        // Pairs with the kernel's load of the tail: what was read may be written over.
+        // Pairs with the kernel's load of the tail: the records read may be overwritten.
         self.tail().store(head, Ordering::Release);
         records(&self.copied).for_each(&mut take);
     }
@@ -104,15 +104,15 @@ impl Drop for Ring {
     }
 }
 
-/// Where `length` bytes from `tail` on lie in a ring of this size: in one part, or in two where
-/// they go round its end.
+/// Returns the ranges of `length` bytes from `tail` on in a ring of this size: one, or two if they
+/// wrap around its end.
 fn parts(tail: u64, length: usize, ring_bytes: usize) -> [(usize, usize); 2] {
     let at = usize::try_from(tail % ring_bytes as u64).unwrap_or(0);
     let first = length.min(ring_bytes - at);
     [(at, first), (0, length - first)]
 }
 
-/// The records that lie one behind the other.
+/// Splits consecutive records.
 fn records(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let size = usize::from(u16::from_ne_bytes(*bytes.get(6..)?.first_chunk()?));

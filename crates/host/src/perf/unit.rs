@@ -1,4 +1,4 @@
-//! Which unit of the processor takes memory samples, as sysfs describes its events
+//! Finds the processor's unit that takes memory samples, from its description in sysfs
 //! (`Documentation/ABI/testing/sysfs-bus-event_source-devices-{events,format}`).
 
 use numalab_record::profile::{Hindrance, SampledEvent, SamplingUnit};
@@ -7,50 +7,48 @@ use numalab_topology::CpuSet;
 use crate::root::Root;
 
 const UNITS: &str = "sys/bus/event_source/devices";
-/// Loads that take fewer cycles are left out, as `perf mem` does: near caches serve those.
+/// Loads with a lower latency are not sampled, as in `perf mem`: near caches serve those.
 const LEAST_LATENCY_CYCLES: u64 = 30;
-/// A sample in so many loads or stores: primes, so that no loop keeps step with them.
+/// One sample in this number of loads or stores: a prime, so that no loop stays in step with it.
 const LOAD_PERIOD: u64 = 10_007;
 const STORE_PERIOD: u64 = 100_003;
-/// A sample in so many operations; the unit takes multiples of 16.
+/// One sample in this number of operations; the unit accepts multiples of 16.
 const OPERATION_PERIOD: u64 = 16 * 16_381;
 
-/// The unit of this machine.
+/// The sampling unit of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryUnit {
-    /// What it is.
     pub kind: SamplingUnit,
-    /// Its events.
     pub events: Vec<MemoryEvent>,
 }
 
-/// An event that samples accesses to memory.
+/// An event that samples memory accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryEvent {
-    /// As `perf` names it: `cpu/mem-loads/`.
+    /// Its name in `perf`: `cpu/mem-loads/`.
     pub name: String,
-    /// The unit, as a type of event.
+    /// The `type` of the unit's events.
     pub unit_type: u32,
     /// `config`, `config1` and `config2`.
     pub config: [u64; 3],
-    /// One in so many is sampled.
+    /// One access in this number is sampled.
     pub period: u64,
-    /// Loads that take fewer cycles are not sampled.
+    /// Loads with a lower latency are not sampled.
     pub least_latency_cycles: Option<u64>,
-    /// How near to the instruction it can be (`precise_ip`).
+    /// Highest precision of the instruction address (`precise_ip`).
     pub precise: u64,
-    /// Another event that must count before it (Intel, from Sapphire Rapids on).
+    /// An event that must count first (Intel, from Sapphire Rapids on).
     pub helper: Option<[u64; 3]>,
-    /// The cpus that have it; all of them without any.
+    /// The cpus that have it; `None` for all.
     pub cpus: Option<CpuSet>,
-    /// Whether the kernel's own accesses can be left out by the unit.
+    /// Whether the unit can leave out the kernel's accesses.
     pub may_exclude_kernel: bool,
 }
 
 impl MemoryEvent {
-    /// What is told of it.
+    /// Returns the event's description for records.
     #[must_use]
-    pub fn told(&self) -> SampledEvent {
+    pub fn description(&self) -> SampledEvent {
         SampledEvent {
             event: self.name.clone(),
             period: self.period,
@@ -59,10 +57,10 @@ impl MemoryEvent {
     }
 }
 
-/// The unit that takes memory samples, and its events.
+/// Finds the unit that takes memory samples, and its events.
 ///
 /// # Errors
-/// Why there is none, or none that is read here.
+/// The reason why there is none, or none that numalab supports.
 pub fn memory_unit(root: &Root) -> Result<MemoryUnit, Hindrance> {
     let names = root.names(UNITS);
     let loads: Vec<MemoryEvent> = names.iter().flat_map(|unit| pebs(root, unit)).collect();
@@ -82,7 +80,7 @@ pub fn memory_unit(root: &Root) -> Result<MemoryUnit, Hindrance> {
     Err(if units.is_empty() { Hindrance::NoPmu } else { Hindrance::NoMemoryEvents { units } })
 }
 
-/// `mem-loads` and `mem-stores` of a unit of Intel's, as far as it has them.
+/// Returns `mem-loads` and `mem-stores` of an Intel unit, as far as it has them.
 fn pebs(root: &Root, unit: &str) -> Vec<MemoryEvent> {
     let described = Described { root, unit };
     let Some(unit_type) = described.unit_type() else { return Vec::new() };
@@ -115,10 +113,11 @@ fn pebs(root: &Root, unit: &str) -> Vec<MemoryEvent> {
     [loads, stores].into_iter().flatten().collect()
 }
 
-/// Operations that AMD's unit tags: loads, stores and others alike.
+/// Returns the event of AMD's unit, which tags operations: loads, stores and others alike.
 fn ibs(root: &Root, unit: &str) -> Option<MemoryEvent> {
     let described = Described { root, unit };
-    // By operations, not by cycles, where it can: what waits would be counted twice.
+    // Counts operations rather than cycles if possible: with cycles, slow operations are tagged
+    // more often.
     let counted = [("cnt_ctl".to_owned(), 1)];
     let config = described.config(&counted).unwrap_or_default();
     Some(MemoryEvent {
@@ -134,7 +133,7 @@ fn ibs(root: &Root, unit: &str) -> Option<MemoryEvent> {
     })
 }
 
-/// A unit's files.
+/// The files of a unit.
 struct Described<'a> {
     root: &'a Root,
     unit: &'a str,
@@ -153,12 +152,12 @@ impl Described<'_> {
         self.value("type")?.parse().ok()
     }
 
-    /// The cpus of one kind where there are several.
+    /// Returns the cpus of one kind if there are several kinds.
     fn cpus(&self) -> Option<CpuSet> {
         self.value("cpus")?.parse().ok()
     }
 
-    /// `event=0xcd,umask=0x1,ldlat=3`; a term without a value is 1.
+    /// Parses `event=0xcd,umask=0x1,ldlat=3`; a term without a value is 1.
     fn terms(&self, file: &str) -> Option<Vec<(String, u64)>> {
         let text = self.value(file)?;
         let term = |term: &str| {
@@ -168,7 +167,7 @@ impl Described<'_> {
         text.split(',').map(term).collect()
     }
 
-    /// The terms' values in the bits where the unit's format has them.
+    /// Places the terms' values into the bits that the unit's format gives.
     fn config(&self, terms: &[(String, u64)]) -> Option<[u64; 3]> {
         let mut config = [0; 3];
         for (name, value) in terms {
@@ -186,7 +185,7 @@ impl Described<'_> {
     }
 }
 
-/// Puts the bits of a value where `0-7,32-35` says, the lowest first.
+/// Places the bits of a value at `0-7,32-35`, lowest first.
 fn place(word: &mut u64, ranges: &str, mut value: u64) -> Option<()> {
     for range in ranges.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -215,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    /// A tree with these files below the units.
+    /// Creates a tree with these files of units.
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
         for (file, text) in files {
@@ -251,8 +250,8 @@ mod tests {
         assert_eq!((&*loads.name, loads.precise), ("cpu/mem-loads/", 3));
         assert_eq!((loads.least_latency_cycles, loads.helper), (Some(30), None));
         assert_eq!((stores.config, stores.least_latency_cycles), ([0x82d0, 0, 0], None));
-        let told = loads.told();
-        assert_eq!((told.period, told.least_latency_cycles), (10_007, Some(30)));
+        let described = loads.description();
+        assert_eq!((described.period, described.least_latency_cycles), (10_007, Some(30)));
     }
 
     #[test]
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn why_there_is_no_unit_is_told_apart() {
+    fn the_reasons_for_a_missing_unit_differ() {
         let virtual_machine = [("software/type", "1"), ("breakpoint/type", "5")];
         assert_eq!(found(&virtual_machine), Err(Hindrance::NoPmu));
         let units = vec!["cpu".to_owned()];

@@ -1,6 +1,6 @@
-//! Lines of a name and a value, of which many files of `/proc` and `/sys` are made.
+//! Lines of a name and a value, which many files of `/proc` and `/sys` consist of.
 
-/// The value of the line `Name:  value`, or `Node 3 Name:  value` as nodes have it.
+/// Returns the value of the line `Name:  value`, or `Node 3 Name:  value` in a node's file.
 #[must_use]
 pub fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| {
@@ -11,14 +11,14 @@ pub fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     })
 }
 
-/// The value in bytes of a line `Name:  8 kB`; as it stands if it is no number of kB.
+/// Returns the bytes of a line `Name:  8 kB`, or the value's text if it is not a number of kB.
 pub fn bytes<'t>(text: &'t str, name: &str) -> Option<Result<u64, &'t str>> {
     let value = field(text, name)?;
     let kib = value.strip_suffix("kB").and_then(|kib| kib.trim_end().parse::<u64>().ok());
     Some(kib.and_then(|kib| kib.checked_mul(1 << 10)).ok_or(value))
 }
 
-/// The lines `name 12` of a file of counters, such as `/proc/vmstat`.
+/// Returns the lines `name 12` of a file of counters such as `/proc/vmstat`.
 pub fn counters(text: &str) -> impl Iterator<Item = (&str, u64)> {
     text.lines().filter_map(|line| {
         let (name, value) = line.split_once(' ')?;

@@ -3,25 +3,25 @@
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapsLine {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
-    /// The address behind it.
+    /// The address after the last.
     pub end: u64,
-    /// Whether anything of it may be accessed.
+    /// Whether any access is permitted.
     pub accessible: bool,
-    /// Where it begins in its file, in bytes.
+    /// Offset of the mapping in its file, in bytes.
     pub offset: u64,
-    /// The file, or the kernel's word for it; empty where there is neither.
+    /// The file, or the kernel's name for the mapping; empty if it has neither.
     pub name: String,
 }
 
-/// Every mapping of `maps`; lines that are none are passed over.
+/// Returns every mapping of `maps`, skipping other lines.
 pub fn maps(text: &str) -> impl Iterator<Item = MapsLine> {
     text.lines().filter_map(MapsLine::parse)
 }
 
 impl MapsLine {
-    /// `7f00-7f80 rw-p 00000000 00:00 0    [heap]`
+    /// Parses `7f00-7f80 rw-p 00000000 00:00 0    [heap]`.
     fn parse(line: &str) -> Option<Self> {
         let (start, end) = address_range(line)?;
         let mut words = line.splitn(6, ' ');
@@ -36,7 +36,7 @@ impl MapsLine {
     }
 }
 
-/// First address and end of a mapping: `7f00-7f80 rw-p 00000000 00:00 0`.
+/// Parses the first address and the end of a mapping: `7f00-7f80 rw-p 00000000 00:00 0`.
 #[must_use]
 pub fn address_range(line: &str) -> Option<(u64, u64)> {
     let (start, rest) = line.split_once('-')?;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_addresses_offset_and_name() {
+    fn a_line_has_addresses_offset_and_name() {
         let text = "\
 5581a2e0a000-5581a2e0b000 r-xp 00002000 fe:00 1234                       /bin/a b
 7f00000000-7f00800000 ---p 00000000 00:00 0 

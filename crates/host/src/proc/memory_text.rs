@@ -1,17 +1,17 @@
-//! Whether what `/proc` tells of a process's memory is all of it: where the process ends while its
-//! file is read, the kernel ends the file too.
+//! Reads files of a process's memory completely: the kernel truncates such a file if the process
+//! ends while it is read.
 
 use std::fs::read_to_string;
 
-/// Whether the process has memory: not when it is ending, or has ended.
+/// Reports whether the process has memory; false while it is ending and after it has ended.
 #[must_use]
 pub fn has_memory(process: u32) -> bool {
-    // proc_pid_statm(5): the first number is the size of all.
+    // proc_pid_statm(5): the first number is the total size.
     read_to_string(format!("/proc/{process}/statm")).is_ok_and(|text| !text.starts_with("0 "))
 }
 
-/// The text of a file of a process's memory (`maps`, `numa_maps`, `smaps`); `None` where the process
-/// has none, or not in whole as it ended meanwhile.
+/// Reads a file of a process's memory (`maps`, `numa_maps`, `smaps`); `None` if the process has no
+/// memory or ended meanwhile, so that the text may be incomplete.
 #[must_use]
 pub fn memory_text(process: u32, file: &str) -> Option<String> {
     let text = read_to_string(format!("/proc/{process}/{file}")).ok()?;

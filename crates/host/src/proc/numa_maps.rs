@@ -1,10 +1,10 @@
-//! `/proc/PID/numa_maps` (numa(7)): policy and pages per node of every mapping.
+//! `/proc/PID/numa_maps` (numa(7)): the policy and the pages per node of every mapping.
 
 use std::collections::BTreeMap;
 
 use numalab_topology::NodeId;
 
-/// What the kernel says a mapping is.
+/// The kind of a mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NumaKind {
     /// The heap (`brk`).
@@ -13,7 +13,7 @@ pub enum NumaKind {
     Stack,
     /// Pages of a reserved pool.
     HugePool,
-    /// Neither of these.
+    /// Any other mapping.
     #[default]
     Other,
 }
@@ -23,13 +23,12 @@ pub enum NumaKind {
 pub struct NumaMapping {
     /// The mapping's first address.
     pub start: u64,
-    /// Its policy in the kernel's words: `default`, `bind:0`, `interleave:0-3`.
+    /// The policy as the kernel prints it: `default`, `bind:0`, `interleave:0-3`.
     pub policy: String,
-    /// What it is.
     pub kind: NumaKind,
-    /// The file behind it.
+    /// The file that is mapped, if any.
     pub file: Option<String>,
-    /// Pages of it that are anonymous.
+    /// Anonymous pages.
     pub anonymous_pages: u64,
     /// Pages in memory by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,
@@ -37,20 +36,20 @@ pub struct NumaMapping {
     pub page_bytes: u64,
 }
 
-/// Reads every mapping; lines that are none are passed over. `base_page_bytes` counts
-/// where a kernel does not say `kernelpagesize_kB` (before Linux 3.14).
+/// Parses every mapping, skipping other lines. `base_page_bytes` is the page size on kernels that
+/// do not print `kernelpagesize_kB` (before Linux 3.14).
 pub fn numa_maps(text: &str, base_page_bytes: u64) -> impl Iterator<Item = NumaMapping> {
     text.lines().filter_map(move |line| NumaMapping::parse(line, base_page_bytes))
 }
 
 impl NumaMapping {
-    /// Pages in memory.
+    /// Returns the number of pages in memory.
     #[must_use]
     pub fn pages(&self) -> u64 {
         self.pages_by_node.values().fold(0, |sum, pages| sum.saturating_add(*pages))
     }
 
-    /// Bytes in memory by node.
+    /// Returns the bytes in memory by node.
     pub fn bytes_by_node(&self) -> impl Iterator<Item = (NodeId, u64)> {
         self.pages_by_node
             .iter()
@@ -61,7 +60,7 @@ impl NumaMapping {
         let mut words = line.split_ascii_whitespace().peekable();
         let start = u64::from_str_radix(words.next()?, 16).ok()?;
         let mut policy = words.next()?.to_owned();
-        // `prefer (many):0-1` is one policy.
+        // `prefer (many):0-1` is one policy in spite of its blank.
         if let Some(rest) = words.next_if(|word| word.starts_with("(many)")) {
             policy = format!("{policy} {rest}");
         }
@@ -95,7 +94,7 @@ impl NumaMapping {
     }
 }
 
-/// Blanks and the like come as `\040` (seq_path in the kernel).
+/// Decodes blanks and the like, which the kernel prints as `\040` (seq_path).
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -131,7 +130,7 @@ nonsense
 ";
 
     #[test]
-    fn a_line_tells_policy_kind_pages_and_file() {
+    fn a_line_has_policy_kind_pages_and_file() {
         let read: Vec<NumaMapping> = numa_maps(TEXT, 8192).collect();
         assert_eq!(read.len(), 4);
         let bytes = BTreeMap::from([(NodeId(0), 24 << 12), (NodeId(1), 1512 << 12)]);

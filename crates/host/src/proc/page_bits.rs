@@ -1,4 +1,4 @@
-//! Bits that page tables keep of each page: whether it was used, and whether it was written
+//! Bits of page table entries that record whether a page was used or written
 //! (`Documentation/filesystems/proc.rst`, `clear_refs`; `Documentation/admin-guide/mm/pagemap.rst`,
 //! `soft-dirty.rst`).
 
@@ -13,26 +13,26 @@ use crate::system_page::base_page_bytes;
 
 /// Bytes of an entry of `pagemap`.
 const ENTRY_BYTES: usize = 8;
-/// The bit of an entry that says that the page was written since soft-dirty bits were cleared.
+/// Bit of an entry: the page was written since soft-dirty bits were cleared.
 const SOFT_DIRTY: u64 = 1 << 55;
 /// Entries read at a time.
 const BATCH: u64 = 64 << 10;
 
-/// Which bits are cleared.
+/// The bits to clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClearedBits {
     /// Those of pages that were used.
     Referenced,
-    /// Those of pages that were written: until they are written again such pages are read-only, and
-    /// the next write takes a fault.
+    /// Those of pages that were written. Such pages become read-only until their next write, which
+    /// takes a fault.
     SoftDirty,
 }
 
-/// Clears these bits of all pages of a process. The kernel flushes no TLB for those of pages that
-/// were used: one that has an entry there is seen again once that has been evicted.
+/// Clears these bits of all pages of a process. The kernel does not flush TLBs for referenced bits:
+/// a page with a TLB entry is seen as used again only after that entry is evicted.
 ///
 /// # Errors
-/// The system's reason: no such process, another user's, a kernel without such bits.
+/// The system's error: no such process, another user's, a kernel without such bits.
 pub fn clear_bits(process: u32, bits: ClearedBits) -> io::Result<()> {
     let word = match bits {
         ClearedBits::Referenced => "1",
@@ -41,11 +41,11 @@ pub fn clear_bits(process: u32, bits: ClearedBits) -> io::Result<()> {
     fs::write(format!("/proc/{process}/clear_refs"), word)
 }
 
-/// The first addresses of those pages between two addresses that were written since soft-dirty bits
-/// were cleared.
+/// Returns the first addresses of the pages in a range that were written since soft-dirty bits were
+/// cleared.
 ///
 /// # Errors
-/// The system's reason.
+/// The system's error.
 pub fn soft_dirty_pages(process: u32, start: u64, end: u64) -> io::Result<Vec<u64>> {
     let file = File::open(format!("/proc/{process}/pagemap"))?;
     let page_bytes = base_page_bytes();
@@ -69,8 +69,8 @@ pub fn soft_dirty_pages(process: u32, start: u64, end: u64) -> io::Result<Vec<u6
     Ok(written)
 }
 
-/// Whether this kernel keeps soft-dirty bits (`CONFIG_MEM_SOFT_DIRTY`): without them clearing does
-/// nothing, and so it is tried on a page of our own.
+/// Reports whether this kernel keeps soft-dirty bits (`CONFIG_MEM_SOFT_DIRTY`), by trying it on one
+/// of our pages: without them, clearing silently does nothing.
 #[must_use]
 pub fn has_soft_dirty() -> bool {
     let own = std::process::id();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn written_pages_are_told_where_the_kernel_keeps_soft_dirty_bits() {
+    fn written_pages_are_found_where_the_kernel_keeps_soft_dirty_bits() {
         if !has_soft_dirty() {
             eprintln!("NOT RUN: this kernel has no soft-dirty bits");
             return;

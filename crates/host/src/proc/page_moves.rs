@@ -1,29 +1,29 @@
-//! What the kernel counts of pages that it moves between nodes and tiers (Linux
-//! `include/linux/mmzone.h`, `include/linux/vm_event_item.h`).
+//! The kernel's counters of pages moved between nodes and tiers (Linux `include/linux/mmzone.h`,
+//! `include/linux/vm_event_item.h`).
 
 use super::fields::counters;
 
-/// Pages that were moved since boot: on the machine (`/proc/vmstat`), or of one node (its
-/// `vmstat`), which has promotions and demotions alone.
+/// Pages moved since boot, on the machine (`/proc/vmstat`) or from one node (its `vmstat`, which
+/// has promotions and demotions only).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageMoves {
-    /// Promoted to a faster tier; `None` of a kernel that does not promote.
+    /// Promoted to a faster tier; `None` on a kernel that does not promote.
     pub promoted: Option<u64>,
     /// Found hot enough to be promoted.
     pub candidates: u64,
     /// Demoted to a slower tier.
     pub demoted: u64,
-    /// Moved by NUMA balancing, promotions included.
+    /// Moved by NUMA balancing, including promotions.
     pub balanced: u64,
-    /// Moved for any reason, compaction and demotion included; `None` of a kernel that cannot
+    /// Moved for any reason, including compaction and demotion; `None` on a kernel that cannot
     /// migrate.
     pub moved: Option<u64>,
-    /// That could not be moved.
+    /// Failed to move.
     pub failed: u64,
 }
 
 impl PageMoves {
-    /// Reads the counters; those of other things are passed over.
+    /// Parses the counters, skipping others.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut moves = Self::default();
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_of_demoting_counts_and_what_a_kernel_cannot_do_is_none() {
+    fn every_way_of_demoting_counts_and_a_missing_counter_is_none() {
         let text = "pgpromote_success 962\npgdemote_kswapd 30\npgdemote_direct 4\n\
                     pgdemote_proactive 2\npgmigrate_fail 3\nnr_free_pages 7\n";
         let moves = PageMoves::parse(text);

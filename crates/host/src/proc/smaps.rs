@@ -9,19 +9,19 @@ use super::address_range;
 /// One mapping of `smaps`; `smaps_rollup` is one mapping of everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmapsMapping {
-    /// Its first address.
+    /// The first address.
     pub start: u64,
-    /// The address behind it.
+    /// The address after the last.
     pub end: u64,
-    /// Bytes of it that were used since referenced bits were cleared.
+    /// Bytes used since referenced bits were cleared.
     pub referenced_bytes: u64,
-    /// The size in bytes of its pages where they are not transparent huge pages.
+    /// The size in bytes of the pages that are not transparent huge pages.
     pub page_bytes: u64,
-    /// Its pages.
+    /// Resident bytes by kind of page.
     pub sizes: PageSizes,
 }
 
-/// Every mapping of the text, in its order. Lines of no known form are passed over.
+/// Parses every mapping in order, skipping unknown lines.
 #[must_use]
 pub fn smaps(text: &str) -> Vec<SmapsMapping> {
     let mut mappings: Vec<SmapsMapping> = Vec::new();
@@ -54,16 +54,16 @@ fn take(sizes: &mut PageSizes, name: &str, bytes: u64) {
     *field = field.saturating_add(bytes);
 }
 
-/// What all memory of a process is made of, if it is there and may be seen.
+/// Returns the page sizes of a process's memory; `None` if it does not exist or may not be read.
 #[must_use]
 pub fn total_page_sizes(process: u32) -> Option<PageSizes> {
     let text = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
     smaps(&text).first().map(|all| all.sizes)
 }
 
-/// Resident bytes by page size in bytes, of the mappings that begin within `address` and
-/// `address + length`. `huge_bytes` is the size of a transparent huge page. `None` if no
-/// mapping begins there.
+/// Returns resident bytes by page size in bytes, of the mappings that begin within `address` and
+/// `address + length`. `huge_bytes` is the size of a transparent huge page. `None` if no mapping
+/// begins there.
 pub(crate) fn bytes_per_page_size(
     text: &str,
     address: u64,
@@ -77,7 +77,7 @@ pub(crate) fn bytes_per_page_size(
     found.peek()?;
     let mut sum = BTreeMap::new();
     for SmapsMapping { page_bytes, sizes, .. } in found {
-        // Reserved huge pages are not in Rss.
+        // Reserved huge pages are not part of Rss.
         let base = sizes.resident.saturating_sub(sizes.transparent_huge);
         let parts = [
             (page_bytes, base),
@@ -92,7 +92,7 @@ pub(crate) fn bytes_per_page_size(
     Some(sum)
 }
 
-/// `Rss:   12 kB`. A head line has a blank before its first colon.
+/// Parses `Rss:   12 kB`. The first line of a mapping has a blank before its first colon.
 fn field(line: &str) -> Option<(&str, u64)> {
     let (name, value) = line.split_once(':')?;
     if name.contains(' ') {
@@ -162,7 +162,7 @@ Private_Hugetlb:    4096 kB
     }
 
     #[test]
-    fn resident_bytes_are_told_by_page_size() {
+    fn resident_bytes_are_counted_by_page_size() {
         let of = |address, length| bytes_per_page_size(SMAPS, address, length, 2 << 20);
         let expected = BTreeMap::from([(4096, 1 << 20), (2 << 20, 4 << 20)]);
         assert_eq!(of(0x7f00_0000_0000, 6 << 20), Some(expected));

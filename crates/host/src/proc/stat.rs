@@ -4,38 +4,37 @@ use std::fs;
 
 use numalab_topology::CpuId;
 
-/// What the kernel says of a process or thread, as far as it is used here.
+/// The fields used here of a process or thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Its name: at most 15 characters, any of them.
     pub name: String,
-    /// Its state as `ps` letters it: R runs, S sleeps, D waits for a device, Z has ended.
+    /// Its state as printed by `ps`: R runs, S sleeps, D waits for a device, Z has ended.
     pub state: char,
-    /// The process that started it.
+    /// The parent process.
     pub parent: u32,
-    /// Its process group.
     pub group: u32,
-    /// Its session; 0 where it is that of the kernel's own threads and of process 1.
+    /// Its session; 0 for the kernel's threads and process 1.
     pub session: u32,
-    /// Its time on cpus so far, in ticks of the kernel (100 a second).
+    /// Cpu time so far, in ticks of the kernel (100 a second).
     pub cpu_ticks: u64,
-    /// The same of its children that it has waited for.
+    /// Cpu time of the children that it has waited for, in ticks.
     pub children_ticks: u64,
-    /// When it was started, in ticks since boot.
+    /// Start time, in ticks since boot.
     pub started_ticks: u64,
     /// The cpu that it runs on, or ran on last.
     pub cpu: CpuId,
 }
 
 impl Stat {
-    /// Reads the line. The name stands in parentheses and may hold any character,
-    /// parentheses too.
+    /// Parses the line. The name is in parentheses and may hold any character, including
+    /// parentheses.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('(')?;
         let (name, rest) = rest.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // Field 3 of proc_pid_stat(5), the state, is the first one here.
+        // The state, field 3 of proc_pid_stat(5), has index 0 here.
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         let small = |field: usize| u32::try_from(number(field)?).ok();
         Some(Self {
@@ -51,37 +50,37 @@ impl Stat {
         })
     }
 
-    /// That of a process, if it is there.
+    /// Reads a process's line, if it exists.
     #[must_use]
     pub fn of(process: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
     }
 
-    /// That of a thread, if it is there.
+    /// Reads a thread's line, if it exists.
     #[must_use]
     pub fn of_thread(process: u32, thread: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?)
     }
 
-    /// Whether it has ended and its parent has yet to take note of it.
+    /// Reports whether it is a zombie: it has ended, but its parent has not waited for it.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }
 }
 
-/// The numbers of all processes.
+/// Returns the numbers of all processes.
 pub fn processes() -> impl Iterator<Item = u32> {
     numbers("/proc")
 }
 
-/// The numbers of a process's threads.
+/// Returns the numbers of a process's threads.
 pub fn threads(process: u32) -> impl Iterator<Item = u32> {
     numbers(&format!("/proc/{process}/task"))
 }
 
-/// The living processes that a process started, and those that they started. None where the
-/// kernel does not list children (`CONFIG_PROC_CHILDREN`).
+/// Returns the living descendants of a process; none on a kernel that does not list children
+/// (`CONFIG_PROC_CHILDREN`).
 pub fn descendants(process: u32) -> impl Iterator<Item = u32> {
     let mut waiting = children(process);
     std::iter::from_fn(move || {
@@ -91,7 +90,7 @@ pub fn descendants(process: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The processes that any thread of a process started.
+/// Returns the processes that any thread of a process started.
 fn children(process: u32) -> Vec<u32> {
     let of_thread = |thread| fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
     let lists = threads(process).filter_map(|thread| of_thread(thread).ok());

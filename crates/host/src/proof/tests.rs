@@ -9,7 +9,7 @@ const NUMA_MAPS: &str = "\
 ";
 
 #[test]
-fn pages_are_told_by_node_for_the_range_alone_and_a_split_mapping_is_added_up() {
+fn pages_are_counted_by_node_within_the_range_and_over_a_split_mapping() {
     let pages = pages_per_node(NUMA_MAPS, 0x7f00_0000_0000, 6 << 20);
     assert_eq!(pages, BTreeMap::from([(NodeId(0), 24), (NodeId(1), 1512)]));
     let pages = pages_per_node(NUMA_MAPS, 0x7f00_0000_0000, 8 << 20);
@@ -17,7 +17,7 @@ fn pages_are_told_by_node_for_the_range_alone_and_a_split_mapping_is_added_up() 
 }
 
 #[test]
-fn memory_of_which_only_a_part_is_on_transparent_huge_pages_is_proven_with_its_share() {
+fn memory_that_is_partly_on_transparent_huge_pages_is_proven_with_their_share() {
     let size = 8 << 20;
     let mut mapping = Mapping::new(size, Pages::Transparent).expect("mapped");
     let half = &mut mapping.as_bytes_mut()[..size / 2];
@@ -65,7 +65,7 @@ fn memory_interleaved_in_step_with_the_parts_is_found_out() {
 
 #[test]
 fn pages_elsewhere_are_an_error_that_counts_them() {
-    let found = Found {
+    let found = PagesFound {
         method: ProofMethod::MovePages,
         checked: 12,
         absent: 0,

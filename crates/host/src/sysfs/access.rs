@@ -1,4 +1,4 @@
-//! What the firmware says of accesses, and memory tiers.
+//! The firmware's access attributes, and memory tiers.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use numalab_topology::{
 use super::nodes;
 use super::reader::{NODE_DIRECTORY, Reader};
 
-/// Reads `nodeN/access0` and `access1` of all nodes: one entry per linked initiator
-/// (Linux `Documentation/admin-guide/mm/numaperf.rst`). Figures without a link are those from the
-/// nearest nodes with cpus, which is a finding.
+/// Reads `nodeN/access0` and `access1` of all nodes: one entry per linked initiator (Linux
+/// `Documentation/admin-guide/mm/numaperf.rst`). Figures without a link are attributed to the
+/// nearest nodes with cpus, which is reported as a finding.
 pub(super) fn attributes(reader: &mut Reader<'_>, machine: &Machine) -> Vec<AccessAttributes> {
     let mut attributes = Vec::new();
     let mut assumed: BTreeMap<NodeSet, NodeSet> = BTreeMap::new();
@@ -38,8 +38,8 @@ pub(super) fn attributes(reader: &mut Reader<'_>, machine: &Machine) -> Vec<Acce
     attributes
 }
 
-/// The figures of a directory, with the target for an initiator; `None` if it has none. Initiators
-/// are linked without figures too, where distances say as much.
+/// Returns the figures of a directory; `None` if it has none. Initiators are linked even without
+/// figures, where distances say the same.
 fn figures(
     reader: &mut Reader<'_>,
     directory: &str,
@@ -50,7 +50,7 @@ fn figures(
         let value = reader.number(&format!("{directory}/{name}"));
         value.filter(|&value| value > 0)
     };
-    // The files give nanoseconds, and MB/s as HMAT has them.
+    // The files give nanoseconds, and MB/s as in HMAT.
     let picoseconds = |ns: Option<u64>| ns.and_then(|ns| ns.checked_mul(1000));
     let empty =
         AccessAttributes { initiator: target, target, class, ..AccessAttributes::default() };
@@ -69,9 +69,9 @@ fn linked(reader: &Reader<'_>, directory: &str) -> NodeSet {
     initiators.filter(|&initiator| initiator <= MAX_ID).map(NodeId).collect()
 }
 
-/// The nodes with cpus at the smallest distance from `target`. From these the kernel computes the
-/// figures of a CXL region that comes while the system runs; from 6.9 to 6.17 it links none
-/// (`cxl_region_update_coordinates` in `drivers/cxl/core/region.c`).
+/// Returns the nodes with cpus at the smallest distance from `target`. The kernel computes the
+/// figures of a CXL region that is added at run time from these; versions 6.9 to 6.17 link no
+/// initiator (`cxl_region_update_coordinates` in `drivers/cxl/core/region.c`).
 fn nearest_with_cpus(machine: &Machine, target: NodeId) -> NodeSet {
     let with_cpus = machine.cpu_nodes();
     if with_cpus.contains(target) {

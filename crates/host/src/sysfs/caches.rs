@@ -5,7 +5,7 @@ use numalab_topology::{Cache, CacheKind, Cpu, CpuSet};
 use super::cpus;
 use super::reader::{Reader, shortened};
 
-/// Reads the caches of all cpus, each once, by level, kind and first cpu.
+/// Reads the caches of all cpus, each once, ordered by level, kind and first cpu.
 pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
     let mut caches: Vec<Cache> = Vec::new();
     for cpu in cpus {
@@ -22,8 +22,8 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
     caches
 }
 
-/// Adds a cache unless the one of this cpu, level and kind is known already. Cpus
-/// which an earlier cache of the kind holds are not given to a second one.
+/// Adds a cache unless that of this cpu, level and kind is known already. Cpus that belong to an
+/// earlier cache of the kind are not added to a second one.
 fn add(reader: &mut Reader<'_>, caches: &mut Vec<Cache>, mut cache: Cache, cpu: &Cpu, place: &str) {
     let same_kind = |known: &&Cache| known.level == cache.level && known.kind == cache.kind;
     let mut taken = CpuSet::new();
@@ -49,7 +49,7 @@ fn add(reader: &mut Reader<'_>, caches: &mut Vec<Cache>, mut cache: Cache, cpu: 
     caches.push(cache);
 }
 
-/// Reads one `cpuN/cache/indexM`; `None` if its level or type is not known.
+/// Reads one `cpuN/cache/indexM`; `None` if its level or type is unknown.
 fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Option<Cache> {
     let level_path = format!("{place}/level");
     let level = u8::try_from(reader.number(&level_path)?).unwrap_or(0);
@@ -59,8 +59,8 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Op
         return None;
     }
     let kind = read_kind(reader, &format!("{place}/type"))?;
-    let told = reader.cpus(place, &["shared_cpu_list", "shared_cpu_map"]);
-    let mut cpus = match told.filter(|set| !set.is_empty()) {
+    let shared = reader.cpus(place, &["shared_cpu_list", "shared_cpu_map"]);
+    let mut cpus = match shared.filter(|set| !set.is_empty()) {
         Some(set) => set,
         None => assumed_sharing(reader, place, level, cpu, cpus),
     };
@@ -78,8 +78,8 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Op
     })
 }
 
-/// Who shares a cache of which the system does not say: the core up to level 2, beyond it the
-/// package. Else every thread would count as having a cache of its own.
+/// Returns the cpus assumed to share a cache of which the system does not say: the core up to level
+/// 2, the package above. Otherwise every thread would seem to have a private cache.
 fn assumed_sharing(
     reader: &mut Reader<'_>,
     place: &str,
@@ -139,7 +139,7 @@ fn parse_size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit_bytes)
 }
 
-/// Gives every cpu the dense index of the level 3 cache that it shares.
+/// Assigns every cpu the dense index of its level 3 cache.
 pub(super) fn assign_l3_groups(cpus: &mut [Cpu], caches: &[Cache]) {
     let is_l3 = |cache: &&Cache| cache.level == 3 && cache.kind != CacheKind::Instruction;
     for (group, cache) in (0..).zip(caches.iter().filter(is_l3)) {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_size_that_overflows_or_is_no_size_is_refused() {
+    fn a_cache_size_that_overflows_or_is_not_a_size_is_refused() {
         assert_eq!(parse_size("18446744073709551615K"), None);
         assert_eq!(parse_size("32KK"), None);
         assert_eq!(parse_size("-1K"), None);

@@ -1,4 +1,5 @@
-//! Cpus where only `/proc/cpuinfo` tells of them: sandboxes without `/sys`, and support bundles.
+//! Reads cpus from `/proc/cpuinfo`, where there is nothing else: sandboxes without `/sys`, and
+//! support bundles.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +10,24 @@ use super::reader::Reader;
 
 const FILE: &str = "proc/cpuinfo";
 
-/// What the file says of a cpu.
+/// The file's entry of a cpu.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Entry {
+struct CpuinfoEntry {
     package: Option<u32>,
     core: Option<u32>,
-    /// Cpus of its package.
+    /// Number of cpus in its package.
     siblings: Option<u32>,
-    /// Cores of its package.
+    /// Number of cores in its package.
     cores: Option<u32>,
 }
 
-impl Entry {
-    /// A number for its core that no other core of the machine has.
+impl CpuinfoEntry {
+    /// Returns a number of its core that is unique in the machine.
     fn core(&self) -> Option<(u32, u32)> {
         Some((self.package?, self.core?))
     }
 
-    /// Threads that its core has at most.
+    /// Returns the largest possible number of threads of its core.
     fn most_threads(&self) -> u32 {
         match (self.siblings, self.cores) {
             (Some(siblings), Some(cores)) => (siblings / cores.max(1)).max(1),
@@ -35,8 +36,9 @@ impl Entry {
     }
 }
 
-/// The cpus of `/proc/cpuinfo`, which has online ones only; where it has not all of those that this
-/// process may run on (`usable`), these alone. That nothing more is known is a finding.
+/// Reads the cpus of `/proc/cpuinfo`, which lists online ones only. If it lacks some that this
+/// process may run on (`usable`), only these are used. The lack of other information is reported as
+/// a finding.
 pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu> {
     let entries = parse(&reader.document(FILE).unwrap_or_default());
     let known: CpuSet = entries.keys().copied().collect();
@@ -58,9 +60,10 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     cpus(&entries)
 }
 
-/// The entries by cpu. On s390 a line is `processor 0: version = FF, ...`, elsewhere `processor : 0`.
-fn parse(text: &str) -> BTreeMap<CpuId, Entry> {
-    let mut entries: BTreeMap<CpuId, Entry> = BTreeMap::new();
+/// Parses the entries by cpu. A line is `processor 0: version = FF, ...` on s390, `processor : 0`
+/// elsewhere.
+fn parse(text: &str) -> BTreeMap<CpuId, CpuinfoEntry> {
+    let mut entries: BTreeMap<CpuId, CpuinfoEntry> = BTreeMap::new();
     let mut current = None;
     for line in text.lines() {
         let Some((name, value)) = line.split_once(':') else { continue };
@@ -68,7 +71,7 @@ fn parse(text: &str) -> BTreeMap<CpuId, Entry> {
         let numbered = name.strip_prefix("processor ").and_then(|number| number.parse().ok());
         if name == "processor" || numbered.is_some() {
             current = numbered.or(value).filter(|&number| number <= MAX_ID).map(CpuId);
-            entries.extend(current.map(|id| (id, Entry::default())));
+            entries.extend(current.map(|id| (id, CpuinfoEntry::default())));
         }
         let Some(entry) = current.and_then(|id| entries.get_mut(&id)) else { continue };
         match name {
@@ -82,16 +85,16 @@ fn parse(text: &str) -> BTreeMap<CpuId, Entry> {
     entries
 }
 
-/// The cpus with dense indices of their cores. Some virtual machines number all cores alike: then
-/// cores are unknown.
-fn cpus(entries: &BTreeMap<CpuId, Entry>) -> Vec<Cpu> {
+/// Returns the cpus with dense indices of their cores. Some virtual machines give all cores the
+/// same number: then cores are unknown.
+fn cpus(entries: &BTreeMap<CpuId, CpuinfoEntry>) -> Vec<Cpu> {
     let mut of_core: BTreeMap<(u32, u32), Vec<CpuId>> = BTreeMap::new();
     for (&id, entry) in entries {
         if let Some(core) = entry.core() {
             of_core.entry(core).or_default().push(id);
         }
     }
-    let fits = |entry: &Entry| {
+    let fits = |entry: &CpuinfoEntry| {
         let threads = entry.core().and_then(|core| of_core.get(&core)).map_or(0, Vec::len);
         threads <= usize::try_from(entry.most_threads()).unwrap_or(usize::MAX)
     };
@@ -102,7 +105,7 @@ fn cpus(entries: &BTreeMap<CpuId, Entry>) -> Vec<Cpu> {
     for (core, threads) in (0..).zip(cores) {
         place.extend((0..).zip(threads).map(|(thread, &id)| (id, (core, thread))));
     }
-    let cpu = |(&id, entry): (&CpuId, &Entry)| {
+    let cpu = |(&id, entry): (&CpuId, &CpuinfoEntry)| {
         let place = place.get(&id);
         Cpu {
             id,
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_are_told_apart_by_their_packages() {
+    fn cores_are_distinguished_by_their_packages() {
         let text = [(0, 0, 0), (1, 1, 0), (2, 0, 0), (5, 1, 0)]
             .map(|(cpu, package, core)| entry(cpu, package, core, 2, 1))
             .concat();
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn other_architectures_say_at_least_which_cpus_there_are() {
+    fn other_architectures_list_at_least_their_cpus() {
         let arm = "processor\t: 0\nBogoMIPS\t: 50.00\n\nprocessor\t: 3\nBogoMIPS\t: 50.00\n";
         assert_eq!(shapes(arm), [(0, None, None, 0), (3, None, None, 0)]);
         let s390 = "vendor_id       : IBM/S390\n# processors    : 2\n\

@@ -1,4 +1,4 @@
-//! Cpus, cores and packages.
+//! Reads cpus, cores and packages.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::proc::field;
 
 pub(super) const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
 
-/// The sets of cpus in `cpuN/topology` that name the core, newest name first.
+/// Files in `cpuN/topology` with the cpus of the core, newest name first.
 const CORE_FILES: [&str; 4] =
     ["core_cpus_list", "thread_siblings_list", "core_cpus", "thread_siblings"];
 
-/// The sets that name the package, newest name first.
+/// Files with the cpus of the package, newest name first.
 const PACKAGE_FILES: [&str; 4] =
     ["package_cpus_list", "core_siblings_list", "package_cpus", "core_siblings"];
 
-/// Reads all cpus that have a directory, ascending; `usable` are those that this process may run
-/// on now.
+/// Reads all cpus that have a directory, ascending; `usable` are those that this process may run on
+/// now.
 pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu> {
     let numbers = reader.root.numbered(CPU_DIRECTORY, "cpu");
     let mut cpus: Vec<Cpu> = numbers
@@ -32,8 +32,8 @@ pub(super) fn read(reader: &mut Reader<'_>, usable: Option<&CpuSet>) -> Vec<Cpu>
     cpus
 }
 
-/// The cpus on which nothing runs that does not ask for them (`isolcpus=` on the kernel's command
-/// line, isolated cpusets). That there are any is a finding.
+/// Returns the isolated cpus, on which only threads run that ask for them (`isolcpus=` on the
+/// kernel's command line, isolated cpusets). Reports them as a finding.
 pub(super) fn isolated(reader: &mut Reader<'_>) -> CpuSet {
     let path = format!("{CPU_DIRECTORY}/isolated");
     let isolated: CpuSet = reader.list(&path).unwrap_or_default();
@@ -44,13 +44,13 @@ pub(super) fn isolated(reader: &mut Reader<'_>) -> CpuSet {
     isolated
 }
 
-/// The path of a cpu's directory.
+/// Returns the path of a cpu's directory.
 pub(super) fn directory(cpu: CpuId) -> String {
     format!("{CPU_DIRECTORY}/cpu{cpu}")
 }
 
-/// A cpu is online as the list `online` says; where there is no list, as its own
-/// file `online` says; the boot cpu often has none, and then it is online.
+/// Sets which cpus are online: by the list `online`; without a list, by each cpu's own file
+/// `online`, which the boot cpu often lacks because it is always online.
 fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu], usable: Option<&CpuSet>) {
     let path = format!("{CPU_DIRECTORY}/online");
     let online = reader.list(&path).filter(|online: &CpuSet| !online.is_empty());
@@ -80,8 +80,8 @@ fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu], usable: Option<&CpuSet
     }
 }
 
-/// Whether the list of online cpus agrees with those that this process may run on, which are
-/// online by definition. In a container lxcfs numbers the list anew and nothing else.
+/// Reports whether the list of online cpus agrees with those that this process may run on, which
+/// are online by definition. In a container lxcfs renumbers the list and nothing else.
 fn is_believable(
     reader: &mut Reader<'_>,
     path: &str,
@@ -94,8 +94,8 @@ fn is_believable(
     };
     let contradicted = match usable {
         Some(usable) => known(usable).difference(online),
-        // In a tree there is the mask as it was set, offline cpus included: it says something only
-        // where no online cpu is in it.
+        // A copied tree has the mask as it was set, including offline cpus: it disproves the list
+        // only if no online cpu is in it.
         None => {
             let status = reader.root.document("proc/self/status").unwrap_or_default();
             let mask = field(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok());
@@ -112,8 +112,7 @@ fn is_believable(
     contradicted.is_empty()
 }
 
-/// Gives every cpu whose siblings are known the dense index of its core and its
-/// position in it.
+/// Assigns every cpu with known siblings the dense index of its core and its position in the core.
 fn assign_cores(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     let groups = groups(reader, cpus, &CORE_FILES, "core");
     for (core, group) in (0..).zip(&groups) {
@@ -126,9 +125,8 @@ fn assign_cores(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     }
 }
 
-/// Gives every cpu its package: the system's number where it names one set of cpus
-/// each, else a dense index. Some ARM systems give -1, and on s390 each book
-/// numbers its own packages from 0.
+/// Assigns every cpu its package: the system's number if each number names one set of cpus, else a
+/// dense index. Some ARM systems give -1, and on s390 each book numbers its packages from 0.
 fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     let groups = groups(reader, cpus, &PACKAGE_FILES, "package");
     let reported: Vec<Option<u32>> = cpus
@@ -170,8 +168,8 @@ fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     }
 }
 
-/// The sets that `files` give for the cpus, each once, ascending by first cpu. A
-/// cpu belongs to the first set that claims it: a second claim is a finding.
+/// Returns the sets that `files` give for the cpus, each once, ascending by first cpu. A cpu
+/// belongs to the first set that contains it; a second one is a finding.
 fn groups(reader: &mut Reader<'_>, cpus: &[Cpu], files: &[&str], what: &str) -> Vec<CpuSet> {
     let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
     let mut taken = CpuSet::new();

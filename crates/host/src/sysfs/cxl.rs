@@ -1,4 +1,4 @@
-//! Which nodes' memory is that of CXL devices, from `sys/bus/dax/devices`.
+//! Marks nodes of CXL memory, from `sys/bus/dax/devices`.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ use super::reader::Reader;
 
 const DIRECTORY: &str = "sys/bus/dax/devices";
 
-/// Marks the nodes that Linux made of regions of CXL memory: a DAX device lies in a region, and
-/// says which node it became (Linux `Documentation/ABI/testing/sysfs-bus-dax`).
+/// Marks the nodes that Linux created from regions of CXL memory: a DAX device is in a region, and
+/// gives the node that it became (Linux `Documentation/ABI/testing/sysfs-bus-dax`).
 pub(super) fn mark(reader: &mut Reader<'_>, nodes: &mut [Node]) {
     for name in reader.root.names(DIRECTORY) {
         let directory = format!("{DIRECTORY}/{name}");

@@ -1,4 +1,4 @@
-//! Devices on PCI with their nodes, from `sys/bus/pci/devices`.
+//! Reads PCI devices with their nodes, from `sys/bus/pci/devices`.
 
 mod names;
 
@@ -10,14 +10,15 @@ use super::reader::{Reader, shortened};
 
 const DIRECTORY: &str = "sys/bus/pci/devices";
 
-/// Reads the devices for which it matters where they are ([`DeviceKind::of_class`]), by their
-/// addresses. One of which the firmware does not say the node (-1) has none.
+/// Reads the devices for which locality matters ([`DeviceKind::of_class`]), by address. A device
+/// for which the firmware gives no node (-1) has none.
 pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Vec<Device> {
     let addresses = reader.root.names(DIRECTORY);
     addresses.into_iter().filter_map(|address| device(reader, nodes, address)).collect()
 }
 
-/// `None` for a bridge and the like, and for a link into a part that a copied tree left out.
+/// Reads a device; `None` for a bridge and the like, and for a link to a part that a copied tree
+/// lacks.
 fn device(reader: &mut Reader<'_>, nodes: &[Node], address: String) -> Option<Device> {
     let directory = format!("{DIRECTORY}/{address}");
     let class = hexadecimal(reader, &format!("{directory}/class"))?;
@@ -35,7 +36,7 @@ fn device(reader: &mut Reader<'_>, nodes: &[Node], address: String) -> Option<De
     })
 }
 
-/// A number such as `0x020000`.
+/// Reads a number such as `0x020000`.
 fn hexadecimal(reader: &mut Reader<'_>, path: &str) -> Option<u32> {
     let text = reader.text(path).filter(|text| !text.is_empty())?;
     let number = text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
@@ -59,7 +60,8 @@ fn node(reader: &mut Reader<'_>, nodes: &[Node], directory: &str) -> Option<Node
     known
 }
 
-/// The link `driver`, or what `uevent` says where a copied tree has no links.
+/// Returns the target of the link `driver`, or the driver in `uevent` if a copied tree has no
+/// links.
 fn driver(reader: &mut Reader<'_>, directory: &str) -> Option<String> {
     let link = fs::read_link(reader.root.path(&format!("{directory}/driver")));
     if let Some(name) = link.ok().and_then(|link| Some(link.file_name()?.to_str()?.to_owned())) {

@@ -1,12 +1,12 @@
-//! Distances between nodes.
+//! Reads distances between nodes.
 
 use numalab_topology::{Distances, LOCAL_DISTANCE, Node};
 
 use super::nodes;
 use super::reader::{Reader, shortened};
 
-/// Reads `nodeN/distance` of all nodes. A row has one value per online node. What a
-/// row does not have, and values that are no distance, stay unknown. Empty if no node has the file.
+/// Reads `nodeN/distance` of all nodes. A row has one value per online node. Missing and invalid
+/// values stay unknown. Empty if no node has the file.
 pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Distances {
     let mut distances = Distances::unknown(nodes.len());
     let mut any = false;
@@ -27,14 +27,14 @@ pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Distances {
     }
     match (any, nodes) {
         (true, _) => distances,
-        // A single node is as far from itself as any node is.
+        // A single node needs no file: its distance to itself is fixed.
         (false, [_]) => Distances::uniform(1, LOCAL_DISTANCE),
         (false, _) => Distances::default(),
     }
 }
 
-/// The dense indices that the values of a row stand for: all nodes, or the online ones
-/// if there are just so many values.
+/// Returns the dense indices of the nodes in a row: all nodes, or the online ones if their number
+/// matches.
 fn columns(reader: &mut Reader<'_>, nodes: &[Node], values: usize, path: &str) -> Vec<usize> {
     let online: Vec<usize> = (0..nodes.len()).filter(|&index| nodes[index].online).collect();
     if values == online.len() {
@@ -56,7 +56,7 @@ fn columns(reader: &mut Reader<'_>, nodes: &[Node], values: usize, path: &str) -
     (0..nodes.len()).collect()
 }
 
-/// A distance, or 255 for memory that cannot be reached (ACPI 6.5, section 5.2.17); 0 is wrong.
+/// Parses a distance; 255 means unreachable memory (ACPI 6.5, section 5.2.17), and 0 is invalid.
 fn distance(reader: &mut Reader<'_>, path: &str, value: &str) -> Option<u8> {
     match value.parse::<u8>() {
         Ok(distance) if distance > 0 => Some(distance),

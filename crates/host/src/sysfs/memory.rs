@@ -1,4 +1,4 @@
-//! Memory of nodes: sizes, huge page pools, memory-side caches.
+//! Reads the memory of nodes: sizes, huge page pools, memory-side caches.
 
 use numalab_topology::{HugePagePool, MemoryRange, MemorySideCache, Node, NodeSet};
 
@@ -12,7 +12,7 @@ pub(super) struct MemorySizes {
     pub(super) free_bytes: Option<u64>,
 }
 
-/// The memory of the whole machine, from `/proc/meminfo`.
+/// Reads the memory of the whole machine from `/proc/meminfo`.
 pub(super) fn of_machine(reader: &mut Reader<'_>) -> MemorySizes {
     let path = "proc/meminfo";
     match reader.document(path) {
@@ -21,7 +21,7 @@ pub(super) fn of_machine(reader: &mut Reader<'_>) -> MemorySizes {
     }
 }
 
-/// The memory of a node; that of the machine for the only node if it has no file.
+/// Reads the memory of a node; that of the machine for the only node if it has no file.
 pub(super) fn of_node(reader: &mut Reader<'_>, directory: &str, alone: bool) -> MemorySizes {
     let path = format!("{directory}/meminfo");
     match reader.document(&path) {
@@ -47,7 +47,7 @@ fn sizes(reader: &mut Reader<'_>, path: &str, text: &str) -> MemorySizes {
     MemorySizes { total_bytes: field("MemTotal"), free_bytes: field("MemFree") }
 }
 
-/// The huge page pools below `directory`, smallest pages first.
+/// Reads the huge page pools below `directory`, smallest pages first.
 pub(super) fn huge_pages(reader: &mut Reader<'_>, directory: &str) -> Vec<HugePagePool> {
     let mut pools: Vec<HugePagePool> = reader
         .root
@@ -66,12 +66,12 @@ pub(super) fn huge_pages(reader: &mut Reader<'_>, directory: &str) -> Vec<HugePa
     pools
 }
 
-/// The page size in the name of a pool: `hugepages-2048kB`.
+/// Parses the page size in the name of a pool: `hugepages-2048kB`.
 pub(crate) fn pool_kilobytes(name: &str) -> Option<u64> {
     name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()
 }
 
-/// The memory-side caches of a node (Linux `Documentation/admin-guide/mm/numaperf.rst`).
+/// Reads the memory-side caches of a node (Linux `Documentation/admin-guide/mm/numaperf.rst`).
 pub(super) fn side_caches(reader: &mut Reader<'_>, directory: &str) -> Vec<MemorySideCache> {
     let directory = format!("{directory}/memory_side_cache");
     let indices = reader.root.numbered(&directory, "index");
@@ -96,11 +96,11 @@ pub(super) fn side_caches(reader: &mut Reader<'_>, directory: &str) -> Vec<Memor
     caches
 }
 
-/// Gives nodes what the machine has where they together report much less, and says so: a kernel
-/// that initialises memory when it is first used counts it into its node only then, and so does one
-/// for memory that was added while running. The only node with memory has all of it; several share
-/// it as their memory blocks do, where these hold that much. Such a kernel is in order, so that
-/// this is a note; that nobody knows what a node has is a warning.
+/// Raises the nodes' memory to the machine's if they together report much less, and reports it. A
+/// kernel that initialises memory on first use counts it into its node only then, and so does one
+/// with memory that was added at run time. The only node with memory gets all of it; several get
+/// shares in proportion to their memory blocks, if the blocks hold that much. That is a note, since
+/// such a kernel works correctly; otherwise the nodes' memory is unknown, which is a warning.
 pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[MemoryRange]) {
     let sum = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
     let reported = sum(&mut nodes.iter().map(|node| node.memory_bytes));
@@ -114,7 +114,7 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
     };
     let in_blocks = sum(&mut ranges.iter().map(|range| range.length_bytes));
     let has_memory = |node: &Node| node.memory_bytes > 0;
-    // Memory of a node without a directory is nobody else's.
+    // The memory of a node without a directory must not be given to another node.
     let is_missing = |file: &str| {
         let listed: Option<NodeSet> = reader.list(&format!("{NODE_DIRECTORY}/{file}"));
         listed.is_some_and(|listed| listed.iter().any(|id| nodes.iter().all(|node| node.id != id)))
@@ -147,14 +147,14 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
     }
 }
 
-/// The part of `total` that `own` is of `all`.
+/// Returns the part of `total` in the proportion of `own` to `all`.
 fn share(total: u64, own: u64, all: u64) -> u64 {
     let share = u128::from(total) * u128::from(own) / u128::from(all.max(1));
     u64::try_from(share).unwrap_or(total)
 }
 
-/// Whether nodes which sum to `nodes_bytes` leave out more than an eighth of the
-/// machine's `total_bytes`.
+/// Reports whether the nodes' `nodes_bytes` lack more than an eighth of the machine's
+/// `total_bytes`.
 pub(crate) fn figures_disagree(nodes_bytes: u64, total_bytes: u64) -> bool {
     nodes_bytes < total_bytes - total_bytes / 8
 }

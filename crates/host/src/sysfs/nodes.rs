@@ -1,4 +1,4 @@
-//! Nodes and the cpus in them.
+//! Reads nodes and their cpus.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,13 @@ use numalab_topology::{
 use super::memory;
 use super::reader::{NODE_DIRECTORY, Reader};
 
-/// The path of a node's directory.
+/// Returns the path of a node's directory.
 pub(super) fn directory(node: NodeId) -> String {
     format!("{NODE_DIRECTORY}/node{node}")
 }
 
-/// Reads all nodes that have a directory, ascending; one node with all cpus where
-/// there is none. Nodes that are merely possible are left out: POWER
-/// firmware declares hundreds.
+/// Reads all nodes that have a directory, ascending; one node with all cpus if there is none. Nodes
+/// that are merely possible are left out: POWER firmware declares hundreds.
 pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Node> {
     let numbers: Vec<u32> = reader
         .root
@@ -47,7 +46,7 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Node> {
     nodes
 }
 
-/// The one node of a machine whose kernel knows none.
+/// Returns the only node of a machine without node directories.
 fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
     reader.note(
         "no-nodes",
@@ -85,8 +84,8 @@ fn read_one(reader: &mut Reader<'_>, id: NodeId, online: bool, alone: bool) -> N
     }
 }
 
-/// Gives every cpu the first node that claims it, and leaves it to that node only, but for nodes that
-/// are parts of one.
+/// Assigns every cpu to the first node that lists it, and removes it from the others, unless these
+/// nodes are parts of one.
 pub(super) fn assign_cpus(
     reader: &mut Reader<'_>,
     nodes: &mut [Node],
@@ -132,7 +131,7 @@ pub(super) fn assign_cpus(
     }
 }
 
-/// Says that nodes are parts of one.
+/// Reports nodes that are parts of one.
 fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
     let command_line = reader.document("proc/cmdline").unwrap_or_default();
     let by = match command_line.split_ascii_whitespace().any(|word| word.starts_with("numa=fake")) {
@@ -146,8 +145,8 @@ fn note_parts(reader: &mut Reader<'_>, nodes: &NodeSet) {
     reader.note("nodes-share-cpus", NODE_DIRECTORY, message);
 }
 
-/// Gives the only node the cpus that none lists: all where it lists none itself, and offline ones
-/// without a link, unless they can be of another node that is not there now.
+/// Gives the only node the cpus that no node lists: all if it lists none itself, and offline ones
+/// without a link, unless they can belong to a node that is absent now.
 fn adopt(reader: &mut Reader<'_>, node: &mut Node, cpus: &mut [Cpu]) {
     let possible: Option<NodeSet> = reader.list(&format!("{NODE_DIRECTORY}/possible"));
     let alone = node.id == NodeId(0) || possible.is_none_or(|possible| possible.len() <= 1);

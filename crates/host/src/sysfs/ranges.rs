@@ -1,4 +1,4 @@
-//! Ranges of physical memory from memory blocks.
+//! Reads ranges of physical memory from memory blocks.
 
 use numalab_topology::{MemoryKind, MemoryRange, Node};
 
@@ -7,13 +7,13 @@ use super::reader::{Reader, shortened};
 
 const BLOCK_SIZE_FILE: &str = "sys/devices/system/memory/block_size_bytes";
 
-/// No kernel has larger blocks (x86-64: 2 GiB at most); the bound keeps sums of blocks
-/// within 64 bits.
+/// Upper bound of a block, which keeps sums of blocks within 64 bits; no kernel has larger ones
+/// (x86-64: 2 GiB at most).
 const LARGEST_BLOCK_BYTES: u64 = 1 << 31;
 
-/// Reads the memory blocks `nodeN/memoryM` as ranges: neighbours on one node become
-/// one range. Empty where the kernel has no memory blocks. Sysfs does not
-/// say cheaply whether a block can be taken out, so no range is hot-pluggable.
+/// Reads the memory blocks `nodeN/memoryM` as ranges: adjacent blocks of one node become one range.
+/// Empty if the kernel has no memory blocks. Sysfs does not cheaply say whether a block is
+/// removable, so no range is marked hot-pluggable.
 pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Vec<MemoryRange> {
     let Some(block_bytes) = block_size(reader) else {
         return Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Vec<MemoryRange> 
     ranges
 }
 
-/// The size of a memory block: hexadecimal without a prefix.
+/// Reads the size of a memory block: hexadecimal without a prefix.
 fn block_size(reader: &mut Reader<'_>) -> Option<u64> {
     let text = reader.text(BLOCK_SIZE_FILE)?;
     match u64::from_str_radix(&text, 16) {

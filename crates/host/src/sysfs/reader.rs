@@ -1,4 +1,4 @@
-//! Typed reading of single files, with findings for what is odd.
+//! Reads single files by type, with findings for odd values.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::root::Root;
 
 pub(super) const NODE_DIRECTORY: &str = "sys/devices/system/node";
 
-/// Reads files below a root and collects what is odd about them.
+/// Reads files below a root and collects findings.
 pub(super) struct Reader<'a> {
     pub(super) root: &'a Root,
     pub(super) findings: Findings,
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         self.findings.note(code, place, message);
     }
 
-    /// The text of a file. Absent is `None` without a finding; unreadable is one.
+    /// Reads a file. An absent one is `None` without a finding; an unreadable one is a finding.
     pub(super) fn text(&mut self, path: &str) -> Option<String> {
         match self.root.value(path) {
             Ok(text) => Some(text),
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text of a longer file, with the same rules.
+    /// Reads a longer file, with the same rules.
     pub(super) fn document(&mut self, path: &str) -> Option<String> {
         match self.root.document(path) {
             Ok(text) => Some(text),
@@ -56,8 +56,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A decimal number. An empty file tells nothing: copied trees have them where a file
-    /// could not be read.
+    /// Reads a decimal number. An empty file is `None`: copied trees have them where a file could
+    /// not be read.
     pub(super) fn number(&mut self, path: &str) -> Option<u64> {
         let text = self.text(path).filter(|text| !text.is_empty())?;
         let number = text.parse().ok();
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// A list such as `0-3,8`; an empty file is the empty set.
+    /// Reads a list such as `0-3,8`; an empty file is the empty set.
     pub(super) fn list<I: Id>(&mut self, path: &str) -> Option<IdSet<I>> {
         let text = self.text(path)?;
         match text.parse() {
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A cpu mask such as `00000000,0000000f`.
+    /// Reads a cpu mask such as `00000000,0000000f`.
     pub(super) fn mask(&mut self, path: &str) -> Option<CpuSet> {
         let text = self.text(path)?;
         let set = parse_mask(&text);
@@ -96,9 +96,9 @@ impl<'a> Reader<'a> {
         set
     }
 
-    /// The first of several cpu sets in `directory` that can be read, each given as the name of
-    /// a list file (`..._list`, `...list`) or a mask file. A mask of zeros tells nothing; a set
-    /// that contradicts the first is a finding.
+    /// Reads the first readable cpu set of several in `directory`, each given as the name of a list
+    /// file (`..._list`, `...list`) or a mask file. A mask of zeros is ignored; a set that
+    /// contradicts the first is a finding.
     pub(super) fn cpus(&mut self, directory: &str, names: &[&str]) -> Option<CpuSet> {
         let mut first: Option<(&str, CpuSet)> = None;
         for name in names {
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads a mask of 32-bit words, most significant first, separated by commas.
+/// Parses a mask of 32-bit words, most significant first, separated by commas.
 fn parse_mask(text: &str) -> Option<CpuSet> {
     let mut cpus = CpuSet::new();
     let mut first_bit = 0;
@@ -142,13 +142,13 @@ fn parse_mask(text: &str) -> Option<CpuSet> {
             }
             first_bit += 4;
         }
-        // Words are 32 bits wide even where leading zeros are left out.
+        // Words are 32 bits wide even where leading zeros are omitted.
         first_bit = first_bit.next_multiple_of(32);
     }
     Some(cpus)
 }
 
-/// The beginning of a value, short enough to be quoted.
+/// Returns the beginning of a value, short enough to be quoted.
 pub(super) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;
     if text.chars().count() <= LONGEST {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mask_is_refused() {
+    fn text_that_is_not_a_mask_is_refused() {
         assert_eq!(parse_mask("0x3"), None);
         assert_eq!(parse_mask("3 4"), None);
         assert_eq!(parse_mask("000000001,00000000"), None);

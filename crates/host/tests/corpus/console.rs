@@ -1,4 +1,4 @@
-//! lstopo's text (`lstopo --of console -v`).
+//! Parses lstopo's text (`lstopo --of console -v`).
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,7 @@ use numalab_topology::{CacheKind, CpuId, CpuSet};
 
 use crate::expected::{Expected, mask};
 
-/// One object: its depth, its type, its logical index, what stands in its brackets, the
-/// cpus in it.
+/// One object: its depth, type, logical index, text in brackets, and cpus.
 struct Object {
     depth: usize,
     kind: String,
@@ -16,7 +15,7 @@ struct Object {
     cpus: CpuSet,
 }
 
-/// Reads the objects, the distances and the memory attributes.
+/// Parses the objects, distances and memory attributes.
 pub fn parse(text: &str) -> Expected {
     let objects = objects(text);
     let mut expected = Expected::default();
@@ -85,7 +84,7 @@ fn objects(text: &str) -> Vec<Object> {
     objects
 }
 
-/// The word after `key`.
+/// Returns the word after `key`.
 fn detail<'a>(details: &'a str, key: &str) -> Option<&'a str> {
     details.split([' ', '(', ')']).find_map(|word| word.strip_prefix(key))
 }
@@ -103,7 +102,8 @@ fn cache(kind: &str, object: &Object) -> crate::expected::ExpectedCache {
     (level, cache_kind, cpus, number("linesize="), number("ways="), bytes)
 }
 
-/// The least and most bytes that are printed as `text`: lstopo rounds to the nearest.
+/// Returns the smallest and largest number of bytes that are printed as `text`: lstopo rounds to
+/// the nearest.
 fn bounds(text: &str) -> (u64, u64) {
     let (number, unit) = quantity(text);
     let bytes = number * unit;
@@ -125,7 +125,7 @@ fn quantity(text: &str) -> (u64, u64) {
 fn distances(text: &str, node_numbers: &BTreeMap<u32, u32>, expected: &mut Expected) {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Relative latency matrix"));
     lines.next();
-    // The head and the first column name the nodes by logical index.
+    // The header and the first column name the nodes by logical index.
     let node = |index: &str| node_numbers[&index.parse().unwrap()];
     let head = lines.next().unwrap_or("").split_whitespace();
     let columns: Vec<u32> = head.skip(1).map(node).collect();
@@ -139,7 +139,7 @@ fn distances(text: &str, node_numbers: &BTreeMap<u32, u32>, expected: &mut Expec
     }
 }
 
-/// `NUMANode L#0 = 131072 from cpuset 0x00000003 (Group L#0)` below a head line.
+/// Parses lines `NUMANode L#0 = 131072 from cpuset 0x00000003 (Group L#0)` below a header.
 fn access(text: &str, node_numbers: &BTreeMap<u32, u32>, expected: &mut Expected) {
     let mut attribute = "";
     for line in text.lines() {

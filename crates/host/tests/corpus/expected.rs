@@ -1,19 +1,19 @@
-//! What another tool says of a machine, and the comparison with what was read.
+//! Another tool's description of a machine, and its comparison with the one read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use numalab_topology::{AccessClass, CacheKind, CpuId, CpuSet, Machine, NodeId};
 
-/// What hwloc says. Sets of cpus hold those only that it shows.
+/// The machine as hwloc prints it. Sets of cpus hold only those that it prints.
 #[derive(Debug, Default)]
 pub struct Expected {
     pub cpus: CpuSet,
     pub cores: BTreeSet<CpuSet>,
-    /// Number where it is told, and cpus.
+    /// Number, if printed, and cpus.
     pub packages: Vec<(Option<u32>, CpuSet)>,
     pub caches: Vec<ExpectedCache>,
-    /// By number: cpus, and the least and most bytes that the output stands for.
+    /// By number: cpus, and the smallest and largest number of bytes that the output can mean.
     pub nodes: BTreeMap<u32, (CpuSet, u64, u64)>,
     pub distances: BTreeMap<(u32, u32), u8>,
     /// Sizes of memory-side caches.
@@ -22,11 +22,11 @@ pub struct Expected {
     pub access: BTreeMap<(String, u32, CpuSet), u64>,
 }
 
-/// Level, kind, cpus, line size, associativity (0 is not told), and the least and most
-/// bytes that the output stands for.
+/// Level, kind, cpus, line size, associativity (0 if not printed), and the smallest and largest
+/// number of bytes that the output can mean.
 pub type ExpectedCache = (u8, CacheKind, CpuSet, u64, u64, (u64, u64));
 
-/// How a comparison ended.
+/// The outcome of a comparison.
 #[derive(Debug, Default)]
 pub struct Comparison {
     pub checks: usize,
@@ -34,7 +34,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Counts a fact, and notes it if it differs.
+    /// Counts a fact, and records it if it differs.
     pub fn check<T: PartialEq + Debug>(&mut self, what: &str, found: &T, expected: &T) {
         self.checks += 1;
         if found != expected {
@@ -43,7 +43,7 @@ impl Comparison {
     }
 }
 
-/// A mask such as `0x00000001,,0x80000000`, most significant word first.
+/// Parses a mask such as `0x00000001,,0x80000000`, most significant word first.
 pub fn mask(text: &str) -> CpuSet {
     let mut cpus = CpuSet::new();
     for (word_index, word) in (0..).zip(text.rsplit(',')) {
@@ -56,7 +56,7 @@ pub fn mask(text: &str) -> CpuSet {
 }
 
 impl Expected {
-    /// Compares everything that the output shows, and that it shows everything.
+    /// Compares everything that the output shows, and checks that it shows everything.
     pub fn compare(&self, name: &str, machine: &Machine) -> Comparison {
         let mut comparison = Comparison::default();
         let restricted = name.contains("cpusets.console")
@@ -91,7 +91,7 @@ impl Expected {
         self.compare_packages(name, machine, comparison);
     }
 
-    /// Their cpus, and their numbers if each is told and unique.
+    /// Compares their cpus, and their numbers if each is printed and unique.
     fn compare_packages(&self, name: &str, machine: &Machine, comparison: &mut Comparison) {
         let shown = |cpus: &CpuSet| cpus.intersection(&self.cpus);
         let found: BTreeMap<CpuSet, u32> = machine

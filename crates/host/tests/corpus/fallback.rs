@@ -1,5 +1,5 @@
-//! The frame allocator on the machines of the corpus: frames run out node by node, in exactly the
-//! order that the topology gives, which never goes from a farther node to a nearer one.
+//! Runs the frame allocator on the machines of the corpus: nodes run out in exactly the order that
+//! the topology gives, which never goes from a farther node to a nearer one.
 
 use numalab_frames::{
     CpuFences, CpuIndex, Frame, Frames, Machine as FrameMachine, MemoryRange, NodeIndex,
@@ -10,7 +10,7 @@ use numalab_topology::{CpuLessNodes, Machine};
 /// Frames of each node.
 const FRAMES: u64 = 3;
 
-/// What is wrong with the order in which frames come on a machine.
+/// Returns the errors in the order in which a machine's nodes run out.
 pub fn faults(tree: &str, machine: &Machine) -> Vec<String> {
     let orders: Vec<Vec<NodeIndex>> = machine
         .fallback_orders(CpuLessNodes::Alike)
@@ -28,7 +28,7 @@ pub fn faults(tree: &str, machine: &Machine) -> Vec<String> {
             faults
                 .push(format!("{tree}: from node {from} frames came from {came:?}, not {order:?}"));
         }
-        // Linux adds one to the cost of a node with a smaller id than the asking one.
+        // Linux adds one to the cost of a node with a smaller id than the requesting one.
         let cost = |node: &NodeIndex| {
             let distance = machine.distances.get(from, usize::from(node.0));
             distance.map(|d| u16::from(d) + u16::from(usize::from(node.0) < from))
@@ -47,7 +47,7 @@ fn dense(machine: &Machine, id: numalab_topology::NodeId) -> NodeIndex {
     NodeIndex(u16::try_from(at).unwrap())
 }
 
-/// Takes all frames from one node's point of view, and gives the nodes they came from.
+/// Takes all frames from one node's point of view, and returns the nodes they came from.
 fn nodes_as_they_exhaust(orders: &[Vec<NodeIndex>], from: usize) -> Vec<NodeIndex> {
     let range = |node: usize| MemoryRange {
         start: Frame::new(node as u64 * FRAMES),
@@ -57,8 +57,8 @@ fn nodes_as_they_exhaust(orders: &[Vec<NodeIndex>], from: usize) -> Vec<NodeInde
     };
     let has_memory = |node: &usize| orders.iter().flatten().any(|o| usize::from(o.0) == *node);
     let ranges: Vec<_> = (0..orders.len()).filter(has_memory).map(range).collect();
-    // The allocator wants every node in every order, its own first; those without memory make
-    // no difference.
+    // The allocator requires every node in every order, its own first; nodes without memory make no
+    // difference.
     let whole = |(node, order): (usize, &Vec<NodeIndex>)| -> Vec<NodeIndex> {
         let own = NodeIndex(u16::try_from(node).unwrap());
         let rest = (0..orders.len()).filter(|n| !has_memory(n));

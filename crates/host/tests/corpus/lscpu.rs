@@ -1,4 +1,4 @@
-//! lscpu's text, with its parsable table (`lscpu -p`).
+//! Parses lscpu's text, with its parsable table (`lscpu -p`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use numalab_topology::{CacheKind, CpuId, CpuSet, Machine, NodeId};
 
 use crate::expected::Comparison;
 
-/// Compares the parsable table as partitions of the cpus, and the lines on nodes and caches.
+/// Compares the parsable table as partitions of the cpus, and the lines about nodes and caches.
 pub fn compare(name: &str, text: &str, machine: &Machine) -> Comparison {
     let mut comparison = Comparison::default();
     let table = Table::parse(text);
-    // lscpu numbers cores and sockets for each type of core from 0 again, so that those of
-    // this tree run together; its physical table, the last one, has the right sockets.
+    // lscpu restarts the numbers of cores and sockets for each type of core, so that those of this
+    // tree collide; only its physical table, the last one, has the right sockets.
     let mixed_cores = name.contains("A510");
     let cpus: CpuSet = table.rows.iter().map(|(cpu, _)| *cpu).collect();
     comparison.check(&format!("{name}: cpus"), &machine.online_cpus(), &cpus);
@@ -26,7 +26,7 @@ pub fn compare(name: &str, text: &str, machine: &Machine) -> Comparison {
         };
         let shown: BTreeSet<CpuSet> =
             found.iter().map(|set| set.intersection(&cpus)).filter(|set| !set.is_empty()).collect();
-        // An empty column is what lscpu writes where it knows nothing.
+        // lscpu leaves a column empty if it knows nothing.
         if let Some(expected) = table.partition(column) {
             comparison.check(&format!("{name}: {title}"), &shown, &expected);
         }
@@ -58,7 +58,7 @@ impl Table {
         Self { titles, rows }
     }
 
-    /// The cpus that have the same value in a column; `None` if it is empty.
+    /// Partitions the cpus by their value in a column; `None` if the column is empty.
     fn partition(&self, column: usize) -> Option<BTreeSet<CpuSet>> {
         let mut sets: BTreeMap<&str, CpuSet> = BTreeMap::new();
         for (cpu, fields) in &self.rows {
@@ -69,7 +69,7 @@ impl Table {
     }
 }
 
-/// The cpus that share what a column names.
+/// Returns the sets of cpus that share the objects of a column.
 fn found_partition(title: &str, machine: &Machine) -> Option<Vec<CpuSet>> {
     let groups = |groups: Vec<numalab_topology::CpuGroup>| {
         groups.into_iter().map(|group| group.cpus).collect()
@@ -95,7 +95,7 @@ fn found_partition(title: &str, machine: &Machine) -> Option<Vec<CpuSet>> {
     })
 }
 
-/// `NUMA node2 CPU(s): 1-61:4`.
+/// Compares `NUMA node2 CPU(s): 1-61:4`.
 fn compare_nodes(name: &str, text: &str, machine: &Machine, comparison: &mut Comparison) {
     for line in text.lines() {
         let Some((head, list)) = line.split_once(':') else {
@@ -112,7 +112,7 @@ fn compare_nodes(name: &str, text: &str, machine: &Machine, comparison: &mut Com
     }
 }
 
-/// `L3 cache: 72 MiB (4 instances)`: the size of all together.
+/// Compares `L3 cache: 72 MiB (4 instances)`, which is the size of all together.
 fn compare_cache_lines(name: &str, text: &str, machine: &Machine, comparison: &mut Comparison) {
     for line in text.lines() {
         let Some((title, value)) = line.split_once(" cache:") else {

@@ -1,5 +1,5 @@
-//! Reads every sysfs tree of the corpus and compares it with what hwloc and lscpu say of
-//! it, and with the corpus's own manifest; and lets the frame allocator run out on each.
+//! Reads every sysfs tree of the corpus, compares it with the output of hwloc and lscpu and with
+//! the corpus's manifest, and exhausts the frame allocator on each.
 
 mod console;
 mod expected;
@@ -18,7 +18,7 @@ use manifest::Entry;
 use numalab_host::{Reading, Root, read_machine_and_devices};
 use numalab_topology::Machine;
 
-/// Expected outputs that differ for a reason which holds: (file, what is not compared, why).
+/// Outputs that differ for a good reason: file, the part that is not compared, reason.
 const INTENDED: [(&str, &str, &str); 10] = [
     (
         "16amd64-8n2c-cpusets.console",
@@ -53,7 +53,7 @@ const INTENDED: [(&str, &str, &str); 10] = [
 ];
 
 #[test]
-fn every_tree_of_the_corpus_is_read_as_its_expected_output_says() {
+fn every_tree_of_the_corpus_agrees_with_its_expected_output() {
     let Some(corpus) = tree::corpus() else {
         eprintln!("NOT RUN: no corpus (NUMALAB_CORPUS): sysfs trees were not compared");
         return;
@@ -80,7 +80,7 @@ fn every_tree_of_the_corpus_is_read_as_its_expected_output_says() {
     assert!(compared >= 30, "only {compared} outputs were compared");
 }
 
-/// Reads and compares trees; gives faults and the number of outputs compared.
+/// Reads and compares trees; returns faults and the number of outputs compared.
 fn read_all(directory: &Path, entries: &[Entry]) -> (Vec<String>, usize) {
     let mut faults = Vec::new();
     let mut compared = 0;
@@ -97,7 +97,7 @@ fn read_all(directory: &Path, entries: &[Entry]) -> (Vec<String>, usize) {
     (faults, compared)
 }
 
-/// Compares with every expected output of the tree; gives their names with counts.
+/// Compares with every expected output of the tree; returns their names with counts.
 fn compare_outputs(
     directory: &Path,
     entry: &Entry,

@@ -15,7 +15,7 @@ pub struct Entry {
     distances: BTreeSet<u8>,
 }
 
-/// The lines that are tarballs.
+/// Returns the lines that are tarballs.
 pub fn entries(table: &str) -> Vec<Entry> {
     let lines = table.lines().skip(1);
     lines
@@ -43,7 +43,7 @@ pub fn gibibytes(bytes: u64) -> f64 {
 }
 
 impl Entry {
-    /// What the machine has that the table does not say, and the other way round.
+    /// Returns the differences between the machine and the table.
     pub fn compare(&self, machine: &Machine) -> Vec<String> {
         let mut faults = Vec::new();
         let mut check = |what: &str, found: String, expected: String| {
@@ -51,7 +51,7 @@ impl Entry {
                 faults.push(format!("{}: {what} {found}, manifest {expected}", self.file));
             }
         };
-        // Without node directories the table has 0 nodes and no memory.
+        // For a tree without node directories the table has 0 nodes and no memory.
         let nodes = self.nodes.max(1);
         check("nodes", machine.nodes.len().to_string(), nodes.to_string());
         check("cpus", machine.cpus.len().to_string(), self.cpus.to_string());

@@ -5,14 +5,14 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Where the corpus lies, if it is here.
+/// Returns the directory of the corpus, if it exists.
 pub fn corpus() -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
     let path = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| beside.into(), PathBuf::from);
     path.join("sysfs/MANIFEST.tsv").exists().then_some(path)
 }
 
-/// What the reader never looks at, and what takes most of the time to unpack.
+/// Parts that the reader never looks at, and that take most of the time to unpack.
 const LEFT_OUT: [&str; 12] = [
     "*/sys/block",
     "*/sys/bus",
@@ -28,7 +28,7 @@ const LEFT_OUT: [&str; 12] = [
     "*/power",
 ];
 
-/// Unpacks a tarball into memory; the directory goes away with the value.
+/// Unpacks a tarball into memory; the directory is removed on drop.
 pub fn unpack(tarball: &Path) -> TempDir {
     let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let status = Command::new("tar")

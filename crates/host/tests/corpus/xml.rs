@@ -5,7 +5,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::expected::{Expected, ExpectedCache, mask};
 
-/// Reads the objects and the distances between nodes.
+/// Parses the objects, and the distances between nodes.
 pub fn parse(text: &str) -> Expected {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).unwrap();

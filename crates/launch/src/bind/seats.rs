@@ -1,61 +1,52 @@
-//! Which entry of a list is a rank's.
+//! Assigns entries of a list to ranks.
 
 use crate::identity::{LOCAL_RANK, LOCAL_SIZE, Launcher, Task};
 
-/// Why it is unknown which entry of a list is a rank's.
+/// Reason why a rank's entry of a list is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeatError {
-    /// The list does not suit the ranks.
+    /// The length of the list does not match the ranks.
     #[error(
         "{option} names {entries} {what} for {}: expected one for all, or one for each",
         ranks_of(*local, *ranks)
     )]
     Length {
-        /// The option.
         option: &'static str,
-        /// Entries named.
+        /// Number of entries.
         entries: usize,
-        /// What these are, `nodes` or `cpus`.
+        /// The kind of entries, `nodes` or `cpus`.
         what: &'static str,
-        /// Ranks on this host, where known.
+        /// Ranks on this host, if known.
         local: Option<usize>,
-        /// All ranks, where known.
+        /// All ranks, if known.
         ranks: Option<usize>,
     },
-    /// A list, but no launcher.
+    /// There is a list, but no launcher.
     #[error(
         "{option} names {entries} {what}, but no launcher says which rank this is: start it by srun or mpirun, or name one"
     )]
     NoRank {
-        /// The option.
         option: &'static str,
-        /// Entries named.
+        /// Number of entries.
         entries: usize,
-        /// What these are.
+        /// The kind of entries.
         what: &'static str,
     },
-    /// The launcher does not say which of its host's ranks this is.
+    /// The launcher does not give the local rank.
     #[error(
         "rank {rank} was started by {launcher}, which does not say which of this host's ranks it is: set {LOCAL_RANK} (from 0), or name one node"
     )]
-    NoLocalRank {
-        /// The rank.
-        rank: usize,
-        /// Who started it.
-        launcher: Launcher,
-    },
-    /// The launcher does not say how many ranks are on this host.
+    NoLocalRank { rank: usize, launcher: Launcher },
+    /// The launcher does not give the number of ranks on this host.
     #[error(
         "{option} names {entries} {what}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks"
     )]
     NoLocalSize {
-        /// The option.
         option: &'static str,
-        /// Entries named.
+        /// Number of entries.
         entries: usize,
-        /// What these are.
+        /// The kind of entries.
         what: &'static str,
-        /// Who started the rank.
         launcher: Launcher,
     },
 }
@@ -71,25 +62,24 @@ fn ranks_of(local: Option<usize>, ranks: Option<usize>) -> String {
     }
 }
 
-/// A list of which each rank has one entry.
+/// A list with one entry for each rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Seats {
     /// The option that gave it, such as `--numa`.
     pub option: &'static str,
-    /// What it names, such as `nodes`.
+    /// The kind of entries, such as `nodes`.
     pub what: &'static str,
-    /// The number of entries.
     pub entries: usize,
 }
 
 impl Seats {
-    /// Returns the entry of a rank (none: the process is not a rank).
+    /// Returns the index of a rank's entry (`None` for a process that is not a rank).
     ///
-    /// A list as long as there are ranks goes by rank. One as long as there are ranks on this
-    /// host goes by local rank, on each host anew. Both are the same on one host.
+    /// A list with an entry for every rank is indexed by rank; one with an entry for every rank of
+    /// this host by local rank. On a single host both are the same.
     ///
     /// # Errors
-    /// [`SeatError`] if the list has another length, or a number that decides is unknown.
+    /// [`SeatError`] if the list has another length, or a deciding number is unknown.
     pub fn of(self, task: Option<&Task>) -> Result<usize, SeatError> {
         let Self { option, what, entries } = self;
         let Some(task) = task else {
@@ -114,7 +104,7 @@ impl Seats {
     }
 }
 
-/// The rank's number on its host.
+/// Returns the rank's number on its host.
 pub(super) fn local_rank(task: &Task) -> Result<usize, SeatError> {
     let (rank, launcher) = (task.rank(), task.launcher());
     task.local_rank().ok_or(SeatError::NoLocalRank { rank, launcher })

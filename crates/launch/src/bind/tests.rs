@@ -7,7 +7,7 @@ fn rank(rank: usize, size: usize) -> Task {
     Task::of_own(rank, size)
 }
 
-/// The rank that an environment of these variables, `A=1 B=2`, makes.
+/// Returns the rank described by environment variables `A=1 B=2`.
 fn task(variables: &str) -> Task {
     let look = |name: &str| {
         let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
@@ -16,7 +16,7 @@ fn task(variables: &str) -> Task {
     detect(&look).unwrap().unwrap()
 }
 
-/// A rank of two hosts with four each, dealt out in turn.
+/// Returns a rank on one of two hosts with four ranks each, distributed in turn.
 fn cyclic(host: usize, local: usize) -> Task {
     task(&format!(
         "SLURM_STEP_ID=0 SLURM_PROCID={} SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID={local} \
@@ -50,7 +50,7 @@ fn one_node_is_for_all_ranks_a_list_for_each_in_order() {
 }
 
 #[test]
-fn auto_goes_round_the_nodes_that_there_are_also_with_gaps() {
+fn auto_cycles_through_the_present_nodes_with_gaps_in_their_numbers() {
     for all in ["auto", "all"] {
         assert_eq!(nodes_of(all, "0,8,252", 5).unwrap(), ["0", "8", "252", "0", "8"]);
     }
@@ -106,7 +106,7 @@ fn a_rank_that_cannot_tell_its_place_on_the_host_is_refused_and_may_be_given_it(
 }
 
 #[test]
-fn a_node_whose_memory_is_forbidden_is_told_from_one_that_is_not_there() {
+fn a_forbidden_node_is_distinguished_from_a_missing_one() {
     let node = |id| numalab_topology::Node {
         id: NodeId(id),
         online: true,
@@ -124,13 +124,13 @@ fn a_node_whose_memory_is_forbidden_is_told_from_one_that_is_not_there() {
 }
 
 #[test]
-fn a_node_that_is_not_there_is_named_with_those_that_are() {
+fn a_missing_node_is_named_with_those_that_exist() {
     let error = nodes_of("1", "0,8", 1).unwrap_err().to_string();
     assert!(error.contains("node 1") && error.contains("0,8"), "{error}");
 }
 
 #[test]
-fn without_a_choice_it_is_node_0_and_its_lines_are_the_suites() {
+fn the_default_is_node_0_with_the_lines_of_the_suite() {
     let present = "0-1".parse().unwrap();
     let binding = Binding::of(&NodeChoice::Unsaid, PolicyKind::Bind, None, &present).unwrap();
     let command = ["./numa_bench".to_owned(), "--size=512".to_owned()];

@@ -1,8 +1,8 @@
-//! The launchers of the field, with the variables that each sets for its ranks.
+//! Launchers, with the variables that each sets for its ranks.
 
 use core::fmt;
 
-/// Who started this process as a rank.
+/// The launcher that started this process as a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
     /// numalab itself: `--ranks N`, `scale --launcher local`.
@@ -50,7 +50,7 @@ impl fmt::Display for Launcher {
     }
 }
 
-/// The variables of a launcher; none where it has no such variable.
+/// The variables of a launcher; `None` if it has no such variable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variables {
     pub launcher: Launcher,
@@ -60,17 +60,17 @@ pub(super) struct Variables {
     pub size: Option<&'static str>,
     pub local_rank: Option<&'static str>,
     pub local_size: &'static [&'static str],
-    /// The number of hosts, which tells the rest if it is 1.
+    /// The number of hosts; if it is 1, the local numbers follow.
     pub hosts: Option<&'static str>,
 }
 
-/// numalab's own variable for the rank.
+/// numalab's variable for the rank.
 pub const RANK: &str = "NUMALAB_RANK";
-/// numalab's own variable for the number of ranks; those that it starts are on one host.
+/// numalab's variable for the number of ranks; those that it starts are on one host.
 pub const SIZE: &str = "NUMALAB_RANKS";
-/// The variable by which a user gives the rank's number on its host where the launcher does not.
+/// Variable with which the user gives the local rank if the launcher does not.
 pub const LOCAL_RANK: &str = "NUMALAB_LOCAL_RANK";
-/// The variable by which a user gives the number of ranks on this host.
+/// Variable with which the user gives the number of ranks on this host.
 pub const LOCAL_SIZE: &str = "NUMALAB_LOCAL_RANKS";
 
 const fn usual(launcher: Launcher, signs: &'static [&'static str]) -> Variables {
@@ -85,7 +85,7 @@ const fn usual(launcher: Launcher, signs: &'static [&'static str]) -> Variables 
     }
 }
 
-/// numalab's own ranks: innermost whatever else there is.
+/// numalab's own ranks, which are always the innermost.
 pub(super) const OWN: Variables = Variables {
     size: Some(SIZE),
     local_rank: Some(RANK),
@@ -93,8 +93,8 @@ pub(super) const OWN: Variables = Variables {
     ..usual(Launcher::Local, &[RANK])
 };
 
-/// torchrun(1), "Environment Variables". Other tools and wrappers set `RANK` too, so that it
-/// counts first only next to torchrun's own `TORCHELASTIC_RUN_ID`, and last without it.
+/// torchrun(1), "Environment Variables". Other tools and wrappers set `RANK` too, so it counts
+/// first only together with torchrun's own `TORCHELASTIC_RUN_ID`, and last without it.
 pub(super) const TORCHRUN: Variables = Variables {
     size: Some("WORLD_SIZE"),
     local_rank: Some("LOCAL_RANK"),
@@ -102,8 +102,8 @@ pub(super) const TORCHRUN: Variables = Variables {
     ..usual(Launcher::Torchrun, &["RANK", "WORLD_SIZE", "LOCAL_RANK"])
 };
 
-/// flux-environment(7). A job of Flux can be within one of SLURM, PALS or jsrun; on Cray systems
-/// its shell plugin sets some variables of PALS.
+/// flux-environment(7). A Flux job can run within one of SLURM, PALS or jsrun; on Cray systems its
+/// shell plugin sets some variables of PALS.
 pub(super) const FLUX: Variables = Variables {
     size: Some("FLUX_JOB_SIZE"),
     local_rank: Some("FLUX_TASK_LOCAL_ID"),
@@ -111,7 +111,7 @@ pub(super) const FLUX: Variables = Variables {
     ..usual(Launcher::Flux, &["FLUX_TASK_RANK"])
 };
 
-/// IBM Spectrum LSF, jsrun(1): it sets Open MPI's variables too, as Spectrum MPI is one.
+/// IBM Spectrum LSF, jsrun(1). It sets Open MPI's variables too, since Spectrum MPI is based on it.
 pub(super) const JSRUN: Variables = Variables {
     size: Some("JSM_NAMESPACE_SIZE"),
     local_rank: Some("JSM_NAMESPACE_LOCAL_RANK"),
@@ -135,14 +135,15 @@ pub(super) const BEFORE_SLURM: [Variables; 6] = [
         local_size: &["MV2_COMM_WORLD_LOCAL_SIZE"],
         ..usual(Launcher::Mvapich, &["MV2_COMM_WORLD_RANK"])
     },
-    // MVAPICH 3 names them anew.
+    // MVAPICH 3 renamed them.
     Variables {
         size: Some("MVP_COMM_WORLD_SIZE"),
         local_rank: Some("MVP_COMM_WORLD_LOCAL_RANK"),
         local_size: &["MVP_COMM_WORLD_LOCAL_SIZE"],
         ..usual(Launcher::Mvapich, &["MVP_COMM_WORLD_RANK"])
     },
-    // Hydra of MPICH and Intel MPI; that of the local rank tells it from other PMI launchers.
+    // Hydra of MPICH and Intel MPI; the variable of the local rank distinguishes it from other PMI
+    // launchers.
     Variables {
         rank: "PMI_RANK",
         size: Some("PMI_SIZE"),
@@ -151,7 +152,7 @@ pub(super) const BEFORE_SLURM: [Variables; 6] = [
         ..usual(Launcher::Hydra, &["MPI_LOCALRANKID"])
     },
     FLUX,
-    // HPE's mpiexec(1) of PALS: without its PMI (`--pmi=pmix`), PMI_SIZE is not set.
+    // HPE's mpiexec(1) of PALS; without its PMI (`--pmi=pmix`), PMI_SIZE is not set.
     Variables {
         size: Some("PMI_SIZE"),
         local_rank: Some("PALS_LOCAL_RANKID"),
@@ -160,17 +161,18 @@ pub(super) const BEFORE_SLURM: [Variables; 6] = [
     },
 ];
 
-/// Launchers that say least. SLURM sets variables of ALPS, PMI and `PMIx` for its own tasks.
+/// The launchers with the least information. SLURM sets variables of ALPS, PMI and `PMIx` for its
+/// own tasks.
 pub(super) const AFTER_SLURM: [Variables; 3] = [
     // Cray's aprun(1).
     usual(Launcher::Alps, &["ALPS_APP_PE"]),
-    // PMI 1 and 2 of any process manager; Cray's has the local ones.
+    // PMI 1 and 2 of any process manager; Cray's also sets the local numbers.
     Variables {
         size: Some("PMI_SIZE"),
         local_rank: Some("PMI_LOCAL_RANK"),
         local_size: &["PMI_LOCAL_SIZE"],
         ..usual(Launcher::Pmi, &["PMI_RANK"])
     },
-    // The PMIx standard, "Environment variables": the rest is asked of the server.
+    // The PMIx standard, "Environment variables"; everything else must be queried from its server.
     usual(Launcher::Pmix, &["PMIX_RANK"]),
 ];

@@ -1,13 +1,13 @@
-//! What `srun` says (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
+//! The variables of `srun` (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
 
 use super::{IdentityError, Launcher, Look, Task, number};
 
-/// Step numbers from here on are steps without ranks (`slurm.h`): pending -3, extern -4,
-/// batch -5 and interactive -6, all as 32 bits without a sign.
+/// The first of the step ids without ranks (`slurm.h`): pending -3, extern -4, batch -5 and
+/// interactive -6, all as unsigned 32-bit numbers.
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
-/// The rank of a step that `srun` started. The shell of a batch script, of `salloc` or of an
-/// adopted login is in a step too, but not a rank.
+/// Returns the rank of a step that `srun` started. The shell of a batch script, of `salloc` or of
+/// an adopted login belongs to a step too, but is not a rank.
 pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let launcher = Launcher::Slurm;
     let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));
@@ -30,7 +30,7 @@ pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     Ok(Some(Task { launcher, rank: ("SLURM_PROCID", rank), size, local_rank, local_size }))
 }
 
-/// The tasks on the node with this number, from `2(x3),1`: two on each of three nodes, one
+/// Returns the tasks on the node with this number, from `2(x3),1`: two on each of three nodes, one
 /// on the fourth.
 #[must_use]
 pub fn tasks_on_node(text: &str, node: usize) -> Option<usize> {
@@ -49,8 +49,8 @@ pub fn tasks_on_node(text: &str, node: usize) -> Option<usize> {
     None
 }
 
-/// The cpus of a `map_cpu` binding of this step, in order of local rank; `None` without
-/// such a binding. SLURM begins anew where there are more ranks than cpus.
+/// Returns the cpus of a `map_cpu` binding of this step, by local rank; `None` without such a
+/// binding. SLURM starts over if there are more ranks than cpus.
 #[must_use]
 pub fn map_cpu_list(look: Look<'_>) -> Option<Vec<u32>> {
     let kind = look("SLURM_CPU_BIND_TYPE")?;

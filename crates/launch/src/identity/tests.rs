@@ -8,8 +8,8 @@ fn of(variables: &[(&str, &str)]) -> Result<Option<Task>, IdentityError> {
     })
 }
 
-/// What is known of the rank in an environment of the variables `A=1 B=2`: launcher, rank, size,
-/// local rank and local size.
+/// The launcher, rank, size, local rank and local size found in an environment with variables `A=1
+/// B=2`.
 type Known = (Launcher, usize, Option<usize>, Option<usize>, Option<usize>);
 
 fn known(variables: &str) -> Option<Known> {
@@ -39,7 +39,7 @@ const SRUN: [(&str, &str); 6] = [
 #[test]
 fn without_a_launcher_there_is_no_rank() {
     assert_eq!(of(&[]), Ok(None));
-    // A shell in an allocation, and a batch script, which is a step of one task.
+    // A shell in an allocation, and a batch script, which is a step with one task.
     assert_eq!(of(&[("SLURM_JOB_ID", "7"), ("SLURM_NTASKS", "8")]), Ok(None));
     assert_eq!(of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), Ok(None));
 }
@@ -114,7 +114,7 @@ fn the_innermost_launcher_counts() {
     let torchrun = "RANK=3 WORLD_SIZE=4 LOCAL_RANK=3 TORCHELASTIC_RUN_ID=7";
     let found = known(&format!("{STEP} {torchrun}")).unwrap();
     assert_eq!(found.0, Launcher::Torchrun, "torchrun in a step");
-    // A job script that exports such names without torchrun.
+    // A job script exports such names without torchrun.
     assert_eq!(
         known(&format!("{STEP} RANK=0 WORLD_SIZE=1 LOCAL_RANK=0")).unwrap().0,
         Launcher::Slurm
@@ -132,7 +132,7 @@ fn shells_of_a_job_are_steps_without_ranks() {
 }
 
 #[test]
-fn a_stray_rank_is_not_torchruns() {
+fn a_stray_rank_variable_is_not_attributed_to_torchrun() {
     for stray in ["RANK=gold", "RANK=3", "RANK=3 WORLD_SIZE=8", "RANK=x WORLD_SIZE=8 LOCAL_RANK=1"]
     {
         assert_eq!(known(stray), None, "{stray}");
@@ -142,7 +142,7 @@ fn a_stray_rank_is_not_torchruns() {
 }
 
 #[test]
-fn one_host_or_one_rank_tells_the_rest() {
+fn one_host_or_one_rank_determines_the_local_numbers() {
     let found = known("FLUX_JOB_SIZE=4 FLUX_JOB_NNODES=1 FLUX_TASK_RANK=3 FLUX_TASK_LOCAL_ID=3");
     assert_eq!(found, Some((Launcher::Flux, 3, Some(4), Some(3), Some(4))));
     let found = known("PMI_RANK=0 PMI_SIZE=1");
@@ -150,7 +150,7 @@ fn one_host_or_one_rank_tells_the_rest() {
 }
 
 #[test]
-fn what_a_launcher_does_not_say_the_user_may() {
+fn the_user_may_give_numbers_that_the_launcher_does_not() {
     let alps = "ALPS_APP_PE=3 NUMALAB_RANKS=8 NUMALAB_LOCAL_RANK=1 NUMALAB_LOCAL_RANKS=2";
     assert_eq!(known(alps), Some((Launcher::Alps, 3, Some(8), Some(1), Some(2))));
     let found = known(&format!("{STEP} NUMALAB_LOCAL_RANK=3"));
@@ -158,7 +158,7 @@ fn what_a_launcher_does_not_say_the_user_may() {
 }
 
 #[test]
-fn what_needs_the_number_of_ranks_says_how_to_give_it() {
+fn a_missing_number_of_ranks_is_reported_with_the_variable_that_gives_it() {
     let task = of(&[("PMIX_RANK", "3")]).unwrap().unwrap();
     let said = task.identity().unwrap_err().to_string();
     assert!(said.contains("PMIX_RANK=3") && said.contains("set NUMALAB_RANKS"), "{said}");
@@ -205,7 +205,7 @@ fn nonsense_is_quoted() {
 }
 
 #[test]
-fn tasks_per_node_are_told_in_runs() {
+fn tasks_per_node_are_run_length_encoded() {
     assert_eq!(tasks_on_node("2(x3),1", 2), Some(2));
     assert_eq!(tasks_on_node("2(x3),1", 3), Some(1));
     assert_eq!(tasks_on_node("2(x3),1", 4), None);

@@ -1,4 +1,4 @@
-//! What ranks gave, with their numbers, as bytes.
+//! Encodes the messages of ranks with their numbers.
 
 use super::TeamError;
 
@@ -7,7 +7,7 @@ use super::TeamError;
 pub(super) struct RankMessages(pub Vec<(usize, Vec<u8>)>);
 
 impl RankMessages {
-    /// Rank and length as 64 bits each, then the bytes, for each rank.
+    /// Encodes rank and length as 64 bits each, then the bytes, for each rank.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (rank, message) in &self.0 {
@@ -30,7 +30,7 @@ impl RankMessages {
         Ok(Self(all))
     }
 
-    /// The messages in order of rank; each rank must have given one.
+    /// Returns the messages in order of rank; there must be exactly one of each.
     pub fn by_rank(self, size: usize) -> Result<Vec<Vec<u8>>, TeamError> {
         let mut slots: Vec<Option<Vec<u8>>> = vec![None; size];
         for (rank, message) in self.0 {

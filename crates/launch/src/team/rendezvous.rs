@@ -1,4 +1,4 @@
-//! The rendezvous of ranks, from what the launcher says.
+//! The meeting place of ranks, from the launcher's variables.
 
 use std::path::PathBuf;
 
@@ -13,27 +13,27 @@ use crate::hostlist::first_host;
 use crate::identity::{Identity, Launcher, Local, Look};
 use crate::local::MEETING;
 
-/// Ports that rank 0's host tries, from one that follows from the start.
+/// Ports that rank 0's host tries, beginning with one derived from the start's name.
 const PORTS: u16 = 8;
 
-/// How ranks shall meet.
+/// The requested meeting place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Rendezvous {
-    /// In shared memory on one host; over TCP between the hosts of a SLURM step; else MPI.
+    /// Shared memory on one host, TCP between the hosts of a SLURM step, else MPI.
     #[default]
     Auto,
-    /// In shared memory: all ranks must be on one host.
+    /// Shared memory: all ranks must be on one host.
     Node,
-    /// Over TCP between hosts, at this host (rank 0's) and port.
+    /// TCP between hosts, at this host (rank 0's) and port.
     Tcp(String, u16),
-    /// By an MPI library found at run time, or by this one.
+    /// An MPI library found at run time, or this one.
     Mpi(Option<String>),
 }
 
 impl std::str::FromStr for Rendezvous {
     type Err = String;
 
-    /// `auto`, `node`, `tcp:HOST:PORT`, `mpi` or `mpi:LIBRARY`.
+    /// Parses `auto`, `node`, `tcp:HOST:PORT`, `mpi` or `mpi:LIBRARY`.
     fn from_str(text: &str) -> Result<Self, String> {
         let tcp = |rest: &str| {
             let (host, port) = rest.rsplit_once(':')?;
@@ -53,16 +53,16 @@ impl std::str::FromStr for Rendezvous {
     }
 }
 
-/// Where the rendezvous is.
+/// The meeting place in detail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
-    /// By MPI, the first of these libraries that is there.
+    /// MPI, with the first of these libraries that exists.
     Mpi(Vec<String>),
-    /// In shared memory, and over TCP where there are several hosts.
+    /// Shared memory, and TCP if there are several hosts.
     Hosts {
         /// This host's shared memory.
         shared_memory: SharedMemoryEndpoint,
-        /// The first ranks of the hosts, over TCP.
+        /// The connection among the first ranks of the hosts.
         tcp: Option<TcpEndpoint>,
     },
 }
@@ -94,7 +94,8 @@ pub(super) fn choose(
     };
     let node = look("SLURM_NODEID").unwrap_or_default();
     let start = start_of(launcher, look);
-    // Several of a lab's hosts can be one machine: each has shared memory of its own.
+    // Several node names can be one machine (slurmd's multiple-slurmd mode); each has separate
+    // shared memory.
     let host = look("SLURMD_NODENAME").unwrap_or_default();
     let name = format!(
         "numalab-{}-{:016x}",
@@ -119,7 +120,7 @@ fn hosts(
 ) -> Result<TcpEndpoint, TeamError> {
     let number = |name| look(name).and_then(|text: String| text.parse::<usize>().ok());
     let told = number("SLURM_STEP_NUM_NODES").or_else(|| number("NUMALAB_HOSTS"));
-    // Without a word, hosts are alike.
+    // Without other information all hosts have equally many ranks.
     let hosts = told.unwrap_or_else(|| identity.size.div_ceil(local.size.max(1)));
     let is_root = match number("SLURM_NODEID") {
         Some(node) => node == 0,
@@ -133,7 +134,7 @@ fn hosts(
         _ => {
             let list = look("SLURM_STEP_NODELIST").or_else(|| look("SLURM_JOB_NODELIST"));
             let first = list.and_then(|list| first_host(&list));
-            // Where the name has no address, the host that srun runs on often is the first.
+            // If the name has no address, the host that srun runs on often is the first.
             let launched = ["SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"];
             let names: Vec<String> =
                 first.into_iter().chain(launched.iter().filter_map(|name| look(name))).collect();
@@ -147,7 +148,7 @@ fn hosts(
     Ok(TcpEndpoint { is_root, hosts, names, ports, secret })
 }
 
-/// What all ranks of one start have in common, and no others.
+/// Returns a name that all ranks of one start share, and no other start has.
 fn start_of(launcher: Launcher, look: Look<'_>) -> String {
     let join = |names: &[&str]| {
         let values = names.iter().map(|name| look(name).unwrap_or_default());
@@ -167,13 +168,13 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
         Launcher::Jsrun => join(&["LSB_JOBID", "PMIX_NAMESPACE"]),
         Launcher::Alps => join(&["ALPS_APP_ID"]),
         Launcher::Pmix => join(&["PMIX_NAMESPACE"]),
-        // Nothing in the environment tells one start from another; the process that started
-        // all ranks of this host does.
+        // The environment does not distinguish one start from another; the process that started all
+        // ranks of this host does.
         Launcher::Hydra | Launcher::Mvapich | Launcher::Pmi => ancestor(),
     }
 }
 
-/// Hydra's proxy, else the parent process, with its time of birth.
+/// Identifies Hydra's proxy, else the parent process, with its start time.
 fn ancestor() -> String {
     let parent = |process: u32| -> Option<(u32, String)> {
         let stat = numalab_host::proc::Stat::of(process)?;
@@ -191,7 +192,7 @@ fn ancestor() -> String {
     format!("{first}/{}", birth_of(first).unwrap_or(0))
 }
 
-/// Whose MPI the launcher most likely is.
+/// Returns the most likely MPI implementation for a launcher.
 fn flavour(launcher: Launcher, look: Look<'_>) -> MpiFlavour {
     match launcher {
         Launcher::OpenMpi | Launcher::Jsrun | Launcher::Pmix => MpiFlavour::OpenMpi,
@@ -201,7 +202,7 @@ fn flavour(launcher: Launcher, look: Look<'_>) -> MpiFlavour {
     }
 }
 
-/// The libraries of all flavours, the likeliest first.
+/// Returns the libraries of all implementations, the most likely first.
 fn libraries(first: MpiFlavour) -> Vec<String> {
     let all = [MpiFlavour::OpenMpi, MpiFlavour::Mpich, MpiFlavour::CrayMpich];
     let others = all.into_iter().filter(|flavour| *flavour != first);
@@ -214,7 +215,7 @@ fn shared_memory_directory() -> PathBuf {
     if memory.is_dir() { memory } else { std::env::temp_dir() }
 }
 
-/// The same on every host, whichever release of the compiler its program was built with.
+/// Hashes the parts, equally on every host and in every build.
 fn hash(parts: &[&str]) -> u64 {
     let mut hash = Sha256::new();
     for part in parts {
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_compare_is_the_same_in_every_build() {
+    fn hashes_compared_by_hosts_are_the_same_in_every_build() {
         // printf 'a\0b\0' | sha256sum
         assert_eq!(hash(&["a", "b"]), 0x8fb2_0ef6_3ced_4145);
         assert_ne!(hash(&["a", "b"]), hash(&["ab", ""]));

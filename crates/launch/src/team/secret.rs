@@ -1,4 +1,4 @@
-//! The secret of one start, by which its ranks know each other over TCP.
+//! The secret of one start, with which its ranks authenticate over TCP.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,39 +11,39 @@ use subtle::ConstantTimeEq;
 
 use crate::identity::Look;
 
-/// The variable that gives the secret to ranks, as 64 hexadecimal digits.
+/// Variable that gives the secret to ranks, as 64 hexadecimal digits.
 pub const SECRET: &str = "NUMALAB_SECRET";
-/// Bytes of a secret, a nonce and a proof.
+/// Length in bytes of a secret, a nonce and a proof.
 pub(super) const BYTES: usize = 32;
 
-/// 256 random bits.
+/// Returns 256 random bits.
 ///
 /// # Errors
-/// What the system says where it has no random numbers.
+/// The system's error if it has no random numbers.
 pub(super) fn random() -> io::Result<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Returns a new secret as [`SECRET`] has it, for a launcher's ranks.
+/// Returns a new secret in the form of [`SECRET`], for a launcher's ranks.
 ///
 /// # Errors
-/// What the system says where it has no random numbers.
+/// The system's error if it has no random numbers.
 pub fn new_secret() -> io::Result<String> {
     Ok(random()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Where the secret of a start is.
+/// The source of a start's secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum SecretSource {
-    /// Known from the environment.
+    /// Given by the environment.
     Given([u8; BYTES]),
-    /// In a file of this user on a file system that all hosts share.
+    /// A file of this user on a file system that all hosts share.
     File(PathBuf),
 }
 
-/// Never shows the secret.
+/// Hides the secret.
 impl std::fmt::Debug for SecretSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -54,10 +54,10 @@ impl std::fmt::Debug for SecretSource {
 }
 
 impl SecretSource {
-    /// The source for the start that is called `start`.
+    /// Returns the source for the start called `start`.
     ///
     /// # Errors
-    /// What is wrong with the variable, without its value.
+    /// The fault of the variable, without its value.
     pub fn of(start: &str, look: Look<'_>) -> Result<Self, String> {
         if let Some(text) = look(SECRET) {
             let malformed = || format!("{SECRET}: expected {} hexadecimal digits", 2 * BYTES);
@@ -70,7 +70,7 @@ impl SecretSource {
         Ok(Self::File(home.join(".cache/numalab").join(format!("ranks-{start}"))))
     }
 
-    /// Makes the secret, or takes the one given. Rank 0's host does this before it listens.
+    /// Creates the secret, or returns the one given. Rank 0's host does this before it listens.
     pub fn make(&self) -> io::Result<[u8; BYTES]> {
         let path = match self {
             Self::Given(secret) => return Ok(*secret),
@@ -80,14 +80,14 @@ impl SecretSource {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         check(&fs::symlink_metadata(directory)?, 0o022)?;
         let secret = random()?;
-        // One that a killed start left behind is in this user's own directory.
+        // A leftover of a killed start is in this user's own directory.
         let _ = fs::remove_file(path);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600).open(path)?.write_all(&secret)?;
         Ok(secret)
     }
 
-    /// Reads the secret that rank 0's host made; fails until it did.
+    /// Reads the secret that rank 0's host creates; fails until that has happened.
     pub fn read(&self) -> io::Result<[u8; BYTES]> {
         let path = match self {
             Self::Given(secret) => return Ok(*secret),
@@ -101,7 +101,7 @@ impl SecretSource {
         Ok(secret)
     }
 
-    /// Removes the file, once all know the secret.
+    /// Removes the file after all ranks have read it.
     pub fn forget(&self) {
         if let Self::File(path) = self {
             let _ = fs::remove_file(path);
@@ -109,10 +109,10 @@ impl SecretSource {
     }
 }
 
-/// A symbolic link is not opened.
+/// Refuses to open a symbolic link.
 const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
-/// Refuses what is not this user's, or gives others one of these rights.
+/// Refuses a file of another user, or one that gives others one of these rights.
 fn check(found: &fs::Metadata, others: u32) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
     match found.uid() == own && found.mode() & others == 0 {
@@ -134,9 +134,9 @@ fn parse(text: &str) -> Option<[u8; BYTES]> {
     Some(secret)
 }
 
-/// HMAC-SHA256 (RFC 2104) of these parts, each of which has a fixed length.
+/// Computes HMAC-SHA256 (RFC 2104) of these parts, each of which has a fixed length.
 pub(super) fn proof(secret: &[u8; BYTES], parts: &[&[u8]]) -> [u8; BYTES] {
-    // A key is padded with zeros to a block of SHA-256; one of this size cannot be refused.
+    // A key is padded with zeros to a block of SHA-256; one of this size cannot be rejected.
     let mut key = [0; 64];
     key[..BYTES].copy_from_slice(secret);
     let mut code = Hmac::<Sha256>::new(&key.into());
@@ -144,7 +144,7 @@ pub(super) fn proof(secret: &[u8; BYTES], parts: &[&[u8]]) -> [u8; BYTES] {
     code.finalize().into_bytes().into()
 }
 
-/// Whether two proofs are the same, in a time that does not depend on where they differ.
+/// Compares two proofs in constant time.
 pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()
 }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_read_as_it_was_given_and_never_shown() {
+    fn a_given_secret_is_parsed_and_never_shown() {
         let text = new_secret().unwrap();
         let source = SecretSource::of("x", &|name| (name == SECRET).then(|| text.clone())).unwrap();
         assert_eq!(source.make().unwrap(), source.read().unwrap());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_this_users_alone_and_is_gone_in_the_end() {
+    fn a_file_is_private_and_removed_in_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().display().to_string();
         let source = SecretSource::of("s", &|name| (name == "HOME").then(|| home.clone())).unwrap();

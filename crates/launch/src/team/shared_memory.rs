@@ -1,4 +1,4 @@
-//! The transport between the ranks of one host: shared memory.
+//! The transport among the ranks of one host: shared memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,14 @@ use numalab_host::{SharedWords, remove_abandoned};
 
 use super::TeamError;
 
-/// Words of the head, then [`SLOT`] words for each rank.
+/// Words of the header, which [`SLOT`] words for each rank follow.
 const HEAD: usize = 8;
 const ARRIVED: usize = 0;
 const GENERATION: usize = 1;
 const GAVE_UP: usize = 2;
 const ATTACHED: usize = 3;
 const DONE: usize = 4;
-/// Words of each rank: process, its start, its number, bytes left, and the message.
+/// Words of each rank: process, its start time, its number, remaining bytes, and the message.
 const SLOT: usize = 2048;
 const PROCESS: usize = 0;
 const BORN: usize = 1;
@@ -23,7 +23,7 @@ const NUMBER: usize = 2;
 const LEFT: usize = 3;
 const MESSAGE: usize = 4;
 const MESSAGE_BYTES: usize = (SLOT - MESSAGE) * 8;
-/// How often a waiting rank looks whether the others live.
+/// Interval at which a waiting rank checks that the others are alive.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The shared memory of a host, and this rank's place in it.
@@ -34,8 +34,8 @@ pub(super) struct SharedMemoryEndpoint {
     pub local_size: usize,
 }
 
-/// Removes what earlier starts of this user's ranks left when they were killed before all had
-/// come: the names differ only in what follows the last `-`.
+/// Removes files of this user's earlier starts that were killed before all ranks had joined. Names
+/// of starts differ only after the last `-`.
 fn remove_abandoned_starts(path: &Path) {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if let (Some(directory), Some((prefix, _))) = (path.parent(), name.rsplit_once('-')) {
@@ -53,7 +53,7 @@ pub(super) struct SharedMemoryTransport {
 }
 
 impl SharedMemoryTransport {
-    /// Attaches to the memory and waits until all ranks have; then its file is removed.
+    /// Attaches to the memory and waits until all ranks have; then removes its file.
     pub fn attach(
         place: &SharedMemoryEndpoint,
         rank: usize,
@@ -76,7 +76,7 @@ impl SharedMemoryTransport {
         shared_memory.head(ATTACHED).fetch_add(1, Ordering::AcqRel);
         let came = shared_memory.wait_for_all(rank, path, limit);
         if came.is_err() || shared_memory.is_first() {
-            // Whoever comes later must not find the remains of this start.
+            // A later start must not find the remains of this one.
             let _ = std::fs::remove_file(path);
         }
         came?;
@@ -109,40 +109,40 @@ impl SharedMemoryTransport {
         }
     }
 
-    /// Whether this is the host's first rank.
+    /// Reports whether this is the host's first rank.
     pub fn is_first(&self) -> bool {
         self.local_rank == 0
     }
 
-    /// How many ranks are here.
+    /// Returns the number of ranks on this host.
     pub fn size(&self) -> usize {
         self.local_size
     }
 
-    /// Their numbers among all ranks.
+    /// Returns their numbers among all ranks.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// Tells the others not to wait.
+    /// Makes the other ranks stop waiting.
     pub fn give_up(&self) {
         self.head(GAVE_UP).store(1, Ordering::Release);
     }
 
-    /// Waits until all are here.
+    /// Waits until all ranks of this host have called it.
     pub fn barrier(&self) -> Result<(), TeamError> {
         let generation = self.head(GENERATION).load(Ordering::Acquire);
         let arrived = self.head(ARRIVED).fetch_add(1, Ordering::AcqRel) + 1;
         if arrived == self.local_size as u64 {
             self.head(ARRIVED).store(0, Ordering::Relaxed);
-            // Pairs with the loads of those who wait: they see all that was written before.
+            // Pairs with the loads of waiting ranks, which then see all earlier writes.
             self.head(GENERATION).store(generation + 1, Ordering::Release);
             return Ok(());
         }
         self.wait_while(|| self.head(GENERATION).load(Ordering::Acquire) == generation, || {})
     }
 
-    /// Waits; between looks at the others `work` is done, or nothing.
+    /// Waits while the condition holds, calling `work` between checks.
     fn wait_while(
         &self,
         goes_on: impl Fn() -> bool,
@@ -159,7 +159,7 @@ impl SharedMemoryTransport {
             }
             if turns.is_multiple_of(64) && looked.elapsed() > LOOK {
                 match self.look_round() {
-                    // Who went on from here may have ended since.
+                    // A rank that has passed this point may have ended since.
                     Err(error) if goes_on() => return Err(error),
                     _ => looked = Instant::now(),
                 }
@@ -168,7 +168,7 @@ impl SharedMemoryTransport {
         Ok(())
     }
 
-    /// Fails if a rank gave up or is gone.
+    /// Fails if a rank gave up or has ended.
     fn look_round(&self) -> Result<(), TeamError> {
         if self.head(GAVE_UP).load(Ordering::Acquire) != 0 {
             return Err(TeamError::GaveUp);
@@ -179,7 +179,7 @@ impl SharedMemoryTransport {
             let process = u32::try_from(process).unwrap_or(0);
             if birth_of(process) != Some(slot[BORN].load(Ordering::Relaxed)) {
                 let rank = self.ranks.get(index).copied().unwrap_or(index);
-                // It may have given up with a reason, which says more.
+                // It may have given up before it ended, which is the more specific reason.
                 if self.head(GAVE_UP).load(Ordering::Acquire) != 0 {
                     return Err(TeamError::GaveUp);
                 }
@@ -189,7 +189,8 @@ impl SharedMemoryTransport {
         Ok(())
     }
 
-    /// What every rank of this host gave, by local rank: in pieces, between two barriers each.
+    /// Gathers the bytes of every rank of this host, by local rank, in pieces that fit a slot; each
+    /// piece takes two barriers.
     pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, TeamError> {
         let mut all: Vec<Vec<u8>> = vec![Vec::new(); self.local_size];
         let mut rest = bytes;
@@ -215,7 +216,7 @@ impl SharedMemoryTransport {
         }
     }
 
-    /// Does `work` until all ranks of this host came to this line.
+    /// Calls `work` until all ranks of this host have called this function.
     pub fn work_until_all_are_done(&mut self, work: impl FnMut()) -> Result<(), TeamError> {
         self.finish_lines += 1;
         let all = self.finish_lines * self.local_size as u64;
@@ -234,12 +235,12 @@ impl SharedMemoryTransport {
 
 impl Drop for SharedMemoryTransport {
     fn drop(&mut self) {
-        // A rank that unwinds or returns early; who parted in peace is not waited for.
+        // A rank that unwinds or returns early; one that left in order is not waited for.
         self.give_up();
     }
 }
 
-/// Relaxed is enough: a barrier follows, which orders it.
+/// Relaxed is sufficient: the barrier that follows orders the stores.
 fn store(words: &[AtomicU64], bytes: &[u8]) {
     for (word, chunk) in words.iter().zip(bytes.chunks(8)) {
         let mut whole = [0; 8];
@@ -256,8 +257,8 @@ fn load(words: &[AtomicU64], length: usize, into: &mut Vec<u8>) {
     into.truncate(end);
 }
 
-/// When a process was started, in clock ticks since boot (`proc_pid_stat(5)`); `None` if
-/// there is none, or its parent has yet to take note of its end.
+/// Returns a process's start time in clock ticks since boot (`proc_pid_stat(5)`); `None` if it does
+/// not exist or is a zombie.
 pub(super) fn birth_of(process: u32) -> Option<u64> {
     let stat = numalab_host::proc::Stat::of(process)?;
     (!stat.has_ended()).then_some(stat.started_ticks)

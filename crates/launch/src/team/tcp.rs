@@ -1,4 +1,4 @@
-//! The transport between hosts: TCP from the first rank of each to rank 0's host.
+//! The transport between hosts: TCP from the first rank of each host to rank 0's host.
 
 mod greeting;
 mod listener;
@@ -11,31 +11,32 @@ use super::TeamError;
 use super::secret::{BYTES, SecretSource};
 use greeting::Guests;
 
-/// A message between hosts is never longer: what comes from elsewhere is not believed.
+/// Upper bound of a message between hosts, since its length comes from the network.
 const LONGEST: u64 = 1 << 30;
-/// Silence after which a connection is given up: far beyond the largest buffer's making.
+/// Time without data after which a connection is given up: far longer than building the largest
+/// buffer.
 const SILENCE: Duration = Duration::from_secs(1800);
 
-/// Where rank 0's host listens, and what the others are told apart by.
+/// The address of rank 0's host, and the identity of the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TcpEndpoint {
     /// Whether rank 0 is on this host.
     pub is_root: bool,
-    /// How many hosts there are.
+    /// Number of hosts.
     pub hosts: usize,
-    /// Names that rank 0's host may go by.
+    /// Possible names of rank 0's host.
     pub names: Vec<String>,
     /// Ports to try, in this order.
     pub ports: Vec<u16>,
-    /// Where the secret is by which ranks of this start know each other.
+    /// The source of the secret with which ranks of this start authenticate.
     pub secret: SecretSource,
 }
 
 #[derive(Debug)]
 pub(super) enum TcpTransport {
-    /// Rank 0's host: a connection to every other one.
+    /// On rank 0's host: a connection to every other host.
     Root(Vec<TcpStream>),
-    /// Another host.
+    /// On another host.
     Leaf(TcpStream),
 }
 
@@ -49,7 +50,7 @@ impl TcpTransport {
         }
     }
 
-    /// Gives this host's bytes and gets those of all hosts, one after the other.
+    /// Sends this host's bytes and receives those of all hosts, concatenated.
     pub fn exchange(&mut self, bytes: &[u8]) -> Result<Vec<u8>, TeamError> {
         let exchanged = match self {
             Self::Root(streams) => exchange_at_root(streams, bytes),
@@ -91,7 +92,8 @@ fn accept_all(
             break Err(TeamError::NotAllCame { rank, present, expected, what, place: at() });
         }
         for listener in &listeners {
-            // What fails here is a peer's connection or a want of descriptors: both pass.
+            // A failure here is that of a peer's connection, or a lack of descriptors; both are
+            // temporary.
             if let Ok((stream, _)) = listener.accept() {
                 guests.enter(stream);
             }

@@ -1,4 +1,4 @@
-//! Teams of threads, each of which stands for a rank's process.
+//! Teams of threads, each of which represents a rank's process.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ fn endpoints(
         .collect()
 }
 
-/// A port that nobody uses now.
+/// Returns a port that is unused now.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -82,7 +82,7 @@ fn ranks_of_several_hosts_gather_over_tcp() {
 }
 
 #[test]
-fn nobody_waits_for_a_rank_that_gave_up() {
+fn no_rank_waits_for_one_that_gave_up() {
     let begun = Instant::now();
     team_of(1, 3, |team| {
         if team.rank() == 1 {
@@ -95,7 +95,7 @@ fn nobody_waits_for_a_rank_that_gave_up() {
 }
 
 #[test]
-fn a_host_that_is_gone_is_noticed_by_the_others() {
+fn a_lost_host_is_noticed_by_the_others() {
     team_of(2, 1, |team| {
         if team.rank() == 1 {
             team.give_up();
@@ -129,7 +129,7 @@ fn ranks_that_never_come_are_counted() {
     assert!(!path.exists());
 }
 
-/// Two hosts at a port of this machine, rank 0's or the other one.
+/// Two hosts at a port of this machine: rank 0's, or the other one.
 fn host(is_root: bool, port: u16, secret: u8) -> TcpEndpoint {
     TcpEndpoint {
         is_root,
@@ -141,7 +141,7 @@ fn host(is_root: bool, port: u16, secret: u8) -> TcpEndpoint {
 }
 
 #[test]
-fn a_stranger_is_sent_away() {
+fn a_stranger_is_rejected() {
     let port = free_port();
     std::thread::scope(|scope| {
         let root = scope.spawn(|| TcpTransport::join(&host(true, port, 1), 0, ARRIVAL).is_ok());
@@ -152,7 +152,7 @@ fn a_stranger_is_sent_away() {
     });
 }
 
-/// A connection to a listener that may not listen yet.
+/// Connects to a listener that may not listen yet.
 fn call(port: u16) -> TcpStream {
     loop {
         match TcpStream::connect(("localhost", port)) {
@@ -163,7 +163,7 @@ fn call(port: u16) -> TcpStream {
 }
 
 #[test]
-fn strangers_who_are_silent_or_slow_hold_up_nobody() {
+fn silent_or_slow_strangers_delay_no_rank() {
     let port = free_port();
     let begun = Instant::now();
     std::thread::scope(|scope| {
@@ -179,7 +179,7 @@ fn strangers_who_are_silent_or_slow_hold_up_nobody() {
 }
 
 #[test]
-fn whoever_listens_in_the_place_of_rank_0_learns_nothing_and_is_left() {
+fn a_false_listener_in_the_place_of_rank_0_learns_nothing() {
     let listener = TcpListener::bind("localhost:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::scope(|scope| {

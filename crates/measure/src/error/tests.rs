@@ -8,7 +8,7 @@ fn unknown_cpu() -> ScopeError {
 }
 
 #[test]
-fn a_refusal_of_what_was_asked_is_bad_input_what_is_not_there_is_lacking() {
+fn an_invalid_request_is_bad_input_and_a_missing_feature_is_lacking() {
     let isa = MeasureError::UnknownIsa {
         name: "abacus".to_owned(),
         available: "portable, avx2".to_owned(),
@@ -29,7 +29,7 @@ fn a_refusal_of_what_was_asked_is_bad_input_what_is_not_there_is_lacking() {
 }
 
 #[test]
-fn messages_name_what_was_asked_and_what_there_is() {
+fn messages_name_the_request_and_the_choices() {
     let shown = [
         (
             MeasureError::from(unknown_cpu()).to_string(),
@@ -60,7 +60,7 @@ fn messages_name_what_was_asked_and_what_there_is() {
 }
 
 #[test]
-fn a_worker_that_was_given_up_is_one_that_another_failed() {
+fn an_abandoned_worker_has_the_failure_of_another() {
     let error = MeasureError::from(numalab_membench::Aborted);
     assert!(matches!(error, MeasureError::Abandoned));
 }

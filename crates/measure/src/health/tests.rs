@@ -77,7 +77,7 @@ fn the_core_comes_first_then_each_node_with_its_latency_and_its_bandwidth() {
 }
 
 #[test]
-fn the_order_that_misses_no_tlb_tells_more_than_a_larger_buffer() {
+fn an_order_without_tlb_misses_is_preferred_to_a_larger_buffer() {
     let local = of_latency(latency(0, 0, AccessPattern::PageLocal, 1 << 20));
     let random = of_latency(latency(0, 0, AccessPattern::Random, 4 << 20));
     assert_eq!(chosen(&[&random, &local]), [local.id.0.as_str()]);
@@ -86,7 +86,7 @@ fn the_order_that_misses_no_tlb_tells_more_than_a_larger_buffer() {
 }
 
 #[test]
-fn more_cpus_tell_more_than_a_larger_buffer() {
+fn more_cpus_are_preferred_to_a_larger_buffer() {
     let one = of_streams(read(&[(0, 0)], 8 << 20));
     let two = of_streams(read(&[(0, 0), (1, 0)], 1 << 20));
     assert_eq!(chosen(&[&one, &two]), [two.id.0.as_str()]);
@@ -100,7 +100,7 @@ fn of_equals_the_first_is_kept() {
 }
 
 #[test]
-fn what_is_remote_concurrent_or_of_another_kernel_or_order_is_left_out() {
+fn remote_and_concurrent_cells_and_other_kernels_and_orders_are_left_out() {
     let remote = of_latency(latency(0, 1, AccessPattern::Random, 1 << 20));
     let base = latency(0, 0, AccessPattern::Random, 1 << 20);
     let concurrent = of_latency(LatencyCell { team: Team::Concurrent, ..base });
@@ -117,7 +117,7 @@ fn what_is_remote_concurrent_or_of_another_kernel_or_order_is_left_out() {
 }
 
 #[test]
-fn what_the_scope_has_not_is_left_out() {
+fn cells_outside_the_scope_are_left_out() {
     let machine = machine(2, 2);
     let cpus = "1-3".parse().unwrap();
     let nodes = "0".parse().unwrap();

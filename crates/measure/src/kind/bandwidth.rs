@@ -1,5 +1,5 @@
-//! Bandwidth cells: a team streams in rounds, and only the time in which every
-//! worker ran counts.
+//! Bandwidth cells: a team streams in rounds, and only the time in which every worker streams
+//! counts.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,20 +26,18 @@ use crate::stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
 use crate::survey::Survey;
 use crate::team::{abort_on_error, give_and_join};
 
-/// What bandwidth cells have in common.
+/// The common properties of bandwidth cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BandwidthSpec {
     /// The order of visits.
     pub pattern: AccessPattern,
-    /// The pages.
     pub pages: Pages,
-    /// The instruction set.
     pub isa: IsaName,
     /// Bytes of all buffers of one worker together.
     pub size_bytes: u64,
 }
 
-/// A cell for each kernel with one team.
+/// Returns a cell for each kernel with one team.
 #[must_use]
 pub fn bandwidth_cells(
     workers: &[WorkerPlan],
@@ -59,8 +57,8 @@ pub fn bandwidth_cells(
     kernels.iter().map(one).collect()
 }
 
-/// A cell for each pair of a node with cpus and a node with memory: all cores of
-/// the first stream from the second.
+/// Returns a cell for each pair of a node with cpus and a node with memory: all cores of the first
+/// stream from the second.
 #[must_use]
 pub fn bandwidth_matrix(
     machine: &Machine,
@@ -84,10 +82,10 @@ pub fn bandwidth_matrix(
         .collect()
 }
 
-/// Length of a round in nanoseconds: long against the start of all workers.
+/// Length of a round in nanoseconds: long compared with the start of all workers.
 const ROUND_NS: f64 = 8_000_000.0;
 
-/// What the workers of a team share.
+/// The state shared by the workers of a team.
 struct TeamWork<'a> {
     context: &'a MeasureContext,
     first: &'a BandwidthCell,
@@ -100,7 +98,7 @@ struct TeamWork<'a> {
     time_is_over: AtomicBool,
 }
 
-/// What `numalab measure` takes: one cpu and all of them, and node x node.
+/// Plans the part of `numalab measure`: one cpu, all cpus, and node x node.
 pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     let spec = |pattern| BandwidthSpec {
         pattern,
@@ -110,9 +108,11 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     };
     let sequential = spec(AccessPattern::Sequential);
     let (first, all) = ([survey.first_worker()], all_workers(survey.machine, &survey.scope));
+    // One kernel each for reads, for writes without a read for ownership, and for both.
     let quick = [StreamKernel::Read, StreamKernel::WriteNt, StreamKernel::Triad];
     let kernels = if survey.effort == Effort::Quick { &quick[..] } else { &StreamKernel::ALL };
     let mut cells = bandwidth_cells(&first, kernels, &sequential);
+    // With one core, these cells would be those of the first worker.
     if all.len() > 1 {
         cells.extend(bandwidth_cells(&all, kernels, &sequential));
     }
@@ -125,6 +125,7 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
         let read = StreamKernel::Read;
         cells.extend(bandwidth_matrix(survey.machine, &survey.scope, read, &sequential));
     }
+    // Different teams can be the same on a small machine.
     let mut seen = BTreeSet::new();
     cells.retain(|cell| seen.insert(cell.id.clone()));
     cells
@@ -160,10 +161,12 @@ impl Measurement for BandwidthCell {
             let start = |(index, worker): (usize, WorkerPlan)| {
                 let sender = (index == 0).then(|| sender.clone());
                 scope.spawn(move || {
+                    // A worker that failed would leave the others at the barrier for ever.
                     abort_on_error(&team.barrier, || team.work(index, worker, sender.as_ref()))
                 })
             };
             let threads: Vec<_> = workers.into_iter().enumerate().map(start).collect();
+            // The receiver ends when the last sender is gone, including this one.
             drop(sender);
             give_and_join(receiver, give, &team.barrier, threads)
         })
@@ -188,11 +191,12 @@ impl Measurement for BandwidthCell {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic poisons the lock, but is resumed when the threads are joined.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> TeamWork<'a> {
-    /// One worker's part of all cells; the one with `sender` leads.
+    /// Runs one worker's part of all cells; the worker with `sender` leads.
     fn work(
         &self,
         index: usize,
@@ -208,17 +212,21 @@ impl<'a> TeamWork<'a> {
             let samples =
                 sender.map(|_| Samples::new(self.context, &cell.id, self.share.limit(number)));
             let ended = self.stream_one(index, bandwidth, &mut buffer, samples)?;
+            // Proven after the cell, since pages can be migrated while it runs.
             let placement = claim.prove(self.context, &pinned)?;
             *lock(&self.placements[index]) = Some(placement);
+            // Every placement is stored before the leader collects them.
             self.barrier.wait()?;
             if let (Some(sender), Some((outcome, samples))) = (sender, ended) {
                 let placements = self.placements.iter().filter_map(|slot| lock(slot).take());
                 let measured =
                     Measured::new(cell, outcome, placements.collect(), samples.into_taken());
-                // The receiver is gone only if keeping failed, which ends the team anyway.
+                // The receiver is gone only if storing a cell failed, which ends the team anyway.
                 let _ = sender.send((cell, measured));
+                // Relaxed: the barrier that follows orders the store.
                 self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
             }
+            // All workers read the decision after this barrier, and so agree.
             self.barrier.wait()?;
             if self.time_is_over.load(Ordering::Relaxed) {
                 break;
@@ -227,7 +235,7 @@ impl<'a> TeamWork<'a> {
         Ok(())
     }
 
-    /// Streams round by round until the leader, who has the samples, ends the cell.
+    /// Streams in rounds until the leader, which has the samples, ends the cell.
     fn stream_one(
         &self,
         index: usize,
@@ -237,11 +245,13 @@ impl<'a> TeamWork<'a> {
     ) -> Result<Option<(Outcome, Samples<'a>)>, MeasureError> {
         let lines = buffer.lines(bandwidth.size_bytes)?;
         let mut stream = stream_over(self.context, &StreamRules::of(bandwidth), lines)?;
+        // One unmeasured pass brings page tables and caches into their steady state.
         stream.pass();
         loop {
             self.barrier.wait()?;
             self.align(samples.is_some())?;
             lock(&self.logs[index]).round(&mut stream, &self.context.clock, ROUND_NS)?;
+            // The leader reads the logs only after every worker has written its own.
             self.barrier.wait()?;
             let mut outcome = None;
             if let Some(samples) = &mut samples {
@@ -250,6 +260,7 @@ impl<'a> TeamWork<'a> {
                     None => samples.miss(),
                 }
                 outcome = samples.ended()?;
+                // Relaxed: the barrier that follows orders the store.
                 self.cell_is_over.store(outcome.is_some(), Ordering::Relaxed);
             }
             self.barrier.wait()?;
@@ -259,7 +270,7 @@ impl<'a> TeamWork<'a> {
         }
     }
 
-    /// In an emulated machine, makes the workers' own clocks agree at the start of a round.
+    /// Aligns the workers' virtual clocks at the start of a round in an emulated machine.
     fn align(&self, leads: bool) -> Result<(), MeasureError> {
         if !virtual_time::in_use() {
             return Ok(());
@@ -270,11 +281,12 @@ impl<'a> TeamWork<'a> {
         Ok(self.barrier.wait()?)
     }
 
-    /// The bandwidth of a round over the time in which all workers ran; none if there
-    /// was no such time, because the system kept one worker waiting.
+    /// Returns the bandwidth of a round over the time in which all workers streamed; `None` if
+    /// there was no such time because the system delayed a worker.
     fn read_logs(&self) -> Result<Option<(Reading, Option<String>)>, MeasureError> {
         let logs: Vec<_> = self.logs.iter().map(lock).collect();
         let spans = logs.iter().filter_map(|log| log.span());
+        // Bytes count only while all workers streamed: a worker alone gets more bandwidth.
         let Some(span) = Span::common(spans) else { return Ok(None) };
         let clock = &self.context.clock;
         let duration_ns = span.ns(clock)?;

@@ -1,5 +1,5 @@
-//! Core-to-core cells: pairs of cpus, and cache lines on a fresh page, sent back and forth one after
-//! the other.
+//! Core-to-core cells: pairs of cpus send the cache lines of a fresh page back and forth, one line
+//! after the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::scope::Scope;
 use crate::survey::Survey;
 use crate::team::{give_up_on_error, join_all};
 
-/// The pairs of cpus to measure, at most about `at_most`: all pairs where they
-/// fit, else pairs of the first cpus of every core, L3 group and node in turn.
+/// Returns the pairs of cpus to measure, at most about `at_most`: all pairs if they fit, else the
+/// pairs of the first cpus of every core, of every L3 group, or of every node.
 #[must_use]
 pub fn c2c_pairs(machine: &Machine, scope: &Scope, at_most: usize) -> Vec<(CpuId, CpuId)> {
     let fits = |cpus: &[CpuId]| cpus.len() * cpus.len().saturating_sub(1) / 2 <= at_most;
@@ -43,11 +43,12 @@ pub fn c2c_pairs(machine: &Machine, scope: &Scope, at_most: usize) -> Vec<(CpuId
     cpus.iter().enumerate().flat_map(upper).take(at_most.max(1)).collect()
 }
 
-/// A cell for each pair and each side's node as the line's home.
+/// Returns a cell for each pair and each side's node as the line's home.
 #[must_use]
 pub fn c2c_cells(machine: &Machine, scope: &Scope, pairs: &[(CpuId, CpuId)]) -> Vec<Cell> {
     let homes = |from: CpuId, to: CpuId| -> Vec<NodeId> {
         let mut homes = vec![scope.nearest_node(machine, from), scope.nearest_node(machine, to)];
+        // Pairs within a node have only one home.
         homes.dedup();
         homes
     };
@@ -61,13 +62,13 @@ pub fn c2c_cells(machine: &Machine, scope: &Scope, pairs: &[(CpuId, CpuId)]) -> 
         .collect()
 }
 
-/// Lines of a pair: addresses decide which part of the processor keeps a line, and so how long it
-/// takes; one line alone would show its place as the pair's.
+/// Lines of a pair. The address decides which slice of the processor keeps a line, and so its
+/// latency; a single line would show its slice rather than the pair.
 const LINES: usize = 8;
 /// Round trips of each line in a window, which takes about 200 microseconds within a socket.
 const LINE_ROUNDS: u64 = 250;
 
-/// What the two sides share.
+/// The state shared by the two sides.
 struct Exchange<'a> {
     context: &'a MeasureContext,
     experiment: &'a C2cCell,
@@ -77,7 +78,7 @@ struct Exchange<'a> {
     over: AtomicBool,
 }
 
-/// What `numalab measure` takes: pairs, as many as it has time for.
+/// Plans the part of `numalab measure`: the number of pairs that the time allows.
 pub(super) fn beyond_caches(survey: &Survey<'_>, _: u64) -> Vec<Cell> {
     let at_most = match survey.effort {
         Effort::Quick => 8,
@@ -95,7 +96,7 @@ impl Measurement for C2cCell {
     }
 }
 
-/// Runs one pair on a page of its own.
+/// Runs one pair on a fresh page.
 fn run(
     context: &MeasureContext,
     cell: &Cell,
@@ -107,7 +108,7 @@ fn run(
     let mut buffer = Buffer::untouched(page_bytes, Pages::Base, source)?;
     let claim = buffer.claim();
     let lines = buffer.lines(page_bytes)?;
-    // Never a power of two apart.
+    // Not a power of two apart: such a distance could map all lines to the same slice.
     let step = lines.len() / LINES + 1;
     let lines: Vec<&AtomicU64> = lines.iter_mut().step_by(step).map(Line::as_atomic).collect();
     let lines = &lines[..];
@@ -134,7 +135,7 @@ fn run(
     Ok(Measured::new(cell, outcome, placements, samples))
 }
 
-/// What one side gives: its placement, and the samples if it took them.
+/// The result of one side: its placement, and the samples if it took them.
 struct Side {
     placement: Placement,
     ended: Option<(Outcome, Vec<Sample>)>,
@@ -145,6 +146,7 @@ impl Exchange<'_> {
         &self,
         work: impl FnOnce() -> Result<Side, MeasureError>,
     ) -> Result<Side, MeasureError> {
+        // The other side may be waiting at the barrier or for the line, so both are aborted.
         let give_up = || {
             self.start.abort();
             self.abort.store(true, Ordering::Relaxed);
@@ -170,6 +172,7 @@ fn send(
         let trips = pings.iter_mut().map(|ping| ping.rounds(LINE_ROUNDS).map_err(broken_off));
         trips.collect()
     };
+    // A warm-up round, which is not sampled.
     round()?;
     let outcome = sample_here(&mut samples, |_| {
         let trips = round()?;
@@ -180,20 +183,20 @@ fn send(
         let work = trips.iter().map(|trips| trips.rounds).sum();
         Ok(Reading { values: over_lines(of_lines)?, duration_ns, work })
     })?;
-    // Release: the answerer, freed by the barrier behind this, must see it.
+    // Release: the answerer, which the next barrier releases, must see it.
     exchange.over.store(true, Ordering::Release);
     exchange.start.wait()?;
     let placement = exchange.claim.prove(exchange.context, &pinned)?;
     Ok(Side { placement, ended: Some((outcome, samples.into_taken())) })
 }
 
-/// The figures of a window: the median of its lines, and what the lines differ by.
+/// Returns the figures of a window: the median of its lines, and their spread.
 fn over_lines(of_lines: Vec<f64>) -> Result<Vec<(Metric, f64)>, MeasureError> {
     let lines = Values::new(of_lines)?;
     Ok(vec![(Metric::RoundTrip, lines.median()), (Metric::LineSpread, lines.max() - lines.min())])
 }
 
-/// Why an exchange ended early: one side's own failure, or the other's.
+/// Returns why an exchange ended early: one side's own failure, or the other's.
 fn broken_off(error: C2cError) -> MeasureError {
     match error {
         C2cError::Aborted { .. } => MeasureError::Abandoned,
@@ -201,10 +204,11 @@ fn broken_off(error: C2cError) -> MeasureError {
     }
 }
 
-/// Writes the line from the pinned sender, before the answerer looks at it: the sender's cpu
-/// is the first to have it.
+/// Writes the line from the pinned sender before the answerer reads it, so that the sender's cpu
+/// owns it first.
 fn first_touch(line: &AtomicU64) {
-    // Release: the answerer starts behind a barrier, which orders it too.
+    // Release is redundant with the barrier behind which the answerer starts; it documents the
+    // order.
     line.store(0, Ordering::Release);
 }
 
@@ -231,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pair_has_the_median_of_its_lines_and_what_they_differ_by() {
+    fn a_pair_has_the_median_and_the_spread_of_its_lines() {
         let values = over_lines(vec![90.0, 100.0, 250.0, 110.0, 95.0]).expect("numbers");
         assert_eq!(values, [(Metric::RoundTrip, 100.0), (Metric::LineSpread, 160.0)]);
     }
@@ -243,7 +247,7 @@ mod tests {
         let source = MemorySource::Node(node);
         let mut buffer = Buffer::untouched(bytes, Pages::Base, source).expect("memory");
         let span = buffer.claim().span;
-        assert!(numalab_host::prove_span(span, node).is_err(), "nobody touched it");
+        assert!(numalab_host::prove_span(span, node).is_err(), "it was not touched");
         let lines = buffer.lines(bytes).expect("lines");
         first_touch(lines[0].as_atomic());
         let proof = numalab_host::prove_span(span, node).expect("touched");

@@ -1,5 +1,5 @@
-//! The core itself: its clock, L1 load-to-use as a multiple of a dependent add, and an atomic
-//! addition.
+//! Core cells: the clock frequency, L1 load-to-use latency as a multiple of a dependent add, and an
+//! atomic addition.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::team::join_all;
 
 /// Half the smallest L1 data cache in use.
 const BUFFER_BYTES: u64 = 16 << 10;
-/// About 100 microseconds of each, alternated, so that both see the same clock.
+/// About 100 microseconds of each, alternated, so that both run at the same frequency.
 const ADDS: u64 = 400_000;
 const LOADS: u64 = 100_000;
 const ATOMIC_ADDS: u64 = 20_000;
@@ -30,7 +30,7 @@ impl Measurement for CoreCell {
     }
 }
 
-/// Alternates windows of adds, of L1 loads and of atomic additions on `cpu`.
+/// Alternates windows of adds, L1 loads and atomic additions on `cpu`.
 fn run(
     context: &MeasureContext,
     cell: &Cell,
@@ -38,6 +38,7 @@ fn run(
     limit: Duration,
 ) -> Result<Measured, MeasureError> {
     let node = context.machine.cpu(cpu).and_then(|cpu| cpu.node);
+    // A cpu's node may have no memory; the buffer is in L1, so any node will do.
     let node = node.filter(|&node| context.machine.memory_nodes().contains(node));
     let node = node.or_else(|| context.machine.memory_nodes().first()).unwrap_or_default();
     let work = || -> Result<Measured, MeasureError> {
@@ -48,11 +49,13 @@ fn run(
         let claim = buffer.claim();
         let chase = BuiltChase::build(context, order, buffer.lines(BUFFER_BYTES)?, None)?;
         let mut walk = chase.walk();
+        // Brings the buffer into L1 before the first window.
         walk.loads(LOADS);
         let mut own = Line::ZERO;
         let own = own.as_atomic();
         let mut samples = Samples::new(context, &cell.id, limit);
         let outcome = sample_here(&mut samples, |_| {
+            // All three within one sample, so that a change of frequency affects them alike.
             let adds = Adds::window(ADDS)?;
             let loads = walk.window(LOADS)?;
             let atomic = AtomicAdds::window(own, ATOMIC_ADDS)?;

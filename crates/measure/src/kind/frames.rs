@@ -1,4 +1,4 @@
-//! Frames are measured by a kernel of our own, not here.
+//! Frame allocator cells, which only numalab's kernel can measure.
 
 use numalab_record::FramesCell;
 

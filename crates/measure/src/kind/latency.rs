@@ -19,39 +19,39 @@ use crate::team::{abort_on_error, join_all};
 
 pub(super) use survey::beyond_caches;
 
-/// Building a cycle, per GiB.
+/// Time to build a cycle of one GiB.
 const CYCLE_PER_GIB: Duration = Duration::from_millis(200);
 /// Warm-up of a chase beyond the caches.
 const WARM_UP: Duration = Duration::from_millis(100);
-/// Where caches end for the purpose of an estimate.
+/// Assumed end of the caches, for estimates only.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// What latency cells have in common.
+/// The common properties of latency cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencySpec {
     /// The order of visits.
     pub pattern: AccessPattern,
-    /// The pages.
     pub pages: Pages,
-    /// Who chases at the same time.
+    /// The workers that chase at the same time.
     pub team: Team,
 }
 
-/// The order of visits that shows memory and caches alone: random where every load
-/// still hits the TLB, which takes large pages; else random over everything.
+/// Returns the order of visits that shows memory and caches alone. Large pages allow one that is
+/// random within what the TLB covers; small pages need a random order over everything.
 #[must_use]
 pub fn plain_pattern(pages: Pages) -> AccessPattern {
     if pages == Pages::Base { AccessPattern::Random } else { AccessPattern::PageLocal }
 }
 
-/// Sizes from `from` to `to` bytes, two per octave (every power of two and its
-/// one and a half), both ends included; `from` and `to` are at least 4 KiB.
+/// Returns sizes from `from` to `to` bytes, two per octave (powers of two and 1.5 times those),
+/// including both ends; `from` and `to` are at least 4 KiB.
 #[must_use]
 pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
     let from = from_bytes.max(4096);
     let to = to_bytes.max(from);
     let powers = (12..63).map(|bit| 1_u64 << bit);
     let steps = powers.flat_map(|power| [power, power + power / 2]);
+    // Both ends are added separately, whether or not they are steps.
     let mut sizes: Vec<u64> = steps.filter(|&size| size > from && size < to).collect();
     sizes.insert(0, from);
     if to > from {
@@ -60,14 +60,15 @@ pub fn curve_sizes(from_bytes: u64, to_bytes: u64) -> Vec<u64> {
     sizes
 }
 
-/// A cell for each worker and size, ordered so that cells which share a buffer (the
-/// same node) or run at once (the same size) follow each other.
+/// Returns a cell for each worker and size. Cells that share a buffer (the same node) or run at
+/// once (the same size) are adjacent.
 #[must_use]
 pub fn latency_cells(workers: &[WorkerPlan], sizes: &[u64], spec: LatencySpec) -> Vec<Cell> {
     let LatencySpec { pattern, pages, team } = spec;
     let sized = sizes.iter().flat_map(|&size| workers.iter().map(move |&worker| (size, worker)));
     let mut cells: Vec<(u64, WorkerPlan)> = sized.collect();
     if team == Team::Serial {
+        // A stable sort: sizes keep their order within a node.
         cells.sort_by_key(|&(_, worker)| worker.node);
     }
     let one = |(size_bytes, worker)| {
@@ -86,6 +87,7 @@ impl Measurement for LatencyCell {
             let same_team = self.team == other.team && self.pages == other.pages;
             same_team
                 && match self.team {
+                    // Serial cells share one buffer of the largest size.
                     Team::Serial => self.worker.node == other.worker.node,
                     Team::Concurrent => {
                         self.size_bytes == other.size_bytes && self.pattern == other.pattern
@@ -107,6 +109,7 @@ impl Measurement for LatencyCell {
         let largest = cells.iter().map(|(_, cell)| *cell).max_by_key(|cell| cell.size_bytes);
         if let Some(Self { size_bytes, pages, worker, .. }) = largest {
             check_sum(size_bytes.saturating_mul(at_once))?;
+            // Mapped and dropped untouched, which detects missing pages without using memory.
             drop(Buffer::untouched(*size_bytes, *pages, MemorySource::Node(worker.node))?);
         }
         cells.iter().try_for_each(|(_, cell)| {
@@ -120,6 +123,7 @@ impl Measurement for LatencyCell {
         let largest = cells.iter().map(|(_, cell)| cell.size_bytes).max().unwrap_or(0);
         let mut cycles: Vec<_> =
             cells.iter().map(|(_, cell)| (cell.size_bytes, cell.pattern)).collect();
+        // Adjacent cells of one size and pattern share a cycle.
         cycles.dedup();
         let is_built = |&&(_, pattern): &&(u64, _)| !has_few_lines(pattern);
         let built: u64 = cycles.iter().filter(is_built).map(|&(size, _)| size).sum();
@@ -139,13 +143,13 @@ fn is_beyond_caches(cell: &LatencyCell) -> bool {
     cell.size_bytes > CACHE_BYTES && !has_few_lines(cell.pattern)
 }
 
-/// Whether so few lines are visited that they are built at once and lie in caches.
+/// Reports whether the chase visits few lines, which are built at once and fit into caches.
 fn has_few_lines(pattern: AccessPattern) -> bool {
     matches!(pattern, AccessPattern::OneLinePer(_))
 }
 
-/// Runs serial cells of one node: one buffer of the largest size, one cycle for
-/// each size, and each cpu walks it in turn.
+/// Runs serial cells of one node with one buffer of the largest size: each cpu in turn walks one
+/// cycle for each size.
 fn run_serial(
     first: &LatencyCell,
     together: Together<'_>,
@@ -169,6 +173,7 @@ fn run_serial(
             context.check_interrupt()?;
             let limit = share.limit(given);
             let measured = match walk_alone(context, cell, latency, &chase, &claim, limit) {
+                // The user's request ends the run; any other failure is this cell's only.
                 Err(MeasureError::Interrupted) => return Err(MeasureError::Interrupted),
                 Err(error) => Measured::failed(cell, &error),
                 Ok(measured) => measured,
@@ -203,8 +208,8 @@ fn walk_alone(
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))
 }
 
-/// Runs concurrent cells: every worker with a buffer of its own, all walking from
-/// the first window of one to the last window of the slowest.
+/// Runs concurrent cells: every worker walks a separate buffer, from the first window of any worker
+/// to the last window of the slowest.
 fn run_concurrent(together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
     let Together { context, share, .. } = together;
     let cells = cells_of::<LatencyCell>(together.cells);
@@ -241,12 +246,15 @@ fn walk_together(
     let lines = buffer.lines(latency.size_bytes)?;
     let chase = BuiltChase::build(context, order_of(latency), lines, None)?;
     let mut walk = chase.walk();
+    // All cycles have been built by now, so that no chaser is measured against a builder.
     start.wait()?;
     let mut windows = Windows::warmed_up(context, &chase, &mut walk)?;
     let mut samples = Samples::new(context, &cell.id, limit);
     let outcome = sample_here(&mut samples, |length| windows.take(context, length));
+    // Relaxed: the counter publishes no other data.
     still_sampling.fetch_sub(1, Ordering::Relaxed);
     let outcome = outcome?;
+    // Keeps loading memory until the slowest has its samples, which assume all chasers.
     while still_sampling.load(Ordering::Relaxed) > 0 && !start.is_aborted() {
         windows.take(context, WindowLength::Usual)?;
     }

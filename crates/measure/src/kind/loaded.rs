@@ -1,4 +1,4 @@
-//! Loaded latency: one chaser, and load workers that stream beside it.
+//! Loaded latency: one chaser, and load workers that stream at the same time.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,18 +25,19 @@ use crate::stream::membench_kernel;
 use crate::survey::Survey;
 use crate::team::{give_and_join, give_up_on_error};
 
-/// Pauses of a load worker for each [`PACED_BYTES`], from nearly idle to full speed.
+/// Pauses of a load worker per [`PACED_BYTES`], from nearly idle to full speed.
 const DELAYS: [u32; 9] = [4_096, 2_048, 1_024, 512, 256, 128, 64, 32, 0];
 
-/// The load workers of a chaser on `cpu`: one cpu of every other core, each on memory of `node`.
+/// Returns the load workers for a chaser on `cpu`: one cpu of every other core, each on memory of
+/// `node`.
 #[must_use]
 pub fn load_workers(machine: &Machine, scope: &Scope, cpu: CpuId, node: NodeId) -> Vec<WorkerPlan> {
     let others = all_workers(machine, scope).into_iter().filter(|worker| worker.cpu != cpu);
     others.map(|worker| WorkerPlan { node, ..worker }).collect()
 }
 
-/// The curves of a surface: `chaser` on the memory of every node in scope, loaded by cores of
-/// its own node and, apart from them, by those of the other nodes, with every kernel.
+/// Returns the curves of a surface: `chaser` on the memory of every node in scope, loaded by cores
+/// of its own node and, separately, by those of the other nodes, with every kernel.
 #[must_use]
 pub fn loaded_surface(
     machine: &Machine,
@@ -62,24 +63,26 @@ pub fn loaded_surface(
     cells
 }
 
-/// The cells of the curve of which `idle` is the one without load: that first, then rising load.
+/// Returns the cells of the curve that begins with `idle`: first without load, then with rising
+/// load.
 #[must_use]
 pub fn loaded_cells(idle: &LoadedCell) -> Vec<Cell> {
+    // The idle cell has no load at all: even rare requests would add latency.
     let delays = std::iter::once(None).chain(DELAYS.into_iter().map(Some));
     delays.map(|delay| Cell::of(Experiment::Loaded(LoadedCell { delay, ..idle.clone() }))).collect()
 }
 
-/// What a load worker streams with so many pauses.
+/// Bytes that a load worker streams per set of pauses.
 const PACED_BYTES: usize = 16 << 10;
-/// In how many parts, each with its share of the pauses. Memory answers a burst with the latency of
-/// the burst: where latency rises faster than bandwidth, as it does from the knee on, the average
-/// over bursts and pauses lies above that of an even load. A part is a few times what a core has
-/// under way.
+/// Parts into which these bytes and their pauses are divided. Memory answers a burst with the
+/// latency of the burst: from the knee on, latency rises faster than bandwidth, so the average over
+/// bursts and pauses is above that of an even load. A part is a few times the bytes that a core has
+/// in flight.
 const PARTS: u32 = 16;
-/// Chase windows in one sample: long against the pause between two chunks.
+/// Chase windows in one sample: long compared with the pause between two chunks.
 const WINDOWS_PER_SAMPLE: u64 = 4;
 
-/// What chaser and load workers share.
+/// The state shared by chaser and load workers.
 struct LoadedTeam<'a> {
     context: &'a MeasureContext,
     first: &'a LoadedCell,
@@ -91,13 +94,14 @@ struct LoadedTeam<'a> {
     counted_bytes: Vec<AtomicU64>,
 }
 
-/// What `numalab measure` takes: the first cpu against all other cores of its node.
+/// Plans the part of `numalab measure`: the first cpu against all other cores of its node.
 pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     let chaser = survey.first_worker();
     let core_of = |cpu| survey.machine.cpu(cpu).and_then(|cpu| cpu.core);
     let load: Vec<WorkerPlan> = all_workers(survey.machine, &survey.scope)
         .into_iter()
         .filter(|worker| worker.node == chaser.node)
+        // A sibling thread slows the chaser by sharing its core rather than through memory.
         .filter(|worker| {
             core_of(worker.cpu).is_none() || core_of(worker.cpu) != core_of(chaser.cpu)
         })
@@ -160,9 +164,10 @@ impl Measurement for LoadedCell {
     }
 }
 
-/// How a load worker pauses so often for each [`PACED_BYTES`].
+/// Returns the throttle of a load worker with this many pauses per [`PACED_BYTES`].
 fn throttle(delay_spins: u32) -> Throttle {
     match delay_spins {
+        // Without pauses there is nothing to spread.
         0 => Throttle { chunk_bytes: PACED_BYTES, delay_spins },
         _ => Throttle {
             chunk_bytes: PACED_BYTES / PARTS as usize,
@@ -172,9 +177,10 @@ fn throttle(delay_spins: u32) -> Throttle {
 }
 
 impl<'a> LoadedTeam<'a> {
-    /// Runs a worker; if it fails or panics, nobody waits for it or loads on.
+    /// Runs a worker; if it fails or panics, the other workers stop waiting and loading.
     fn ending<T>(&self, work: impl FnOnce() -> Result<T, MeasureError>) -> Result<T, MeasureError> {
         let give_up = || {
+            // Load workers are in their loop, which checks `stop`, or at the barrier.
             self.barrier.abort();
             self.stop.store(true, Ordering::Relaxed);
         };
@@ -191,6 +197,7 @@ impl<'a> LoadedTeam<'a> {
         let order = ChaseOrder { pattern: AccessPattern::Random, pages };
         let chase = BuiltChase::build(self.context, order, buffer.lines(size)?, Some(cpu))?;
         for (number, &(cell, loaded)) in self.cells.iter().enumerate() {
+            // Read before the barrier, so that everything streamed after it counts as new.
             let before: Vec<u64> = self.counts().collect();
             self.barrier.wait()?;
             if loaded.delay.is_some() {
@@ -204,7 +211,7 @@ impl<'a> LoadedTeam<'a> {
             self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
             self.barrier.wait()?;
             self.stop.store(false, Ordering::Relaxed);
-            // The receiver is gone only if keeping failed, which ends the team anyway.
+            // The receiver is gone only if storing a cell failed, which ends the team anyway.
             let _ = sender.send((cell, measured));
             if self.time_is_over.load(Ordering::Relaxed) {
                 break;
@@ -224,6 +231,7 @@ impl<'a> LoadedTeam<'a> {
         let mut windows = Windows::warmed_up(self.context, chase, &mut walk)?;
         let mut samples = Samples::new(self.context, &cell.id, limit);
         let outcome = sample_here(&mut samples, |_| {
+            // Bandwidth is that of the same time as the latency.
             let (start, bytes_before) = (Stamp::now(), self.bytes_loaded());
             let mut reading = windows.take_several(self.context, WINDOWS_PER_SAMPLE)?;
             let bytes = self.bytes_loaded() - bytes_before;
@@ -243,8 +251,8 @@ impl<'a> LoadedTeam<'a> {
         self.counted_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
-    /// Waits until every load worker streams: other work on its cpu may keep it from that for
-    /// long after the barrier, and what is measured then is not under load.
+    /// Waits until every load worker streams. Other work on its cpu may delay one long after the
+    /// barrier, and windows until then would not be under load.
     fn wait_for_load(&self, before: &[u64]) {
         let idle = || self.counts().zip(before).any(|(now, &before)| now == before);
         while idle() && !self.barrier.is_aborted() {
@@ -260,6 +268,7 @@ impl<'a> LoadedTeam<'a> {
         let claim = buffer.claim();
         let kernel = membench_kernel(kernel);
         let arrays = Arrays::split(kernel, buffer.lines(size_bytes)?)?;
+        // The fastest instructions: load workers matter only by their traffic.
         let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays)?;
         claim.prove(self.context, &pinned)?;
         for &(_, loaded) in &self.cells {
@@ -288,7 +297,7 @@ mod tests {
     use numalab_topology::{Cpu, Node};
     use std::collections::BTreeSet;
 
-    /// Two nodes with two cpus each, and one of memory alone.
+    /// Two nodes with two cpus each, and one with memory only.
     fn machine() -> Machine {
         let node = |id: u32, cpus: &str| Node {
             id: NodeId(id),
@@ -309,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_are_spread_evenly_over_what_is_streamed() {
+    fn pauses_are_spread_evenly_over_the_stream() {
         let per_paced = |delay: u32| {
             let throttle = throttle(delay);
             let parts = PACED_BYTES / throttle.chunk_bytes;
@@ -322,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_surface_has_every_node_s_memory_loaded_from_either_side_by_every_kernel() {
+    fn a_surface_loads_the_memory_of_every_node_from_either_side_with_every_kernel() {
         let machine = machine();
         let scope = Scope::new(&machine, None, None).unwrap();
         let kernels = [StreamKernel::Read, StreamKernel::Write];

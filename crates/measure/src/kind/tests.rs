@@ -22,7 +22,7 @@ fn loaded(delay: Option<u32>, kernel: StreamKernel) -> LoadedCell {
 }
 
 #[test]
-fn cells_of_a_kind_are_found_among_others_with_what_they_say() {
+fn cells_of_a_kind_are_found_among_others() {
     let core = Cell::of(Experiment::Core(CoreCell { cpu: CpuId(3) }));
     let pair = C2cCell { from: CpuId(0), to: CpuId(1), home: NodeId(0) };
     let cells = [core.clone(), Cell::of(Experiment::C2c(pair)), core];

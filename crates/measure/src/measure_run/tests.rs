@@ -71,7 +71,7 @@ fn more_effort_looks_at_more_and_larger_sizes() {
     assert_eq!(quick[..4], [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB]);
     assert_eq!(normal[..4], [4 * KIB, 6 * KIB, 8 * KIB, 12 * KIB]);
     assert_eq!((quick.last(), normal.last()), (Some(&(256 * MIB)), Some(&(1024 * MIB))));
-    // Of 32 GiB half is for eight workers and one more.
+    // Half of 32 GiB is for eight workers and one more.
     let most = (16 * 1024 * MIB / 9) & !(2 * MIB - 1);
     assert_eq!(thorough.last(), Some(&most));
 }
@@ -128,7 +128,7 @@ fn a_run_that_is_compared_takes_the_sizes_of_the_other() {
 }
 
 #[test]
-fn what_is_foreseen_is_both_phases_without_a_cell_twice() {
+fn the_foreseen_plan_is_both_phases_without_duplicates() {
     let machine = machine(2, 2);
     for effort in [Effort::Quick, Effort::Normal, Effort::Thorough] {
         let plan = plan(&machine, effort, Pages::Base);

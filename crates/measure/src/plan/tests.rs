@@ -60,7 +60,7 @@ fn an_estimate_grows_with_the_sizes() {
 }
 
 #[test]
-fn a_plan_of_nothing_can_be_run_and_one_that_is_refused_throughout_says_why_first() {
+fn an_empty_plan_can_be_run_and_one_without_a_possible_cell_gives_the_first_reason() {
     check_plan(&[]).unwrap();
     let stride = |bytes| {
         let cell = LatencyCell {

@@ -19,7 +19,7 @@ fn memory_moves_from_the_first_cpu_to_the_node_farthest_from_it() {
 }
 
 #[test]
-fn on_one_node_nothing_can_move_and_another_cpu_is_taken() {
+fn on_one_node_another_cpu_is_taken_and_nothing_can_move() {
     let (from, to) = cpus(&machine(1, 2)).unwrap();
     assert_eq!(from, 0);
     assert_eq!(machine(1, 2).cpu(CpuId(to)).unwrap().node, Some(NodeId(0)));
@@ -47,7 +47,7 @@ fn without_distances_every_other_node_is_far() {
 }
 
 #[test]
-fn cpus_that_are_given_must_be_online() {
+fn given_cpus_must_be_online() {
     let mut machine = machine(2, 1);
     machine.cpus[3].online = false;
     let settings = Settings { seed: 1, precision: 0.5, budget: Duration::from_secs(1) };

@@ -109,7 +109,7 @@ fn the_nearest_node_is_the_cpus_own_or_the_one_at_the_smallest_distance() {
 }
 
 #[test]
-fn one_cpu_speaks_for_each_core_and_node() {
+fn one_cpu_represents_each_core_and_node() {
     let machine = machine(2, 2);
     let scope = whole(&machine);
     let ids = |cpus: Vec<CpuId>| cpus.into_iter().map(|cpu| cpu.0).collect::<Vec<_>>();
@@ -122,7 +122,7 @@ fn one_cpu_speaks_for_each_core_and_node() {
 }
 
 #[test]
-fn cpus_of_which_no_core_is_known_speak_for_themselves() {
+fn cpus_without_a_known_core_represent_themselves() {
     let mut machine = machine(1, 2);
     machine.cpus.iter_mut().for_each(|cpu| cpu.core = None);
     assert_eq!(whole(&machine).one_cpu_per_core(&machine).len(), 4);

@@ -1,4 +1,4 @@
-//! How the parts of a working set are accessed, and what that should cost.
+//! Accesses the parts of a working set, and predicts their cost.
 
 use numalab_membench::{
     Access, Arrays, Chase, Cycle, Isa, Kernel, Line, LineSize, Pattern, Stream, Walk,
@@ -10,13 +10,13 @@ use crate::error::MeasureError;
 /// Lines of a page of 4 KiB.
 const PAGE_LINES: usize = 4096 / Line::SIZE_BYTES;
 
-/// Whether an access waits for the one before it.
+/// Whether an access waits for the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TierAccess {
-    /// It does: time follows from latency.
+    /// It waits: latency determines the time.
     Dependent,
-    /// It does not: many are under way at a time, and where they ask for more than memory has,
-    /// time follows from bandwidth. Pages take turns, a line of each.
+    /// It does not wait: many accesses are in flight, and bandwidth determines the time if memory
+    /// is saturated. Pages take turns, one line each.
     Independent,
 }
 
@@ -50,7 +50,7 @@ impl TierAccess {
                 Prepared::Chase(Chase::build(cycle, lines)?)
             }
             Self::Independent => {
-                // Memory that nobody wrote to has no node.
+                // Untouched memory has no node.
                 lines.fill(Line::ZERO);
                 let by_page = Access::Strided { stride_bytes: PAGE_LINES * Line::SIZE_BYTES };
                 let arrays = Arrays::One(lines);
@@ -59,9 +59,9 @@ impl TierAccess {
         })
     }
 
-    /// What so many accesses to the memory of each tier take by what the firmware tells: each
-    /// its latency, one after the other; or, where they do not wait for each other, as long as
-    /// the tier takes that has the most to do for its bandwidth, since both work at a time.
+    /// Predicts the time of these accesses to the memory of each tier from the firmware's figures.
+    /// Dependent accesses take the sum of their latencies. Independent ones take as long as the
+    /// busier tier needs for its bandwidth, since both work at the same time.
     pub(super) fn cost_ns(
         self,
         machine: &Machine,
@@ -76,8 +76,8 @@ impl TierAccess {
         })
     }
 
-    /// What the firmware tells of a line of a tier of one node: only there do the emulator's
-    /// counts, of the cpu's own node and of others, tell tiers apart.
+    /// Returns the firmware's cost of a line of a tier with one node. The emulator counts accesses
+    /// to the cpu's own node and to others, which distinguishes tiers only then.
     fn each_ns(self, machine: &Machine, tier: &NodeSet) -> Option<f64> {
         let node = tier.first().filter(|_| tier.len() == 1)?;
         let (latency_ps, mb_per_s) = machine.best_read(node);
@@ -88,7 +88,7 @@ impl TierAccess {
     }
 }
 
-/// A part of the working set that can be accessed.
+/// A part of the working set that is ready to be accessed.
 #[derive(Debug)]
 pub(super) enum Prepared<'m> {
     Chase(Chase<'m>),
@@ -96,7 +96,7 @@ pub(super) enum Prepared<'m> {
 }
 
 impl<'m> Prepared<'m> {
-    /// Accesses to it, from its beginning on.
+    /// Begins accesses at its beginning.
     pub(super) fn begin(&mut self) -> Part<'_, 'm> {
         match self {
             Self::Chase(chase) => Part::Dependent(chase.walk()),
@@ -113,7 +113,7 @@ impl<'m> Prepared<'m> {
     }
 }
 
-/// Accesses to a part that are under way.
+/// Accesses to a part that are in progress.
 #[derive(Debug)]
 pub(super) enum Part<'p, 'm> {
     Dependent(Walk<'p>),
@@ -121,7 +121,7 @@ pub(super) enum Part<'p, 'm> {
 }
 
 impl Part<'_, '_> {
-    /// So many more.
+    /// Performs `lines` more accesses.
     pub(super) fn access(&mut self, lines: u64) {
         match self {
             Self::Dependent(walk) => walk.loads(lines),
@@ -156,7 +156,7 @@ mod tests {
             access.cost_ns(&machine, [&nodes[0], &nodes[1]], counted).unwrap()
         };
         assert_eq!(cost(TierAccess::Dependent, [10, 5]), 2500.0);
-        // A line of 64 bytes takes 32 ns of the fast tier and 64 ns of the slow one.
+        // 64 bytes take 32 ns on the fast tier and 64 ns on the slow one.
         assert_eq!(cost(TierAccess::Independent, [10, 5]), 320.0);
         assert_eq!(cost(TierAccess::Independent, [10, 10]), 640.0);
         assert_eq!(

@@ -1,30 +1,31 @@
-//! How hot each part of a working set is.
+//! The distribution of accesses over the parts of a working set.
 
-/// Accesses in a round, which goes to every part in proportion to its heat.
+/// Accesses in a round, which visits every part in proportion to its heat.
 pub(super) const ROUND_LOADS: u64 = 40_000;
-/// The smallest part of a Zipf distribution: a page.
+/// Smallest part of a Zipf distribution: a page.
 const PAGE_BYTES: u64 = 4096;
 
-/// How accesses are distributed over the working set.
+/// The distribution of accesses over the working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Heat {
-    /// A hot set of this size gets this share of them; the rest of memory the others.
+    /// A hot set of this size gets this share of the accesses, the rest of memory the others.
     Hot {
         /// Bytes of the hot set.
         bytes: u64,
         /// Its share in percent.
         percent: u32,
     },
-    /// The page of rank n is accessed as often as 1/n says, in steps: ranks 2^k to 2^(k+1)
-    /// share what one step gets, and all steps get the same.
+    /// A page of rank n is accessed in proportion to 1/n, in steps: ranks 2^k to 2^(k+1) share the
+    /// accesses of a step, and all steps get the same number.
     Zipf,
-    /// All alike.
+    /// All pages alike.
     Uniform,
 }
 
 impl Heat {
-    /// The parts of a working set in bytes, coldest first, so that what is touched last and
-    /// finds the fast tier full is the hottest. Their sum is at most `size`, in whole pages.
+    /// Returns the parts of a working set in bytes, coldest first, so that the hottest part is
+    /// touched last and finds the fast tier full. Their sum is at most `size_bytes`, in whole
+    /// pages.
     pub(super) fn parts(self, size_bytes: u64) -> Vec<u64> {
         let size = size_bytes / PAGE_BYTES * PAGE_BYTES;
         match self {
@@ -37,7 +38,7 @@ impl Heat {
                 let mut parts = Vec::new();
                 let (mut left, mut step) = (size, PAGE_BYTES);
                 while left > 0 {
-                    // A rest smaller than a step belongs to the last one.
+                    // A rest smaller than a step belongs to the last part.
                     let part = if left < 3 * step { left } else { step };
                     parts.push(part);
                     (left, step) = (left - part, step * 2);
@@ -48,8 +49,7 @@ impl Heat {
         }
     }
 
-    /// How many of a round's accesses each of so many parts gets, where the hot set has moved
-    /// on by `moved` parts.
+    /// Returns each part's accesses in a round after the hot set has moved on by `moved` parts.
     pub(super) fn loads(self, parts: usize, moved: usize) -> Vec<u64> {
         let each = ROUND_LOADS / (parts.max(1) as u64);
         let Self::Hot { percent, .. } = self else { return vec![each; parts] };
@@ -59,7 +59,7 @@ impl Heat {
         (0..parts).map(|part| if part == hot { hot_loads } else { cold_loads }).collect()
     }
 
-    /// The hottest part.
+    /// Returns the index of the hottest part.
     pub(super) fn hottest(self, parts: usize, moved: usize) -> usize {
         let moved = if matches!(self, Self::Hot { .. }) { moved } else { 0 };
         (2 * parts - 1 - moved % parts.max(1)) % parts.max(1)

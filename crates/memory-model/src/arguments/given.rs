@@ -1,4 +1,4 @@
-//! Arguments as they were given, taken one by one.
+//! Arguments as given, taken one by one.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::ArgumentError;
 
-/// Arguments not looked at yet.
+/// Arguments that have not been taken yet.
 pub(super) struct Given(Vec<(String, String)>);
 
 impl Given {

@@ -1,4 +1,4 @@
-//! What arguments are taken, and what is said of others.
+//! Accepted arguments, and the messages for others.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn parse(text: &str) -> Result<Arguments, ArgumentError> {
 }
 
 #[test]
-fn short_forms_make_the_machine_that_a_file_would() {
+fn short_forms_describe_the_same_machine_as_a_file() {
     let short = parse(&format!(
         "{PLAIN},local-ns=90,node-bandwidth=8000.0,link-bandwidth=0.500/500.0,\
          caches=1:32K:8:64:cpu+3:1M:16:64:group,l3-groups=0.1.2.2,mode=virtual,start=marker,\
@@ -69,7 +69,7 @@ proptest! {
 }
 
 #[test]
-fn nodes_to_which_pages_might_go_are_those_of_the_machine() {
+fn nodes_of_policies_must_exist_in_the_machine() {
     let parse = |word: &str| parse(&format!("{PLAIN},{word}")).map(|arguments| arguments.beside);
     let found = parse("beside=bind.1+interleave.0.0.1+thp+pack+users").unwrap();
     let placed = [Placement::Bind(vec![1]), Placement::Interleave(vec![0, 0, 1])];

@@ -1,4 +1,4 @@
-//! Lines that come from other vCPUs' caches.
+//! Transfers of lines from other vCPUs' caches.
 
 use super::{Access, Active, Engine};
 use crate::cost::ps;
@@ -6,16 +6,16 @@ use crate::counters::Kind;
 use crate::owners::{Found, Who};
 use crate::seats::Seat;
 
-/// A vCPU that is further ahead is so because of turns, and not because it has just written
-/// what another one takes from it.
+/// Limit of a writer's lead. A vCPU further ahead in time is so because vCPUs run in turns, not
+/// because it has just written the line.
 const MOST_AHEAD_PS: u64 = 1_000_000;
 
 /// A line that comes from another vCPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Transfer {
-    /// When it can begin.
+    /// Time at which it can begin.
     pub begin_ps: u64,
-    /// What it takes.
+    /// Cost of the transfer.
     pub cost_ps: u64,
     /// Whether it comes from another node.
     pub far: bool,
@@ -24,8 +24,9 @@ pub(super) struct Transfer {
 }
 
 impl Active<'_> {
-    /// Whether another vCPU is taking the line of an access that would begin at `begin_ps`, and it has not
-    /// left yet, where stores come in the order of time; `own` says whether a cache of its own has it.
+    /// Reports whether another vCPU is taking the line of an access that would begin at `begin_ps`
+    /// and the line has not left yet, on machines where stores are ordered by time. `own` says
+    /// whether one of this vCPU's caches has it.
     #[inline(always)]
     pub(super) fn leaves(&mut self, access: Access, begin_ps: u64, own: bool) -> bool {
         let engine = self.engine;
@@ -39,7 +40,7 @@ impl Active<'_> {
         leaves
     }
 
-    /// What such an access must take from another vCPU, if anything.
+    /// Returns the transfer from another vCPU that such an access needs, if any.
     #[inline(always)]
     pub(super) fn transfer(
         &mut self,
@@ -67,7 +68,7 @@ impl Active<'_> {
         };
         let who = usize::from(writer.vcpu);
         let cost_ps = self.taken_ps(access, who)?;
-        // It cannot have been taken before it was written.
+        // The line cannot have been taken before it was written.
         let just_written = looks > 1 || written_ps < begin_ps.saturating_add(MOST_AHEAD_PS);
         let begin_ps = if just_written { begin_ps.max(written_ps) } else { begin_ps };
         if access.kind == Kind::Store {
@@ -78,14 +79,14 @@ impl Active<'_> {
         Some(Transfer { begin_ps, cost_ps, far, from: writer.thread })
     }
 
-    /// It, as the directory has it.
+    /// Identifies this access's vCPU and thread for the directory.
     #[inline]
     pub(super) fn who(&self) -> Who {
         #[expect(clippy::cast_possible_truncation, reason = "there are at most 255 vCPUs")]
         Who { vcpu: self.vcpu as u8, thread: self.thread.unwrap_or(0) as u8 }
     }
 
-    /// What a line takes from a vCPU, if its caches still have it.
+    /// Returns the cost of taking a line from a vCPU, if its caches still have it.
     fn taken_ps(&self, access: Access, who: usize) -> Option<u64> {
         let engine = self.engine;
         let has = engine.vcpus[who].caches.iter().any(|cache| cache.holds(access.address));
@@ -100,7 +101,8 @@ impl Active<'_> {
 }
 
 impl Engine {
-    /// What a transfer would take if all vCPUs were on a node: one from another node is near then.
+    /// Returns the cost of a transfer if all vCPUs were on one node, where a remote one would be
+    /// local.
     pub(super) fn transfer_on(&self, node: usize, transfer: Transfer) -> u64 {
         let machine = &self.arguments.machine;
         let Some(transfers) = machine.transfers.as_ref().filter(|_| transfer.far) else {
@@ -113,7 +115,7 @@ impl Engine {
         ps(if is_one { transfers.group_ns } else { transfers.node_ns[node][node] })
     }
 
-    /// A store of one vCPU takes its line away from another one.
+    /// Invalidates a line in the caches of the vCPU from which a store takes it.
     pub(super) fn take_away(&self, address: u64, by: usize, from: usize) {
         self.vcpus[from].caches.iter().for_each(|cache| cache.lose(address));
         let group = self.groups[from];
@@ -122,14 +124,14 @@ impl Engine {
         }
     }
 
-    /// What a line takes from one cpu to another.
+    /// Returns the cost of a line's transfer between two cpus.
     pub(super) fn between_ps(&self, to: Seat, from: Seat) -> Option<u64> {
         let transfers = self.arguments.machine.transfers.as_ref()?;
         let ns = match to.group == from.group {
             true => transfers.group_ns,
             false => transfers.node_ns[to.node][from.node],
         };
-        // Half a round trip has a hit in it: the last load that still finds the old value.
+        // Half a round trip includes a hit: that of the last load that still finds the old value.
         let hit_ps = self.hit_ps.first().copied().unwrap_or(0);
         Some(ps(ns).saturating_sub(hit_ps))
     }

@@ -11,7 +11,7 @@ mod past_caches;
 mod prefetch;
 
 impl Engine {
-    /// A vCPU begins a block whose flow is known.
+    /// Begins a block with this flow on a vCPU.
     pub(crate) fn block_of(&self, vcpu: usize, flow: &'static Flow) -> Step {
         self.enter(vcpu).block(flow.instructions, Some(flow))
     }
@@ -42,10 +42,10 @@ fn store(engine: &Engine, vcpu: usize, address: u64) -> Effect {
 }
 
 #[test]
-fn the_clock_goes_on_by_what_instructions_do_not_hide() {
+fn the_clock_advances_by_the_cost_that_instructions_do_not_hide() {
     let engine = engine("mode=virtual,overlap=4");
     engine.block(0, 10);
-    // Its own instruction and up to three before it run beside the miss.
+    // Its own instruction and up to three before it overlap with the miss.
     assert_eq!(load(&engine, 0, MIB, 0), Effect::Advance(99));
     assert_eq!(load(&engine, 0, 65 * MIB, 9), Effect::Advance(246));
     assert_eq!(engine.time_ps(0), (10 + 99 + 246) * 1000);
@@ -74,11 +74,11 @@ fn memory_of_no_node_costs_nothing() {
 }
 
 #[test]
-fn what_hits_cost_is_the_vcpus_and_not_the_nodes() {
+fn the_cost_of_hits_counts_for_the_vcpu_and_not_for_nodes() {
     for stages in ["", ",stages=core"] {
         let engine = engine(&format!("caches=1:4K:4:64:cpu:2+2:8K:4:64:cpu:9{stages}"));
         engine.block(0, 4);
-        // A load from memory, three from the first cache, and none from the second.
+        // One load from memory, three from the first cache, and none from the second.
         for position in 0..4 {
             load(&engine, 0, 65 * MIB, position);
         }
@@ -102,7 +102,7 @@ fn counting_anew_begins_with_empty_caches() {
 }
 
 #[test]
-fn a_hit_in_a_farther_cache_costs_what_it_says() {
+fn a_hit_in_a_farther_cache_costs_its_latency() {
     let engine = engine("mode=virtual,overlap=1,caches=1:64:1:64:cpu+2:8K:4:64:group:30");
     engine.block(0, 3);
     load(&engine, 0, 0, 0);
@@ -137,8 +137,8 @@ fn an_l3_group_of_any_number_is_a_group() {
     assert_eq!((misses(0), misses(1)), (1, 1), "each group has a cache of its own");
 }
 
-/// What a chase's load takes, in ns, beside eight vCPUs that would together ask for this part of
-/// node 0's bandwidth if it were without load: a load in 300 instructions, which hide it.
+/// Returns the latency in ns of a chase next to eight vCPUs that together demand this share of node
+/// 0's unloaded bandwidth, with one load in 300 instructions, which hide it.
 fn chase_beside_streams(asked_percent: u64) -> f64 {
     const STREAMS: usize = 8;
     let mb_s = STREAMS as u64 * 64 * 1000 / 300 * 100 / asked_percent;
@@ -164,7 +164,7 @@ fn chase_beside_streams(asked_percent: u64) -> f64 {
 }
 
 #[test]
-fn a_chase_beside_streams_slows_from_their_knee_on_by_two_to_four_times() {
+fn a_chase_next_to_streams_slows_two_to_four_times_from_the_knee_on() {
     let ns = [30, 60, 80, 100, 120].map(chase_beside_streams);
     let [light, knee, busy, full, over] = ns;
     assert!((99.0..115.0).contains(&light), "{ns:?}");
@@ -175,7 +175,7 @@ fn a_chase_beside_streams_slows_from_their_knee_on_by_two_to_four_times() {
 }
 
 #[test]
-fn load_is_of_the_node_and_of_the_link_that_carries_it() {
+fn load_counts_for_the_node_and_for_its_link() {
     let rise = |more: &str, chaser: usize, target: u64| {
         let engine = engine_of(&format!(
             "cpus=0.1.1,memory=64M.64M,latency=100.250/250.100,mode=virtual,overlap=1,\
@@ -193,15 +193,15 @@ fn load_is_of_the_node_and_of_the_link_that_carries_it() {
         let figures = engine.counters.of(0, chaser);
         figures.nodes.iter().map(|node| node.queue_ps.get()).sum::<u64>()
     };
-    // Node 1 is loaded by its own vCPUs: who reads there waits, who reads elsewhere does not.
+    // Node 1 is loaded by its own vCPUs: readers of its memory wait, others do not.
     assert!(rise("node-bandwidth=500.500", 0, 64 * MIB) > 0);
     assert_eq!(rise("node-bandwidth=0.500", 0, 0), 0);
-    // The link from node 0 to node 1 carries only what node 0's vCPU asks for.
+    // The link from node 0 to node 1 carries only the requests of node 0's vCPU.
     assert_eq!(rise("link-bandwidth=0.0/500.500", 0, 64 * MIB), 0);
     assert!(rise("link-bandwidth=0.100/0.0", 0, 64 * MIB) > 0);
 }
 
-/// A block of these instructions, leaked as those of a plugin are.
+/// Creates a block of these instructions, leaked like those of a plugin.
 fn block_of(instructions: &[&[u8]]) -> &'static Flow {
     Box::leak(Box::new(Flow::new(instructions.iter().map(|bytes| decode(bytes)))))
 }
@@ -212,7 +212,7 @@ const STEP: &[u8] = &[0x48, 0x83, 0xc0, 0x40]; // add $64,%rax
 const COUNT: &[u8] = &[0xff, 0xc9]; // dec %ecx
 const AGAIN: &[u8] = &[0x75, 0xf4]; // jnz
 
-/// What a turn of a loop takes in ns, whose loads lie at these addresses.
+/// Returns the time in ns of an iteration of a loop with loads of these addresses.
 fn turn_ns(
     engine: &Engine,
     flow: &'static Flow,
@@ -258,14 +258,14 @@ fn a_stream_of_small_loads_asks_for_each_line_once() {
 }
 
 #[test]
-fn a_chase_takes_what_the_nearest_cache_that_holds_it_takes() {
+fn a_chase_has_the_latency_of_the_nearest_cache_that_holds_it() {
     let engine = engine(
         "mode=virtual,stages=core,\
          caches=1:32K:8:64:cpu:1+2:1M:16:64:cpu:4+3:16M:16:64:group:15",
     );
     let chase = block_of(&[FOLLOW, COUNT, AGAIN]);
     for (bytes, expected_ns) in [(16 << 10, 1.0), (256 << 10, 4.0), (4 * MIB, 15.0)] {
-        // Seven is prime to the number of lines: one cycle over all of them.
+        // Seven and the number of lines are coprime: one cycle over all of them.
         let lines = |turn: u64| vec![turn * 7 * 64 % bytes];
         turn_ns(&engine, chase, bytes / 64 + 8, lines);
         let ns = turn_ns(&engine, chase, bytes / 64, lines);
@@ -279,22 +279,22 @@ fn two_chases_in_one_loop_take_the_time_of_one() {
     // mov (%rax),%rax; mov (%rbx),%rbx
     let flow = block_of(&[FOLLOW, &[0x48, 0x8b, 0x1b], COUNT, AGAIN]);
     let ns = turn_ns(&engine, flow, 1000, |turn| vec![turn * 128, turn * 128 + 64 * MIB]);
-    // The other one is remote.
+    // The second chase is remote.
     assert!((249.0..252.0).contains(&ns), "{ns} ns for both");
 }
 
 #[test]
-fn the_clock_goes_by_the_cores_own_instructions() {
+fn the_clock_follows_the_cores_own_instruction_rate() {
     let engine = engine("mode=virtual,stages=core");
     let block = block_of(&[COUNT; 8]);
     let moved: i64 = (0..100).map(|_| engine.block_of(0, block).clock_ns).sum();
-    // QEMU counts a nanosecond for each of 800, the core takes a quarter.
+    // QEMU counts a nanosecond for each of 800 instructions, the core takes a quarter of that.
     assert_eq!(moved, -600);
     assert_eq!(engine.time_ps(0), 200_000);
 }
 
 #[test]
-fn a_machine_without_stages_takes_the_time_it_always_took() {
+fn a_machine_without_stages_keeps_its_recorded_times() {
     let engine = engine("mode=virtual,overlap=4,caches=1:4K:4:64:cpu,node-bandwidth=1000.500");
     let mut random = 1_u64;
     for _ in 0..20_000 {
@@ -305,6 +305,6 @@ fn a_machine_without_stages_takes_the_time_it_always_took() {
         let address = (random >> 20) % (128 * MIB) / if random & 7 == 0 { 1 } else { 4096 };
         engine.enter(vcpu).access(access(kind, address, 0));
     }
-    // Recorded before there were stages.
+    // Recorded before stages existed.
     assert_eq!([engine.time_ps(0), engine.time_ps(1)], [2_224_833_474, 2_234_988_474]);
 }

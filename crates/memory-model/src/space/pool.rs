@@ -1,4 +1,4 @@
-//! The frames of a node that nobody has.
+//! The free frames of a node.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -10,20 +10,20 @@ const HUGE_BYTES: u64 = HUGE_PAGES * PAGE_BYTES;
 
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Those that nobody has had.
+    /// Frames that were never allocated.
     ranges: Vec<Range<u64>>,
-    /// Those that were given back, by the 2 MiB that they lie in.
+    /// Frames that were freed, by the 2 MiB around them.
     freed: BTreeMap<u64, Vec<u64>>,
 }
 
 impl Pool {
-    /// All frames of these ranges of addresses.
+    /// Creates a pool of all frames in these ranges of addresses.
     pub(super) fn new(ranges: &[(u64, u64)]) -> Self {
         let ranges = ranges.iter().map(|&(start, end)| start..end).collect();
         Self { ranges, freed: BTreeMap::new() }
     }
 
-    /// One frame, or the first one of a huge page.
+    /// Allocates one frame, or the first one of a huge page.
     pub(super) fn take(&mut self, huge: bool) -> Option<u64> {
         if huge { self.take_huge() } else { self.take_small() }
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_huge_page_is_whole_and_aligned_and_what_lies_before_it_is_not_lost() {
+    fn a_huge_page_is_contiguous_and_aligned_and_frames_before_it_are_not_lost() {
         let mut pool = Pool::new(&[(PAGE_BYTES, 3 * HUGE_BYTES)]);
         assert_eq!(pool.take(true), Some(HUGE_BYTES));
         assert_eq!(pool.take(true), Some(2 * HUGE_BYTES));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_page_that_was_given_back_in_all_its_pieces_is_one_again() {
+    fn a_huge_page_freed_piece_by_piece_is_whole_again() {
         let mut pool = Pool::new(&[(0, HUGE_BYTES)]);
         assert_eq!(pool.take(true), Some(0));
         (1..HUGE_PAGES).for_each(|at| pool.free(at * PAGE_BYTES));

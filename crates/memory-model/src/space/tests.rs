@@ -16,7 +16,7 @@ fn node(space: &mut Space, number: u64, home: usize, placement: &Placement) -> O
 }
 
 #[test]
-fn a_page_lies_where_it_was_first_touched_and_stays_there() {
+fn a_page_stays_on_the_node_of_its_first_touch() {
     let mut space = space();
     assert_eq!(node(&mut space, 7, 2, &Placement::Local), Some(2));
     assert_eq!(node(&mut space, 7, 0, &Placement::Local), Some(2));
@@ -25,7 +25,7 @@ fn a_page_lies_where_it_was_first_touched_and_stays_there() {
 }
 
 #[test]
-fn pages_go_to_a_node_that_is_no_nearer_to_itself_than_another_one() {
+fn pages_go_to_a_node_whose_own_latency_is_not_the_smallest() {
     let machine = machine_of("cpus=0,memory=64K.64K,latency=115.255/255.255");
     let mut space = Space::new(&machine, Placement::Interleave(vec![0, 1]));
     let nodes: Vec<_> = (0..4).map(|number| space.touch(number, 0, None, false)).collect();
@@ -34,7 +34,7 @@ fn pages_go_to_a_node_that_is_no_nearer_to_itself_than_another_one() {
 }
 
 #[test]
-fn the_table_of_2_mib_lies_with_who_touches_them_first_wherever_pages_do() {
+fn the_page_table_of_2_mib_is_on_the_node_of_their_first_toucher() {
     let mut space = space();
     space.set_placement(0..8, Some(Placement::Bind(vec![2])), false, 0);
     let mut table = |number, home| {
@@ -62,7 +62,7 @@ fn a_range_has_a_placement_before_the_thread_has() {
 }
 
 #[test]
-fn a_huge_page_is_all_on_the_node_of_its_first_touch_if_none_of_it_was_touched_before() {
+fn an_untouched_huge_page_is_wholly_on_the_node_of_its_first_touch() {
     let machine = "cpus=0.1,memory=8M.8M,distances=10.20/20.10";
     let mut space = Space::new(&machine_of(machine), Placement::Local);
     let first = space.touch(3 * HUGE_PAGES + 7, 1, None, true).expect("there is room");
@@ -78,7 +78,7 @@ fn a_huge_page_is_all_on_the_node_of_its_first_touch_if_none_of_it_was_touched_b
 }
 
 #[test]
-fn a_bound_page_never_lies_elsewhere_and_others_fall_back_to_the_nearest() {
+fn a_bound_page_stays_on_its_nodes_and_others_fall_back_to_the_nearest() {
     let mut space = space();
     let bound = Placement::Bind(vec![0, 1]);
     // 16 pages a node: the nearer of the two, then the other, then none.
@@ -90,7 +90,7 @@ fn a_bound_page_never_lies_elsewhere_and_others_fall_back_to_the_nearest() {
 }
 
 #[test]
-fn a_page_is_bound_if_the_program_said_where_it_lies() {
+fn a_page_is_bound_if_the_program_chose_its_node() {
     let mut space = space();
     let bound = |space: &mut Space, number, said: Option<&Placement>| {
         space.touch(number, 0, said, false).map(|page| page.bound)
@@ -102,7 +102,7 @@ fn a_page_is_bound_if_the_program_said_where_it_lies() {
 }
 
 #[test]
-fn pages_move_when_they_are_told_to() {
+fn pages_move_on_request() {
     let mut space = space();
     (0..4).for_each(|number| assert_eq!(node(&mut space, number, 0, &Placement::Local), Some(0)));
     space.set_placement(0..4, Some(Placement::Bind(vec![2])), false, 0);

@@ -7,7 +7,7 @@ fn follower(nodes: u32, faults_count: Counted) -> Follower {
     follower
 }
 
-/// A program that was begun with code and a heap.
+/// A program that has begun with code and a heap.
 fn begun(nodes: u32) -> Follower {
     let mut follower = follower(nodes, Counted::Access);
     let name = "prog".to_owned();
@@ -41,7 +41,7 @@ fn faults_and_samples_are_counted_apart_and_go_to_their_program() {
 }
 
 #[test]
-fn a_fault_beside_samples_is_a_touch_and_no_access() {
+fn a_fault_next_to_samples_is_a_touch_and_not_an_access() {
     let mut follower = follower(1, Counted::Touch);
     follower.take(&[map(PROCESS, HEAP, 4, "//anon"), fault(PROCESS, 7, 0, 0)]);
     follower.settle_all();
@@ -73,7 +73,7 @@ fn pages_of_a_process_that_has_ended_are_on_no_known_node_and_that_is_no_refusal
 }
 
 #[test]
-fn a_process_that_becomes_another_program_begins_anew() {
+fn a_process_that_calls_exec_starts_afresh() {
     let mut follower = begun(1);
     follower.take(&[fault(PROCESS, PROCESS, 0, 0)]);
     let name = "next".to_owned();
@@ -111,7 +111,7 @@ fn a_child_begins_with_the_name_and_the_memory_of_its_parent_and_its_own_counts(
 }
 
 #[test]
-fn a_thread_that_is_made_is_no_child() {
+fn a_new_thread_is_not_a_child() {
     let mut follower = begun(1);
     follower.take(&[PerfRecord::Forked {
         time_ns: 5,
@@ -148,7 +148,7 @@ fn a_program_ends_with_its_process_and_not_with_one_of_its_threads() {
 }
 
 #[test]
-fn what_ends_on_a_machine_of_nodes_is_not_asked_for_its_pages() {
+fn pages_of_an_ended_process_are_not_queried() {
     let mut follower = begun(2);
     follower.take(&[
         fault(PROCESS, 77, 0, 0),
@@ -182,7 +182,7 @@ fn lost_records_change_nothing_that_is_known() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_told_once() {
+fn an_invisible_fact_is_reported_once() {
     let mut follower = follower(1, Counted::Access);
     follower.cannot(CannotSee::Before);
     follower.cannot(CannotSee::FaultsInKernel);

@@ -4,7 +4,7 @@ use super::*;
 use crate::test_records::machine;
 
 #[test]
-fn a_cpu_is_of_its_node_and_one_that_came_later_of_the_first() {
+fn a_cpu_belongs_to_its_node_and_a_later_one_to_the_first() {
     let mut machine = machine(3);
     machine.cpus[5].node = None;
     let nodes = Nodes::of(&machine);
@@ -13,7 +13,7 @@ fn a_cpu_is_of_its_node_and_one_that_came_later_of_the_first() {
 }
 
 #[test]
-fn the_first_node_is_the_first_that_there_is_and_not_number_0() {
+fn the_first_node_is_the_first_present_and_not_number_0() {
     let mut machine = machine(3);
     machine.nodes.remove(0);
     assert_eq!(Nodes::of(&machine).of_cpu(100), 1);
@@ -31,7 +31,7 @@ fn there_is_no_choice_of_memory_where_one_node_has_some() {
 }
 
 #[test]
-fn cpus_that_are_offline_are_not_followed_and_nodes_are_told_with_theirs() {
+fn offline_cpus_are_not_followed_and_nodes_are_listed_with_their_cpus() {
     let mut machine = machine(2);
     machine.cpus[2].online = false;
     let nodes = Nodes::of(&machine);

@@ -46,7 +46,7 @@ fn a_fault_that_moves_its_page_counts_where_the_page_lay() {
     let mut program = program();
     program.sample(&fault(7, 0), 0, Counted::Access);
     program.settle(on(0));
-    // A thread of node 1 uses it, and NUMA balancing moves it there.
+    // A thread of node 1 uses the page, and NUMA balancing moves it there.
     program.sample(&fault(8, 0), 1, Counted::Access);
     program.settle(on(1));
     program.sample(&fault(8, 0), 1, Counted::Access);
@@ -64,7 +64,7 @@ fn a_fault_that_moves_its_page_counts_where_the_page_lay() {
 }
 
 #[test]
-fn where_a_page_lay_that_was_moved_before_it_was_asked_for_is_not_known() {
+fn the_earlier_node_of_a_page_that_moved_before_the_query_is_unknown() {
     let mut program = program();
     program.sample(&fault(7, 0), 0, Counted::Access);
     program.sample(&fault(8, 0), 1, Counted::Access);
@@ -74,7 +74,7 @@ fn where_a_page_lay_that_was_moved_before_it_was_asked_for_is_not_known() {
 }
 
 #[test]
-fn a_sample_counts_where_its_page_lies_and_a_fault_beside_it_only_who_touched_it_first() {
+fn a_sample_counts_for_the_node_of_its_page_and_a_fault_next_to_it_as_first_touch() {
     let mut program = program();
     program.sample(&fault(7, 3), 0, Counted::Touch);
     program.sample(&load(8, 3, 300), 1, Counted::Access);
@@ -89,7 +89,7 @@ fn a_sample_counts_where_its_page_lies_and_a_fault_beside_it_only_who_touched_it
 }
 
 #[test]
-fn a_page_that_is_gone_before_its_node_is_known_is_counted_as_such() {
+fn a_page_that_disappears_before_its_query_is_counted_as_unplaced() {
     let mut program = program();
     program.sample(&fault(7, 0), 0, Counted::Access);
     program.settle(|pages| vec![None; pages.len()]);
@@ -99,7 +99,7 @@ fn a_page_that_is_gone_before_its_node_is_known_is_counted_as_such() {
 }
 
 #[test]
-fn what_accesses_no_memory_is_left_out() {
+fn samples_without_an_access_are_left_out() {
     let mut program = program();
     let access = DataSource { operation: None, served_by: ServedBy::Unknown };
     program.sample(&SampleRecord { access: Some(access), ..fault(7, 0) }, 0, Counted::Access);
@@ -120,7 +120,7 @@ fn used_ranges_add_up_by_look() {
 }
 
 #[test]
-fn what_is_used_of_a_mapping_of_several_regions_is_shared_by_what_is_in_memory() {
+fn use_of_a_mapping_with_several_regions_is_shared_by_resident_memory() {
     let mut program = program();
     let below = (START - 64 * PAGE, START);
     let name = "//anon".to_owned();
@@ -136,7 +136,7 @@ fn what_is_used_of_a_mapping_of_several_regions_is_shared_by_what_is_in_memory()
 }
 
 #[test]
-fn how_much_of_each_part_is_in_memory_is_by_the_pages_of_its_region() {
+fn the_resident_share_of_a_part_follows_from_its_region() {
     let mut program = program();
     let parts = |program: &Program| program.resident_parts(START, START + 128 * PAGE);
     assert_eq!(parts(&program), [(START, START + 64 * PAGE, 0.0)], "nothing was looked at yet");
@@ -149,7 +149,7 @@ fn how_much_of_each_part_is_in_memory_is_by_the_pages_of_its_region() {
 }
 
 #[test]
-fn a_store_that_a_cache_served_reached_no_memory_and_has_no_latency() {
+fn a_store_served_by_a_cache_is_not_a_miss_and_has_no_latency() {
     let mut program = program();
     let access = DataSource { operation: Some(Operation::Store), served_by: ServedBy::Unknown };
     let store = SampleRecord { access: Some(access), latency_cycles: 70, ..fault(7, 0) };

@@ -33,7 +33,7 @@ fn touch(program: &mut Program, thread: u32, cpu_node: u32, page: u64) {
 }
 
 #[test]
-fn a_region_tells_who_touched_and_used_it_and_which_part_is_hot() {
+fn a_region_has_its_first_touches_its_users_and_its_hot_parts() {
     let mut program = program();
     for page in 0..100 {
         touch(&mut program, 1, 0, page);
@@ -76,7 +76,7 @@ fn ranges_are_spread_over_the_parts_that_they_cover() {
 }
 
 #[test]
-fn memory_that_is_there_and_not_used_is_told_of() {
+fn unused_resident_memory_is_reported() {
     let mut program = program();
     program.resident.insert(1, BTreeMap::from([(0, 20), (1, 5)]));
     let memory = program_memory(program, 100, PAGE);

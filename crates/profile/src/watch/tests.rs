@@ -11,7 +11,7 @@ fn command() -> Target {
     Target::Command(vec!["prog".to_owned(), "x".to_owned()])
 }
 
-/// What was seen of a parent with 3 faults and a child with 1, by this source.
+/// Observations by this source of a parent with 3 faults and a child with 1.
 fn seen(source: Source) -> Seen {
     let mut follower = Follower::new(Nodes::of(&machine(1)), Counted::Access);
     follower.take(&[
@@ -75,14 +75,14 @@ fn the_program_with_the_most_accesses_is_the_profiles_and_the_others_are_summed_
 }
 
 #[test]
-fn faults_are_counted_over_all_programs_with_those_that_came_again_and_were_lost() {
+fn faults_are_summed_over_all_programs_with_repeated_and_lost_ones() {
     let profile = profile(command(), seen(Source::Faults { balancing: true }), Vec::new());
     assert_eq!(profile.faults, Some(FaultsSeen { seen: 4, again: 1, lost: 4 }));
     assert_eq!(profile.source, ProfileSource::Faults { balancing: true });
 }
 
 #[test]
-fn without_events_of_faults_none_are_told_and_first_touches_cannot_be_seen() {
+fn without_fault_events_first_touches_are_invisible() {
     let seen = Seen { has_faults: false, ..seen(Source::Faults { balancing: false }) };
     let profile = profile(command(), seen, Vec::new());
     assert_eq!(profile.faults, None);
@@ -97,7 +97,7 @@ fn without_events_of_faults_none_are_told_and_first_touches_cannot_be_seen() {
 }
 
 #[test]
-fn what_balancing_unmaps_is_seen_again_but_not_how_often_it_is_used() {
+fn pages_unmapped_by_balancing_are_seen_again_but_not_how_often_they_are_used() {
     let mut seen = seen(Source::Faults { balancing: true });
     seen.follower.cannot(CannotSee::Before);
     let profile = profile(command(), seen, Vec::new());
@@ -113,7 +113,7 @@ fn what_balancing_unmaps_is_seen_again_but_not_how_often_it_is_used() {
 }
 
 #[test]
-fn samples_tell_their_unit_and_events_and_lost_records_are_of_them() {
+fn samples_have_their_unit_events_and_lost_records() {
     let mut seen = seen(Source::Samples(unit()));
     seen.follower.take(&[load(PROCESS, 0, 2, 100), load(PROCESS, 0, 2, 200)]);
     seen.follower.settle_all();
@@ -136,7 +136,7 @@ fn samples_tell_their_unit_and_events_and_lost_records_are_of_them() {
 }
 
 #[test]
-fn pages_beyond_the_most_that_are_followed_are_told() {
+fn pages_beyond_the_limit_are_reported() {
     let mut seen = seen(Source::Faults { balancing: true });
     seen.follower.living.values_mut().for_each(|program| program.pages.is_cut = true);
     let profile = profile(command(), seen, Vec::new());
@@ -145,7 +145,7 @@ fn pages_beyond_the_most_that_are_followed_are_told() {
 }
 
 #[test]
-fn sources_that_were_passed_over_are_kept_as_they_were_told() {
+fn passed_over_sources_are_kept() {
     let passed = vec![PassedOver { source: SourceName::Samples, why: Hindrance::NoPmu }];
     let seen = seen(Source::Faults { balancing: true });
     let profile = profile(command(), seen, passed.clone());
@@ -153,7 +153,7 @@ fn sources_that_were_passed_over_are_kept_as_they_were_told() {
 }
 
 #[test]
-fn a_profile_of_nothing_is_empty_and_no_panic() {
+fn a_profile_of_nothing_is_empty() {
     let follower = Follower::new(Nodes::of(&machine(2)), Counted::Access);
     let seen = Seen { follower, ..seen(Source::Faults { balancing: false }) };
     let profile = profile(command(), seen, Vec::new());

@@ -1,4 +1,4 @@
-//! How a commit becomes something that can be booted.
+//! Builds a bootable file from a commit.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -11,36 +11,36 @@ use numalab_record::bisect::Commit;
 
 use super::error::BisectError;
 
-/// What guests need of a kernel of one file, beside x86's defaults.
+/// Options that guests need of a kernel in one file, in addition to x86's defaults.
 const GUEST_CONFIG: &str = include_str!("guest.config");
 const LIMIT: Duration = Duration::from_secs(6 * 3600);
-/// The exit code by which a script says that a commit cannot be judged (git-bisect(1)).
+/// Exit code of a script for a commit that cannot be judged (git-bisect(1)).
 const SKIP: i32 = 125;
 
-/// How commits are built.
+/// The way to build commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Build {
-    /// By a script of the user's, run in the commit's tree, which prints the file last.
+    /// By a user's script, run in the commit's tree; its last output line is the file.
     Script(PathBuf),
-    /// As a Linux kernel, of this configuration if there is one.
+    /// As a Linux kernel, with this configuration if there is one.
     Linux(Option<PathBuf>),
 }
 
-/// What a build gave.
+/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Built {
-    /// This file.
     File(PathBuf),
-    /// Nothing: the commit is passed over.
+    /// Nothing, for this reason: the commit is skipped.
     Skipped(String),
 }
 
 impl Build {
-    /// Builds what lies in `worktree`, with `kept` for what one build leaves to the next.
+    /// Builds the tree in `worktree`; `kept` is the directory for files that one build leaves to
+    /// the next.
     ///
     /// # Errors
-    /// [`BisectError`] if nothing could be built at all: the script cannot be run, a signal ended
-    /// it, or it names no file.
+    /// [`BisectError`] if the search must end: the script cannot be run, was ended by a signal, or
+    /// names no file.
     pub fn run(
         &self,
         commit: &Commit,
@@ -79,8 +79,8 @@ impl Build {
             (Some(code @ 1..125), _) => {
                 Ok(Built::Skipped(format!("exit {code}: {}", last(&ran.stderr))))
             }
-            // 126 and 127 are the shell's: no program; more is a signal's, or a script's wish to
-            // end the bisection.
+            // 126 and 127 are the shell's errors for a missing program. Larger codes come from a
+            // signal, or from a script that ends the bisection.
             (Some(code), _) => Err(given_up(format!("exit {code}: {}", last(&ran.stderr)))),
             (None, signal) => Err(given_up(format!("signal {}", signal.unwrap_or_default()))),
         }
@@ -104,7 +104,7 @@ impl Build {
     }
 }
 
-/// Builds an image; the directory keeps what did not change from one commit to the next.
+/// Builds an image; the build directory keeps the objects that did not change between commits.
 const LINUX: &str = r#"
 exec 3>&1 1>&2
 if [ -n "$CONFIG" ]; then cp "$CONFIG" "$O/.config"

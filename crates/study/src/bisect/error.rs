@@ -1,4 +1,4 @@
-//! Why a bisection cannot go on.
+//! Errors of bisections.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,94 +7,72 @@ use numalab_host::{CommandError, ErrorClass};
 
 use crate::backend::BackendError;
 
-/// Why a bisection cannot go on.
+/// Reason why a bisection cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum BisectError {
-    /// Git refuses.
+    /// Git failed.
     #[error("{}: {source}", tree.display())]
     Git {
-        /// Where it was asked.
+        /// The working tree.
         tree: PathBuf,
-        /// What it says.
+        /// Git's error.
         source: CommandError,
     },
-    /// The bad commit does not come after the good one.
+    /// The bad commit does not descend from the good one.
     #[error("--bad {bad}: does not come after --good {good}: expected one of its descendants")]
     NotBehind {
         /// The good commit.
         good: String,
-        /// The bad one.
+        /// The bad commit.
         bad: String,
     },
-    /// A commit on which everything rests does not build.
+    /// One of the two end commits does not build.
     #[error("commit {commit} does not build: {reason}")]
-    EndNotBuilt {
-        /// Which.
-        commit: String,
-        /// Why.
-        reason: String,
-    },
-    /// The build ended in a way that git takes for the end of a bisection.
+    EndNotBuilt { commit: String, reason: String },
+    /// A build ended in a way that ends the bisection, as in git-bisect(1).
     #[error("the build of commit {commit} was given up: {reason}")]
     BuildGivenUp {
-        /// Which.
         commit: String,
         /// How it ended.
         reason: String,
     },
-    /// A build says that it succeeded, and names no file.
+    /// A successful build named no file.
     #[error("the build of commit {commit} printed {printed:?} last: expected the kernel's file")]
     NoKernel {
-        /// Which.
         commit: String,
-        /// What it printed.
+        /// Its last output line.
         printed: String,
     },
-    /// A commit on which everything rests gives no sample.
+    /// One of the two end commits gives no sample.
     #[error("commit {commit}: {source}")]
-    EndNotRun {
-        /// Which.
-        commit: String,
-        /// Why.
-        source: BackendError,
-    },
+    EndNotRun { commit: String, source: BackendError },
     /// Samples cannot be taken at all.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// What was there before could not be put back: nothing more may be changed.
+    /// The former state could not be restored, so nothing more may be changed.
     #[error("{0}")]
     NotRestored(BackendError),
-    /// A sample has no value that could be compared.
+    /// A sample has no value that can be compared.
     #[error("{metric} is {value}: expected a value above 0, since commits are compared by ratios")]
-    NoRatio {
-        /// What was measured.
-        metric: String,
-        /// The value.
-        value: f64,
-    },
-    /// The study does not give that metric.
+    NoRatio { metric: String, value: f64 },
+    /// The study does not measure the metric.
     #[error("metric {wanted:?}: expected {known}")]
     NoMetric {
-        /// What was asked for.
+        /// The metric requested.
         wanted: String,
-        /// What the samples have, in words.
+        /// The metrics measured, in words.
         known: String,
     },
-    /// The rules make no test.
+    /// The rules do not define a test.
     #[error("{0}")]
     Rules(numalab_stats::Error),
     /// A file cannot be written.
     #[error("{path}: {source}")]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl BisectError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

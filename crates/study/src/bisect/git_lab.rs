@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::repository::Repository;
 
-/// A repository with commits 0 to `commits` - 1, each of which writes its number into a file.
+/// A repository with commits 0 to `commits` - 1, each of which writes its number to a file.
 pub(super) struct Lab {
     pub(super) directory: TempDir,
     pub(super) hashes: Vec<String>,
@@ -37,7 +37,7 @@ impl Lab {
         self.hashes.push(hash);
     }
 
-    /// Git without what the user has set.
+    /// Runs git without the user's configuration.
     pub(super) fn git(&self, arguments: &[&str]) -> String {
         fs::create_dir_all(self.tree()).unwrap();
         let ran = Command::new("git")

@@ -1,4 +1,4 @@
-//! A git repository whose commits are built in a working tree of their own.
+//! A git repository with a separate working tree for builds.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use numalab_record::bisect::Commit;
 
 use super::error::BisectError;
 
-/// How long git may take; a checkout of a kernel takes minutes on a slow disk.
+/// Time limit of a git command; a checkout of a kernel takes minutes on a slow disk.
 const GIT_LIMIT: Duration = Duration::from_secs(1800);
 
-/// A repository, and a working tree beside the user's own, which is left alone.
+/// A repository, and a working tree separate from the user's, which is not touched.
 #[derive(Debug)]
 pub struct Repository {
     tree: PathBuf,
@@ -19,7 +19,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository of a working tree.
+    /// Opens the repository of a working tree.
     ///
     /// # Errors
     /// [`BisectError::Git`] if there is none.
@@ -29,16 +29,16 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Where commits are checked out.
+    /// Returns the directory into which commits are checked out.
     #[must_use]
     pub fn worktree(&self) -> &Path {
         &self.worktree
     }
 
-    /// The commit that a revision names.
+    /// Resolves a revision to a commit.
     ///
     /// # Errors
-    /// [`BisectError::Git`] if it names none.
+    /// [`BisectError::Git`] if there is none.
     pub fn commit(&self, revision: &str) -> Result<Commit, BisectError> {
         let shown = self.git(&[
             "log",
@@ -54,10 +54,10 @@ impl Repository {
         Ok(Commit { hash, subject, author })
     }
 
-    /// How many commits lie behind `good` up to `bad`, which is one of them.
+    /// Returns the number of commits after `good` up to and including `bad`.
     ///
     /// # Errors
-    /// [`BisectError::NotBehind`] if `bad` does not come after `good`.
+    /// [`BisectError::NotBehind`] if `bad` does not descend from `good`.
     pub fn count(&self, good: &Commit, bad: &Commit) -> Result<usize, BisectError> {
         let base = self.git(&["merge-base", &good.hash, &bad.hash]).unwrap_or_default();
         if base.trim() != good.hash || good.hash == bad.hash {
@@ -69,8 +69,8 @@ impl Repository {
         Ok(count.trim().parse().unwrap_or_default())
     }
 
-    /// The commits that could be the first bad one: `bad`, and what it has and none of `goods`
-    /// has; first those that halve them best.
+    /// Returns the commits that may be the first bad one: ancestors of `bad`, including it, but not
+    /// of any of `goods`; those that halve the rest best come first.
     ///
     /// # Errors
     /// [`BisectError::Git`].
@@ -82,7 +82,8 @@ impl Repository {
         Ok(listed.lines().filter_map(hash).collect())
     }
 
-    /// Puts a commit into the working tree; files that did not change keep their times.
+    /// Checks a commit out into the working tree; unchanged files keep their times, so that
+    /// incremental builds work.
     ///
     /// # Errors
     /// [`BisectError::Git`].
@@ -104,7 +105,8 @@ impl Drop for Repository {
     fn drop(&mut self) {
         if self.worktree.exists() {
             let place = self.worktree.to_string_lossy();
-            // What remains is a directory that `git worktree prune` forgets.
+            // If this fails, a directory remains that `git worktree prune` removes from git's
+            // records.
             let _ = self.git(&["worktree", "remove", "--force", &place]);
         }
     }

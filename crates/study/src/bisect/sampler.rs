@@ -1,4 +1,4 @@
-//! Samples of what was built: one boot each, in the place that a study describes.
+//! Takes samples of a built file: one boot each, in the backend that a study describes.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::backend::{BackendError, Preparation, SampleRequest, Scope, open};
 use crate::definition::Study;
 use crate::plan::Plan;
 
-/// The level, or the word in a command (`{kernel}`), that stands for what was built.
+/// The level, or the placeholder in a command (`{kernel}`), that is replaced by the built file.
 const KERNEL: &str = "kernel";
 /// The setting of the backend `kernel` that names its file.
 const FILE: &str = "file";
 
-/// What takes the samples.
+/// Takes the samples of a bisection.
 pub(super) struct Sampler<'a> {
     plan: &'a Plan,
     treatment: Treatment,
@@ -27,7 +27,7 @@ pub(super) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    /// Of one treatment and one workload of a plan.
+    /// Creates a sampler for one treatment and one workload of a plan.
     pub(super) fn new(
         plan: &'a Plan,
         treatment: Treatment,
@@ -38,12 +38,13 @@ impl<'a> Sampler<'a> {
         Self { plan, treatment, workload, metric: metric.to_owned(), interrupt }
     }
 
-    /// Where samples are taken, in words.
+    /// Describes the backend.
     pub(super) fn describe(&self) -> Result<String, BisectError> {
         Ok(open(self.plan.study(), self.interrupt)?.describe())
     }
 
-    /// The sample of this number, of a boot of its own. Those of one number have the same seed.
+    /// Takes the sample of this number with a separate boot. All commits use the same seed for one
+    /// number.
     pub(super) fn sample(
         &self,
         file: &Path,
@@ -70,7 +71,7 @@ impl<'a> Sampler<'a> {
         let Some(reading) = found else {
             let names = readings.iter().map(|reading| reading.quantity.metric.as_str());
             let known = match names.collect::<Vec<_>>() {
-                // Where time means nothing none is given.
+                // Where time has no meaning the study measures no metrics.
                 none if none.is_empty() => "another study: this one gives none here".to_owned(),
                 names => format!("one of {}", names.join(", ")),
             };
@@ -83,7 +84,7 @@ impl<'a> Sampler<'a> {
         Ok((reading.quantity.clone(), reading.value))
     }
 
-    /// The study and its treatment with what was built in its place.
+    /// Returns the study and its treatment with the built file filled in.
     fn of(&self, file: &Path) -> (Study, Treatment) {
         let (mut study, mut treatment) = (self.plan.study().clone(), self.treatment.clone());
         let file = file.display().to_string();
@@ -96,18 +97,18 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Whether a failure is of what was built, and not of this machine or the study.
+/// Reports whether a failure is caused by the built file rather than by this machine or the study.
 pub(super) fn is_of_the_commit(error: &BisectError) -> bool {
     matches!(error, BisectError::Backend(BackendError::Failed { .. }) | BisectError::NoRatio { .. })
 }
 
-/// Whether a study's time is virtual, so that samples which were taken earlier can be compared
-/// with later ones.
+/// Reports whether a study's time is virtual, so that earlier samples can be compared with later
+/// ones.
 pub(super) fn is_virtual(study: &Study) -> bool {
     const EMULATED: [&str; 3] = ["emulate-latency", "emulate-tiers", "emulate-like"];
     let settings = &study.backend.settings;
     if study.backend.kind == KERNEL {
-        // Elsewhere than in the emulator, or wherever it finds best, its time is this machine's.
+        // Other places, and an automatic choice, use this machine's time.
         return settings.get("where").is_some_and(|place| place == "emulator");
     }
     EMULATED.iter().any(|name| settings.contains_key(*name))
@@ -119,7 +120,7 @@ mod tests {
     use crate::parse;
 
     #[test]
-    fn a_commit_that_does_not_run_is_passed_over_and_a_place_not_put_back_ends_the_search() {
+    fn a_commit_that_does_not_run_is_skipped_and_a_failed_restore_ends_the_search() {
         let failed =
             || BackendError::Failed { doing: "a boot".to_owned(), reason: "no".to_owned() };
         assert!(is_of_the_commit(&failed().into()));
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_virtual_where_memory_is_emulated() {
+    fn time_is_virtual_with_emulated_memory() {
         let of = |backend: &str| {
             let text = format!(
                 "name = \"s\"\nquestion = \"q?\"\n{backend}\n[[factor]]\nname = \"v\"\n\

@@ -1,4 +1,4 @@
-//! Which commits are judged, and when each is decided.
+//! Chooses the commits to judge, and decides each.
 
 use numalab_record::bisect::{BisectAnswer, Commit, CommitSide, JudgedCommit};
 use numalab_stats::{Direction, Look, Side, ThresholdTest, score};
@@ -63,7 +63,7 @@ impl Bisect<'_> {
                 CommitSide::Bad => bad = next,
                 _ => passed_over.push(next),
             }
-            // What does not build or boot costs no error.
+            // Commits that do not build or boot use up no error probability.
             let is_decision =
                 matches!(judged.side, CommitSide::Good | CommitSide::Bad | CommitSide::Undecided);
             decisions += usize::from(is_decision);
@@ -86,7 +86,7 @@ impl Bisect<'_> {
         })
     }
 
-    /// A commit on which everything rests: it must build.
+    /// Builds one of the two end commits, which must succeed.
     fn end(&self, mut judged: JudgedCommit) -> Result<Candidate, BisectError> {
         let file = self.built(&mut judged)?;
         let commit = judged.commit.short().to_owned();
@@ -99,7 +99,7 @@ impl Bisect<'_> {
         }
     }
 
-    /// Whether the bad end is worse than the good one by more than the margin.
+    /// Tests whether the bad end is worse than the good one by more than the margin.
     fn compare_ends(&mut self, ends: &mut Ends) -> Result<Look, BisectError> {
         let margin = (1.0 + self.question.margin_percent / 100.0).ln();
         let test = self.bisection.ends(margin).map_err(BisectError::Rules)?;
@@ -110,7 +110,7 @@ impl Bisect<'_> {
         })
     }
 
-    /// Builds a commit and samples it until it is decided on which side it lies.
+    /// Builds a commit and samples it until its side is decided.
     fn judge(
         &mut self,
         mut judged: JudgedCommit,
@@ -119,7 +119,8 @@ impl Bisect<'_> {
         let Some(file) = self.built(&mut judged)? else { return Ok(judged) };
         let mut candidate = Candidate { judged, file };
         let test = self.bisection.state().map_err(BisectError::Rules)?;
-        // Where time is real the machine is another one now than it was before.
+        // In real time the machine's state has changed since earlier samples, so new ones of the
+        // ends are needed.
         let first = if self.is_virtual() { 0 } else { ends.good.judged.samples.len() };
         let decided = self.decide(test, |bisect, nth| {
             let at = first + nth;
@@ -173,7 +174,7 @@ impl Bisect<'_> {
         Ok(())
     }
 
-    /// Takes a commit's sample at this place, if it is not there yet.
+    /// Takes a commit's sample of this number, unless it exists.
     fn sample(
         &mut self,
         candidate: &mut Candidate,
@@ -192,7 +193,7 @@ impl Bisect<'_> {
         Ok(())
     }
 
-    /// A value where more is worse.
+    /// Converts a value so that larger is worse.
     fn cost(&self, value: f64) -> f64 {
         match self.document.quantity.better {
             Direction::LowerIsBetter => value,
@@ -200,7 +201,8 @@ impl Bisect<'_> {
         }
     }
 
-    /// How much more a commit costs than the good one, by the means of their log ratios.
+    /// Returns how much worse a commit is than the good one, in percent, by the means of their
+    /// logarithms.
     fn worse_percent(&self, commit: &JudgedCommit, good: &JudgedCommit) -> Option<f64> {
         let mean = |judged: &JudgedCommit| {
             let logs = judged.samples.iter().map(|&value| self.cost(value).ln());
@@ -209,7 +211,7 @@ impl Bisect<'_> {
         Some(100.0 * (mean(commit)? - mean(good)?).exp_m1())
     }
 
-    /// Puts what is known of the ends into the document.
+    /// Copies the state of the ends into the document.
     fn tell_ends(&mut self, ends: &Ends) {
         let (mut good, mut bad) = (ends.good.judged.clone(), ends.bad.judged.clone());
         bad.worse_percent = self.worse_percent(&bad, &good);

@@ -1,4 +1,4 @@
-//! Reading what can be written in several ways, without losing the place of an error.
+//! Deserialises values with several forms, without losing the position of an error.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{BackendSpec, Level, NamedLevel};
 
-/// A level that is a bare value.
+/// Deserialises a level that is a bare value.
 fn setting<'de, E: Error>(value: impl IntoDeserializer<'de, E>) -> Result<Level, E> {
     Setting::deserialize(value.into_deserializer()).map(Level::Value)
 }

@@ -38,7 +38,7 @@ fn a_bare_value_is_a_setting_of_its_kind_under_the_factors_name() {
 }
 
 #[test]
-fn a_table_has_a_name_and_sets_what_it_says_and_not_its_factor() {
+fn a_table_has_a_name_and_sets_its_own_settings_only() {
     let level = level("{ name = \"2m\", set = { pages = \"2m\", pool = 512, thp = false } }");
     assert_eq!((level.name().as_str(), level.number()), ("2m", None));
     let settings = level.settings("factor");
@@ -79,7 +79,7 @@ fn a_backend_is_written_as_it_is_read() {
 }
 
 #[test]
-fn a_level_that_is_none_is_refused_with_what_may_stand_there() {
+fn an_invalid_level_is_refused_with_the_allowed_forms() {
     #[derive(Debug, Deserialize)]
     struct Holder {
         #[serde(rename = "level")]

@@ -42,14 +42,14 @@ fn treatments_and_samples_take_time_and_pauses_between_sessions_none() {
 }
 
 #[test]
-fn a_time_that_is_none_is_no_panic() {
+fn an_invalid_time_does_not_panic() {
     assert_eq!(time_spent(&document(vec![sample(-3.0)])), Duration::ZERO);
     assert_eq!(time_spent(&document(vec![sample(f64::NAN)])), Duration::ZERO);
     assert_eq!(time_spent(&document(vec![sample(f64::INFINITY)])), Duration::ZERO);
 }
 
 #[test]
-fn the_rest_takes_as_long_for_each_sample_as_those_before() {
+fn each_remaining_sample_takes_the_mean_time_of_earlier_ones() {
     let of = document(vec![applied(1.0), sample(2.0), sample(3.0)]);
     assert_eq!(remaining_time(&of, 2, 6), Some(Duration::from_secs(12)));
     assert_eq!(remaining_time(&of, 2, 2), Some(Duration::ZERO));

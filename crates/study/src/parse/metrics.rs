@@ -1,4 +1,4 @@
-//! Metrics that a study's rules name: its workloads, or its backend, must be able to give them.
+//! Checks metrics named by a study's rules: its workloads or its backend must measure them.
 
 use numalab_workload::{Reader, Workload};
 
@@ -60,7 +60,7 @@ impl Known<'_> {
         backend_kind(&self.study.backend.kind).map_or(&[], |kind| kind.own_metrics)
     }
 
-    /// The names that are known before anything has run.
+    /// Returns the names that are known before the first run.
     fn names(&self) -> Vec<String> {
         let of = |workload: &Workload| -> Vec<String> {
             let own: Vec<&str> = match &workload.reader {
@@ -69,7 +69,7 @@ impl Known<'_> {
                 }
                 Reader::Tool(_) => workload.wanted.iter().map(String::as_str).collect(),
             };
-            // What such a tool prints depends on what it finds; its name is the first of it.
+            // Such a tool's metrics depend on its findings; its name begins each of them.
             let own = if own.is_empty() { vec![workload.name.as_str()] } else { own };
             let all = own.into_iter().chain(self.of_backend().iter().copied());
             all.map(|metric| format!("{}.{metric}", workload.name)).collect()

@@ -1,4 +1,4 @@
-//! What was tried of each cell so far, and which of them are done.
+//! Counts the attempts at each cell, and decides which cells are done.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ pub(super) type Cell = (usize, usize, Arm, usize);
 /// The attempts of every cell that has any.
 pub(super) struct Attempts {
     rules: Rules,
-    /// Whether each of them was disturbed.
+    /// Whether each attempt was disturbed.
     disturbed: BTreeMap<Cell, Vec<bool>>,
     machine: SharedMachine,
 }
 
 impl Attempts {
-    /// Those of a journal.
+    /// Returns the attempts in a journal.
     pub(super) fn of(document: &StudyDocument, rules: &Rules) -> Self {
         let (disturbed, machine) = (BTreeMap::new(), SharedMachine::default());
         let mut attempts = Self { rules: rules.clone(), disturbed, machine };
@@ -25,7 +25,7 @@ impl Attempts {
         attempts
     }
 
-    /// One more.
+    /// Adds an attempt.
     pub(super) fn push(&mut self, sample: &SampleEntry) {
         let cell = (sample.block, sample.treatment, sample.arm, sample.workload);
         let disturbed = !sample.observation.disturbances.is_empty();
@@ -33,18 +33,18 @@ impl Attempts {
         self.machine.push(sample);
     }
 
-    /// How many there were of a cell.
+    /// Returns the number of attempts at a cell.
     pub(super) fn count(&self, cell: Cell) -> usize {
         self.disturbed.get(&cell).map_or(0, Vec::len)
     }
 
-    /// Whether other load disturbs most samples: it would disturb those taken again too.
+    /// Reports whether other load disturbs most samples; repeating them would not help then.
     pub(super) fn machine_is_shared(&self) -> bool {
         self.machine.is_found()
     }
 
-    /// A cell is done with an undisturbed sample, or after as many attempts as the rules
-    /// allow. No value is looked at. Warm-ups are taken once, and so is every sample of a
+    /// Reports whether a cell is done: it has an undisturbed sample, or as many attempts as the
+    /// rules allow. Values do not matter. Warm-ups are taken once, and so is every sample of a
     /// shared machine.
     pub(super) fn is_done(&self, cell: Cell) -> bool {
         let once = cell.0 < self.rules.warm_ups || self.machine_is_shared();
@@ -53,7 +53,7 @@ impl Attempts {
         attempts.is_some_and(|disturbed| disturbed.len() >= most || disturbed.contains(&false))
     }
 
-    /// How many cells are done.
+    /// Returns the number of cells that are done.
     pub(super) fn done(&self) -> usize {
         self.disturbed.keys().filter(|cell| self.is_done(**cell)).count()
     }

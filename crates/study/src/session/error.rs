@@ -1,31 +1,28 @@
-//! Why a session ends early.
+//! Errors of sessions.
 
 use numalab_host::ErrorClass;
 
 use crate::backend::{BackendError, PrepareError};
 use crate::journal::JournalError;
 
-/// Why a session ended without doing what it should.
+/// Reason why a session ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The backend cannot do it.
+    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// It cannot be kept.
+    /// The results could not be stored.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The study goes on in another environment than it began in.
+    /// The environment differs from that in which the study began.
     #[error("the environment is not that in which the study began: {differences}; run it anew")]
-    OtherEnvironment {
-        /// What differs.
-        differences: String,
-    },
-    /// What was there before could not be put back, whatever else happened.
+    OtherEnvironment { differences: String },
+    /// The former state could not be restored; this takes precedence over an earlier error.
     #[error("could not be put back: {restore}{}", after(.cause.as_deref()))]
     NotRestored {
-        /// What could not be put back.
+        /// The failure to restore.
         restore: BackendError,
-        /// Why the session ended before.
+        /// The earlier error, if any.
         cause: Option<Box<SessionError>>,
     },
 }
@@ -35,7 +32,7 @@ fn after(cause: Option<&SessionError>) -> String {
 }
 
 impl SessionError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

@@ -1,4 +1,4 @@
-//! How sessions end: interrupted, precise, out of time; and what an observer hears.
+//! The ends of sessions: interrupted, precise, out of time; and the calls of an observer.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use numalab_study::{Journal, Observer, Session, Started};
 
 use super::lab::{Lab, STUDY, Scripted};
 
-/// Keeps what it hears, and finds the study precise after so many samples.
+/// Records its calls, and finds the study precise after a number of samples.
 #[derive(Default)]
 struct Heard {
     sampled: Vec<(usize, usize)>,
@@ -63,7 +63,7 @@ fn quiet() -> Scripted {
 }
 
 #[test]
-fn an_observer_hears_of_the_start_each_cell_and_the_rest_after_the_first_block() {
+fn an_observer_is_called_at_the_start_for_each_cell_and_after_the_first_block() {
     let (lab, mut heard) = (lab("blocks = 2"), Heard::default());
     assert_eq!(run(&lab, &mut heard, &Interrupt::never(), &quiet()), EndReason::Done);
     assert_eq!(heard.sampled, [(1, 4), (2, 4), (3, 4), (4, 4)]);
@@ -71,7 +71,7 @@ fn an_observer_hears_of_the_start_each_cell_and_the_rest_after_the_first_block()
 }
 
 #[test]
-fn an_interrupt_ends_a_study_after_the_sample_under_way_and_it_can_be_gone_on_with() {
+fn an_interrupt_ends_a_study_after_the_current_sample_and_it_can_be_resumed() {
     let (lab, interrupt) = (lab("blocks = 3"), Interrupt::never());
     let interrupt_after = Some((2, interrupt.clone()));
     let mut heard = Heard { interrupt_after, ..Heard::default() };
@@ -127,7 +127,7 @@ fn a_cell_that_stays_disturbed_has_as_many_attempts_as_the_rules_allow_numbered_
 }
 
 #[test]
-fn the_baseline_once_more_is_a_cell_of_its_own() {
+fn the_repeated_baseline_is_a_separate_cell() {
     let lab = Lab::of(&STUDY.replace("aa = false", "aa = true"));
     let mut heard = Heard::default();
     run(&lab, &mut heard, &Interrupt::never(), &quiet());

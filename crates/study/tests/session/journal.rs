@@ -1,5 +1,5 @@
-//! The directory of a study: what is in it, what is refused, and how a study that was cut short at
-//! any byte goes on.
+//! The directory of a study: its content, refused content, and resuming a study that was cut at any
+//! byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use numalab_study::{Journal, JournalError, Started, is_study, read};
 
 use super::lab::{Lab, STUDY, Scripted};
 
-/// A study that came to its end, with its directory.
+/// A finished study with its directory.
 fn done() -> (Lab, PathBuf) {
     let lab = Lab::open();
     assert_eq!(lab.run(&Scripted::new(None, true)).unwrap(), EndReason::Done);
@@ -26,7 +26,7 @@ fn write_journal(directory: &Path, bytes: &[u8]) {
     fs::write(directory.join("journal.jsonl"), bytes).unwrap();
 }
 
-/// Samples in the lines of a journal that are whole.
+/// Returns the number of samples in complete lines of a journal.
 fn whole_samples(bytes: &[u8]) -> usize {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let text = String::from_utf8(bytes[..whole].to_vec()).unwrap();
@@ -89,7 +89,7 @@ fn samples_follow_the_order_of_the_plan() {
     assert_eq!(document.run.treatments, lab.plan.treatments());
 }
 
-/// A kill can end the last write anywhere. What was whole stays, and the rest is taken again.
+/// A kill can end the last write anywhere. Complete lines stay, and the rest is taken again.
 #[test]
 fn a_journal_that_was_cut_at_any_byte_can_be_read() {
     let (_lab, path) = done();
@@ -99,13 +99,13 @@ fn a_journal_that_was_cut_at_any_byte_can_be_read() {
         let document = read(&path).unwrap_or_else(|error| panic!("cut at {end}: {error}"));
         let least = whole_samples(&whole[..end]);
         let found = document.samples().count();
-        // A line that lacks its end alone is as good as whole.
+        // A line that lacks only its newline is complete.
         assert!((least..=least + 1).contains(&found), "cut at {end}: {found} of {least}");
     }
 }
 
 #[test]
-fn a_journal_that_was_cut_at_any_byte_is_gone_on_with_to_the_same_samples() {
+fn a_journal_cut_at_any_byte_is_resumed_to_the_same_samples() {
     let (lab, path) = done();
     let whole = journal_of(&path);
     let cells = |path: &Path| -> Vec<_> {
@@ -113,7 +113,7 @@ fn a_journal_that_was_cut_at_any_byte_is_gone_on_with_to_the_same_samples() {
         document.samples().map(|of| (of.block, of.treatment, of.arm, of.attempt)).collect()
     };
     let expected = cells(&path);
-    // At the end of each line and within it: each resumption waits for the disk.
+    // Cuts at the end of each line and within it, since each resumption waits for the disk.
     let is_end = |at: usize| whole.get(at) == Some(&b'\n');
     let ends = (0..whole.len()).filter(|at| is_end(*at + 40) || is_end(at.wrapping_sub(1)));
     for end in ends {
@@ -130,7 +130,7 @@ fn a_journal_that_was_cut_at_any_byte_is_gone_on_with_to_the_same_samples() {
 }
 
 #[test]
-fn a_finished_study_that_is_gone_on_with_takes_no_sample() {
+fn resuming_a_finished_study_takes_no_sample() {
     let (lab, _) = done();
     let backend = Scripted::new(None, true);
     assert_eq!(lab.resume(&backend).unwrap(), EndReason::Done);
@@ -155,7 +155,7 @@ fn a_damaged_line_that_is_not_the_last_is_refused_with_its_directory() {
 }
 
 #[test]
-fn what_is_no_study_is_refused_and_left_as_it_is() {
+fn a_directory_that_is_not_a_study_is_refused_and_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let error = Journal::resume(directory.path()).unwrap_err();
     let run = directory.path().join("run.json").display().to_string();
@@ -194,7 +194,7 @@ fn a_parent_that_is_a_file_is_refused_by_its_path() {
 }
 
 #[test]
-fn what_is_replaced_before_the_first_sample_is_what_is_read_later() {
+fn a_run_replaced_before_the_first_sample_is_read_later() {
     let lab = Lab::open();
     let started = Started {
         version: "1.2".to_owned(),

@@ -1,4 +1,4 @@
-//! A backend that does as it is scripted, and a directory for the journal of a study in it.
+//! A scripted backend, and a directory for the journal of a study in it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ command = ["true", "{v}"]
 metric = [{ name = "t", better = "lower", exit-time = true }]
 "#;
 
-/// What happened, in order.
+/// The calls, in order.
 pub(crate) type Calls = Rc<RefCell<Vec<&'static str>>>;
 
 /// A backend that fails at one of its calls, counted from 0, and may fail to restore.
@@ -106,7 +106,7 @@ impl Prepared for Scripted {
     }
 }
 
-/// Puts treatments out when there are so many samples.
+/// Drops treatments at a given number of samples.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Judge {
     pub(crate) after_samples: usize,
@@ -120,7 +120,7 @@ impl Observer for Judge {
     }
 }
 
-/// A plan of two blocks of two treatments, and a place for its journal.
+/// A plan of two blocks of two treatments, and a directory for its journal.
 pub(crate) struct Lab {
     pub(crate) plan: Plan,
     pub(crate) workloads: Vec<Workload>,

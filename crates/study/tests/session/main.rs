@@ -1,5 +1,5 @@
-//! A session in a backend that fails where it is told to: what was finished is kept, what was
-//! there before is put back, and the error is named.
+//! Sessions in a backend with scripted failures: finished samples are kept, the former state is
+//! restored, and the error is named.
 
 mod ends;
 mod journal;
@@ -16,7 +16,7 @@ fn other_load() -> Disturbance {
 }
 
 #[test]
-fn on_a_shared_machine_samples_are_taken_again_only_until_it_is_known_to_be_one() {
+fn samples_are_repeated_only_until_a_machine_is_known_to_be_shared() {
     let study = STUDY.replace("blocks = 2", "blocks = 6").replace("repeats = 0", "repeats = 2");
     let taken = |disturbance| {
         let lab = Lab::of(&study);
@@ -27,13 +27,13 @@ fn on_a_shared_machine_samples_are_taken_again_only_until_it_is_known_to_be_one(
     assert_eq!(taken(None), 12);
     // Five cells three times, and the sixth once: then it is known.
     assert_eq!(taken(Some(other_load())), 5 * 3 + 7);
-    // A guest that fails is tried again to the end.
+    // A guest that fails is tried again up to the limit.
     let guest = "g01".to_owned();
     assert_eq!(taken(Some(Disturbance::Guest { guest, reason: None })), 12 * 3);
 }
 
 #[test]
-fn a_treatment_that_is_out_is_not_tried_again_and_without_any_the_study_ends() {
+fn a_dropped_treatment_is_not_tried_again_and_without_any_the_study_ends() {
     let study = STUDY.replace("[1, 2]", "[1, 2, 3]").replace("blocks = 2", "blocks = 4");
     let lab = Lab::of(&study);
     let two_out = Judge { after_samples: 6, out: &[0, 2] };
@@ -54,10 +54,11 @@ fn a_treatment_that_is_out_is_not_tried_again_and_without_any_the_study_ends() {
 }
 
 #[test]
-fn a_study_that_is_gone_on_with_stays_on_its_shared_machine() {
+fn a_resumed_study_stays_on_its_shared_machine() {
     let study = STUDY.replace("blocks = 2", "blocks = 4").replace("repeats = 0", "repeats = 1");
     let lab = Lab::of(&study);
-    // Prepared; then in each visit applied, and five cells sampled twice, the sixth once.
+    // One preparation; then in each visit a treatment, and five cells sampled twice, the sixth
+    // once.
     let killed =
         Scripted { disturbance: Some(other_load()), ..Scripted::new(Some(1 + 6 + 11), true) };
     assert!(lab.run(&killed).is_err());
@@ -99,7 +100,7 @@ fn whichever_call_fails_no_sample_is_lost_and_everything_is_restored_once() {
 }
 
 #[test]
-fn what_could_not_be_restored_is_the_error_with_what_failed_before() {
+fn a_failed_restore_is_the_error_with_the_earlier_one() {
     for fails_at in 0..CALLS {
         let backend = Scripted::new(Some(fails_at), false);
         let error = Lab::open().run(&backend).unwrap_err();
@@ -113,7 +114,7 @@ fn what_could_not_be_restored_is_the_error_with_what_failed_before() {
 }
 
 #[test]
-fn a_study_that_came_to_its_end_fails_if_it_cannot_be_restored() {
+fn a_finished_study_fails_if_it_cannot_be_restored() {
     let lab = Lab::open();
     let error = lab.run(&Scripted::new(None, false)).unwrap_err();
     let SessionError::NotRestored { cause, .. } = &error else { panic!("{error}") };
@@ -127,7 +128,7 @@ fn a_study_that_came_to_its_end_fails_if_it_cannot_be_restored() {
 }
 
 #[test]
-fn a_backend_is_restored_where_the_journal_cannot_be_made() {
+fn a_backend_is_restored_if_the_journal_cannot_be_created() {
     let lab = Lab::open();
     let backend = Scripted::new(None, true);
     let none = || Journal::resume(&lab.directory.path().join("none"));
@@ -136,7 +137,7 @@ fn a_backend_is_restored_where_the_journal_cannot_be_made() {
 }
 
 #[test]
-fn a_backend_is_restored_where_the_environment_is_another() {
+fn a_backend_is_restored_if_the_environment_differs() {
     let lab = Lab::open();
     lab.run(&Scripted::new(Some(3), true)).unwrap_err();
     let journal = lab.results().unwrap().join("journal.jsonl");

@@ -1,4 +1,4 @@
-//! How a guest of somebody else's ended.
+//! The end of a guest run by [`Launch::run_raw`](super::Launch::run_raw).
 
 use std::fmt;
 use std::time::Duration;
@@ -6,46 +6,37 @@ use std::time::Duration;
 use crate::launch::failure::GuestError;
 use crate::launch::running::Running;
 
-/// QEMU has ended within this time after it was told to.
+/// Time within which QEMU ends after `quit`.
 const GONE: Duration = Duration::from_secs(1);
 
-/// How a guest of somebody else's ended.
+/// The end of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawEnd {
-    /// A line was what success looks like.
-    Expected {
-        /// The line.
-        line: String,
-    },
-    /// A line was what failure looks like.
-    Failed {
-        /// The line.
-        line: String,
-    },
+    /// A line of the console matched the pattern of success.
+    Expected { line: String },
+    /// A line of the console matched the pattern of failure.
+    Failed { line: String },
     /// It wrote to the exit port (`isa-debug-exit` at 0xf4).
     Port {
-        /// What it wrote.
+        /// The value written.
         value: u8,
     },
-    /// It switched itself off.
+    /// It powered off.
     PoweredOff,
-    /// It reset itself: a reboot, or what could not be told from one.
+    /// It reset itself, by a reboot or in a way that looks like one.
     Reset,
-    /// A fault within the handling of a double fault, which resets a processor.
+    /// A fault while handling a double fault, which resets a processor.
     TripleFault,
-    /// Its console has the words of Linux's panic.
+    /// Its console has the message of Linux's panic.
     Panicked,
-    /// QEMU could not go on with it.
+    /// QEMU could not continue it.
     Suspended {
         /// QEMU's name of its state.
         state: String,
     },
-    /// Its time was over.
-    Late {
-        /// The time.
-        limit: Duration,
-    },
-    /// Somebody asked for the end.
+    /// It exceeded its time limit.
+    Late { limit: Duration },
+    /// The user requested the stop.
     Stopped,
 }
 
@@ -68,10 +59,12 @@ impl fmt::Display for RawEnd {
     }
 }
 
-/// The end by all that is known once QEMU has gone.
+/// Determines the end after QEMU has ended.
 pub(super) fn found(end: Option<RawEnd>, running: &mut Running) -> Result<RawEnd, GuestError> {
     let ended = running.ended(GONE);
     match end {
+        // QMP reports triple faults, and reboots after a panic, as the same reset; the log and the
+        // console distinguish them.
         Some(RawEnd::Reset) if running.has_triple_fault() => return Ok(RawEnd::TripleFault),
         Some(RawEnd::Reset) if running.console.panic().is_some() => return Ok(RawEnd::Panicked),
         Some(RawEnd::PoweredOff) | None => {}
@@ -79,8 +72,8 @@ pub(super) fn found(end: Option<RawEnd>, running: &mut Running) -> Result<RawEnd
     }
     let errors = running.errors();
     let code = ended.and_then(|status| status.code()).unwrap_or_default();
-    // QEMU's status is the value twice and 1 (`hw/misc/debugexit.c`); of its own failures it
-    // says more than their status, which is 1 too.
+    // QEMU's exit status for the exit port is twice the value plus 1 (`hw/misc/debugexit.c`). Its
+    // own failures also give 1, but print an error.
     if code % 2 == 1 && (code > 1 || errors.is_empty()) {
         return Ok(RawEnd::Port { value: u8::try_from(code / 2).unwrap_or(u8::MAX) });
     }

@@ -1,20 +1,20 @@
-//! Which lines of a console decide.
+//! The console lines that decide about success.
 
 use regex::Regex;
 
 use super::end::RawEnd;
 use crate::launch::lines::Lines;
 
-/// Which lines of a console decide; a line of both kinds fails.
+/// The console lines that decide about success; a line that matches both fails.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
-    /// Success, at the first line of it.
+    /// Success, at the first matching line.
     pub expect: Option<Regex>,
-    /// Failure, at the first line of it.
+    /// Failure, at the first matching line.
     pub fail: Option<Regex>,
 }
 
-/// Looks for the patterns in what comes in pieces.
+/// Searches for the patterns in text that arrives in pieces.
 pub struct Search<'a> {
     patterns: &'a Patterns,
     lines: Lines,
@@ -37,12 +37,12 @@ impl Patterns {
 }
 
 impl Search<'_> {
-    /// The end that these bytes bring, by the lines that they end.
+    /// Returns the end decided by the lines that these bytes complete.
     pub(super) fn add(&mut self, bytes: &[u8]) -> Option<RawEnd> {
         self.lines.add(bytes).iter().find_map(|line| self.patterns.decide(line))
     }
 
-    /// The end that a line brings after which nothing comes, such as a prompt.
+    /// Returns the end decided by an unfinished line, such as a prompt.
     pub(super) fn rest(&self) -> Option<RawEnd> {
         self.patterns.decide(&self.lines.partial())
     }

@@ -30,7 +30,7 @@ fn a_running_guest_is_listed_and_its_directory_goes_with_it() {
 }
 
 #[test]
-fn what_a_dead_owner_left_is_ended_and_removed_and_nothing_else() {
+fn only_remains_of_a_dead_owner_are_killed_and_removed() {
     let root = tempfile::tempdir().unwrap();
     let dead = root.path().join("guest-1-2");
     fs::create_dir(&dead).unwrap();
@@ -68,7 +68,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn directories_of_guests_are_closed_to_others_also_where_they_were_open() {
+fn directories_of_guests_are_private_even_if_they_were_open() {
     let top = tempfile::tempdir().unwrap();
     for before in [None, Some(0o777), Some(0o755), Some(0o1777), Some(0o700)] {
         let root = top.path().join(format!("numalab-{before:?}"));
@@ -108,7 +108,7 @@ fn another_user_cannot_connect_to_the_sockets_of_a_guest() {
 }
 
 #[test]
-fn a_place_that_another_user_or_a_link_took_before_is_refused() {
+fn a_directory_of_another_user_and_a_link_are_refused() {
     let top = tempfile::tempdir().unwrap();
     let (elsewhere, link) = (top.path().join("elsewhere"), top.path().join("link"));
     fs::create_dir(&elsewhere).unwrap();
@@ -125,7 +125,7 @@ fn a_place_that_another_user_or_a_link_took_before_is_refused() {
 }
 
 #[test]
-fn links_laid_in_an_open_directory_are_not_followed() {
+fn links_placed_in_an_open_directory_are_not_followed() {
     let top = tempfile::tempdir().unwrap();
     let (root, outside) = (top.path().join("root"), top.path().join("outside"));
     for directory in [&root, &outside] {

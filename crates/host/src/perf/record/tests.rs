@@ -6,12 +6,12 @@ use crate::perf::{Operation, ServedBy};
 const FAULT: u64 = 7;
 const LOAD: u64 = 8;
 
-fn layouts() -> HashMap<u64, Layout> {
-    let layout = |is_memory_sample| Layout { is_memory_sample };
+fn layouts() -> HashMap<u64, SampleLayout> {
+    let layout = |is_memory_sample| SampleLayout { is_memory_sample };
     HashMap::from([(FAULT, layout(false)), (LOAD, layout(true))])
 }
 
-/// A record with a header; numbers in the order in which they stand.
+/// Builds a record with a header and numbers in order.
 fn record(kind: u32, misc: u32, body: &[u8]) -> Vec<u8> {
     let misc = u16::try_from(misc).unwrap();
     let size = u16::try_from(8 + body.len()).unwrap();
@@ -27,13 +27,13 @@ fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// What every record but samples ends with.
+/// The fields that end every record except samples.
 fn trailer(time: u64) -> Vec<u8> {
     words(&[pair(40, 41), time, pair(3, 0), FAULT])
 }
 
 fn registers() -> Vec<u64> {
-    if Layout::has_registers() { vec![2, 0x7ffd_0000] } else { Vec::new() }
+    if SampleLayout::has_registers() { vec![2, 0x7ffd_0000] } else { Vec::new() }
 }
 
 fn sampled(id: u64, misc: u32, rest: &[u64]) -> Option<SampleRecord> {
@@ -57,7 +57,7 @@ fn a_fault_has_its_address_code_thread_and_cpu() {
         cpu: 3,
         calls: vec![0x401_000, 0x402_000, 0x403_000],
         address: 0xdead_b000,
-        stack_pointer: Layout::has_registers().then_some(0x7ffd_0000),
+        stack_pointer: SampleLayout::has_registers().then_some(0x7ffd_0000),
         access: None,
         latency_cycles: 0,
     };
@@ -65,7 +65,7 @@ fn a_fault_has_its_address_code_thread_and_cpu() {
 }
 
 #[test]
-fn a_memory_sample_has_its_latency_and_who_had_the_data() {
+fn a_memory_sample_has_its_latency_and_data_source() {
     let source = u64::from(sys::PERF_MEM_OP_LOAD)
         | u64::from(sys::PERF_MEM_LVLNUM_RAM) << sys::PERF_MEM_LVLNUM_SHIFT;
     let sample = sampled(LOAD, sys::PERF_RECORD_MISC_USER, &[312, source]).unwrap();
@@ -75,14 +75,14 @@ fn a_memory_sample_has_its_latency_and_who_had_the_data() {
 }
 
 #[test]
-fn what_the_kernel_does_is_told_by_the_calls_of_the_program() {
+fn work_of_the_kernel_is_attributed_to_the_calls_of_the_program() {
     let sample = sampled(FAULT, sys::PERF_RECORD_MISC_KERNEL, &[]).unwrap();
     assert_eq!(sample.calls, [0x401_000, 0x402_000, 0x403_000], "not the kernel's instruction");
-    assert_eq!(sampled(12, sys::PERF_RECORD_MISC_USER, &[]), None, "an event of nobody");
+    assert_eq!(sampled(12, sys::PERF_RECORD_MISC_USER, &[]), None, "an event without a layout");
 }
 
 #[test]
-fn mappings_programs_threads_and_losses_are_told() {
+fn mappings_programs_threads_and_losses_are_parsed() {
     let of = |kind, misc, body: &[u8]| {
         parse(&record(kind, misc, &[body, &trailer(55)].concat()), &layouts())
     };

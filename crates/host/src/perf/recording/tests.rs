@@ -8,7 +8,7 @@ use crate::mapping::Mapping;
 use crate::perf::{DataSource, SampleRecord, ServedBy};
 use crate::tests::in_own_process;
 
-/// This process on all cpus; `None`, and loud words, where the kernel does not let us.
+/// Records this process on all cpus; prints a note and returns `None` if the kernel refuses.
 fn recording() -> Option<Recording> {
     let cpus = crate::current_affinity().unwrap();
     match Recording::open(Followed::Now(std::process::id()), None, &cpus) {
@@ -21,8 +21,8 @@ fn recording() -> Option<Recording> {
     }
 }
 
-/// Runs the test of this name in a process of its own, where no other test's threads fill the rings;
-/// `None` in this one.
+/// Runs the named test in a separate process, where no other test's threads fill the rings; returns
+/// `None` in the parent.
 fn alone(test: &str) -> Option<Recording> {
     let path = format!("perf::recording::tests::{test}");
     if in_own_process(&path, Duration::from_secs(600)) { recording() } else { None }
@@ -49,8 +49,8 @@ fn touch(mapping: &mut Mapping) {
 }
 
 #[test]
-fn who_touches_a_page_first_is_sampled_with_its_address_and_code() {
-    let test = "who_touches_a_page_first_is_sampled_with_its_address_and_code";
+fn the_first_touch_of_a_page_is_sampled_with_its_address_and_code() {
+    let test = "the_first_touch_of_a_page_is_sampled_with_its_address_and_code";
     let Some(mut recording) = alone(test) else { return };
     let mut mapping = Mapping::new(256 << 12, Pages::Base).unwrap();
     touch(&mut mapping);
@@ -78,11 +78,11 @@ fn who_touches_a_page_first_is_sampled_with_its_address_and_code() {
     assert_eq!(mapped.unwrap().name, "//anon");
 }
 
-/// The events of a unit have more fields, and come through the same rings: here a software event
-/// stands for them, which every machine has.
+/// Hardware events have more fields and come through the same rings. A software event, which every
+/// machine has, represents them here.
 #[test]
-fn events_of_a_unit_are_read_beside_page_faults_by_their_own_layout() {
-    let test = "events_of_a_unit_are_read_beside_page_faults_by_their_own_layout";
+fn hardware_events_and_page_faults_are_parsed_by_their_own_layouts() {
+    let test = "hardware_events_and_page_faults_are_parsed_by_their_own_layouts";
     if alone(test).is_none() {
         return;
     }
@@ -125,29 +125,29 @@ fn records_that_go_round_the_rings_are_all_read() {
         let batch = recording.drain();
         assert_eq!(batch.lost, 0);
         seen += samples(&batch, &mapping).len();
-        // A record takes at least as much.
+        // The smallest size of a record.
         bytes += 512 * 80;
     }
     assert_eq!(seen * 80, bytes);
 }
 
 #[test]
-fn what_does_not_fit_is_counted_as_lost() {
-    let test = "what_does_not_fit_is_counted_as_lost";
+fn records_that_do_not_fit_are_counted_as_lost() {
+    let test = "records_that_do_not_fit_are_counted_as_lost";
     let Some(mut recording) = alone(test) else { return };
     let pages = recording.ring_bytes() / 64;
     for _ in 0..pages.div_ceil(8192) {
         let mut mapping = Mapping::new(8192 << 12, Pages::Base).unwrap();
         touch(&mut mapping);
     }
-    // What is lost is told behind the next record that fits.
+    // Losses are reported after the next record that fits.
     let mut all = recording.drain();
     let mut mapping = Mapping::new(64 << 12, Pages::Base).unwrap();
     touch(&mut mapping);
     let last = recording.drain();
     all.lost += last.lost;
     assert!(all.lost > 0);
-    // Reading the rings touches memory too, which may have lain there before.
+    // Reading the rings touches memory too, possibly at an address used before.
     assert!(samples(&last, &mapping).len() >= 64, "it goes on");
 }
 
@@ -204,14 +204,14 @@ fn a_full_ring_wakes_who_waits_and_an_idle_one_does_not() {
 }
 
 #[test]
-fn a_process_that_is_not_there_is_told() {
+fn a_missing_process_is_an_error() {
     let cpus = crate::current_affinity().unwrap();
     let error = Recording::open(Followed::Now(u32::MAX), None, &cpus).unwrap_err();
     assert_eq!(error, PerfError::NoProcess { process: u32::MAX });
 }
 
 #[test]
-fn a_level_that_forbids_events_is_told_apart_from_other_refusals() {
+fn a_forbidding_paranoid_level_differs_from_other_refusals() {
     let tree = tempfile::tempdir().unwrap();
     let file = tree.path().join("proc/sys/kernel/perf_event_paranoid");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -1,16 +1,16 @@
-//! What the system calls the interfaces, disks and device files of a device.
+//! The system's names for the interfaces, disks and device files of a device.
 
 use std::fs;
 
 use crate::root::Root;
 
-/// Directories of which the entries are names: interfaces, disks, files in `/dev`.
+/// Directories with entries named after interfaces, disks or files in `/dev`.
 const CLASSES: [&str; 8] =
     ["net", "infiniband", "block", "nvme", "drm", "accel", "infiniband_verbs", "dax"];
-/// A disk on SAS is seven directories below its controller.
+/// Depth of the search: a SAS disk is seven directories below its controller.
 const DEEPEST: usize = 8;
 
-/// The names, in the order of [`CLASSES`]: those that people use most come first.
+/// Returns the names in the order of [`CLASSES`], the most common ones first.
 pub(super) fn of(root: &Root, directory: &str, address: &str) -> Vec<String> {
     let mut found = Vec::new();
     collect(root, directory, DEEPEST, &mut found);
@@ -20,8 +20,8 @@ pub(super) fn of(root: &Root, directory: &str, address: &str) -> Vec<String> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Names below a directory, each with the place of its class. Links lead to other devices, and
-/// directories with an address of PCI are other devices.
+/// Collects names below a directory with the index of their class. Links, and directories named by
+/// a PCI address, belong to other devices.
 fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, String)>) {
     for name in root.names(directory) {
         let path = format!("{directory}/{name}");
@@ -46,7 +46,7 @@ fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, St
     }
 }
 
-/// `drm` has connectors and versions beside devices.
+/// Rejects connectors and versions, which `drm` has along with devices.
 fn is_own(class: &str, entry: &str) -> bool {
     class != "drm"
         || ["card", "renderD"].iter().any(|prefix| {
@@ -55,7 +55,7 @@ fn is_own(class: &str, entry: &str) -> bool {
         })
 }
 
-/// `0000:41:00.0`
+/// Recognises `0000:41:00.0`.
 fn is_address(name: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_hexdigit());
     let mut parts = name.split([':', '.']);
@@ -64,7 +64,7 @@ fn is_address(name: &str) -> bool {
     matches!(lengths.as_slice(), [domain, 2, 2, 1] if *domain >= 4) && parts.next().is_none()
 }
 
-/// NVIDIA's driver numbers its device files by itself.
+/// Returns the name that NVIDIA's driver gives its device file, by its own number.
 fn nvidia(root: &Root, address: &str) -> Option<String> {
     let text = root.document(&format!("proc/driver/nvidia/gpus/{address}/information")).ok()?;
     let minor = text.lines().find_map(|line| line.strip_prefix("Device Minor:"))?;

@@ -1,5 +1,5 @@
-//! How hosts of one start know each other: both prove that they have the secret, by
-//! HMAC-SHA256 over two nonces, and neither sends it.
+//! Authenticates the hosts of one start to each other: both prove by HMAC-SHA256 over two nonces
+//! that they know the secret, and neither sends it.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use super::super::secret::{BYTES, proof, random, same};
 
-/// What a caller says first, before its nonce.
+/// The beginning of a caller's first message, followed by its nonce.
 const HELLO: &[u8; 16] = b"numalab-ranks/2\n";
-/// Time that a peer has for the whole greeting, however it spreads its bytes.
+/// Time limit of the whole greeting, however the peer spreads its bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Connections greeted at once; one more ends the oldest.
+/// Greetings in progress at most; one more ends the oldest.
 const MOST: usize = 256;
-/// Bytes of a caller's first message, and of its second: its rank and proof.
+/// Length of a caller's first message; the second has its rank and proof.
 const FIRST: usize = HELLO.len() + BYTES;
 const SECOND: usize = 8 + BYTES;
 
 type Bytes = [u8; BYTES];
 
-/// Greets the host that was called; the stream is that of rank 0's host for certain.
+/// Authenticates this host to the called one, and verifies that the latter is rank 0's host.
 pub(super) fn introduce(mut stream: TcpStream, secret: &Bytes, rank: u64) -> io::Result<TcpStream> {
     let deadline = Instant::now() + PATIENCE;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -34,7 +34,7 @@ pub(super) fn introduce(mut stream: TcpStream, secret: &Bytes, rank: u64) -> io:
     let rank = rank.to_le_bytes();
     let shown = proof(secret, &[b"leaf", &own, theirs, &rank]);
     stream.write_all(&[&rank[..], &shown].concat())?;
-    // Whoever is sent away must not wait for messages.
+    // A rejected caller must not wait for messages.
     let mut welcome = [0; BYTES];
     read_until(&mut stream, &mut welcome, deadline)?;
     match same(&welcome, &proof(secret, &[b"done", &own, theirs, &rank])) {
@@ -60,12 +60,12 @@ fn read_until(stream: &mut TcpStream, bytes: &mut [u8], deadline: Instant) -> io
     Ok(())
 }
 
-/// Who has called at rank 0's host: all are greeted side by side.
+/// The callers of rank 0's host, greeted concurrently.
 pub(super) struct Guests {
     secret: Bytes,
     wanted: usize,
     pending: Vec<Caller>,
-    /// By rank: nobody takes another's place.
+    /// By rank: a second caller cannot take a rank's place.
     known: Vec<(u64, TcpStream)>,
 }
 
@@ -73,7 +73,7 @@ struct Caller {
     stream: TcpStream,
     until: Instant,
     heard: Vec<u8>,
-    /// This host's nonce, once it was sent.
+    /// This host's nonce, after it was sent.
     own: Option<Bytes>,
 }
 
@@ -90,7 +90,7 @@ impl Guests {
         self.known.len()
     }
 
-    /// In order of rank.
+    /// Returns the streams in order of rank.
     pub fn into_streams(mut self) -> Vec<TcpStream> {
         self.known.sort_by_key(|(rank, _)| *rank);
         self.known.into_iter().map(|(_, stream)| stream).collect()
@@ -107,7 +107,7 @@ impl Guests {
         self.pending.push(Caller { stream, until, heard: Vec::new(), own: None });
     }
 
-    /// Hears what there is to hear; whether anybody said anything.
+    /// Reads available data; reports whether there was any.
     pub fn attend(&mut self) -> bool {
         let mut heard = false;
         for mut caller in std::mem::take(&mut self.pending) {
@@ -124,7 +124,7 @@ impl Guests {
                         self.known.push((rank, caller.stream));
                     }
                 }
-                // Strangers, ranks of other starts, and whoever takes too long.
+                // Strangers, ranks of other starts, and callers that take too long.
                 Ok(Heard::Nothing) | Err(_) => {}
             }
         }
@@ -139,7 +139,8 @@ enum Heard {
 }
 
 impl Caller {
-    /// Takes what has come, and answers a whole message. All answers fit the socket's buffer.
+    /// Reads available data, and answers a complete message. All answers fit into the socket's
+    /// buffer, so writing cannot block.
     fn listen(&mut self, secret: &Bytes) -> io::Result<Heard> {
         let wanted = if self.own.is_some() { FIRST + SECOND } else { FIRST };
         let mut bytes = [0; FIRST + SECOND];
@@ -183,7 +184,7 @@ mod tests {
 
     const SECRET: Bytes = [3; BYTES];
 
-    /// A connection between a caller and a guest of rank 0's host.
+    /// Connects a caller to rank 0's host.
     fn connected() -> (TcpStream, Guests) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -198,14 +199,14 @@ mod tests {
         caller
     }
 
-    /// Attends until nobody waits any more.
+    /// Serves callers until none is waiting.
     fn settle(guests: &mut Guests) {
         while !guests.pending.is_empty() {
             guests.attend();
         }
     }
 
-    /// The second message that a rank would send; its first one has been sent.
+    /// Returns the second message of a rank that has sent its first.
     fn second(caller: &mut TcpStream, guests: &mut Guests, rank: u64) -> Vec<u8> {
         let own = [5; BYTES];
         caller.write_all(&[&HELLO[..], &own].concat()).unwrap();

@@ -1,9 +1,9 @@
-//! Where rank 0's host listens: at its addresses on the job's network, and no others.
+//! Listens at rank 0's host: at its addresses on the job's network, and no others.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 
-/// Listens at the first of these ports that is free at an address which this host has by one of
+/// Listens at the first of these ports that is free, at addresses that this host has by one of
 /// these names, or from which it reaches one of them.
 pub(super) fn listen(names: &[String], ports: &[u16]) -> io::Result<Vec<TcpListener>> {
     let mut last = io::Error::other("none of the names has an address of this host");
@@ -24,9 +24,9 @@ pub(super) fn listen(names: &[String], ports: &[u16]) -> io::Result<Vec<TcpListe
     Err(last)
 }
 
-/// Addresses that may be this host's on the network of the job. A name may have a loopback
-/// address here and another one elsewhere (`127.0.1.1` in `/etc/hosts`), so that the way to the
-/// other names counts too.
+/// Returns addresses that may be this host's on the job's network. A name may have a loopback
+/// address on this host and another one elsewhere (`127.0.1.1` in `/etc/hosts`), so the source
+/// address of the route to the other names counts too.
 fn addresses(names: &[String]) -> Vec<IpAddr> {
     let mut addresses = Vec::new();
     let found = names.iter().filter_map(|name| (name.as_str(), 9).to_socket_addrs().ok()).flatten();
@@ -40,7 +40,7 @@ fn addresses(names: &[String]) -> Vec<IpAddr> {
     addresses
 }
 
-/// The address that this host would send from; nothing is sent.
+/// Returns the address that this host would send from; connecting a UDP socket sends nothing.
 fn own_towards(there: SocketAddr) -> Option<IpAddr> {
     let any: IpAddr = if there.is_ipv4() { [0; 4].into() } else { [0_u16; 8].into() };
     let socket = UdpSocket::bind((any, 0)).ok()?;
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_the_names_are_listened_at() {
+    fn only_addresses_of_the_names_are_used() {
         let listeners = listen(&["127.0.0.1".to_owned()], &[0]).unwrap();
         let at: Vec<IpAddr> = listeners.iter().map(|l| l.local_addr().unwrap().ip()).collect();
         assert_eq!(at, [IpAddr::from([127, 0, 0, 1])]);

@@ -69,7 +69,7 @@ fn streams_share_buffers_of_one_team_size_and_pages() {
 }
 
 #[test]
-fn a_stream_of_a_chases_order_and_an_unknown_isa_are_refused_by_name() {
+fn a_stream_in_the_order_of_a_chase_and_an_unknown_isa_are_refused_by_name() {
     let refused = |pattern, isa: &str| {
         let rules =
             StreamRules { kernel: StreamKernel::Read, pattern, isa: IsaName(isa.to_owned()) };
@@ -110,7 +110,7 @@ fn load_comes_from_every_other_core_on_the_chasers_memory() {
 }
 
 #[test]
-fn a_surface_has_near_and_far_load_on_each_node_for_each_kernel() {
+fn a_surface_has_local_and_remote_load_on_each_node_for_each_kernel() {
     let machine = machine(2, 2);
     let kernels = [StreamKernel::Read, StreamKernel::Triad];
     let size = (1 << 20, Pages::Base);
@@ -132,7 +132,7 @@ fn a_surface_has_near_and_far_load_on_each_node_for_each_kernel() {
 }
 
 #[test]
-fn pairs_of_cpus_get_fewer_as_there_is_less_time() {
+fn less_time_gives_fewer_pairs_of_cpus() {
     let machine = machine(2, 3);
     let scope = whole(&machine);
     let pairs = |at_most| -> Vec<(u32, u32)> {

@@ -1,4 +1,4 @@
-//! The chases of `numalab measure`: the curve, the matrix, translation, all cpus at once.
+//! The chases of `numalab measure`: the curve, the matrix, address translation, all cpus at once.
 
 use numalab_host::page_size_bytes;
 use numalab_record::{AccessPattern, Cell, Effort, LatencyCell, Pages, Team};
@@ -7,26 +7,27 @@ use super::{LatencySpec, curve_sizes, latency_cells, plain_pattern};
 use crate::scope::{MatrixShape, all_workers, matrix_workers};
 use crate::survey::Survey;
 
-/// The TLB is probed from so many pages on: fewer than any first level holds.
+/// Smallest number of pages in a TLB probe: fewer than any first level holds.
 const FEWEST_TLB_PAGES: u64 = 16;
-/// More small pages than the last level of a TLB holds, for most processors.
+/// Number of small pages that exceeds the last TLB level of most processors.
 const MOST_TLB_PAGES: u64 = 8192;
-/// More matrix cells than this, and one cpu speaks for its node.
+/// With more matrix cells than this, one cpu represents its node.
 const MOST_MATRIX_CELLS: usize = 256;
 
-/// All chases at a size that no cache holds.
+/// Plans all chases at a size beyond every cache.
 pub(in crate::kind) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
     [survey.matrix(size_bytes), survey.translation(size_bytes), survey.interference(size_bytes)]
         .concat()
 }
 
 impl Survey<'_> {
-    /// The latency curve over sizes on the first cpu, from `memory_bytes` or the largest before
-    /// all others.
+    /// Plans the latency curve over sizes on the first cpu, beginning with `memory_bytes` or the
+    /// largest size.
     pub(crate) fn curve(&self, memory_bytes: u64) -> Vec<Cell> {
         let mut sizes = self.curve_sizes();
         let memory = sizes.iter().position(|&size| size >= memory_bytes);
         let memory = memory.unwrap_or(sizes.len().saturating_sub(1));
+        // Memory first, so that its figure exists even if the budget runs out.
         sizes[..=memory].rotate_right(1);
         latency_cells(&[self.first_worker()], &sizes, self.plain_latency())
     }
@@ -61,8 +62,8 @@ impl Survey<'_> {
         latency_cells(&workers, &[size_bytes], self.plain_latency())
     }
 
-    /// Random and page-local chases on the large pages and on base pages, and one line of each
-    /// page: what a page walk costs, and what the TLB holds.
+    /// Plans random and page-local chases on large pages and on base pages, and one line of each
+    /// page, which show the cost of a page walk and the reach of the TLB.
     fn translation(&self, size_bytes: u64) -> Vec<Cell> {
         let worker = self.first_worker();
         let mut cells = Vec::new();
@@ -80,13 +81,14 @@ impl Survey<'_> {
                 break;
             }
         }
+        // The matrix has the same cells for this worker.
         cells.retain(|cell| !self.is_in_matrix(cell));
         cells
     }
 
-    /// How far apart lines lie, and how many there are: one in each page, large ones as far as the
-    /// memory of other cells goes. One in each base page's size of a large one shows whether the
-    /// TLB takes the large one for one page.
+    /// Returns the distances between lines and, for each, the numbers of lines: one line per page,
+    /// on large pages up to the memory of other cells. One line per base page size within large
+    /// pages shows whether the TLB keeps a large page as one entry.
     fn tlb_probes(&self, pages: Pages, size_bytes: u64) -> Vec<(u64, Vec<u64>)> {
         let base_bytes = page_size_bytes(Pages::Base);
         if pages == Pages::Base {
@@ -103,6 +105,7 @@ impl Survey<'_> {
     }
 
     fn tlb_counts(&self, most: u64) -> Vec<u64> {
+        // Two counts per octave, as for the sizes of curves.
         let powers = (FEWEST_TLB_PAGES.ilog2()..=most.max(1).ilog2()).map(|bit| 1_u64 << bit);
         let counts = powers.flat_map(|power| [power, power + power / 2]);
         let step = if self.effort == Effort::Quick { 2 } else { 1 };
@@ -115,9 +118,10 @@ impl Survey<'_> {
         })
     }
 
-    /// All cpus chasing at once, each in its nearest memory.
+    /// Plans all cpus chasing at once, each in its nearest memory.
     fn interference(&self, size_bytes: u64) -> Vec<Cell> {
         let workers = all_workers(self.machine, &self.scope);
+        // A single chaser cannot interfere with others.
         if workers.len() < 2 || self.effort == Effort::Quick {
             return Vec::new();
         }

@@ -30,7 +30,7 @@ fn large_pages_are_chased_page_by_page_and_small_ones_at_random() {
 }
 
 #[test]
-fn cells_that_share_a_buffer_follow_each_other() {
+fn cells_that_share_a_buffer_are_adjacent() {
     let workers = [worker(0, 0), worker(0, 1), worker(1, 0)];
     let cells = latency_cells(&workers, &[4096, 8192], spec(Team::Serial));
     let nodes: Vec<u32> = cells.iter().map(|cell| cell.experiment.workers()[0].node.0).collect();
@@ -43,7 +43,7 @@ fn cells_that_share_a_buffer_follow_each_other() {
 }
 
 #[test]
-fn cells_that_run_at_once_follow_each_other() {
+fn cells_that_run_at_once_are_adjacent() {
     let workers = [worker(0, 0), worker(1, 1)];
     let cells = latency_cells(&workers, &[4096, 8192], spec(Team::Concurrent));
     let found = ids(&cells);
@@ -87,7 +87,7 @@ fn building_counts_the_largest_buffer_once_and_each_cycle_once() {
     assert!(one > Duration::ZERO);
     assert_eq!(time(&[64 * mib], &[worker(0, 0), worker(1, 0)]), one, "the same cycle");
     let two = time(&[64 * mib, 64 * mib], &[worker(0, 0)]);
-    assert_eq!(two, one, "told twice");
+    assert_eq!(two, one, "given twice");
     let filled = filling(64 * mib);
     let built = |bytes| per_gib(CYCLE_PER_GIB, bytes);
     assert_eq!(time(&[32 * mib, 64 * mib], &[worker(0, 0)]), filled + built(96 * mib));

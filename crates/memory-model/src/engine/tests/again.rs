@@ -1,4 +1,4 @@
-//! The quick way leads where the other one does.
+//! The fast path has the same result as the general one.
 
 use std::collections::HashMap;
 
@@ -9,24 +9,25 @@ use super::*;
 const STORE: &[u8] = &[0x48, 0x89, 0x18]; // mov %rbx,(%rax)
 const STREAM: &[u8] = &[0x48, 0x0f, 0xc3, 0x18]; // movnti %rbx,(%rax)
 
-/// An access of a random program: whose, and which line of which kind.
+/// An access of a random program: its vCPU, line and kind.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     vcpu: usize,
     line: u64,
     kind: Kind,
-    /// Not a load of what its own address is, nor a store past the caches.
+    /// Whether it is neither a load that depends on its own address nor a store that bypasses
+    /// caches.
     free: bool,
 }
 
-/// How accesses are made.
+/// The path of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// None is a quick one.
+    /// All on the general path.
     Farther,
-    /// Those to known lines, as of a program's threads.
+    /// Fast for known lines, like those of a program's threads.
     Known,
-    /// Those to lines in the nearest cache, as of a machine's vCPUs.
+    /// Fast for lines in the nearest cache, like those of a machine's vCPUs.
     Near,
 }
 
@@ -38,7 +39,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
-/// What each vCPU comes to and has counted, and how many accesses went the quick way.
+/// Returns each vCPU's time and counts, and the number of accesses on the fast path.
 fn run(machine: &str, steps: &[Step], way: Way) -> (Vec<[u64; 5]>, usize) {
     let quickly = way == Way::Known;
     let engine = engine_of(machine).for_threads();
@@ -57,7 +58,7 @@ fn run(machine: &str, steps: &[Step], way: Way) -> (Vec<[u64; 5]>, usize) {
         if !quickly || !active.begin_quickly(flow.instructions, Some(flow)) {
             active.begin(flow.instructions, Some(flow), None);
         }
-        // Frames lie where pages cannot be large ones.
+        // Frames are where pages cannot be huge ones.
         let address = step.line * 64;
         let access = Access { virtual_address: address + 4096, ..access(step.kind, address, 0) };
         if way == Way::Near {
@@ -107,13 +108,13 @@ proptest! {
 }
 
 #[test]
-fn a_line_that_is_accessed_again_and_again_goes_the_quick_way() {
+fn a_repeatedly_accessed_line_takes_the_fast_path() {
     let step = |turn: u64| Step { vcpu: 0, line: turn % 2, kind: Kind::Load, free: true };
     let steps: Vec<Step> = (0..1000).map(step).collect();
     let machine = format!("{MACHINE},mode=count,caches=1:4K:4:64:cpu:1,stages=core+owners+tlb");
     for way in [Way::Known, Way::Near] {
         let quick = run(&machine, &steps, way).1;
-        // Both lines are on their way at first.
+        // Both lines are in flight at first.
         assert!(quick > 500, "{way:?}: {quick} of 1000");
     }
 }

@@ -1,5 +1,5 @@
-//! Memory interleaved by weights over a node of 2 GB/s and one of 1 GB/s, read by more than they
-//! give.
+//! Memory interleaved by weights over a node of 2 GB/s and one of 1 GB/s, with a demand above their
+//! sum.
 
 use super::*;
 use crate::curve::Curve;
@@ -9,15 +9,15 @@ const MB_S: [f64; 2] = [2000.0, 1000.0];
 const LATENCY_NS: [f64; 2] = [80.0, 90.0];
 const TURN_PS: u64 = 5_000_000;
 
-/// What vCPUs reach.
+/// The result of reading vCPUs.
 struct Reads {
-    /// In 10^6 bytes a second.
+    /// Bandwidth in 10^6 bytes a second.
     mb_s: f64,
-    /// What an access to each node takes in ns.
+    /// Latency of each node in ns.
     latency_ns: [f64; 2],
 }
 
-/// Where a line of memory lies that is interleaved in pages.
+/// Returns the address of a line of memory that is interleaved by pages.
 fn interleaved(weights: [u64; 2], line: u64) -> u64 {
     let (page, of_page) = (line / LINES_OF_PAGE, line % LINES_OF_PAGE);
     let (round, turn) = (page / (weights[0] + weights[1]), page % (weights[0] + weights[1]));
@@ -28,7 +28,7 @@ fn interleaved(weights: [u64; 2], line: u64) -> u64 {
     node + (page * LINES_OF_PAGE + of_page) * 64
 }
 
-/// vCPUs that read lines anywhere, none of which waits for another one's value.
+/// Simulates vCPUs that read lines at random without dependencies.
 fn read(stages: &str, vcpus: usize, weights: [u64; 2]) -> Reads {
     const SETTLED: u64 = 80;
     const TURNS: u64 = 240;
@@ -62,7 +62,7 @@ fn read(stages: &str, vcpus: usize, weights: [u64; 2]) -> Reads {
     }
 }
 
-/// Misses to each node and what they cost.
+/// Returns the misses to each node and their cost.
 fn reached(engine: &Engine, vcpus: usize) -> [(u64, u64); 2] {
     [0, 1].map(|node| {
         let each = (0..vcpus).map(|vcpu| &engine.counters.of(0, vcpu).nodes[node]);
@@ -70,7 +70,7 @@ fn reached(engine: &Engine, vcpus: usize) -> [(u64, u64); 2] {
     })
 }
 
-/// What an access to a node takes at this bandwidth, by the typical curve of its own cpus.
+/// Returns the latency of a node at this bandwidth, by the typical curve for its local cpus.
 fn on_curve(node: usize, mb_s: f64) -> f64 {
     let points = &Curve::typical(MB_S[node], 80.0)[0].points;
     let pair = points.windows(2).find(|pair| mb_s <= pair[1].0).expect("below the peak");
@@ -83,7 +83,7 @@ fn near(found: f64, expected: f64, part: f64) -> bool {
 }
 
 #[test]
-fn the_weights_of_the_bandwidths_give_their_sum_and_others_what_the_busier_node_lets_through() {
+fn weights_in_proportion_to_bandwidths_give_their_sum_and_others_saturate_one_node() {
     for (stages, vcpus) in [("core", 1), ("core", 4), ("core+load", 1), ("core+load", 4)] {
         for (weights, expected) in [([1, 1], 2000.0), ([2, 1], 3000.0), ([5, 1], 2400.0)] {
             let found = read(stages, vcpus, weights).mb_s;
@@ -93,13 +93,13 @@ fn the_weights_of_the_bandwidths_give_their_sum_and_others_what_the_busier_node_
 }
 
 #[test]
-fn a_node_beside_a_saturated_one_takes_what_its_curve_says() {
+fn an_unsaturated_node_has_the_latency_of_its_curve() {
     for (weights, node) in [([1, 1], 0), ([5, 1], 1)] {
         let reads = read("core+load", 4, weights);
         let share = weights[node] as f64 / (weights[0] + weights[1]) as f64;
         let (found, expected) = (reads.latency_ns[node], on_curve(node, reads.mb_s * share));
         assert!(near(found, expected, 0.05), "{weights:?}: {found} ns, expected {expected}");
-        // The other one is where all that is under way waits: 16 lines of each vCPU.
+        // All requests in flight wait at the other one: 16 lines of each vCPU.
         let other = 1 - node;
         let under_way = 4.0 * 16.0 * 64.0 - reads.mb_s * share * found / 1000.0;
         let waiting_ns = under_way / MB_S[other] * 1000.0;

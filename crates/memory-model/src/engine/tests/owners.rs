@@ -1,8 +1,8 @@
-//! Lines that go from vCPU to vCPU.
+//! Lines that move between vCPUs.
 
 use super::*;
 
-/// A machine of two nodes, the first with two L3 groups of two vCPUs, in which lines have owners.
+/// A machine of two nodes, the first with two L3 groups of two vCPUs, with line ownership.
 fn owners(more: &str) -> Engine {
     engine_of(&format!(
         "cpus=0.0.0.1,l3-groups=0.0.1.2,memory=64M.64M,latency=100.250/250.100,mode=virtual,\
@@ -11,7 +11,7 @@ fn owners(more: &str) -> Engine {
 }
 
 #[test]
-fn a_hand_over_takes_what_lies_between_the_two() {
+fn a_transfer_costs_the_distance_between_the_two_vcpus() {
     for (more, other, expected_ns) in
         [("", 1, 23), ("", 2, 107), ("", 3, 197), ("+core", 1, 23), ("+core", 3, 197)]
     {
@@ -44,7 +44,7 @@ fn threads_that_contend_for_a_line_hand_it_over_every_few_stores() {
         active.access_on(0, access(Kind::Store, MIB, 0), None);
         hand_overs += u32::from(active.now_ps() - before_ps > 10_000);
     }
-    // While it takes 23 ns to come, its owner adds four times a nanosecond.
+    // In the 23 ns of a transfer its owner adds four times a nanosecond.
     let each = f64::from(ADDS) / f64::from(hand_overs);
     assert!((84.0..94.0).contains(&each), "{each} adds to a hand-over");
     let add_ns = engine.time_ps(0) as f64 / 1000.0 / f64::from(ADDS);
@@ -52,10 +52,10 @@ fn threads_that_contend_for_a_line_hand_it_over_every_few_stores() {
 }
 
 #[test]
-fn a_line_that_is_read_by_many_or_was_evicted_is_nobodys() {
+fn a_shared_or_evicted_line_has_no_owner() {
     let engine = owners(",overlap=1");
     let touch = |vcpu: usize, address: u64, kind: Kind| {
-        // All vCPUs come to one time.
+        // All vCPUs are aligned in time.
         engine.mark(vcpu, Marker::Phase(1));
         engine.block(vcpu, 1);
         let begin_ps = engine.time_ps(vcpu);
@@ -69,13 +69,13 @@ fn a_line_that_is_read_by_many_or_was_evicted_is_nobodys() {
     assert_eq!(touch(0, 0, Kind::Store), 0, "its buffer hides that readers lose the line");
     assert_eq!(touch(3, 0, Kind::Load), 196, "whose cache has lost it");
     touch(0, 4 * MIB, Kind::Store);
-    // Eight ways of 64 sets, and none of what was there before.
+    // Eight ways of 64 sets, and no earlier lines.
     (1..9).for_each(|way| _ = touch(0, 4 * MIB + way * 4096, Kind::Load));
     assert_eq!(touch(3, 4 * MIB, Kind::Load), 249, "it is in memory");
 }
 
 #[test]
-fn who_waits_for_a_line_ends_its_turn_and_goes_on_when_the_line_was_written() {
+fn a_vcpu_that_waits_for_a_line_ends_its_turn_until_the_line_is_written() {
     let engine = owners("");
     let look = || {
         let over = engine.block(1, 1).over;
@@ -91,12 +91,12 @@ fn who_waits_for_a_line_ends_its_turn_and_goes_on_when_the_line_was_written() {
     let written_ps = engine.time_ps(0);
     look();
     let late_ps = engine.time_ps(1) - written_ps;
-    // Eight instructions run beside it.
+    // Eight instructions overlap with it.
     assert!((14_000..24_000).contains(&late_ps), "{late_ps} ps after it was written");
 }
 
 #[test]
-fn where_lines_have_no_owners_nobody_is_seen_to_wait() {
+fn without_line_ownership_waiting_is_not_detected() {
     let engine = engine("mode=virtual,caches=1:32K:8:64:cpu:1");
     let look = |_| {
         let over = engine.block(1, 1).over;

@@ -1,9 +1,9 @@
-//! Streams whose lines are fetched ahead of a core that looks ahead by no more than two of them.
+//! Streams that are prefetched for a core with at most two of their lines in its window.
 
 use super::past_caches::engine_of_file;
 use super::*;
 
-/// ns a line, of loads that wait for nothing, each with fifteen instructions behind it.
+/// Returns the ns per line of independent loads with fifteen instructions after each.
 fn line_ns(prefetch: &str, step: u64) -> f64 {
     const LINES: u64 = 4000;
     let machine = format!(
@@ -24,7 +24,7 @@ fn line_ns(prefetch: &str, step: u64) -> f64 {
 }
 
 #[test]
-fn a_stream_that_is_fetched_ahead_takes_no_longer_than_its_instructions() {
+fn a_prefetched_stream_takes_the_time_of_its_instructions() {
     let near = |found: f64, expected: f64| {
         assert!((found / expected - 1.0).abs() < 0.05, "{found}, expected {expected}");
     };
@@ -33,6 +33,6 @@ fn a_stream_that_is_fetched_ahead_takes_no_longer_than_its_instructions() {
     near(line_ns(",\"prefetch\":20", 64), 16.0);
     // Three ahead of those two or three.
     near(line_ns(",\"prefetch\":1", 64), 100.0 / 3.0);
-    // Every second line is no stream.
+    // Every second line is not a stream.
     near(line_ns(",\"prefetch\":20", 128), 50.0);
 }

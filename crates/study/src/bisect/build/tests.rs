@@ -9,7 +9,7 @@ fn commit() -> Commit {
     Commit { hash: "0123456789abcdef0123456789abcdef01234567".to_owned(), ..Commit::default() }
 }
 
-/// A script that builds, a commit's tree and a place for what is kept.
+/// A build script, a commit's tree, and a directory for kept files.
 struct Lab {
     directory: TempDir,
     build: Build,
@@ -68,7 +68,7 @@ fn a_commit_that_does_not_build_is_skipped_with_the_reason() {
 }
 
 #[test]
-fn a_build_that_ends_the_search_is_given_up_as_git_bisect_run_does() {
+fn a_build_ends_the_search_in_the_cases_of_git_bisect_run() {
     for (script, reason) in [
         ("exit 126", "exit 126: "),
         ("echo gone >&2; exit 127", "exit 127: gone"),
@@ -94,7 +94,7 @@ fn a_build_that_names_no_file_is_refused_with_what_it_printed() {
 }
 
 #[test]
-fn a_script_that_is_not_there_gives_the_search_up() {
+fn a_missing_script_ends_the_search() {
     let lab = Lab { build: Build::Script("/no/such/script".into()), ..Lab::new("true") };
     let message = lab.run().unwrap_err().to_string();
     assert!(message.contains("was given up: ") && message.contains("/no/such/script"), "{message}");

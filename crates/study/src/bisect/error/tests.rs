@@ -59,7 +59,7 @@ fn each_message_names_the_commit_or_the_option_and_what_was_expected() {
 }
 
 #[test]
-fn the_class_is_of_what_mends_it() {
+fn the_class_follows_from_the_remedy() {
     let bad_input = [
         BisectError::NotBehind { good: text("a"), bad: text("b") },
         BisectError::NoMetric { wanted: text("u"), known: text("t") },

@@ -18,7 +18,7 @@ fn a_revision_is_a_commit_with_its_author_and_subject() {
 }
 
 #[test]
-fn what_names_no_commit_is_refused_with_where_and_what_git_says() {
+fn an_unknown_revision_is_refused_with_the_tree_and_gits_error() {
     let lab = Lab::new(1);
     let repository = lab.open();
     for revision in ["nothing", "HEAD:number", "--all", ""] {
@@ -31,14 +31,14 @@ fn what_names_no_commit_is_refused_with_where_and_what_git_says() {
 }
 
 #[test]
-fn a_directory_that_is_no_repository_is_refused() {
+fn a_directory_that_is_not_a_repository_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let error = Repository::open(directory.path(), directory.path().join("w")).unwrap_err();
     assert!(matches!(error, BisectError::Git { .. }), "{error}");
 }
 
 #[test]
-fn commits_are_counted_from_behind_the_good_one_to_the_bad_one() {
+fn commits_are_counted_after_the_good_one_up_to_the_bad_one() {
     let lab = Lab::new(4);
     let repository = lab.open();
     let commit = |number: usize| repository.commit(&lab.hashes[number]).unwrap();
@@ -57,7 +57,7 @@ fn commits_are_counted_from_behind_the_good_one_to_the_bad_one() {
 }
 
 #[test]
-fn candidates_are_what_the_bad_one_has_and_no_good_one_has_the_middle_first() {
+fn candidates_are_ancestors_of_the_bad_one_only_with_the_middle_first() {
     let lab = Lab::new(9);
     let repository = lab.open();
     let hashes = &lab.hashes;
@@ -75,7 +75,7 @@ fn candidates_are_what_the_bad_one_has_and_no_good_one_has_the_middle_first() {
 }
 
 #[test]
-fn a_commit_is_checked_out_beside_the_users_tree_and_gone_in_the_end() {
+fn a_commit_is_checked_out_apart_from_the_users_tree_and_removed_in_the_end() {
     let lab = Lab::new(3);
     fs::write(lab.tree().join("number"), "edited").unwrap();
     let repository = lab.open();

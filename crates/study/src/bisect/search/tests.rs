@@ -28,7 +28,7 @@ fn question(plan: &Plan, good: &str, bad: &str) -> BisectQuestion {
     }
 }
 
-/// Looks at a search from commit 0 to the last one of a repository.
+/// Runs `look` on a search from commit 0 to the last one of a repository.
 fn searching<T>(commits: usize, look: impl FnOnce(&mut Bisect<'_>, &Lab) -> T) -> T {
     let lab = Lab::new(commits);
     let repository = lab.open();
@@ -44,8 +44,8 @@ fn judged(samples: &[f64]) -> JudgedCommit {
     JudgedCommit { samples: samples.to_vec(), ..JudgedCommit::default() }
 }
 
-/// How a test of a commit's scores decides on these values, repeated over and over, and how many
-/// it wanted.
+/// Returns the decision of a test of scores on these values, repeated cyclically, and the number of
+/// values that it took.
 fn decided(bisect: &mut Bisect<'_>, values: &[f64]) -> (Look, usize) {
     let test = bisect.bisection.state().unwrap();
     let mut taken = 0;
@@ -58,7 +58,7 @@ fn decided(bisect: &mut Bisect<'_>, values: &[f64]) -> (Look, usize) {
 }
 
 #[test]
-fn what_is_asked_is_known_before_anything_is_built() {
+fn the_question_is_known_before_the_first_build() {
     searching(4, |bisect, lab| {
         let document = bisect.document();
         assert_eq!(document.good.commit.hash, lab.hashes[0]);
@@ -72,7 +72,7 @@ fn what_is_asked_is_known_before_anything_is_built() {
 }
 
 #[test]
-fn revisions_that_do_not_follow_each_other_are_refused() {
+fn a_bad_revision_that_does_not_descend_from_the_good_one_is_refused() {
     let lab = Lab::new(2);
     let repository = lab.open();
     let plan = Plan::new(parse(STUDY, "s.toml").unwrap(), 5);
@@ -115,7 +115,7 @@ fn an_error_of_a_sample_ends_the_test_with_it() {
 }
 
 #[test]
-fn more_is_worse_of_a_cost_and_less_of_a_rate() {
+fn a_higher_cost_and_a_lower_rate_are_worse() {
     searching(2, |bisect, _| {
         assert_eq!(bisect.cost(4.0), 4.0);
         let (good, worse) = (judged(&[10.0, 10.0]), judged(&[11.0, 11.0]));
@@ -140,7 +140,7 @@ fn changes_are_by_the_means_of_logarithms_and_none_without_samples() {
 }
 
 #[test]
-fn one_commit_that_is_left_is_the_answer_and_of_several_it_is_one() {
+fn the_last_commit_is_the_answer_and_of_several_one_is() {
     searching(4, |bisect, lab| {
         let one = bisect.answer(&lab.hashes[2..3]).unwrap();
         let BisectAnswer::FirstBad { commit } = one else { panic!("{one:?}") };
@@ -155,7 +155,7 @@ fn one_commit_that_is_left_is_the_answer_and_of_several_it_is_one() {
 }
 
 #[test]
-fn what_is_known_of_the_ends_is_kept_with_their_sides() {
+fn the_ends_are_recorded_with_their_sides() {
     searching(2, |bisect, _| {
         let end = |samples: &[f64]| Candidate { judged: judged(samples), file: "/f".into() };
         bisect.tell_ends(&Ends { good: end(&[2.0]), bad: end(&[3.0]) });
@@ -167,7 +167,7 @@ fn what_is_known_of_the_ends_is_kept_with_their_sides() {
 }
 
 #[test]
-fn a_sample_that_is_there_is_not_taken_again() {
+fn an_existing_sample_is_not_taken_again() {
     searching(2, |bisect, _| {
         let mut candidate = Candidate { judged: judged(&[1.0, 2.0]), file: "/no/such".into() };
         bisect.sample(&mut candidate, 1, 7).unwrap();

@@ -23,7 +23,7 @@ fn quiet(cell: Cell) -> SampleEntry {
     sample(cell, Vec::new())
 }
 
-/// One that a guest's failure disturbed, which says nothing of the machine.
+/// A sample disturbed by a guest's failure, which is no sign of a busy machine.
 fn disturbed(cell: Cell) -> SampleEntry {
     sample(cell, vec![Disturbance::Guest { guest: "g01".to_owned(), reason: None }])
 }
@@ -40,7 +40,7 @@ fn a_cell_that_was_not_tried_is_not_done() {
 }
 
 #[test]
-fn an_undisturbed_sample_does_a_cell_and_nothing_else() {
+fn only_an_undisturbed_sample_completes_a_cell() {
     let mut attempts = none_of(&rules(0, 3));
     attempts.push(&quiet(FIRST));
     assert!(attempts.is_done(FIRST));
@@ -66,7 +66,7 @@ fn disturbed_samples_are_taken_again_as_often_as_the_rules_allow() {
 }
 
 #[test]
-fn a_quiet_sample_after_disturbed_ones_does_the_cell() {
+fn a_quiet_sample_after_disturbed_ones_completes_the_cell() {
     let mut attempts = none_of(&rules(0, 9));
     attempts.push(&disturbed(FIRST));
     attempts.push(&disturbed(FIRST));
@@ -88,7 +88,7 @@ fn warm_ups_are_taken_once() {
 }
 
 #[test]
-fn of_a_shared_machine_every_sample_counts_once_and_a_failed_guest_makes_no_machine_shared() {
+fn samples_of_a_shared_machine_are_taken_once_and_a_failed_guest_is_not_a_sign_of_one() {
     let mut attempts = none_of(&rules(0, 5));
     for block in 0..12 {
         attempts.push(&disturbed((block, 0, Arm::Main, 0)));
@@ -106,7 +106,7 @@ fn of_a_shared_machine_every_sample_counts_once_and_a_failed_guest_makes_no_mach
 }
 
 #[test]
-fn attempts_of_a_journal_are_those_that_were_pushed() {
+fn attempts_in_a_journal_are_those_that_were_added() {
     let samples = [disturbed(FIRST), quiet(FIRST), disturbed((1, 0, Arm::Main, 0))];
     let rules = rules(0, 2);
     let run: StudyRun = crate::Plan::new(crate::parse(STUDY, "s.toml").unwrap(), 1).run(

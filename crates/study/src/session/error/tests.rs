@@ -11,7 +11,7 @@ fn lacking() -> BackendError {
 }
 
 #[test]
-fn what_was_not_put_back_is_told_first_with_what_failed_before() {
+fn a_failed_restore_comes_first_with_the_earlier_error() {
     let alone = SessionError::NotRestored { restore: failed("knob k"), cause: None };
     assert_eq!(alone.to_string(), "could not be put back: knob k: refused");
     let cause = Some(Box::new(SessionError::Backend(failed("a sample"))));
@@ -21,7 +21,7 @@ fn what_was_not_put_back_is_told_first_with_what_failed_before() {
 }
 
 #[test]
-fn another_environment_says_what_differs_and_what_to_do() {
+fn another_environment_is_reported_with_the_differences_and_the_remedy() {
     let error = SessionError::OtherEnvironment { differences: "kernel 6.8, was 6.1".to_owned() };
     assert_eq!(
         error.to_string(),
@@ -44,7 +44,7 @@ fn the_class_is_of_the_cause_unless_something_is_left_changed() {
 }
 
 #[test]
-fn a_backend_that_was_not_prepared_is_a_failure_of_it_or_of_putting_back() {
+fn a_failed_preparation_is_an_error_of_the_backend_or_of_the_restore() {
     let plain = SessionError::from(PrepareError::from(lacking()));
     assert!(matches!(plain, SessionError::Backend(error) if error == lacking()));
     let restore = Some(Box::new(failed("knob k")));
