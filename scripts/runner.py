@@ -40,21 +40,25 @@ class Job:
 
     def tests(self):
         """The names of its tests."""
-        listed = subprocess.run([*self.command, "--list", "--format=terse"], cwd=self.directory, env=os.environ | self.env,
-                                stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=True)
+        listed = subprocess.run([*self.command, "--list", "--format=terse"], cwd=self.directory,
+                                env=os.environ | self.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                text=True, check=True)
         return [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
 
     def part(self, name, tests):
         """A copy with these tests of it."""
         return Job(name, [*self.command, "--exact", *tests], self.directory, self.env)
 
-    def modules(self, sliced=()):
-        """A job for each of its modules, and for each of the modules within these that are sliced: `emulated::cxl`."""
+    def modules(self, apart, sliced):
+        """A job for each of the modules that are `apart`, or for each if that is None, one for all others,
+        and one for each of the modules within them that are sliced: `emulated::cxl`."""
         parts = {}
         for test in self.tests():
-            within = [module for module in sliced if test.startswith(f"{module}::")]
-            parts.setdefault(within[0] if within else test.split("::")[0], []).append(test)
-        return [self.part(f"{self.name} {module}", tests) for module, tests in parts.items()]
+            module = test.split("::")[0]
+            name = f"{self.name} {module}" if apart is None or module in apart else self.name
+            within = [inner for inner in sliced if test.startswith(f"{inner}::")]
+            parts.setdefault(f"{self.name} {within[0]}" if within else name, []).append(test)
+        return [self.part(name, tests) for name, tests in parts.items()]
 
     def under(self, interpreter):
         """The same, run by an interpreter of its instructions."""

@@ -193,11 +193,11 @@ fn kept_reports_of_studies_carry_no_kernel_command_line() {
 fn a_dry_run_states_the_time_and_the_most_that_it_may_be_and_a_budget_holds() {
     let plan = prints(&["latency", "--size", "4K", "--cpus", "0", "--dry-run"]);
     assert!(plan.contains("where nothing disturbs them, at most 20 s"), "{plan}");
-    let words = ["latency", "--size", "64M-128M", "--precision", "0.01%", "--budget", "2s", "-q"];
-    let began = std::time::Instant::now();
-    assert_eq!(run(&words).status.code(), Some(0));
-    // A tenth and a second more, one cell, and a busy machine.
-    assert!(began.elapsed().as_secs() < 12, "{:?}", began.elapsed());
+    // Each cell takes 60 ms at least, on any machine.
+    let sizes: Vec<String> = (64..104).map(|size| format!("{size}M")).collect();
+    let sizes = sizes.join(",");
+    let said = prints(&["latency", "--cpus", "0", "--size", &sizes, "--budget", "2s", "-q"]);
+    assert!(said.contains("the run ended early: "), "{said}");
 }
 
 /// `-q` leaves out progress and hints, not what was asked for.

@@ -177,12 +177,7 @@ impl Watched {
     fn ends(mut self) {
         self.until("\u{1b}[?1049l", 1);
         assert!(self.shown.contains("\u{1b}[?25h"), "the cursor is shown again");
-        let modes = rustix::termios::tcgetattr(&self.terminal).expect("modes");
         let cooked = rustix::termios::LocalModes::ICANON | rustix::termios::LocalModes::ECHO;
-        let begun = Instant::now();
-        while !modes.local_modes.contains(cooked) && begun.elapsed() < Duration::from_secs(5) {
-            thread::sleep(Duration::from_millis(10));
-        }
         assert_eq!(self.child.wait().expect("ended").code(), Some(0));
         let modes = rustix::termios::tcgetattr(&self.terminal).expect("modes");
         assert!(modes.local_modes.contains(cooked), "the terminal is as it was");
@@ -255,7 +250,7 @@ fn guests_are_expected_to_be_pinned_and_none_is_not_as_expected() {
         .stdin(Stdio::null())
         .spawn()
         .expect("QEMU starts");
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(120);
     let mut said = String::new();
     while Instant::now() < until && !said.contains("gated") {
         said = stdout(&run(&["explore", "--guests"]));

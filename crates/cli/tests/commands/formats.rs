@@ -1,132 +1,140 @@
-//! Every command that prints a result, in every format.
+//! Every command that prints a result. What a result looks like in each format is compared as a
+//! whole in `crates/report/tests`; here, that each command prints it, in the format that was asked
+//! for.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use numalab_analysis::run::Summary;
+use numalab_record::{Document, file};
+use numalab_report::{Report, Style};
+use tempfile::TempDir;
 
 use crate::schemas;
 
-const FORMATS: [&str; 5] = ["text", "json", "csv", "md", "html"];
+fn started(directory: &Path, arguments: &[&str]) -> Output {
+    let mut numalab = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    numalab.args(arguments).current_dir(directory).stdin(Stdio::null());
+    numalab.output().expect("numalab starts")
+}
 
-fn numalab(directory: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
-        .args(arguments)
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .output()
-        .expect("numalab starts");
+fn prints(directory: &Path, arguments: &[&str]) -> String {
+    let output = started(directory, arguments);
     let err = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {err}");
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {err}");
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Takes a measuring run and a study of one block, each in a directory of this name.
-fn measure(place: &Path, name: &str) {
-    let run = ["latency", "--size", "64K", "--budget", "1s", "--quiet", "-o", "new"];
-    let study = ["compare", "--commands", "true", "true", "--blocks", "1", "--quiet", "-o", "new"];
-    for (arguments, to) in
-        [(&run[..], format!("fleet/hosts/{name}/run")), (&study, format!("study-{name}"))]
-    {
-        numalab(place, arguments);
-        let made = fs::read_dir(place.join("new")).expect("a directory").next();
-        let to = place.join(to);
-        fs::create_dir_all(to.parent().expect("it has one")).expect("made");
-        fs::rename(made.expect("a result").expect("readable").path(), to).expect("moved");
+fn refuses(directory: &Path, arguments: &[&str], message: &str) {
+    let output = started(directory, arguments);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
+    assert!(err.contains(message), "{arguments:?}: {err}");
+}
+
+/// Checks that each of these commands prints a document of its kind.
+fn all_print_documents(place: &Path, commands: &[&[&str]]) {
+    for command in commands {
+        schemas::document(&prints(place, &[command, &["--format", "json"][..]].concat()));
     }
 }
 
-/// Whether a text is of the format that was asked for.
-fn is(format: &str, text: &str) -> bool {
-    match format {
-        "json" => {
-            schemas::document(text);
-            true
-        }
-        "csv" => {
-            let mut lines = text.lines();
-            lines.next().is_some_and(|header| header.contains(',') && !header.contains('|'))
-        }
-        "md" => text.starts_with("# "),
-        "html" => text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>\n"),
-        _ => text.lines().all(|line| line.chars().count() <= 80),
-    }
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")
 }
 
-/// Prints the result of a command in every format, and checks that each is of its kind.
-fn every_format(place: &Path, command: &[&str]) {
-    for format in FORMATS {
-        let text = numalab(place, &[command, &["--format", format]].concat());
-        let is_copied = format == "text" && TO_COPY.iter().any(|start| command.starts_with(start));
-        assert!(is_copied || is(format, &text), "{command:?} --format {format}: {text}");
+/// The pages of it in Markdown and HTML are in `examples.rs`.
+#[test]
+fn a_kept_run_is_printed_as_the_text_the_rows_and_the_document_that_are_made_of_it() {
+    let run = |name| fs::read_to_string(examples().join("run").join(name)).expect("kept");
+    let document = Document::from_files(&run(file::RUN), &run(file::CELLS), &run(file::SAMPLES));
+    let summary = Summary::of(&document.expect("a run"));
+    for (format, expected) in [
+        ("text", summary.terminal(Style::Plain)),
+        ("csv", summary.csv().expect("rows")),
+        ("json", summary.json().expect("JSON") + "\n"),
+    ] {
+        let printed = prints(&examples(), &["report", "run", "--format", format]);
+        assert!(printed == expected, "--format {format}: {printed}");
     }
 }
-
-/// Commands whose text has lines that are copied as they are, however long.
-const TO_COPY: [&[&str]; 4] = [
-    &["explore", "--pid"],
-    &["machine", "acpi", "show"],
-    &["study", "show"],
-    &["latency", "--ranks"],
-];
 
 #[test]
-fn every_kept_result_is_printed_in_every_format() {
+fn every_kind_of_kept_result_is_printed_as_a_document() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
-    for name in ["one", "two"] {
-        measure(place, name);
-    }
+    let kept = examples();
     for (name, text) in [("a", "1\n2\n3\n"), ("b", "2 3 4\n"), ("table", "x,1,2,+100%\n")] {
         fs::write(place.join(name), text).expect("written");
     }
     fs::write(place.join("sequential_domains0_1ranks_1-1MB.csv"), "size (MB),0\n1,11.53\n")
         .expect("written");
-    numalab(place, &["fleet", "collect", "fleet", "--quiet"]);
-    let (one, two) = ("fleet/hosts/one/run", "fleet/hosts/two/run");
+    let of = |name: &str| kept.join(name).to_str().expect("UTF-8").to_owned();
+    let (run, study) = (of("run"), of("study"));
+    let (before, after, fleet) = (of("comparison/before"), of("comparison/after"), of("fleet"));
+    prints(place, &["fleet", "collect", &fleet, "--store", "fleet.jsonl", "--quiet"]);
     let commands: [&[&str]; 9] = [
-        &["report", one],
-        &["report", "study-one"],
+        &["report", &run],
+        &["report", &study],
         &["report", "sequential_domains0_1ranks_1-1MB.csv"],
-        &["study", "report", "study-one"],
-        &["compare", one, two],
-        &["compare", "study-one", "study-two"],
+        &["study", "report", &study],
+        &["compare", &before, &after],
+        &["compare", &study, &study],
         &["compare", "a", "b"],
         &["compare", "--table", "table"],
-        &["fleet", "report", "fleet"],
+        &["fleet", "report", &fleet, "--store", "fleet.jsonl"],
     ];
-    commands.into_iter().for_each(|command| every_format(place, command));
+    all_print_documents(place, &commands);
 }
 
-#[test]
-fn every_measuring_command_prints_every_format() {
-    let place = tempfile::tempdir().expect("a directory");
-    let short = ["--budget", "1s", "--quiet"];
-    let commands: [&[&str]; 5] = [
-        &["latency", "--size", "64K"],
-        &["bandwidth", "--kernel", "read"],
-        &["loaded"],
-        &["c2c"],
-        &["measure", "--quick", "-o", "results"],
-    ];
-    for command in commands {
-        every_format(place.path(), &[command, &short].concat());
-    }
-    let ranks = ["latency", "--ranks", "1", "--size", "64K", "--iterations", "100"];
-    every_format(place.path(), &ranks);
-    let commands =
-        ["compare", "--commands", "true", "true", "--blocks", "1", "--quiet", "-o", "new"];
-    every_format(place.path(), &commands);
+/// The result that a command has just kept in `results`, which is empty afterwards.
+fn kept(place: &Path) -> TempDir {
+    let results = place.join("results");
+    let mut made = fs::read_dir(&results).expect("a directory").map(|made| made.expect("readable"));
+    let to = tempfile::tempdir_in(place).expect("a directory");
+    fs::rename(made.next().expect("a result").path(), to.path()).expect("moved");
+    to
 }
 
+/// Each is run once, in another format.
 #[test]
-fn every_question_to_a_system_is_answered_in_every_format() {
+fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
-    numalab(place, &["machine", "acpi", "build", "--emulate", "2", "--cpus", "4", "-o", "tables"]);
+    let commands: [(&str, &[&str]); 5] = [
+        ("csv", &["latency", "--size", "64K"]),
+        ("md", &["bandwidth", "--kernel", "read"]),
+        ("html", &["loaded"]),
+        ("json", &["c2c"]),
+        ("csv", &["measure", "--quick"]),
+    ];
+    let short = ["--budget", "1s", "--quiet", "-o", "results"];
+    for (format, command) in commands {
+        let printed = prints(place, &[command, &short, &["--format", format]].concat());
+        let result = kept(place);
+        let result = result.path().to_str().expect("UTF-8");
+        let reported = prints(place, &["report", result, "--format", format]);
+        assert!(printed == reported, "{command:?}: printed {printed}, reported {reported}");
+    }
+    let trials = ["compare", "--commands", "true", "true", "--blocks", "1", "--quiet", "-o"];
+    let printed = prints(place, &[&trials[..], &["results", "--format", "csv"]].concat());
+    let study = kept(place);
+    let study = study.path().to_str().expect("UTF-8");
+    assert_eq!(printed, prints(place, &["study", "report", study, "--format", "csv"]));
+    let ranks = ["latency", "--ranks", "1", "--size", "64K", "--iterations", "100"];
+    all_print_documents(place, &[&ranks]);
+}
+
+#[test]
+fn every_question_to_a_system_is_answered_with_a_document() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    prints(place, &["machine", "acpi", "build", "--emulate", "2", "--cpus", "4", "-o", "tables"]);
     let heap = "(XEN) NODE0 start->0 size->99 free->1\n(XEN) Domain 1 (total: 8):\n    Node 0: 8\n";
     fs::write(place.join("console.log"), heap).expect("written");
     let own = std::process::id().to_string();
-    let commands: [&[&str]; 12] = [
+    let commands: [&[&str]; 14] = [
         &["topology"],
         &["topology", "--emulate", "4", "--cpus", "8"],
         &["machine", "acpi", "show", "tables/SRAT.bin", "tables/SLIT.bin"],
@@ -139,43 +147,28 @@ fn every_question_to_a_system_is_answered_in_every_format() {
         &["study", "probe", "balancing", "--size", "1M", "--time", "50ms"],
         &["study", "list"],
         &["study", "settings"],
+        &["study", "show", "noise"],
+        &["study", "plan", "noise"],
     ];
-    commands.into_iter().for_each(|command| every_format(place, command));
+    all_print_documents(place, &commands);
 }
 
 /// What has no figures has no CSV, and says which formats there are.
 #[test]
 fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
     let place = tempfile::tempdir().expect("a directory");
-    for command in [&["study", "show", "noise"][..], &["study", "plan", "noise"]] {
-        for format in FORMATS.into_iter().filter(|format| *format != "csv") {
-            let text = numalab(place.path(), &[command, &["--format", format]].concat());
-            let is_copied = format == "text" && command.contains(&"show");
-            assert!(is_copied || is(format, &text), "{command:?} --format {format}: {text}");
-        }
-        let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
-            .args(command)
-            .args(["--format", "csv"])
-            .output()
-            .expect("numalab starts");
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{err}");
-        assert!(err.contains("expected text, json, md or html"), "{err}");
+    let place = place.path();
+    for command in ["show", "plan"] {
+        let words = ["study", command, "noise", "--format", "csv"];
+        refuses(place, &words, "expected text, json, md or html");
     }
     let nodes = ["explore", "--nodes", "--format", "callgrind"];
-    let output = Command::new(env!("CARGO_BIN_EXE_numalab")).args(nodes).output();
-    let output = output.expect("numalab starts");
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && err.contains("not a program's memory"), "{err}");
+    refuses(place, &nodes, "not a program's memory");
 }
 
 #[test]
 fn two_studies_compared_have_each_caption_once_in_markdown() {
-    let place = tempfile::tempdir().expect("a directory");
-    for name in ["one", "two"] {
-        measure(place.path(), name);
-    }
-    let text = numalab(place.path(), &["compare", "study-one", "study-two", "--format", "md"]);
+    let text = prints(&examples(), &["compare", "study", "study", "--format", "md"]);
     let captions = text.lines().filter(|line| !line.is_empty() && !line.starts_with('|'));
     for caption in captions {
         assert_eq!(text.lines().filter(|line| *line == caption).count(), 1, "{caption}: {text}");

@@ -248,9 +248,8 @@ fn an_interrupt_ends_the_command_and_the_report_is_of_what_was_seen() {
 #[test]
 fn a_time_for_a_command_is_its_end() {
     let words = ["profile", "--source", "referenced", "--for", "700ms", "--"];
-    let begun = Instant::now();
-    let output = run(&[&words[..], &[uses(), "60000", "0", "1"]].concat());
-    assert!(begun.elapsed() < Duration::from_secs(40));
+    // The program would go on for ten minutes.
+    let output = run(&[&words[..], &[uses(), "600000", "0", "1"]].concat());
     assert_eq!(output.status.code(), Some(0));
     assert!(stderr(&output).contains("the time is over, and the command was ended"));
 }

@@ -33,9 +33,10 @@ fn is_long() -> bool {
     std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1")
 }
 
-/// How long the guest may take: it needs about 60 s, and with all programs an hour.
+/// The limit for the guest, of which there are two at most in the limit of `scripts/runner.py`: it
+/// needs about 60 s on a free cpu, and with all programs an hour.
 pub(crate) fn limit() -> &'static str {
-    if is_long() { "3h" } else { "6m" }
+    if is_long() { "3h" } else { "10m" }
 }
 
 /// All of them, or without `NUMALAB_LONG=1` two.
@@ -113,9 +114,9 @@ fn pages_by_node_are_those_that_each_program_has_as_it_ends() {
         let resident = resident(&profile);
         println!("{name}: {resident:?} by the profile, {told:?} by move_pages");
         // The last look is before the end, the longer before the busier the host is: 4 % of
-        // sysbench's pages came after it at a load of 7.
+        // sysbench's pages came after it at a load of 7. On the wrong node they would all differ.
         let all: u64 = told.iter().sum();
-        let differ = resident.iter().zip(told).any(|(found, told)| found.abs_diff(told) > all / 10);
+        let differ = resident.iter().zip(told).any(|(found, told)| found.abs_diff(told) > all / 4);
         assert!(all > 100 && !differ, "{name}: {resident:?}, {told:?}");
     }
 }
