@@ -49,7 +49,8 @@ fn examples() -> PathBuf {
 fn a_kept_run_is_printed_as_the_text_the_rows_and_the_document_that_are_made_of_it() {
     let run = |name| fs::read_to_string(examples().join("run").join(name)).expect("kept");
     let document = Document::from_files(&run(file::RUN), &run(file::CELLS), &run(file::SAMPLES));
-    let summary = Summary::of(&document.expect("a run"));
+    let document = document.expect("a run");
+    let summary = Summary::of(&document);
     for (format, expected) in [
         ("text", summary.terminal(Style::Plain)),
         ("csv", summary.csv().expect("rows")),
