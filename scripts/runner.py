@@ -17,11 +17,12 @@ LIMIT_S = 1500
 SLOW_S = 10
 # CPU seconds of the longest programs (2 CPUs of an AMD EPYC): the longest start first.
 COST_S = {
-    "cli guests emulated": 380, "cli guests arm64": 250, "cli commands": 200, "cli guests advise": 120,
+    "cli guests emulated": 380, "cli guests arm64": 250, "cli commands": 100, "cli guests advise": 120,
     "cli guests study_guests": 100, "guest boot": 100, "cli guests guest": 70, "cli guests rank_guest": 70,
     "cli guests profile_guest": 70, "cli guests kernel": 65, "kernel boot": 65, "cli guests xen": 50,
-    "cli guests backends": 50, "cli slurm": 50, "cli guests raw": 34, "cli guests bisect": 10, "acpi tables": 24,
+    "cli guests backends": 50, "cli slurm": 50, "cli guests raw": 34, "acpi tables": 24,
     "cli guests emulate": 23, "emulator qemu": 23, "cli documented": 23,
+    "cli commands everyday": 34, "cli commands machines": 24, "cli commands health": 17,
 }
 
 

@@ -87,7 +87,9 @@ fn two_machine_files_are_compared_figure_by_figure() {
     let Captured { file, .. } = &*CAPTURED;
     let same = prints(&["compare", path(file), path(file), "--format", "csv"]);
     assert!(same.contains("load latency from node"), "{same}");
-    assert!(same.lines().skip(1).all(|line| line.ends_with(",0")), "{same}");
+    // On a busy machine a capture finds no end of a cache; its size is then of no run.
+    let is_same = |line: &str| line.ends_with(",0") || line.ends_with(",,");
+    assert!(same.lines().skip(1).all(is_same), "{same}");
     let others = prints(&["compare", "x460", "graviton3", "--format", "csv"]);
     let latency = "load latency from node 0 to node 0,ns,108,98,";
     assert!(others.contains(latency), "{others}");
