@@ -1,25 +1,9 @@
 //! What holds for every command: sizes, lists, exit codes, versions, completions.
 
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
+use crate::command::{numalab, prints, run};
 use crate::schemas;
-
-fn numalab(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(words).stdin(Stdio::null());
-    command
-}
-
-fn run(words: &[&str]) -> Output {
-    numalab(words).output().expect("numalab starts")
-}
-
-fn prints(words: &[&str]) -> String {
-    let output = run(words);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
 
 fn refuses(words: &[&str], code: i32, message: &str) {
     let output = run(words);

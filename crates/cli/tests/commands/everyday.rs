@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::command::{numalab, prints, run, stderr, stdout};
 use crate::schemas;
 
 const COMMANDS: &[&str] = &[
@@ -39,33 +40,8 @@ fn alone() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn numalab(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    numalab(arguments).output().expect("numalab starts")
-}
-
 fn code(output: &Output) -> i32 {
     output.status.code().expect("it ended by itself")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
-}
-
-/// What a successful command prints.
-fn prints(arguments: &[&str]) -> String {
-    let output = run(arguments);
-    assert_eq!(code(&output), 0, "{arguments:?}: {}", stderr(&output));
-    stdout(&output)
 }
 
 /// Fails with `expected` and a message that contains each of `words`.

@@ -1,8 +1,10 @@
 //! Machine files: captured from this machine and from results, read back, compared.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::sync::LazyLock;
+
+use crate::command::{prints, run};
 
 /// A run of this machine with some of what a machine file has, and the file of it.
 struct Captured {
@@ -23,17 +25,6 @@ static CAPTURED: LazyLock<Captured> = LazyLock::new(|| {
     let result = kept.next().expect("a run").expect("readable").path();
     Captured { place, result, file }
 });
-
-fn numalab(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(words).stdin(Stdio::null()).output().expect("numalab starts")
-}
-
-fn prints(words: &[&str]) -> String {
-    let output = numalab(words);
-    assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
-    text(&output.stdout)
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -77,7 +68,7 @@ fn a_result_that_is_slower_than_its_machine_file_is_exit_4() {
     let other = place.path().join("faster.toml");
     std::fs::write(&other, faster).expect("written");
     let arguments = ["compare", path(&other), path(result), "--fail-if", "worse"];
-    let output = numalab(&arguments);
+    let output = run(&arguments);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("load latency from node"), "{}", text(&output.stdout));
 }
@@ -135,7 +126,7 @@ fn load_is_taken_from_curves_of_mess() {
     std::fs::write(older.join("bwlat_75.txt"), "30000 210\n900 90.5\n").expect("written");
     let file = prints(&[&take[..], &[path(&older)]].concat());
     assert!(file.contains("writes_percent = 25.0"), "{file}");
-    let nothing = numalab(&[&take[..], &[path(result)]].concat());
+    let nothing = run(&[&take[..], &[path(result)]].concat());
     assert_eq!(nothing.status.code(), Some(2));
     assert!(text(&nothing.stderr).contains("expected memory_curves.csv or files bwlat_PERCENT"));
 }
@@ -153,13 +144,13 @@ fn a_quick_capture_measures_less_than_half_and_loads_memory_by_loads_and_by_stor
     let kernels = ["loaded/read/", "loaded/write-nt/"];
     assert!(loads.iter().all(|cell| kernels.iter().any(|of| cell.starts_with(of))), "{loads:#?}");
     let words = ["machine", "capture", "--quick", "--from", "results"];
-    assert_eq!(numalab(&words).status.code(), Some(2));
+    assert_eq!(run(&words).status.code(), Some(2));
 }
 
 #[test]
 fn a_directory_is_no_file_to_capture_to() {
     let place = tempfile::tempdir().expect("a directory");
-    let output = numalab(&["machine", "capture", "-q", "-o", path(place.path())]);
+    let output = run(&["machine", "capture", "-q", "-o", path(place.path())]);
     assert_eq!(output.status.code(), Some(2));
     let message = text(&output.stderr);
     assert!(message.contains("it is a directory: expected the file to write"), "{message}");

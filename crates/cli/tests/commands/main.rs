@@ -3,6 +3,8 @@
 
 #[path = "../common/classes.rs"]
 mod classes;
+#[path = "../common/command.rs"]
+mod command;
 #[path = "../common/schemas.rs"]
 mod schemas;
 

@@ -2,23 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use crate::command::{numalab, stderr, stdout};
 use crate::schemas;
-
-fn numalab(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// What the command prints if it ends with `code`.
 fn ends(command: &mut Command, code: i32) -> String {

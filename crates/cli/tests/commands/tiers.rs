@@ -1,16 +1,8 @@
 //! Machines with tiers of memory, as far as nothing has to be booted.
 
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-fn numalab(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(words);
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    numalab(arguments).stdin(Stdio::null()).output().expect("numalab starts")
-}
+use crate::command::{numalab, run};
 
 fn stdout(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -123,7 +115,7 @@ fn a_study_of_a_kernel_too_old_for_tiers_is_told_which_setting_gets_another() {
     let set = format!("kernel={kernel}");
     let mut study = numalab(&["study", "run", "tiering", "--set", &set]);
     study.env("NUMALAB_EMULATOR", &kernel).current_dir(directory.path());
-    let output = study.stdin(Stdio::null()).output().expect("it starts");
+    let output = study.output().expect("it starts");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{error}");
     if error.contains("--fetch-qemu") || error.contains("apt-get install") {
