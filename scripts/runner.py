@@ -17,10 +17,12 @@ LIMIT_S = 1500
 SLOW_S = 10
 # CPU seconds of the longest programs (2 CPUs of an AMD EPYC): the longest start first.
 COST_S = {
-    "cli emulated": 380, "cli arm64": 250, "cli advise": 120, "cli study_guests": 100, "guest boot": 100,
-    "cli guest": 70, "cli rank_guest": 70, "cli profile_guest": 70, "cli kernel": 65, "kernel boot": 65,
-    "cli xen": 50, "cli backends": 50, "cli slurm": 35, "cli raw": 34, "cli machines": 25, "acpi tables": 24,
-    "cli emulate": 23, "emulator qemu": 23, "cli documented": 23,
+    "cli guests emulated": 380, "cli guests arm64": 250, "cli commands": 100, "cli guests advise": 120,
+    "cli guests study_guests": 100, "guest boot": 100, "cli guests guest": 70, "cli guests rank_guest": 70,
+    "cli guests profile_guest": 70, "cli guests kernel": 65, "kernel boot": 65, "cli guests xen": 50,
+    "cli guests backends": 50, "cli slurm": 50, "cli guests raw": 34, "acpi tables": 24,
+    "cli guests emulate": 23, "emulator qemu": 23, "cli documented": 23,
+    "cli commands everyday": 34, "cli commands machines": 24, "cli commands health": 17,
 }
 
 
@@ -37,9 +39,27 @@ class Job:
         self.env["NUMALAB_LONG"] = "1"
         return self
 
-    def only(self, module):
-        """A copy with the tests of one module."""
-        return Job(f"{self.name} {module}", [*self.command, f"{module}::"], self.directory, self.env)
+    def tests(self):
+        """The names of its tests."""
+        listed = subprocess.run([*self.command, "--list", "--format=terse"], cwd=self.directory,
+                                env=os.environ | self.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                text=True, check=True)
+        return [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
+
+    def part(self, name, tests):
+        """A copy with these tests of it."""
+        return Job(name, [*self.command, "--exact", *tests], self.directory, self.env)
+
+    def modules(self, apart, sliced):
+        """A job for each of the modules that are `apart`, or for each if that is None, one for all others,
+        and one for each of the modules within them that are sliced: `emulated::cxl`."""
+        parts = {}
+        for test in self.tests():
+            module = test.split("::")[0]
+            name = f"{self.name} {module}" if apart is None or module in apart else self.name
+            within = [inner for inner in sliced if test.startswith(f"{inner}::")]
+            parts.setdefault(f"{self.name} {within[0]}" if within else name, []).append(test)
+        return [self.part(name, tests) for name, tests in parts.items()]
 
     def under(self, interpreter):
         """The same, run by an interpreter of its instructions."""

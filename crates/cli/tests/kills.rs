@@ -104,7 +104,7 @@ impl Place {
     fn is_left(&self) {
         let begun = Instant::now();
         while let Some(process) = process_in(self.directory.path()) {
-            let late = begun.elapsed() > Duration::from_secs(20);
+            let late = begun.elapsed() > Duration::from_secs(120);
             assert!(!late, "process {process} outlives its launcher");
             sleep(Duration::from_millis(5));
         }

@@ -143,3 +143,6 @@ pub(crate) fn compared(row: &ComparedCell) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

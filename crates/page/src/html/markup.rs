@@ -60,3 +60,6 @@ pub(crate) fn tip(text: &str, is_first: bool) -> String {
     let stop = if is_first { "0" } else { "-1" };
     format!("data-tip=\"{}\" tabindex=\"{stop}\"", escape(text))
 }
+
+#[cfg(test)]
+mod tests;

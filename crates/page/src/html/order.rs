@@ -51,3 +51,6 @@ fn legend(names: &[String]) -> String {
     let items: String = names.iter().enumerate().map(item).collect();
     format!("<p class=\"legend keys\">{items}</p>\n")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! What documents say, whole, damaged and written before.
 
+mod cut;
 mod emulated;
 mod experiments;
 mod forms;

@@ -1,0 +1,241 @@
+//! Comparisons from outside, with published figures as known answers.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::schemas;
+
+/// Run times in seconds, published with a NUMA-aware frame allocator and without one, and
+/// a speedup of 7.88 %.
+const AWARE: [&str; 20] = [
+    "9.149", "8.950", "8.542", "8.981", "8.850", "9.611", "9.572", "9.757", "9.150", "9.118",
+    "9.524", "8.713", "9.345", "9.046", "9.051", "10.058", "8.740", "9.266", "9.550", "9.047",
+];
+const UNAWARE: [&str; 20] = [
+    "9.362", "9.963", "8.672", "9.138", "9.298", "8.827", "8.833", "10.458", "10.170", "10.417",
+    "9.502", "10.010", "10.125", "9.907", "10.143", "10.313", "10.368", "11.712", "11.376",
+    "9.932",
+];
+
+/// Throughput of 4, 8, 12 and 16 guests without and with NUMA patches to a hypervisor, and the
+/// gains as they were published beside them.
+const GUESTS: &str = "\
+# what, without, with, gain
+dbench 4,590,590,+0.0%
+dbench 8,1090,1175,+7.8%
+dbench 12,1405,1750,+24.5%
+dbench 16,1450,2175,+50.0%
+sdet 4,13900,14000,+0.8%
+sdet 8,24950,25900,+3.8%
+sdet 12,34900,39500,+13.2%
+sdet 16,38500,49000,+27.0%
+";
+
+fn numalab(directory: &Path, arguments: &[&str], code: i32) -> (String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .output()
+        .expect("numalab starts");
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {out}{err}");
+    (out, err)
+}
+
+fn with_files(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, text) in files {
+        fs::write(directory.path().join(name), text).expect("written");
+    }
+    directory
+}
+
+/// The log of runs as they were published, with the average at its end.
+fn log(runs: &[&str], average: &str) -> String {
+    let lines = runs.iter().enumerate();
+    let mut text: String =
+        lines.map(|(n, t)| format!("Run #{}:\nTime elapsed: {t} s\n", n + 1)).collect();
+    text.push_str(&format!("Average Time elapsed over 20 runs: {average} s\n"));
+    text
+}
+
+#[test]
+fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_they_drift() {
+    let (old, new) = (log(&UNAWARE, "9.926"), log(&AWARE, "9.201"));
+    let place = with_files(&[("old.log", &old), ("new.log", &new)]);
+    let metric = "Time elapsed: {seconds} s";
+    let arguments = ["compare", "old.log", "new.log", "--metric", metric];
+    let (text, _) = numalab(place.path(), &arguments, 0);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "Inconclusive: -7.",
+        "not decided because the numbers drift",
+        "old.log drifts: its values rise in the order taken (p = 0.00",
+        "+7.88 %",
+        "Hodges-Lehmann",
+        "not paired",
+        "median (seconds)",
+    ] {
+        assert!(flat.contains(words), "no `{words}` in:\n{text}");
+    }
+    let (json, _) = numalab(place.path(), &[&arguments[..], &["--format", "json"]].concat(), 0);
+    let json = schemas::document(&json);
+    assert_eq!(json["baseline"]["values"].as_array().map(Vec::len), Some(20));
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let gain = number(&json["gain_of_means_percent"]);
+    assert!((gain - 7.88).abs() < 0.005, "{gain}");
+    // Fieller's interval with Welch's degrees of freedom, by scipy (stats: tests/reference).
+    let interval = &json["gain_of_means_interval_percent"];
+    let (low, high) = (number(&interval[0]), number(&interval[1]));
+    assert!(
+        (low - 3.493_485_704_173_2).abs() < 1e-9 && (high - 12.350_900_749_821_15).abs() < 1e-9,
+        "{low} to {high}"
+    );
+    assert_eq!(json["drifts"], serde_json::json!([true, false]));
+    // The other way round it is not shown to be worse, and CI must not fail by a drift.
+    let turned = ["compare", "new.log", "old.log", "--metric", metric, "--fail-if", "worse"];
+    numalab(place.path(), &turned, 0);
+}
+
+#[test]
+fn fail_if_worse_means_worse_by_more_than_the_margin() {
+    let shifted = |by: f64| -> String {
+        (0..20).map(|n| format!("{} ", 100.0 + by + f64::from(n * 7 % 20) / 10.0)).collect()
+    };
+    let (old, new) = (shifted(0.0), shifted(3.0));
+    let place = with_files(&[("a", &old), ("b", &new)]);
+    let with_margin = |margin, code| {
+        let arguments = ["compare", "a", "b", "--fail-if", "worse", "--margin", margin];
+        numalab(place.path(), &arguments, code)
+    };
+    // Worse by 2.3 to 3.5 %: surely, but not surely by 2.8 %.
+    let (text, _) = with_margin("2.8", 0);
+    assert!(text.contains("Worse: +2."), "{text}");
+    let (_, err) = with_margin("1", 4);
+    assert!(err.contains("worse than a by more than 1 %"), "{err}");
+}
+
+#[test]
+fn files_of_numbers_may_have_comments_and_any_separators() {
+    let aware = AWARE.join(", ");
+    let unaware = format!("# seconds\n{}\n", UNAWARE.join("\n"));
+    let place = with_files(&[("a.txt", &unaware), ("b.csv", &aware)]);
+    let (text, _) = numalab(place.path(), &["compare", "a.txt", "b.csv", "--format", "md"], 0);
+    assert!(text.contains("| a.txt | 20 |") && text.contains("+7.88 %"), "{text}");
+    let (page, _) = numalab(place.path(), &["compare", "a.txt", "b.csv", "--format", "html"], 0);
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Inconclusive"), "{page}");
+    let same = ["compare", "b.csv", "b.csv", "--margin", "10"];
+    let (text, _) = numalab(place.path(), &same, 0);
+    assert!(text.contains("\nEquivalent within 10 %"), "{text}");
+}
+
+#[test]
+fn single_runs_are_inconclusive() {
+    let place = with_files(&[("on", "18.267\n"), ("off", "22.384\n")]);
+    let (text, _) = numalab(place.path(), &["compare", "on", "off", "--fail-if", "worse"], 0);
+    assert!(text.contains("\nInconclusive: +22.5 %; 4 values on each side"), "{text}");
+}
+
+#[test]
+fn published_gains_are_recomputed_and_those_that_do_not_follow_are_named() {
+    let place = with_files(&[("xen.csv", GUESTS)]);
+    let (text, _) =
+        numalab(place.path(), &["compare", "--table", "xen.csv", "--better", "higher"], 0);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "dbench 8 1090 1175 +7.80 % +7.8 % yes",
+        "dbench 12 1405 1750 +24.6 % +24.5 % yes",
+        "dbench 16 1450 2175 +50.0 % +50.0 % yes",
+        "sdet 4 13900 14000 +0.72 % +0.8 % yes",
+        "sdet 12 34900 39500 +13.2 % +13.2 % yes",
+        "sdet 16 38500 49000 +27.3 % +27.0 % yes",
+        "Inconclusive: one figure a side",
+    ] {
+        assert!(text.contains(words), "no `{words}` in:\n{text}");
+    }
+    let pages = "both,154.73,177.50,14.7\nguest,154.73,173.47\nhost,154.73,164.75\n";
+    let place = with_files(&[("pages.csv", pages), ("bad.csv", "a,1,x\n"), ("none.csv", "#\n")]);
+    let (text, _) =
+        numalab(place.path(), &["compare", "--table", "pages.csv", "--better", "higher"], 0);
+    assert!(text.contains("+14.7 %") && text.contains("yes"), "{text}");
+    fs::write(place.path().join("wrong.csv"), "both,154.73,177.50,14.8\n").expect("written");
+    let (text, _) =
+        numalab(place.path(), &["compare", "--table", "wrong.csv", "--better", "higher"], 0);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("even allowing for their rounding: both (+14.8 %, not +14.7"), "{text}");
+    let (_, err) = numalab(place.path(), &["compare", "--table", "bad.csv"], 2);
+    assert!(err.contains("bad.csv: line 1: `x`: expected a number"), "{err}");
+    let (_, err) = numalab(place.path(), &["compare", "--table", "none.csv"], 2);
+    assert!(err.contains("no rows"), "{err}");
+}
+
+#[test]
+fn two_commands_are_run_in_turns_and_judged() {
+    let place = with_files(&[]);
+    let commands = ["echo rate $((100 + $$ % 2))", "echo rate $((130 + $$ % 2))"];
+    let arguments = [
+        "compare",
+        "--commands",
+        commands[0],
+        commands[1],
+        "--metric",
+        "rate {x/s}",
+        "--better",
+        "higher",
+        "--blocks",
+        "6",
+        "--seed",
+        "2",
+    ];
+    let (text, _) = numalab(place.path(), &[&arguments[..], &["--dry-run"]].concat(), 0);
+    assert!(text.contains("21 samples in 7 blocks"), "{text}");
+    assert!(!place.path().join("results").exists());
+    let (text, _) = numalab(place.path(), &arguments, 0);
+    assert!(text.contains("command A → B: better; shell value changes"), "{text}");
+    let kept = fs::read_dir(place.path().join("results")).expect("results").next();
+    let kept = kept.expect("a directory").expect("readable").path();
+    let more = ["study", "resume", kept.to_str().expect("UTF-8"), "--blocks", "7"];
+    let (page, _) = numalab(place.path(), &[&more[..], &["--format", "md"]].concat(), 0);
+    assert!(page.contains("This is look 2 at a study that may go on"), "{page}");
+    let turned = [
+        "compare",
+        "--commands",
+        "sleep 0.05",
+        "sleep 0.5",
+        "--blocks",
+        "6",
+        "--quiet",
+        "--fail-if",
+        "worse",
+    ];
+    numalab(place.path(), &turned, 4);
+}
+
+#[test]
+fn what_cannot_be_compared_is_exit_2_with_the_expected_form() {
+    let place = with_files(&[("a", "1 2\n3 x\n"), ("b", "1\n"), ("empty", "")]);
+    for (arguments, words) in [
+        (&["compare", "a", "b"][..], &["a, line 2: `x`", "--metric"][..]),
+        (&["compare", "b", "empty"], &["empty: no values"]),
+        (&["compare", "b", "nowhere"], &["nowhere"]),
+        (&["compare", "b"], &["expected two result directories or two files"]),
+        (&["compare"], &["<RESULT>"]),
+        (&["compare", "--baseline", "b"], &["<RESULT>"]),
+        (&["compare", "b", "b", "--metric", "x"], &["--metric", "x"]),
+        (&["compare", "b", "b", "--metric", "y {y}"], &["b: no values"]),
+        (&["compare", "b", "b", "--margin=-1"], &["margin", "0 to 1000"]),
+        (&["compare", "b", "b", "--blocks", "3"], &["--blocks"]),
+        (&["compare", "--commands", "a", "b", "--metric", "x"], &["x"]),
+    ] {
+        let (_, err) = numalab(place.path(), arguments, 2);
+        for word in words {
+            assert!(err.contains(word), "{arguments:?}: no `{word}` in: {err}");
+        }
+    }
+}

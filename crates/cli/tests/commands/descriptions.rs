@@ -1,0 +1,257 @@
+//! Machines from files: every form that the usual tools write, and what cannot be one.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// As `numactl --hardware --cpu-compress` prints a machine with memory apart from cpus.
+const NUMACTL: &str = "\
+available: 3 nodes (0-2)
+node 0 cpus: 0-1, 4 (3)
+node 0 size: 1024 MB
+node 1 cpus: 2-3, 5 (3)
+node 1 size: 2048 MB
+node 2 cpus:
+node 2 size: 4096 MB
+node distances:
+node   0   1   2
+  0:  10  20  40
+  1:  20  10  40
+  2:  40  40  10
+";
+const LUMI: &str = include_str!("../../../formats/architectures/lumi_partc");
+
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_numalab"))
+        .args(arguments)
+        .output()
+        .expect("numalab starts");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    (status.code().expect("it ended by itself"), text(&stdout), text(&stderr))
+}
+
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn source(&self, kind: &str, name: &str) -> String {
+        format!("{kind}:{}", self.path(name).display())
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).expect("written");
+    }
+
+    /// Builds the tables of a machine, in `tables`.
+    fn build(&self, source: &str) -> (PathBuf, i32, String) {
+        let directory = self.path("tables");
+        let place = directory.to_str().expect("UTF-8");
+        let (code, _, said) = run(&["machine", "acpi", "build", "--source", source, "-o", place]);
+        (directory, code, said)
+    }
+
+    /// The tables of the machine above, in `tables`.
+    fn tables(&self) -> PathBuf {
+        self.write("numactl.txt", NUMACTL);
+        let (directory, code, said) = self.build(&self.source("numactl", "numactl.txt"));
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("laid out in order of the nodes, with QEMU's hole"), "{said}");
+        directory
+    }
+}
+
+fn numactl_of(source: &str) -> String {
+    let (code, text, said) = run(&["topology", "--source", source, "--format", "numactl"]);
+    assert_eq!(code, 0, "{source}: {said}");
+    text
+}
+
+#[test]
+fn memory_whose_size_is_known_survives_tables() {
+    let lab = Lab::new();
+    lab.tables();
+    let text = numactl_of(&lab.source("acpi", "tables"));
+    for line in ["available: 3 nodes (0-2)", "node 0 size: 1024 MB", "node 2 size: 4096 MB"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn tables_of_a_machine_without_known_memory_are_not_written() {
+    let lab = Lab::new();
+    lab.write("lumi", LUMI);
+    let (directory, code, said) = lab.build(&lab.source("arch", "lumi"));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("no node has known memory") && !directory.exists(), "{said}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::copy(from, to).expect("copied");
+}
+
+#[test]
+fn tables_are_found_however_the_usual_tools_name_them() {
+    let lab = Lab::new();
+    let tables = lab.tables();
+    let expected = numactl_of(&lab.source("acpi", "tables"));
+    type Name = fn(&str) -> String;
+    let ways: [(&str, Name); 3] = [
+        ("sys", |name| name.to_owned()),
+        ("acpixtract", |name| format!("{}.dat", name.to_lowercase())),
+        ("iasl", |name| format!("{}.aml", name.to_lowercase())),
+    ];
+    for (directory, rename) in ways {
+        fs::create_dir(lab.path(directory)).expect("made");
+        for name in ["SRAT", "SLIT", "APIC"] {
+            let to = lab.path(directory).join(rename(name));
+            copy(&tables.join(format!("{name}.bin")), &to);
+        }
+        assert_eq!(numactl_of(&lab.source("acpi", directory)), expected, "{directory}");
+    }
+}
+
+/// Bytes as acpidump writes them.
+fn dump(name: &str, bytes: &[u8]) -> String {
+    let mut text = format!("{name} @ 0x0000000000000000\n");
+    for (row, chunk) in bytes.chunks(16).enumerate() {
+        let hex: Vec<String> = chunk.iter().map(|byte| format!("{byte:02X}")).collect();
+        text.push_str(&format!("    {:04X}: {}\n", row * 16, hex.join(" ")));
+    }
+    text + "\n"
+}
+
+#[test]
+fn the_text_that_acpidump_writes_is_read_from_a_directory_and_as_a_file() {
+    let lab = Lab::new();
+    let tables = lab.tables();
+    let expected = numactl_of(&lab.source("acpi", "tables"));
+    fs::create_dir(lab.path("dump")).expect("made");
+    let text: String = ["SRAT", "SLIT", "APIC"]
+        .iter()
+        .map(|name| dump(name, &fs::read(tables.join(format!("{name}.bin"))).expect("a table")))
+        .collect();
+    lab.write("dump/all.txt", text);
+    assert_eq!(numactl_of(&lab.source("acpi", "dump")), expected);
+    assert_eq!(numactl_of(&lab.source("acpi", "dump/all.txt")), expected);
+}
+
+#[test]
+fn distances_without_a_srat_are_no_machine() {
+    let lab = Lab::new();
+    let tables = lab.tables();
+    fs::remove_file(tables.join("SRAT.bin")).expect("removed");
+    let (code, text, said) = run(&["topology", "--source", &lab.source("acpi", "tables")]);
+    assert_eq!((code, text.as_str()), (5, ""), "{said}");
+    assert!(said.contains("no SRAT"), "{said}");
+}
+
+#[test]
+fn what_is_no_description_is_bad_input_and_read_no_further_than_the_limit() {
+    let lab = Lab::new();
+    lab.write("words", "root:x:0:0:root:/root:/bin/bash\n");
+    File::create(lab.path("large")).and_then(|file| file.set_len(65 << 20)).expect("made");
+    let path = |name: &str| lab.path(name).display().to_string();
+    let sources = ["lstopo", "numactl", "arch", "acpi"];
+    let large = sources.map(|kind| lab.source(kind, "large"));
+    let zeros = sources.map(|kind| format!("{kind}:/dev/zero"));
+    for source in large.iter().chain(&zeros) {
+        let (code, _, said) = run(&["topology", "--source", source]);
+        assert_eq!(code, 2, "{source}: {said}");
+    }
+    for file in ["/dev/zero", &path("large")] {
+        assert_eq!(run(&["topology", "--topology", file]).0, 2, "{file}");
+        assert_eq!(run(&["machine", "acpi", "show", file]).0, 2, "{file}");
+    }
+    let (code, _, said) = run(&["machine", "acpi", "show", &path("words")]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("not a table: expected a SRAT"), "{said}");
+}
+
+#[test]
+fn thousands_of_findings_alike_are_a_few_and_a_count() {
+    let lab = Lab::new();
+    let rows = 100;
+    let cells: Vec<u8> = (0..rows * rows)
+        .map(
+            |cell| {
+                if cell % (rows + 1) == 0 { 10 } else { 20 + u8::from(cell % rows > cell / rows) }
+            },
+        )
+        .collect();
+    let mut buffer = vec![0; 44 + rows * rows];
+    let header = numalab_acpi::Header::new(numalab_acpi::Signature::SLIT, 1);
+    numalab_acpi::slit::build(&mut buffer, header, rows, &cells).expect("a SLIT");
+    lab.write("SLIT", buffer);
+    let slit = lab.path("SLIT").display().to_string();
+    let (code, rows, _) = run(&["machine", "acpi", "check", &slit, "--format", "csv"]);
+    assert_eq!((code, rows.lines().count()), (0, 10), "{rows}");
+    let (_, text, _) = run(&["machine", "acpi", "check", &slit]);
+    assert!(text.contains("4942 more like it [distance-asymmetric]"), "{text}");
+}
+
+#[test]
+fn known_machines_are_there_by_name_from_anywhere() {
+    let (code, text, said) = run(&["topology", "--source", "arch:lumi_partc", "--format", "slurm"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(text.contains("\n# --cpu-bind=map_cpu:0,1,2,"), "{text}");
+    assert_eq!(text.matches("--cpu-bind").count(), 1, "{text}");
+    let dry = ["scale", "--arch", "lumi_partc", "--sequential", "0", "--dry-run"];
+    let (code, text, said) = run(&dry);
+    assert_eq!(code, 0, "{said}");
+    assert!(text.contains("PART-C"), "{text}");
+    let (code, _, said) = run(&["topology", "--source", "arch:nosuch"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("known by name are lumi_partc, lumi_partg"), "{said}");
+}
+
+/// The figure behind this name in a line of XML.
+fn attribute(line: &str, name: &str) -> u64 {
+    let rest = line.split_once(&format!("{name}=\"")).expect("the attribute").1;
+    rest.split('"').next().and_then(|figure| figure.parse().ok()).expect("a number")
+}
+
+#[test]
+fn what_was_measured_is_an_attribute_for_hwloc_and_a_latency_in_the_hmat() {
+    let lab = Lab::new();
+    let results = lab.path("results").display().to_string();
+    let measure =
+        ["latency", "--size", "2M,64M", "--pages", "4k", "--budget", "20s", "-q", "-o", &results];
+    let (code, _, said) = run(&measure);
+    assert_eq!(code, 0, "{said}");
+    let run_directory = fs::read_dir(&results).expect("results").next().expect("one").expect("one");
+    let source = format!("results:{}", run_directory.path().display());
+    let (code, xml, said) = run(&["topology", "--source", &source, "--format", "hwloc-xml"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("measured: random over 64M, 4k pages [latency-measured]"), "{said}");
+    let (_, values) =
+        xml.split_once("<memattr name=\"ReadLatency\" flags=\"6\">").expect("memattr");
+    let xml_ns = attribute(values, " value");
+    let tables = lab.path("tables");
+    let directory = tables.to_str().expect("UTF-8");
+    let (code, _, said) = run(&["machine", "acpi", "build", "--source", &source, "-o", directory]);
+    assert_eq!(code, 0, "{said}");
+    let source = format!("acpi:{directory}");
+    let (code, toml, said) = run(&["topology", "--source", &source, "--format", "toml"]);
+    assert_eq!(code, 0, "{said}");
+    let (_, figure) = toml.split_once("read_latency_ps = ").expect("a latency");
+    let hmat_ps: u64 = figure.split_whitespace().next().and_then(|ps| ps.parse().ok()).expect("ps");
+    assert_eq!((hmat_ps + 500) / 1000, xml_ns);
+    assert!(xml_ns > 0);
+}
+
+#[test]
+fn results_without_figures_between_nodes_describe_no_machine() {
+    let lab = Lab::new();
+    lab.write("study.json", "{\"schema\": \"numalab/study-2\"}");
+    let (code, _, said) = run(&["topology", "--source", &lab.source("results", "study.json")]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("numalab study report"), "{said}");
+    assert_eq!(run(&["topology", "--source", &lab.source("results", "nowhere")]).0, 2);
+}

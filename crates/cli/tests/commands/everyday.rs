@@ -1,0 +1,445 @@
+//! The command from outside: what a stranger types and sees.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+
+use crate::command::{numalab, prints, run, stderr, stdout};
+use crate::schemas;
+
+const COMMANDS: &[&str] = &[
+    "measure",
+    "topology",
+    "latency",
+    "bandwidth",
+    "loaded",
+    "c2c",
+    "bind",
+    "scale",
+    "compare",
+    "study",
+    "advise",
+    "emulate",
+    "explore",
+    "fleet",
+    "guest",
+    "knobs",
+    "machine",
+    "mark",
+    "report",
+    "completions",
+    "man",
+];
+
+/// One measuring command at a time: two would disturb each other.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("it ended by itself")
+}
+
+/// Fails with `expected` and a message that contains each of `words`.
+fn refuses(arguments: &[&str], expected: i32, words: &[&str]) {
+    let output = run(arguments);
+    let message = stderr(&output);
+    assert_eq!(code(&output), expected, "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty(), "{arguments:?} printed {}", stdout(&output));
+    for word in words {
+        assert!(message.contains(word), "{arguments:?}: no `{word}` in: {message}");
+    }
+}
+
+fn result_directory(parent: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(parent).expect("results are there");
+    entries.next().expect("one run").expect("readable").path()
+}
+
+#[test]
+fn a_command_that_was_moved_is_refused_with_its_new_place() {
+    for (old, new) in
+        [("acpi", "machine acpi"), ("health", "fleet health"), ("probe", "study probe")]
+    {
+        refuses(&[old, "--help"], 2, &[&format!("`numalab {old}` is now `numalab {new}`")]);
+    }
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let help = prints(&["--help"]);
+    for command in COMMANDS {
+        assert!(help.contains(command), "--help does not name {command}");
+        let help = prints(&[command, "--help"]);
+        let teaches =
+            help.contains("Example") || ["guest", "knobs", "machine", "study"].contains(command);
+        assert!(teaches, "{command} --help has no example");
+    }
+    for command in ["run", "shell", "list", "image", "pin"] {
+        let help = prints(&["guest", command, "--help"]);
+        assert!(help.contains("Example"), "guest {command} --help has no example");
+    }
+    for (group, command) in
+        [("knobs", "list"), ("knobs", "restore"), ("knobs", "run"), ("fleet", "health")]
+    {
+        let help = prints(&[group, command, "--help"]);
+        assert!(help.contains("Example"), "{group} {command} --help has no example");
+    }
+    for command in ["list", "show", "capture", "selftest"] {
+        let help = prints(&["machine", command, "--help"]);
+        assert!(help.contains("Example"), "machine {command} --help has no example");
+    }
+    for command in ["list", "new", "show", "plan", "run", "resume", "report", "bisect"] {
+        let help = prints(&["study", command, "--help"]);
+        assert!(help.contains("Example"), "study {command} --help has no example");
+    }
+    assert!(help.contains("Exit codes"), "--help does not list the exit codes");
+}
+
+#[test]
+fn a_malformed_command_line_is_exit_2_with_the_expected_form() {
+    refuses(&["latency", "--size", "12X"], 2, &["12X", "expected"]);
+    refuses(&["latency", "--cpus", "0-"], 2, &["0-", "expected"]);
+    refuses(&["latency", "--pages", "3m"], 2, &["3m", "expected 4k, thp, 2m or 1g"]);
+    refuses(&["bandwidth", "--kernel", "scale"], 2, &["scale", "triad"]);
+    refuses(&["measure", "--precision", "0"], 2, &["precision"]);
+    refuses(&["measure", "--budget", "soon"], 2, &["soon", "30s"]);
+    refuses(&["topology", "--source", "dmi"], 2, &["dmi", "sysfs:DIR"]);
+    refuses(&["topology", "--emulate", "1Q", "--cpus", "2"], 2, &["1Q", "expected"]);
+}
+
+#[test]
+fn cpus_and_nodes_that_do_not_exist_are_named_with_those_that_do() {
+    refuses(&["latency", "--cpus", "65000"], 2, &["65000", "online are"]);
+    refuses(&["latency", "--nodes", "900"], 2, &["900", "there are"]);
+}
+
+#[test]
+fn a_size_beyond_memory_is_refused_before_it_is_taken() {
+    refuses(&["latency", "--size", "64T"], 2, &["67108864 MiB", "choose a smaller size"]);
+}
+
+#[test]
+fn huge_pages_that_are_not_reserved_are_exit_3_with_the_command_that_reserves_them() {
+    let pool = "/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages";
+    match fs::read_to_string(pool).as_deref().map(str::trim) {
+        Ok("0") => refuses(
+            &["latency", "--size", "1M", "--pages", "1g"],
+            3,
+            &["hugepages-1048576kB", "nr_hugepages"],
+        ),
+        other => eprintln!("NOT RUN: pages of 1 GiB are {other:?} here, the test needs none"),
+    }
+}
+
+#[test]
+fn a_dry_run_lists_the_cells_and_writes_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = numalab(&["measure", "--dry-run"])
+        .current_dir(directory.path())
+        .output()
+        .expect("numalab starts");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains(" cells, about "), "{}", stdout(&output));
+    assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 0);
+}
+
+#[test]
+fn latency_in_json_fits_the_schema_and_carries_proof_and_raw_samples() {
+    let _alone = alone();
+    let text = prints(&["latency", "--size", "64K,4M", "--budget", "5s", "--format", "json"]);
+    let document = schemas::document(&text);
+    assert_eq!(document["schema"], "numalab/run-2");
+    let cell = &document["cells"][0];
+    assert!(cell["placements"][0]["pages_checked"].as_u64() > Some(0));
+    assert!(!cell["samples"].as_array().expect("samples").is_empty());
+}
+
+#[test]
+fn latency_as_the_table_of_ranks_has_a_column_for_each_size() {
+    let _alone = alone();
+    let table = prints(&["latency", "--size=1-4", "--budget", "5s", "--table"]);
+    for heading in ["1MB", "2MB", "4MB", "Ranks", "NUMA", "0x"] {
+        assert!(table.contains(heading), "no {heading} in:\n{table}");
+    }
+}
+
+#[test]
+fn bandwidth_loaded_and_c2c_print_their_figures() {
+    let _alone = alone();
+    let bandwidth = prints(&["bandwidth", "--kernel", "read", "--size", "8M", "--budget", "5s"]);
+    assert!(bandwidth.contains("GB/s"), "{bandwidth}");
+    for command in ["loaded", "c2c"] {
+        let mut arguments = vec![command, "--budget", "6s"];
+        if command == "loaded" {
+            arguments.extend(["--size", "8M"]);
+        }
+        let output = run(&arguments);
+        match code(&output) {
+            0 => assert!(stdout(&output).contains("ns"), "{}", stdout(&output)),
+            3 => eprintln!("NOT RUN: {}", stderr(&output)),
+            other => panic!("{command}: exit {other}: {}", stderr(&output)),
+        }
+    }
+}
+
+#[test]
+fn a_measuring_run_leaves_a_directory_that_reports_and_compares() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().expect("a directory");
+    let parent = directory.path().to_str().expect("UTF-8");
+    let text = prints(&["measure", "--quick", "--budget", "8s", "-o", parent, "--label", "a b"]);
+    assert!(text.contains("report.html"), "{text}");
+    let results = result_directory(directory.path());
+    assert!(results.to_string_lossy().ends_with("-a_b"), "{}", results.display());
+    for file in ["run.json", "samples.csv", "cells.jsonl", "report.md", "report.html"] {
+        assert!(results.join(file).exists(), "no {file}");
+    }
+    let results = results.to_str().expect("UTF-8");
+    let first_page = fs::read(Path::new(results).join("report.html")).expect("a page");
+    prints(&["report", results]);
+    let second_page = fs::read(Path::new(results).join("report.html")).expect("a page");
+    assert_eq!(first_page, second_page, "the same samples give the same page");
+    prints(&["compare", results, results, "--fail-if", "worse"]);
+    schemas::document(&prints(&["report", results, "--format", "json"]));
+    refuses(&["report", parent], 2, &["run.json"]);
+}
+
+#[test]
+fn repeated_runs_are_one_baseline_that_later_runs_are_judged_against() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().expect("a directory");
+    let parent = directory.path().to_str().expect("UTF-8");
+    let quick = ["measure", "--quick", "--budget", "2s", "-o", parent];
+    let repeated = prints(&[&quick[..], &["--repeat", "2", "--label", "good"]].concat());
+    assert!(repeated.contains("2 runs, a baseline: --baseline "), "{repeated}");
+    let baseline = result_directory(directory.path());
+    let baseline = baseline.to_str().expect("UTF-8");
+    let judged = prints(&[&quick[..], &["--baseline", baseline]].concat());
+    assert!(judged.contains("1 run against 2 runs of the baseline"), "{judged}");
+    let runs = fs::read_dir(baseline).expect("runs").flatten().map(|entry| entry.path());
+    let runs: Vec<String> = runs.map(|path| path.display().to_string()).collect();
+    let json = prints(&["compare", &runs[0], "--baseline", baseline, "--format", "json"]);
+    let json = schemas::document(&json);
+    assert_eq!(
+        (json["judged"].as_bool(), json["baseline"].as_array().map(Vec::len)),
+        (Some(true), Some(2))
+    );
+    let json = prints(&["compare", &runs[0], &runs[1], "--format", "json", "--fail-if", "worse"]);
+    let json = schemas::document(&json);
+    assert_eq!((json["judged"].as_bool(), json["any_worse"].as_bool()), (Some(false), Some(false)));
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_samples_and_goes_on() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().expect("a directory");
+    let parent = directory.path().to_str().expect("UTF-8");
+    let mut running = numalab(&["measure", "--quick", "--budget", "20s", "-o", parent])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("numalab starts");
+    let begun = Instant::now();
+    let cells = loop {
+        std::thread::sleep(Duration::from_millis(50));
+        let file = fs::read_dir(directory.path()).expect("readable").next();
+        let text = file
+            .and_then(Result::ok)
+            .and_then(|entry| fs::read_to_string(entry.path().join("cells.jsonl")).ok());
+        let cells = text.map_or(0, |text| text.lines().count());
+        if cells >= 3 || begun.elapsed() > Duration::from_secs(60) {
+            break cells;
+        }
+    };
+    assert!(cells >= 3, "no cell was finished in a minute");
+    interrupt(running.id());
+    let status = running.wait().expect("it ends");
+    assert_eq!(status.code(), Some(1));
+    let results = result_directory(directory.path());
+    let before = fs::read_to_string(results.join("samples.csv")).expect("samples");
+    // The plan's values count; the command line is for people.
+    let (run, values) = (results.join("run.json"), |run: &Path| {
+        let text = fs::read_to_string(run).expect("run.json");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    });
+    let mut changed = values(&run);
+    let command = std::mem::replace(&mut changed["command"], json!(["numalab", "gone"]));
+    fs::write(&run, changed.to_string()).expect("written");
+    let results = results.to_str().expect("UTF-8");
+    prints(&["measure", "--resume", results]);
+    let after = fs::read_to_string(Path::new(results).join("samples.csv")).expect("samples");
+    assert!(after.starts_with(&before), "what was measured is still there");
+    assert!(after.len() > before.len(), "and the rest behind it");
+    // Earlier versions kept the command line only.
+    let mut changed = values(&run);
+    changed.as_object_mut().expect("an object").remove("survey").expect("what was asked for");
+    fs::write(&run, changed.to_string()).expect("written");
+    let refused = numalab(&["measure", "--resume", results]).output().expect("numalab starts");
+    assert_eq!(code(&refused), 2, "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("was begun by `numalab gone`"), "{}", stderr(&refused));
+    changed["command"] = command;
+    fs::write(&run, changed.to_string()).expect("written");
+    prints(&["measure", "--resume", results]);
+    let again = fs::read_to_string(Path::new(results).join("samples.csv")).expect("samples");
+    assert_eq!(again, after, "nothing is left to measure");
+}
+
+fn interrupt(process: u32) {
+    let sent = Command::new("kill").args(["-INT", &process.to_string()]).status();
+    assert!(sent.expect("kill starts").success());
+}
+
+#[test]
+fn a_full_disk_is_exit_1_with_what_to_do() {
+    let script = "mount -t tmpfs -o size=48k tmpfs /mnt && \
+                  exec \"$0\" measure --quick --budget 8s -o /mnt";
+    let output = Command::new("unshare")
+        .args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_numalab")])
+        .output();
+    let output = output.expect("unshare is part of util-linux");
+    let message = stderr(&output);
+    if message.contains("unshare") {
+        eprintln!("NOT RUN: no mount namespace of one's own here: {message}");
+        return;
+    }
+    assert_eq!(code(&output), 1, "{message}");
+    assert!(message.contains("free some space"), "{message}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let script = "\"$0\" topology --format json | head -c 10";
+    let command = Command::new("bash")
+        .args(["-o", "pipefail", "-c", script, env!("CARGO_BIN_EXE_numalab")])
+        .output()
+        .expect("bash starts");
+    assert_eq!(code(&command), 0, "{}", stderr(&command));
+    assert!(command.stderr.is_empty(), "{}", stderr(&command));
+}
+
+#[test]
+fn a_topology_goes_through_every_format_and_comes_back_from_its_own() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("machine.toml");
+    let emulated = ["topology", "--emulate", "1G,1G,2G,0", "--cpus", "8", "--format"];
+    for format in ["text", "qemu", "libvirt", "slurm", "numactl", "hwloc-xml", "dot", "svg"] {
+        let text = prints(&[&emulated[..], &[format]].concat());
+        assert!(text.ends_with('\n'), "{format} has no line end");
+    }
+    fs::write(&file, prints(&[&emulated[..], &["toml"]].concat())).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let json = prints(&[&emulated[..], &["json"]].concat());
+    assert_eq!(prints(&["topology", "--topology", file, "--format", "json"]), json);
+    assert_eq!(schemas::document(&json)["schema"], "numalab/topology-2");
+}
+
+#[test]
+fn tables_built_from_a_machine_are_read_back_as_it_and_have_no_errors() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let tables = directory.path().join("tables");
+    let tables = tables.to_str().expect("UTF-8");
+    let machine = [
+        "--emulate",
+        "4",
+        "--cpus",
+        "8",
+        "--distances",
+        "10,12,20,22;12,10,22,20;20,22,10,12;22,20,12,10",
+    ];
+    prints(&[&["machine", "acpi", "build"], &machine[..], &["-o", tables]].concat());
+    let files = ["SRAT", "SLIT", "APIC"].map(|name| format!("{tables}/{name}.bin"));
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    prints(&[&["machine", "acpi", "check"], &files[..]].concat());
+    let shown = prints(&[&["machine", "acpi", "show"], &files[..]].concat());
+    assert!(shown.contains("SRAT revision") && shown.contains("SLIT revision"), "{shown}");
+    let source = format!("acpi:{tables}");
+    let numactl = prints(&["topology", "--source", &source, "--format", "numactl"]);
+    assert!(numactl.contains("available: 4 nodes (0-3)"), "{numactl}");
+    assert!(numactl.contains("10  12  20  22"), "{numactl}");
+}
+
+#[test]
+fn a_damaged_table_is_exit_5_with_its_place() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("SRAT.bin");
+    fs::write(&file, b"SRAT\x30\x00\x00\x00").expect("written");
+    let file = file.to_str().expect("UTF-8");
+    refuses(&["machine", "acpi", "show", file], 5, &["SRAT.bin", "SRAT at"]);
+    let output = run(&["machine", "acpi", "check", file]);
+    assert_eq!(code(&output), 5, "{}", stderr(&output));
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_for_every_command() {
+    assert!(prints(&["completions", "bash"]).contains("numalab"));
+    let directory = tempfile::tempdir().expect("a directory");
+    prints(&["man", directory.path().to_str().expect("UTF-8")]);
+    for command in COMMANDS {
+        assert!(directory.path().join(format!("numalab-{command}.1")).exists(), "{command}");
+    }
+    refuses(&["man", "/proc/nonexistent"], 1, &["/nonexistent"]);
+}
+
+#[test]
+fn manual_pages_keep_the_lines_of_examples_and_mandoc_finds_nothing_to_complain_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    prints(&["man", directory.path().to_str().expect("UTF-8")]);
+    let page = fs::read_to_string(directory.path().join("numalab-study-run.1")).expect("a page");
+    assert!(page.contains(".TH NUMALAB-STUDY-RUN 1 "), "{page}");
+    assert!(page.contains(".SH EXAMPLES\n.nf\n"), "{page}");
+    assert!(page.contains(".SH \"EXIT STATUS\""), "{page}");
+    let pages = fs::read_dir(&directory).expect("pages").map(|entry| entry.expect("a page").path());
+    let lint = Command::new("mandoc").arg("-Tlint").args(pages).output();
+    let lint = lint.expect("mandoc starts (apt-get install mandoc)");
+    assert!(lint.stdout.is_empty(), "{}", stdout(&lint));
+}
+
+#[test]
+fn commands_that_run_another_end_as_it_does_and_with_the_codes_of_env_for_their_own_failures() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("not-a-program");
+    fs::write(&file, "text").expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let wrappers: [&[&str]; 2] = [&["bind", "-q", "--numa=0", "--"], &["mark", "--"]];
+    for wrapper in wrappers {
+        let ends = |command: &[&str]| code(&run(&[wrapper, command].concat()));
+        assert_eq!(ends(&["sh", "-c", "exit 3"]), 3, "{wrapper:?}");
+        assert_eq!(ends(&[file]), 126, "{wrapper:?}");
+        assert_eq!(ends(&["/nonexistent"]), 127, "{wrapper:?}");
+    }
+    refuses(&["bind", "--numa=0", "--nosuch"], 125, &["--nosuch"]);
+    refuses(&["bind", "--numa=4095", "--", "true"], 125, &["4095"]);
+    let spread = ["bind", "--cpus", "node", "--numa=0", "--policy", "interleave", "--", "true"];
+    refuses(&spread, 125, &["--cpus node: expected --policy bind or preferred"]);
+    refuses(&["knobs", "run", "nosuch=1", "--", "true"], 125, &["nosuch"]);
+    refuses(&["guest", "run", "--emulate", "nosuch", "--", "true"], 125, &["nosuch"]);
+    refuses(&["guest", "list", "--nosuch"], 2, &["--nosuch"]);
+}
+
+#[test]
+fn a_marked_command_begins_when_it_is_told_to() {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
+    let at = now() + 300_000_000;
+    let mut command = numalab(&["mark", "--", "true"]);
+    let status = command.env("NUMALAB_MARK_AT_NS", at.to_string()).status().expect("it starts");
+    assert!(status.success() && now() >= at);
+}
+
+#[test]
+fn a_marked_command_keeps_its_output_and_its_exit_code() {
+    let output = run(&["mark", "--phase", "2", "--", "sh", "-c", "echo done; exit 7"]);
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(7), &b"done\n"[..]));
+    let absent = run(&["mark", "--", "/no/such/program"]);
+    let errors = String::from_utf8_lossy(&absent.stderr).into_owned();
+    assert_eq!(absent.status.code(), Some(127), "{errors}");
+    assert!(errors.contains("/no/such/program"), "{errors}");
+    let beyond = run(&["mark", "--phase", "240", "--", "true"]);
+    assert_eq!(beyond.status.code(), Some(125));
+}

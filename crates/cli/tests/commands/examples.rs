@@ -1,0 +1,66 @@
+//! The kept examples of docs/examples: every result is read, and its page made again is the one
+//! that is kept. `NUMALAB_EXAMPLES=write cargo test -p numalab --test commands examples::` writes them anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn prints(arguments: &[&str]) -> String {
+    // Pages name results as they were named, so that they are the same wherever this lies.
+    let mut numalab = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    let output = numalab.args(arguments).current_dir(root()).output().expect("numalab starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Holds a page against the kept one, or keeps it.
+fn is_kept(file: &str, page: &str) {
+    let place = root().join("docs/examples").join(file);
+    if std::env::var_os("NUMALAB_EXAMPLES").is_some_and(|word| word == "write") {
+        fs::write(&place, page).expect("written");
+        return;
+    }
+    let kept = fs::read_to_string(&place).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let differ = kept.lines().zip(page.lines()).find(|(kept, made)| kept != made);
+    let advice =
+        "NUMALAB_EXAMPLES=write cargo test -p numalab --test commands examples:: takes it over";
+    assert!(kept == page, "docs/examples/{file} is not what is made now: {differ:?}\n{advice}");
+}
+
+const FLEET: &str = "docs/examples/fleet";
+
+#[test]
+fn a_kept_run_is_read_and_its_pages_are_made_again() {
+    let run = ["report", "docs/examples/run", "--format"];
+    is_kept("run.md", &prints(&[&run[..], &["md"]].concat()));
+    is_kept("run/report.html", &prints(&[&run[..], &["html"]].concat()));
+}
+
+#[test]
+fn a_kept_study_is_read_and_its_page_is_made_again() {
+    is_kept("study.md", &prints(&["study", "report", "docs/examples/study", "--format", "md"]));
+}
+
+#[test]
+fn a_kept_fleet_is_collected_and_its_page_names_the_slow_host() {
+    let place = tempfile::tempdir().expect("made");
+    let store = place.path().join("fleet.jsonl");
+    let store = store.to_str().expect("UTF-8");
+    assert!(prints(&["fleet", "collect", FLEET, "--store", store]).contains("12 runs"));
+    let page = prints(&["fleet", "report", FLEET, "--store", store, "--format", "md"]);
+    is_kept("fleet.md", &page);
+    assert!(page.contains("n07"), "{page}");
+}
+
+#[test]
+fn two_kept_sets_of_runs_are_compared_as_the_page_says() {
+    let sets = ["before", "after"].map(|set| format!("docs/examples/comparison/{set}"));
+    let page = prints(&["compare", &sets[0], &sets[1], "--format", "md"]);
+    is_kept("comparison.md", &page);
+    assert!(page.contains("+25"), "{page}");
+}

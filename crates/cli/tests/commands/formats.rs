@@ -1,0 +1,178 @@
+//! Every command that prints a result. What a result looks like in each format is compared as a
+//! whole in `crates/results/tests`; here, that each command prints it, in the format that was asked
+//! for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use numalab_page::Style;
+use numalab_record::{Document, file};
+use numalab_results::Report;
+use numalab_results::run::Summary;
+use tempfile::TempDir;
+
+use crate::schemas;
+
+fn started(directory: &Path, arguments: &[&str]) -> Output {
+    let mut numalab = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    numalab.args(arguments).current_dir(directory).stdin(Stdio::null());
+    numalab.output().expect("numalab starts")
+}
+
+fn prints(directory: &Path, arguments: &[&str]) -> String {
+    let output = started(directory, arguments);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {err}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn refuses(directory: &Path, arguments: &[&str], message: &str) {
+    let output = started(directory, arguments);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
+    assert!(err.contains(message), "{arguments:?}: {err}");
+}
+
+/// Checks that each of these commands prints a document of its kind.
+fn all_print_documents(place: &Path, commands: &[&[&str]]) {
+    for command in commands {
+        schemas::document(&prints(place, &[command, &["--format", "json"][..]].concat()));
+    }
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")
+}
+
+/// The pages of it in Markdown and HTML are in `examples.rs`.
+#[test]
+fn a_kept_run_is_printed_as_the_text_the_rows_and_the_document_that_are_made_of_it() {
+    let run = |name| fs::read_to_string(examples().join("run").join(name)).expect("kept");
+    let document = Document::from_files(&run(file::RUN), &run(file::CELLS), &run(file::SAMPLES));
+    let document = document.expect("a run");
+    let summary = Summary::of(&document);
+    for (format, expected) in [
+        ("text", summary.terminal(Style::Plain)),
+        ("csv", summary.csv().expect("rows")),
+        ("json", summary.json().expect("JSON") + "\n"),
+    ] {
+        let printed = prints(&examples(), &["report", "run", "--format", format]);
+        assert!(printed == expected, "--format {format}: {printed}");
+    }
+}
+
+#[test]
+fn every_kind_of_kept_result_is_printed_as_a_document() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    let kept = examples();
+    for (name, text) in [("a", "1\n2\n3\n"), ("b", "2 3 4\n"), ("table", "x,1,2,+100%\n")] {
+        fs::write(place.join(name), text).expect("written");
+    }
+    fs::write(place.join("sequential_domains0_1ranks_1-1MB.csv"), "size (MB),0\n1,11.53\n")
+        .expect("written");
+    let of = |name: &str| kept.join(name).to_str().expect("UTF-8").to_owned();
+    let (run, study) = (of("run"), of("study"));
+    let (before, after, fleet) = (of("comparison/before"), of("comparison/after"), of("fleet"));
+    prints(place, &["fleet", "collect", &fleet, "--store", "fleet.jsonl", "--quiet"]);
+    let commands: [&[&str]; 9] = [
+        &["report", &run],
+        &["report", &study],
+        &["report", "sequential_domains0_1ranks_1-1MB.csv"],
+        &["study", "report", &study],
+        &["compare", &before, &after],
+        &["compare", &study, &study],
+        &["compare", "a", "b"],
+        &["compare", "--table", "table"],
+        &["fleet", "report", &fleet, "--store", "fleet.jsonl"],
+    ];
+    all_print_documents(place, &commands);
+}
+
+/// The result that a command has just kept in `results`, which is empty afterwards.
+fn kept(place: &Path) -> TempDir {
+    let results = place.join("results");
+    let mut made = fs::read_dir(&results).expect("a directory").map(|made| made.expect("readable"));
+    let to = tempfile::tempdir_in(place).expect("a directory");
+    fs::rename(made.next().expect("a result").path(), to.path()).expect("moved");
+    to
+}
+
+/// Each is run once, in another format.
+#[test]
+fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    let commands: [(&str, &[&str]); 5] = [
+        ("csv", &["latency", "--size", "64K"]),
+        ("md", &["bandwidth", "--kernel", "read"]),
+        ("html", &["loaded"]),
+        ("json", &["c2c"]),
+        ("csv", &["measure", "--quick"]),
+    ];
+    let short = ["--budget", "1s", "--quiet", "-o", "results"];
+    for (format, command) in commands {
+        let printed = prints(place, &[command, &short, &["--format", format]].concat());
+        let result = kept(place);
+        let result = result.path().to_str().expect("UTF-8");
+        let reported = prints(place, &["report", result, "--format", format]);
+        assert!(printed == reported, "{command:?}: printed {printed}, reported {reported}");
+    }
+    let trials = ["compare", "--commands", "true", "true", "--blocks", "1", "--quiet", "-o"];
+    let printed = prints(place, &[&trials[..], &["results", "--format", "csv"]].concat());
+    let study = kept(place);
+    let study = study.path().to_str().expect("UTF-8");
+    assert_eq!(printed, prints(place, &["study", "report", study, "--format", "csv"]));
+    let ranks = ["latency", "--ranks", "1", "--size", "64K", "--iterations", "100"];
+    all_print_documents(place, &[&ranks]);
+}
+
+#[test]
+fn every_question_to_a_system_is_answered_with_a_document() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    prints(place, &["machine", "acpi", "build", "--emulate", "2", "--cpus", "4", "-o", "tables"]);
+    let heap = "(XEN) NODE0 start->0 size->99 free->1\n(XEN) Domain 1 (total: 8):\n    Node 0: 8\n";
+    fs::write(place.join("console.log"), heap).expect("written");
+    let own = std::process::id().to_string();
+    let commands: [&[&str]; 14] = [
+        &["topology"],
+        &["topology", "--emulate", "4", "--cpus", "8"],
+        &["machine", "acpi", "show", "tables/SRAT.bin", "tables/SLIT.bin"],
+        &["machine", "acpi", "check", "tables/SRAT.bin", "tables/SLIT.bin"],
+        &["explore", "--interval", "1ms"],
+        &["explore", "--pid", &own],
+        &["explore", "--guests"],
+        &["explore", "--heap", "console.log"],
+        &["knobs", "list"],
+        &["study", "probe", "balancing", "--size", "1M", "--time", "50ms"],
+        &["study", "list"],
+        &["study", "settings"],
+        &["study", "show", "noise"],
+        &["study", "plan", "noise"],
+    ];
+    all_print_documents(place, &commands);
+}
+
+/// What has no figures has no CSV, and says which formats there are.
+#[test]
+fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    for command in ["show", "plan"] {
+        let words = ["study", command, "noise", "--format", "csv"];
+        refuses(place, &words, "expected text, json, md or html");
+    }
+    let nodes = ["explore", "--nodes", "--format", "callgrind"];
+    refuses(place, &nodes, "not a program's memory");
+}
+
+#[test]
+fn two_studies_compared_have_each_caption_once_in_markdown() {
+    let text = prints(&examples(), &["compare", "study", "study", "--format", "md"]);
+    let captions = text.lines().filter(|line| !line.is_empty() && !line.starts_with('|'));
+    for caption in captions {
+        assert_eq!(text.lines().filter(|line| *line == caption).count(), 1, "{caption}: {text}");
+    }
+}

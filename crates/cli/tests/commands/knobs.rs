@@ -1,0 +1,244 @@
+//! Knobs from outside: listed, set around a command, and back after a kill at any step.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::schemas;
+
+/// The system calls at which a run is killed: all that touch files and processes.
+const STEPS: &str = "openat,read,write,fsync,fdatasync,unlink,flock,mkdir,close,statx,\
+                     clone3,waitid,rt_sigaction";
+/// Kills that must be survived, out of as many.
+const KILLS: usize = 100;
+
+/// Files of a small machine, with what they have before.
+const FILES: [(&str, &str); 7] = [
+    ("proc/sys/kernel/numa_balancing", "1"),
+    ("proc/sys/vm/swappiness", "60"),
+    ("proc/sys/vm/zone_reclaim_mode", "0"),
+    ("sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+    ("sys/kernel/mm/ksm/run", "0"),
+    ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave"),
+    ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "ondemand"),
+];
+const SETTINGS: [&str; 7] = [
+    "numa_balancing=0",
+    "vm.swappiness=10",
+    "zone_reclaim_mode=7",
+    "thp_enabled=never",
+    "/sys/kernel/mm/ksm/run=1",
+    "governor=performance",
+    "numa_balancing=2",
+];
+
+struct Lab {
+    top: tempfile::TempDir,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let lab = Self { top: tempfile::tempdir().expect("a directory") };
+        for (file, value) in FILES {
+            lab.write(file, &format!("{value}\n"));
+        }
+        lab
+    }
+
+    fn path(&self) -> &Path {
+        self.top.path()
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let file = self.path().join(file);
+        fs::create_dir_all(file.parent().expect("a parent")).expect("made");
+        fs::write(file, text).expect("written");
+    }
+
+    fn value(&self, file: &str) -> String {
+        fs::read_to_string(self.path().join(file)).expect("readable").trim().to_owned()
+    }
+
+    /// `numalab knobs <arguments>` on this machine of files.
+    fn knobs(&self, arguments: &[&str]) -> Vec<String> {
+        let (first, rest) = arguments.split_first().expect("a subcommand");
+        let root = self.path().to_str().expect("UTF-8");
+        let words = ["knobs", first, "--root", root].into_iter().chain(rest.iter().copied());
+        words.map(str::to_owned).collect()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        numalab().args(self.knobs(arguments)).output().expect("numalab starts")
+    }
+
+    /// A run of all settings around a command, under strace with these arguments.
+    fn traced_run(&self, strace: &[&str]) -> Output {
+        let mut arguments = vec!["run", "--quiet"];
+        arguments.extend(SETTINGS);
+        arguments.extend(["--", "true"]);
+        let mut command = Command::new("strace");
+        command.args(strace).arg(env!("CARGO_BIN_EXE_numalab")).args(self.knobs(&arguments));
+        command.stdin(Stdio::null()).output().expect("strace starts")
+    }
+
+    #[track_caller]
+    fn assert_as_before(&self, when: &str) {
+        for (file, value) in FILES {
+            assert_eq!(self.value(file), value, "{file} {when}");
+        }
+    }
+}
+
+fn numalab() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    command.stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Without strace a kill cannot be put at a step.
+fn has_strace() -> bool {
+    let there = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
+    let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|value| value != "0");
+    assert!(there || !required, "strace is missing: apt-get install strace");
+    if !there {
+        eprintln!("NOT RUN: strace is missing");
+    }
+    there
+}
+
+/// Each system call of a whole run with the number of its occurrence.
+fn steps(lab: &Lab) -> Vec<(String, usize)> {
+    let trace = lab.path().join("trace");
+    let trace_option = trace.to_str().expect("UTF-8").to_owned();
+    let output = lab.traced_run(&["-qq", "-o", &trace_option, "-e", &format!("trace={STEPS}")]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let mut steps = Vec::new();
+    let mut counts = std::collections::BTreeMap::new();
+    for line in fs::read_to_string(trace).expect("a trace").lines() {
+        let Some((call, _)) = line.split_once('(') else { continue };
+        let count: &mut usize = counts.entry(call.to_owned()).or_default();
+        *count += 1;
+        steps.push((call.to_owned(), *count));
+    }
+    steps
+}
+
+#[test]
+fn a_run_killed_at_any_step_leaves_nothing_that_restore_does_not_put_back() {
+    if !has_strace() {
+        return;
+    }
+    let lab = Lab::new();
+    let all = steps(&lab);
+    lab.assert_as_before("after a whole run");
+    // Loading the program takes the first half of the steps and changes nothing: most
+    // kills are put where knobs are set and put back.
+    let first = all.len().saturating_sub(KILLS * 2);
+    let (mut killed, mut refused) = (0, 0);
+    for (call, count) in all.iter().skip(first).step_by(2).take(KILLS) {
+        let inject = format!("inject={call}:signal=KILL:when={count}");
+        let output = lab.traced_run(&["-qq", "-o", "/dev/null", "-e", &inject]);
+        let when = format!("after a kill at {call} {count}");
+        assert!(!output.status.success(), "{when}: {}", text(&output.stderr));
+        killed += 1;
+        let changed = FILES.iter().any(|(file, value)| lab.value(file) != *value);
+        if changed {
+            let next = lab.run(&["run", "numa_balancing=0", "--", "true"]);
+            assert_eq!(next.status.code(), Some(125), "{when}: {}", text(&next.stderr));
+            assert!(text(&next.stderr).contains("numalab knobs restore"), "{when}");
+            refused += 1;
+        }
+        let restored = lab.run(&["restore"]);
+        assert!(restored.status.success(), "{when}: {}", text(&restored.stderr));
+        lab.assert_as_before(&when);
+    }
+    assert_eq!(killed, KILLS.min(all.len()));
+    assert!(refused > KILLS / 4, "only {refused} of {killed} kills came while knobs were set");
+}
+
+#[test]
+fn knobs_hold_while_the_command_runs_and_its_exit_code_is_passed_on() {
+    let lab = Lab::new();
+    let seen = lab.path().join("seen");
+    let from = lab.path().join("proc/sys/kernel/numa_balancing");
+    let script = format!("cat {} > {}; exit 7", from.display(), seen.display());
+    let output =
+        lab.run(&["run", "numa_balancing=0", "governor=performance", "--", "sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(seen).expect("the command ran").trim(), "0");
+    assert!(text(&output.stderr).contains("numa_balancing: 0 (was 1)"), "{}", text(&output.stderr));
+    lab.assert_as_before("after the command");
+}
+
+#[test]
+fn a_signal_ends_the_command_and_puts_the_knobs_back() {
+    let lab = Lab::new();
+    let up = lab.path().join("up");
+    let script = format!("touch {}; exec sleep 600", up.display());
+    let words = lab.knobs(&["run", "vm.swappiness=10", "--", "sh", "-c", &script]);
+    let mut child = numalab().args(words).stderr(Stdio::null()).spawn().expect("numalab starts");
+    while !up.exists() {
+        assert!(child.try_wait().expect("waited").is_none(), "it ended early");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(lab.value("proc/sys/vm/swappiness"), "10");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill starts").success());
+    let status = child.wait().expect("waited");
+    assert_eq!(status.code(), Some(143));
+    lab.assert_as_before("after the signal");
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let lab = Lab::new();
+    let output = lab.run(&["run", "--dry-run", "numa_balancing=0", "--", "touch", "nothing"]);
+    assert!(output.status.success());
+    assert!(
+        text(&output.stdout).contains("numa_balancing: 1 would be 0"),
+        "{}",
+        text(&output.stdout)
+    );
+    lab.assert_as_before("after a dry run");
+    assert!(!lab.path().join("var").exists());
+    assert_eq!(text(&lab.run(&["restore", "--dry-run"]).stdout), "nothing to put back\n");
+}
+
+#[test]
+fn nonsense_and_what_is_not_there_are_told_apart_by_exit_code() {
+    let lab = Lab::new();
+    let refused = |arguments: &[&str], code: i32, words: &[&str]| {
+        let output = lab.run(arguments);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        for word in words {
+            assert!(message.contains(word), "{arguments:?}: no {word:?} in: {message}");
+        }
+    };
+    refused(&["run", "numa_balancing", "--", "true"], 125, &["numa_balancing", "KNOB=VALUE"]);
+    refused(&["run", "nonsense=1", "--", "true"], 125, &["nonsense", "numalab knobs list"]);
+    refused(&["run", "/etc/passwd=1", "--", "true"], 125, &["/etc/passwd"]);
+    refused(&["run", "smt=off", "--", "true"], 125, &["smt", "this kernel has no"]);
+    refused(&["run", "vm.swappiness=1", "--", "/no/such/program"], 127, &["/no/such/program"]);
+    lab.assert_as_before("after what was refused");
+}
+
+#[test]
+fn the_list_says_what_can_act_here_and_why_not() {
+    let lab = Lab::new();
+    lab.write("sys/devices/system/node/has_memory", "0\n");
+    let listed = text(&lab.run(&["list"]).stdout);
+    let (can, cannot) = listed.split_once("Cannot act here").expect("both sections");
+    assert!(can.contains("thp_enabled") && can.contains("madvise"), "{listed}");
+    assert!(cannot.contains("memory is on one node"), "{listed}");
+    let json =
+        text(&lab.run(&["list", "numa_balancing", "vm.swappiness", "--format", "json"]).stdout);
+    let json = schemas::document(&json);
+    assert_eq!(json["knobs"][0]["value"], "1");
+    assert_eq!(json["knobs"][0]["acts"], false);
+    assert_eq!(json["knobs"][1]["files"][0], "/proc/sys/vm/swappiness");
+}

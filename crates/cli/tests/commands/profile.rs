@@ -1,0 +1,353 @@
+//! `numalab profile` from outside: what each source tells of programs whose memory is known, how
+//! commands and processes end, and that nothing is left behind.
+//!
+//! Page faults and referenced bits are there on every Linux; where a filter of system calls forbids
+//! them, the tests that need them say so. With `NUMALAB_REQUIRE_TOOLS=1` that is a failure.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+
+use crate::schemas;
+
+/// Pages of the table and of the block in `programs/uses.c`.
+const TABLE: u64 = 2048;
+const OWN: u64 = 512;
+
+/// The program, compiled once.
+fn uses() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/uses.c");
+        let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("uses");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-pthread", "-o"]);
+        let compiled = compiler.arg(&program).arg(source).status().expect("cc: apt install gcc");
+        assert!(compiled.success());
+        program.to_string_lossy().into_owned()
+    })
+}
+
+/// The line of `programs/uses.c` that touches its pages first.
+fn fill_line() -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/uses.c");
+    let text = fs::read_to_string(source).expect("the source");
+    let at = text.lines().position(|line| line.ends_with("/* fill */")).expect("it is marked");
+    format!("uses.c:{}", at + 1)
+}
+
+fn numalab(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    // Without the plugin nothing is emulated.
+    command.args(words).stdin(Stdio::null()).env("NUMALAB_EMULATOR", "/nonexistent");
+    command
+}
+
+fn run(words: &[&str]) -> Output {
+    numalab(words).output().expect("numalab starts")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The profile of a command by a source; `None`, and loud words, where the kernel forbids it.
+fn profile(source: &str, command: &[&str]) -> Option<Value> {
+    let words = [&["profile", "--source", source, "--format", "json", "--"], command].concat();
+    let output = run(&words);
+    let said = stderr(&output);
+    if said.contains("perf_event_open(2)") {
+        assert!(std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none(), "{said}");
+        eprintln!("NOT RUN: {said}");
+        return None;
+    }
+    let json = said.find('{').unwrap_or_else(|| panic!("no report: {said}"));
+    Some(schemas::document(&said[json..]))
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// The region that begins where the program says that its table or block does.
+fn region(profile: &Value, pages: u64) -> &Value {
+    let regions = profile["program"]["regions"].as_array().expect("regions");
+    let is_it = |region: &&Value| {
+        let touched = region["first_touches"].as_array().expect("touches");
+        touched.iter().any(|of| number(&of["pages"]) == pages)
+    };
+    regions.iter().find(is_it).unwrap_or_else(|| panic!("no region of {pages} pages: {regions:#?}"))
+}
+
+#[test]
+fn faults_tell_which_thread_touches_which_page_first_and_in_which_line() {
+    let Some(profile) = profile("faults", &[uses(), "1500", "0", "1"]) else { return };
+    assert_eq!(profile["source"]["name"], "faults");
+    assert_eq!(profile["ended"], serde_json::json!({ "exited": 0 }));
+    let (table, own) = (region(&profile, TABLE), region(&profile, OWN));
+    let touch = |region: &Value| region["first_touches"][0].clone();
+    for region in [table, own] {
+        assert_eq!(touch(region)["at"][0]["function"], "fill");
+        assert!(touch(region)["at"][0]["line"].as_str().expect("a line").ends_with(&fill_line()));
+    }
+    assert_ne!(touch(table)["thread"], touch(own)["thread"]);
+    // A function that calls no other has no frame, so that its caller's is not seen: that of others is.
+    let regions = profile["program"]["regions"].as_array().expect("regions");
+    let touches = regions.iter().flat_map(|of| of["first_touches"].as_array().expect("touches"));
+    let calls = |of: &Value| [of["at"][0]["function"].clone(), of["at"][1]["function"].clone()];
+    assert!(touches.map(calls).any(|calls| calls == ["tell", "main"]));
+    let resident = |region: &Value| -> u64 {
+        region["resident"].as_array().expect("pages").iter().map(|of| number(&of["pages"])).sum()
+    };
+    assert_eq!((resident(table), resident(own)), (TABLE, OWN));
+    assert!(number(&profile["faults"]["seen"]) >= TABLE + OWN);
+    assert_eq!(profile["faults"]["lost"], 0);
+    let parts = table["parts"].as_array().expect("parts").iter();
+    assert_eq!(parts.map(|part| number(&part["accesses"])).sum::<u64>(), TABLE);
+    let unseen = profile["cannot_see"].as_array().expect("a list");
+    assert!(unseen.iter().any(|of| of["kind"] == "later-accesses" || of["kind"] == "how-often"));
+}
+
+#[test]
+fn referenced_bits_tell_what_goes_on_being_used() {
+    let Some(profile) = profile("referenced", &[uses(), "1500", "0", "1"]) else { return };
+    assert_eq!(profile["source"]["name"], "referenced");
+    let rounds = number(&profile["source"]["rounds"]);
+    assert!(rounds >= 2, "{}", profile["source"]);
+    let regions = profile["program"]["regions"].as_array().expect("regions");
+    let used: u64 = regions
+        .iter()
+        .flat_map(|region| region["parts"].as_array().cloned().unwrap_or_default())
+        .map(|part| number(&part["accesses"]))
+        .sum();
+    assert!(used >= TABLE + OWN, "{used}");
+    let timeline = profile["program"]["timeline"].as_array().expect("a time line");
+    let busy: u64 = timeline.iter().map(|of| number(&of["busy_ns"])).sum();
+    assert!(busy > 200_000_000, "{busy}");
+}
+
+#[test]
+fn a_process_that_runs_is_looked_at_for_a_time_and_goes_on() {
+    let mut program = Command::new(uses())
+        .args(["60000", "0", "1"])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    sleep(Duration::from_millis(300));
+    let pid = program.id().to_string();
+    let words = ["profile", "--pid", &pid, "--for", "1500ms", "--source", "referenced"];
+    let begun = Instant::now();
+    let output = run(&[&words[..], &["--format", "json"]].concat());
+    assert!(begun.elapsed() >= Duration::from_millis(1500));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let profile = schemas::document(&output.stdout);
+    assert_eq!(profile["ended"], "time-over");
+    let unseen = profile["cannot_see"].as_array().expect("a list");
+    assert!(unseen.iter().any(|of| of["kind"] == "before"));
+    let resident = profile["program"]["regions"].as_array().expect("regions").iter();
+    let resident = resident.flat_map(|of| of["resident"].as_array().cloned().unwrap_or_default());
+    let pages: u64 = resident.map(|of| number(&of["pages"])).sum();
+    assert!(pages >= TABLE + OWN, "{pages}");
+    assert!(program.try_wait().expect("it can be asked").is_none(), "it goes on");
+    program.kill().expect("it ends");
+    program.wait().expect("it ended");
+}
+
+#[test]
+fn a_commands_exit_code_is_its_own_and_so_is_its_output() {
+    let output = run(&["profile", "--source", "referenced", "--", uses(), "50", "0", "1", "fails"]);
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.starts_with("table 0x") && printed.lines().count() == 2, "{printed}");
+    assert!(stderr(&output).contains("The command failed: exit code 7"), "{}", stderr(&output));
+    let code = |words: &[&str]| run(&[&["profile", "--"], words].concat()).status.code();
+    assert_eq!(code(&["sh", "-c", "kill -9 $$"]), Some(137));
+    assert_eq!(code(&["no-such-program"]), Some(127));
+    assert_eq!(code(&["/etc/passwd"]), Some(126));
+}
+
+#[test]
+fn a_command_that_ends_at_once_is_said_to() {
+    let output = run(&["profile", "--source", "referenced", "--", "true"]);
+    assert_eq!(output.status.code(), Some(0));
+    // On a busy machine it takes longer, and does as little.
+    assert!(stderr(&output).contains("Little was seen"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_child_that_does_the_work_is_what_the_report_is_of() {
+    let Some(profile) = profile("faults", &[uses(), "100", "0", "1", "fork"]) else { return };
+    assert!(number(&region(&profile, TABLE)["first_touches"][0]["pages"]) == TABLE);
+    let others = profile["others"].as_array().expect("others");
+    assert_eq!(others.len(), 1, "{others:#?}");
+    assert_ne!(others[0]["process"], profile["program"]["process"]);
+    let script = format!("exec {} 100 0 1", uses());
+    let profile = self::profile("faults", &["sh", "-c", &script]).expect("as before");
+    assert_eq!(profile["name"], "uses");
+    let others = profile["others"].as_array().expect("others");
+    assert!(others.iter().any(|of| of["name"] == "sh"), "{others:#?}");
+}
+
+#[test]
+fn a_daemon_is_named_and_ended() {
+    let output = run(&["profile", "--source", "faults", "--", uses(), "60000", "0", "1", "daemon"]);
+    let said = stderr(&output);
+    if said.contains("perf_event_open(2)") {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("the command left uses ("), "{said}");
+    let number = said.split_once("left uses (").and_then(|(_, rest)| rest.split_once(')'));
+    assert_gone(number.expect("its number").0);
+}
+
+fn assert_gone(process: &str) {
+    let pid = Pid::from_raw(process.parse().expect("a number")).expect("a process");
+    assert!(test_kill_process(pid).is_err(), "{process} is still there");
+}
+
+/// A process that numalab profiles, once it is there.
+fn child_of(numalab: &Child) -> String {
+    let file = format!("/proc/{0}/task/{0}/children", numalab.id());
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(60) {
+        let children = fs::read_to_string(&file).unwrap_or_default();
+        if let Some(child) = children.split_whitespace().next() {
+            return child.to_owned();
+        }
+        sleep(Duration::from_millis(10));
+    }
+    panic!("no child");
+}
+
+#[test]
+fn an_interrupt_ends_the_command_and_the_report_is_of_what_was_seen() {
+    let words = ["profile", "--source", "referenced", "--format", "json", "--"];
+    let mut command = numalab(&[&words[..], &[uses(), "60000", "0", "1"]].concat());
+    let running = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let child = child_of(&running);
+    sleep(Duration::from_millis(800));
+    let pid = Pid::from_child(&running);
+    kill_process(pid, Signal::INT).expect("it is there");
+    let output = running.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0));
+    let said = stderr(&output);
+    assert!(said.contains("interrupted; the report is of what was seen until then"), "{said}");
+    let profile = schemas::document(&said[said.find('{').expect("a report")..]);
+    assert_eq!(profile["ended"], "interrupted");
+    assert!(!profile["program"]["regions"].as_array().expect("regions").is_empty());
+    assert_gone(&child);
+}
+
+#[test]
+fn a_time_for_a_command_is_its_end() {
+    let words = ["profile", "--source", "referenced", "--for", "700ms", "--"];
+    // The program would go on for ten minutes.
+    let output = run(&[&words[..], &[uses(), "600000", "0", "1"]].concat());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("the time is over, and the command was ended"));
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_refused_with_its_code() {
+    let refused = |words: &[&str], code: i32, message: &str| {
+        let output = run(words);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert!(said.contains(message), "{words:?}: {said}");
+    };
+    refused(&["profile", "--pid", "4194304"], 2, "--pid 4194304: there is no such process");
+    refused(&["profile"], 2, "--pid");
+    refused(&["profile", "--pid", "1", "--", "true"], 125, "cannot be used with");
+    let own = std::process::id().to_string();
+    let emulated = ["profile", "--pid", &own, "--source", "emulation"];
+    refused(&emulated, 3, "a process that runs already cannot be emulated");
+    refused(&["profile", "--source", "emulation", "--", "true"], 125, "/nonexistent");
+    let has_to_end = ["profile", "--source", "emulation", "--for", "1s", "--", "true"];
+    refused(&has_to_end, 125, "not after --for");
+    refused(&["profile", "--source", "guesses", "--", "true"], 125, "possible values: auto");
+}
+
+#[test]
+fn a_dry_run_names_the_source_and_why_no_better_one() {
+    let output = run(&["profile", "--dry-run", "--", "no-such-program"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("not emulation: "), "{said}");
+    let source = said.lines().last().expect("a line").strip_prefix("source: ").expect("a source");
+    let passed: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("not ")).collect();
+    assert!(passed.iter().all(|line| !line.starts_with(source)), "{said}");
+}
+
+#[test]
+fn a_kept_profile_is_shown_in_every_format() {
+    let place = tempfile::tempdir().expect("made");
+    let file = place.path().join("profile.json");
+    let file = file.to_str().expect("UTF-8");
+    let words = ["profile", "--source", "faults", "-o", file, "--", uses(), "100", "0", "1"];
+    let output = run(&words);
+    if stderr(&output).contains("perf_event_open(2)") {
+        return;
+    }
+    let shown = |format: &str| {
+        let output = run(&["report", file, "--format", format]);
+        assert_eq!(output.status.code(), Some(0), "{format}: {}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let kept: Value = serde_json::from_str(&fs::read_to_string(file).expect("kept")).expect("JSON");
+    assert_eq!(schemas::document(&shown("json")), kept);
+    let text = shown("text");
+    assert!(text.contains("What uses does to its memory") && text.contains("Over time"), "{text}");
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{text}");
+    let html = shown("html");
+    assert!(html.contains("class=\"heat map\"") && html.contains("first address to last"));
+    assert!(html.contains("threads running"), "a time line");
+    let rows = shown("csv");
+    assert!(rows.starts_with("region,start,thread,cpu_node,memory_node,source,loads"), "{rows}");
+    let table: u64 = rows
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split(',').nth(8)?.parse::<u64>().ok())
+        .max()
+        .expect("rows");
+    assert_eq!(table, TABLE);
+    let callgrind = shown("callgrind");
+    assert!(callgrind.contains("fn=fill") && callgrind.contains("uses.c"), "{callgrind}");
+}
+
+#[test]
+fn another_users_process_is_refused_with_what_mends_it() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("NOT RUN: only root can be another user");
+        return;
+    }
+    // Where it may be read by anybody.
+    let place = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
+    let program = place.path().join("numalab");
+    fs::copy(env!("CARGO_BIN_EXE_numalab"), &program).expect("copied");
+    let everybody = |path: &Path| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(path, mode).expect("its own");
+    };
+    everybody(place.path());
+    everybody(&program);
+    let own = std::process::id().to_string();
+    for source in ["faults", "referenced"] {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+        let output = command
+            .args(["profile", "--source", source, "--pid", &own, "--for", "1s"])
+            .output()
+            .expect("setpriv: apt install util-linux");
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{source}: {said}");
+        assert!(said.contains("run numalab as root or as that user"), "{source}: {said}");
+    }
+}

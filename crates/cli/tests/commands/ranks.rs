@@ -1,0 +1,231 @@
+//! Ranks and their binding, from outside and without a cluster.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::command::{numalab, stderr, stdout};
+use crate::schemas;
+
+/// What the command prints if it ends with `code`.
+fn ends(command: &mut Command, code: i32) -> String {
+    let output = command.output().expect("numalab starts");
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {}", stderr(&output));
+    if code == 0 { stdout(&output) } else { stderr(&output) }
+}
+
+/// The first node with memory, as the kernel numbers it.
+fn a_node() -> String {
+    let listed = fs::read_to_string("/sys/devices/system/node/has_memory");
+    let listed = listed.unwrap_or_else(|_| "0".to_owned());
+    listed.trim().split([',', '-']).next().expect("a node").to_owned()
+}
+
+#[test]
+fn a_bound_command_runs_under_the_policy_of_its_rank() {
+    let option = format!("--numa={}", a_node());
+    for (policy, word) in [("bind", "bind"), ("preferred", "prefer"), ("interleave", "interleave")]
+    {
+        let show = format!("grep -m1 -o '{word}:{}' /proc/self/numa_maps", a_node());
+        let shown = ends(
+            &mut numalab(&["bind", &option, "--policy", policy, "-q", "--", "sh", "-c", &show]),
+            0,
+        );
+        assert!(shown.starts_with(word), "{policy}: {shown}");
+    }
+}
+
+#[test]
+fn binding_prints_the_suites_lines_and_passes_the_exit_code_on() {
+    let option = format!("--numa={}", a_node());
+    let command = ["bind", &option, "--", "sh", "-c", "exit 7"];
+    let output = numalab(&command).env("NUMALAB_RANK", "1").env("NUMALAB_RANKS", "2").output();
+    let output = output.expect("numalab starts");
+    assert_eq!(output.status.code(), Some(7));
+    let expected = format!(
+        "[Rank 1] Binding to NUMA domain {0}\n[Rank 1] Executing sh -c exit 7, equivalent to: numactl --membind={0} sh -c exit 7\n",
+        a_node()
+    );
+    assert_eq!(stdout(&output), expected);
+}
+
+#[test]
+fn options_alone_are_those_of_latency_and_a_dry_run_starts_nothing() {
+    let shown = ends(&mut numalab(&["bind", "--dry-run", "--", "--size=2048"]), 0);
+    assert!(shown.contains("No --numa given: binding to node 0"), "{shown}");
+    assert!(shown.trim_end().ends_with("latency --size=2048"), "{shown}");
+    let shown =
+        ends(&mut numalab(&["bind", "--dry-run", "--executable", "/no/such", "--", "--csv=x"]), 0);
+    assert!(shown.contains("/no/such --csv=x"), "{shown}");
+    assert!(!Path::new("x").exists());
+}
+
+#[test]
+fn bindings_that_cannot_be_are_refused_with_what_could_be() {
+    let two = format!("--numa={0},{0}", a_node());
+    let error = ends(&mut numalab(&["bind", &two, "--", "true"]), 125);
+    assert!(error.contains("srun or mpirun"), "{error}");
+    let mut of_three = numalab(&["bind", &two, "--", "true"]);
+    let error = ends(of_three.env("NUMALAB_RANK", "0").env("NUMALAB_RANKS", "3"), 125);
+    assert!(error.contains("2 nodes for 3 ranks"), "{error}");
+    let error = ends(&mut numalab(&["bind", "--numa=900", "--", "true"]), 125);
+    assert!(error.contains("node 900"), "{error}");
+    let error = ends(&mut numalab(&["bind", "--numa=x", "--", "true"]), 125);
+    assert!(error.contains("expected a node"), "{error}");
+    let error = ends(&mut numalab(&["bind", "--numa=auto", "--", "/no/such/program"]), 127);
+    assert!(error.contains("/no/such/program"), "{error}");
+}
+
+/// `numalab bind --numa=auto --dry-run` in an environment of these variables and no others.
+fn bind_as(variables: &str, more: &[&str], code: i32) -> String {
+    let arguments = [&["bind", "--numa=auto", "--dry-run"], more, &["--", "true"]].concat();
+    let mut command = numalab(&arguments);
+    command.env_clear().envs(variables.split_whitespace().filter_map(|pair| pair.split_once('=')));
+    ends(&mut command, code)
+}
+
+#[test]
+fn ranks_are_known_by_the_variables_of_each_launcher_and_unknown_places_are_refused() {
+    let flux = "FLUX_JOB_SIZE=8 FLUX_JOB_NNODES=2 FLUX_TASK_RANK=5 FLUX_TASK_LOCAL_ID=1";
+    assert!(bind_as(flux, &[], 0).starts_with("[Rank 5] Binding"));
+    let pals = "PALS_RANKID=9 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=8 PMIX_RANK=9";
+    assert!(bind_as(pals, &[], 0).starts_with("[Rank 9] Binding"));
+    assert!(bind_as("RANK=gold", &[], 0).starts_with("[Rank 0] Binding"));
+    let said = bind_as("PMIX_RANK=3", &[], 125);
+    assert!(said.contains("rank 3") && said.contains("NUMALAB_LOCAL_RANK"), "{said}");
+}
+
+#[test]
+fn ranks_asked_for_are_started_in_a_jobs_shell_and_refused_within_a_rank() {
+    let of_step = |step: &str| {
+        format!("SLURM_STEP_ID={step} SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0")
+    };
+    let shown = bind_as(&of_step("4294967290"), &["--ranks", "4"], 0);
+    assert!(shown.contains("[Rank 3] Binding"), "{shown}");
+    let said = bind_as(&of_step("0"), &["--ranks", "4"], 125);
+    assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=0"), "{said}");
+}
+
+/// The only directory in `parent`.
+fn only(parent: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(parent).expect("results");
+    let found = entries.next().expect("one run").expect("readable").path();
+    assert!(entries.next().is_none(), "one run");
+    found
+}
+
+fn document(directory: &Path) -> serde_json::Value {
+    let directory = directory.to_str().expect("UTF-8");
+    let json = ends(&mut numalab(&["report", directory, "--format", "json"]), 0);
+    schemas::document(&json)
+}
+
+/// A launch leaves the same kind of directory as a run without ranks, that every command for
+/// runs takes; the suite's table and CSV stay as they are.
+#[test]
+fn ranks_leave_a_result_directory_that_report_compare_and_fleet_take() {
+    let place = tempfile::tempdir().expect("made");
+    let of = |name: &str| place.path().join("fleet").join(name);
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let (one, two) = (path(&of("host1")), path(&of("host2")));
+    let options = ["--size", "64K,1M", "--pages", "4k", "--iterations", "2000"];
+    for (parent, ranks) in [(&one, &["--ranks", "1"][..]), (&two, &["--ranks", "1", "--serial"])] {
+        let table =
+            ends(&mut numalab(&[&["latency", "-o", parent], ranks, &options[..]].concat()), 0);
+        assert!(table.contains("| Ranks | Cores   | NUMA |"), "{table}");
+    }
+    let (first, second) = (only(Path::new(&one)), only(Path::new(&two)));
+    for file in ["run.json", "cells.jsonl", "samples.csv", "report.md", "report.html"] {
+        assert!(first.join(file).is_file(), "no {file}");
+    }
+    let found = document(&second);
+    assert_eq!(found["schema"], "numalab/run-2");
+    let cells = found["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 2);
+    for (cell, work) in cells.iter().zip([2_000, 2_000]) {
+        assert_eq!((&cell["kind"], &cell["team"]), (&"latency".into(), &"serial".into()));
+        assert_eq!(cell["placements"][0]["cpu"], cell["worker"]["cpu"]);
+        let samples = cell["samples"].as_array().expect("samples");
+        let loads: u64 = samples.iter().map(|sample| sample["work"].as_u64().expect("work")).sum();
+        assert_eq!((samples.len(), loads), (20, work));
+        let starts: Vec<u64> =
+            samples.iter().map(|sample| sample["start_ns"].as_u64().expect("a time")).collect();
+        assert!(starts.is_sorted() && starts[0] < starts[19], "{starts:?}");
+    }
+    // The cell of a run without ranks has the same name, so that the two compare.
+    let cpu = cells[0]["worker"]["cpu"].to_string();
+    let here = path(&of("host3"));
+    let arguments = ["latency", "-o", &here, "--cpus", &cpu, "--size", "64K", "--pages", "4k"];
+    ends(&mut numalab(&[&arguments[..], &["--budget", "1s", "-q"]].concat()), 0);
+    let alone = only(Path::new(&here));
+    assert_eq!(document(&alone)["cells"][0]["id"], cells[0]["id"]);
+    let compared =
+        ends(&mut numalab(&["compare", &path(&alone), &path(&second), "--format", "json"]), 0);
+    let compared = schemas::document(&compared);
+    assert_eq!(compared["cells"].as_array().expect("cells").len(), 1, "{compared}");
+    let collected =
+        ends(&mut numalab(&["fleet", "collect", &path(&place.path().join("fleet"))]), 0);
+    assert!(collected.contains("3 runs"), "{collected}");
+}
+
+#[test]
+fn streams_of_ranks_are_one_cell_with_the_sum_of_all() {
+    let place = tempfile::tempdir().expect("made");
+    let parent = place.path().to_str().expect("UTF-8");
+    let arguments = ["bandwidth", "--ranks", "1", "--size", "4M", "-o", parent, "-q"];
+    ends(&mut numalab(&arguments), 0);
+    let found = document(&only(place.path()));
+    let cell = &found["cells"][0];
+    assert_eq!((&cell["kind"], &found["name"]), (&"bandwidth".into(), &"bandwidth".into()));
+    assert_eq!(cell["workers"].as_array().expect("workers").len(), 1);
+    for sample in cell["samples"].as_array().expect("samples") {
+        let of = |name: &str| sample[name].as_f64().expect("a number");
+        let rate = of("work") / of("duration_ns");
+        assert!((rate / of("value") - 1.0).abs() < 0.01, "{sample}");
+    }
+}
+
+#[test]
+fn the_suites_chain_is_kept_as_any_other_pattern_is() {
+    let place = tempfile::tempdir().expect("made");
+    let parent = place.path().to_str().expect("UTF-8");
+    let chain = ["latency", "--chain", "fisher-yates", "--iterations", "2000"];
+    ends(&mut numalab(&[&chain[..], &["--size", "64K", "-o", parent, "-q"]].concat()), 0);
+    let found = document(&only(place.path()));
+    let cell = &found["cells"][0];
+    assert_eq!(cell["pattern"], "fisher-yates");
+    assert!(cell["id"].as_str().expect("a name").contains("/fisher-yates/"), "{cell}");
+    // Without ranks the same pattern gives the same cell.
+    let other = tempfile::tempdir().expect("made");
+    let (cpu, parent) = (cell["worker"]["cpu"].to_string(), other.path().to_str().expect("UTF-8"));
+    let alone = ["latency", "--pattern", "fisher-yates", "--cpus", &cpu, "--concurrent"];
+    let options = ["--size", "64K", "--budget", "1s", "-o", parent, "-q"];
+    ends(&mut numalab(&[&alone[..], &options].concat()), 0);
+    assert_eq!(document(&only(other.path()))["cells"][0]["id"], cell["id"]);
+}
+
+/// A launch that is killed keeps every size that was complete, as a run without ranks does.
+#[test]
+fn sizes_are_on_disk_as_soon_as_they_are_measured() {
+    let place = tempfile::tempdir().expect("made");
+    let parent = place.path().to_str().expect("UTF-8");
+    let options = ["--size", "64K,1G", "--pages", "4k", "--iterations", "100000000", "-o", parent];
+    let mut launch =
+        numalab(&[&["latency", "--chain", "cycle", "--csv"][..], &["c.csv"], &options].concat());
+    let mut launch =
+        launch.current_dir(place.path()).stdout(Stdio::null()).spawn().expect("starts");
+    let cells = || {
+        let runs = fs::read_dir(place.path()).expect("readable");
+        let runs = runs.map(|entry| entry.expect("readable").path().join("cells.jsonl"));
+        runs.filter_map(|path| fs::read_to_string(path).ok()).next().unwrap_or_default()
+    };
+    let begun = std::time::Instant::now();
+    while cells().lines().count() == 0 {
+        assert!(begun.elapsed().as_secs() < 60, "no cell is on disk");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    launch.kill().expect("killed");
+    let ended = launch.wait().expect("ended");
+    assert!(!ended.success());
+    assert!(cells().contains("64K"), "{}", cells());
+}

@@ -1,0 +1,37 @@
+//! Programs that use libnuma: they see the emulated machine, and place their pages on it.
+
+use super::{MACHINE, block_accesses, of_nodes};
+use crate::programs::lab::lab;
+
+#[test]
+fn libnuma_sees_the_machine_and_its_pages_lie_where_it_says() {
+    let Some(lab) = lab() else { return };
+    let output = lab.run(&MACHINE, &[&lab.program("libnuma")]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let expected = "nodes to 1, cpus 4, distance 20\non node 1: 1 1 -2\nmoved: 0 -19\nthen: 0 1 -2\n\
+                    migrated: 0 0 -2\nin turn: 1\nruns on node 1\n";
+    assert_eq!(text, expected, "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn numactl_shows_the_machine_and_gives_a_program_cpus_and_policy() {
+    let Some(lab) = lab() else { return };
+    let output = lab.run(&MACHINE, &["numactl", "-H"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in ["available: 2 nodes (0-1)", "node 1 cpus: 2 3", "node 1 size: 1024 MB"] {
+        assert!(text.contains(line), "{text}");
+    }
+    let placement = lab.program("placement");
+    let bound = ["numactl", "--cpunodebind=1", "--membind=1", &placement, "first"];
+    let accesses = block_accesses(&lab.report_of(&bound));
+    let on_one = of_nodes(&accesses, 1, 1);
+    assert!(on_one > 0 && accesses.iter().map(|(_, count)| count).sum::<u64>() == on_one);
+    let turns = ["numactl", "--interleave=all", &placement, "first"];
+    let accesses = block_accesses(&lab.report_of(&turns));
+    let of_memory = |node| of_nodes(&accesses, 0, node) + of_nodes(&accesses, 1, node);
+    assert_eq!(of_memory(0), of_memory(1), "{accesses:?}");
+    // A shell that does not use libnuma starts one that does.
+    let shell = ["sh", "-c", "numactl --preferred=1 numactl -s"];
+    let text = String::from_utf8_lossy(&lab.run(&MACHINE, &shell).stdout).into_owned();
+    assert!(text.contains("preferred node: 1") && text.contains("physcpubind: 0 1 2 3"), "{text}");
+}

@@ -1,0 +1,21 @@
+//! Linux guests whose memory costs what their topology says: what `numalab latency` finds
+//! there is what the emulator charges, and the system's policies show in it.
+//!
+//! They need QEMU 10 (fetched from Debian's backports into the cache where the
+//! distribution's is older) and the distribution's kernel package. With
+//! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed. Guests run
+//! in virtual time, so that how busy the host is changes nothing but the tests' length.
+
+mod cxl;
+mod domains;
+mod gallery;
+mod guest;
+mod lab;
+mod like;
+mod machines;
+mod placement;
+mod replay;
+mod reports;
+mod self_test;
+mod surface;
+mod tiers;

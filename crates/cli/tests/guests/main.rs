@@ -1,0 +1,24 @@
+//! What boots guests or runs programs under the emulator. A module boots a guest once for many of
+//! its tests, so `scripts/test` runs modules side by side, each in a process.
+#![forbid(unsafe_code)]
+
+#[path = "../common/schemas.rs"]
+mod schemas;
+
+mod advise;
+mod arm64;
+mod backends;
+mod bisect;
+mod code;
+mod emulate;
+mod emulated;
+mod guest;
+mod kernel;
+mod kernel_lab;
+mod linux_tables;
+mod profile_guest;
+mod programs;
+mod rank_guest;
+mod raw;
+mod study_guests;
+mod xen;

@@ -1,0 +1,97 @@
+//! A real SLURM on loopback for tests: slurmctld and one slurmd for each node, of this
+//! machine and this user, stopped when the test program ends.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A running SLURM; dropping it stops it.
+pub struct Lab {
+    /// Removed by the supervisor: a static lab is never dropped.
+    directory: PathBuf,
+    supervisor: Child,
+    /// The supervisor stops everything when this is closed, also by our own end.
+    input: Option<ChildStdin>,
+}
+
+/// The programs that a lab needs.
+const PROGRAMS: [&str; 4] = ["slurmctld", "slurmd", "srun", "sbatch"];
+
+/// The lab of this test program: nodes n1 and n2 (partition lab) and m1 (partition big).
+/// `None`, and loud words, where SLURM is not installed.
+pub fn lab() -> Option<&'static Lab> {
+    static LAB: OnceLock<Option<Lab>> = OnceLock::new();
+    LAB.get_or_init(|| Lab::start(&["n1", "n2", "m1"])).as_ref()
+}
+
+/// Held by a test while its jobs run: they wait for whole nodes, and two would disturb each other.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a command wrote.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl Lab {
+    /// Starts a lab with these nodes; n* have 4 sockets of 2 cores, m* 16 CCDs of 8.
+    pub fn start(nodes: &[&str]) -> Option<Self> {
+        let places = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+        let is_there = |name: &&str| places.split(':').any(|at| Path::new(at).join(name).exists());
+        if let Some(missing) = PROGRAMS.iter().find(|name| !is_there(name)) {
+            let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+            assert!(!required, "{missing} is not installed: scripts/setup test installs it");
+            eprintln!("NOT RUN: {missing} is not installed: scripts/setup test installs it");
+            return None;
+        }
+        let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
+        let directory = directory.keep();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/lab/lab.sh");
+        // Ten ports of our own, as far as other labs go.
+        let port = 36_000 + std::process::id() % 2_000 * 10 + u32::from(nodes.len() == 1) * 5;
+        let mut supervisor = Command::new(script)
+            .arg(&directory)
+            .arg(port.to_string())
+            .args(nodes)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("bash is there");
+        let input = supervisor.stdin.take();
+        let mut said = String::new();
+        let output = supervisor.stdout.take().expect("piped");
+        BufReader::new(output).read_line(&mut said).expect("it says how it went");
+        assert_eq!(said.trim(), "ready", "SLURM does not start");
+        Some(Self { directory, supervisor, input })
+    }
+
+    /// A program of SLURM, or one that starts it, in this lab.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("SLURM_CONF", self.directory.join("slurm.conf"));
+        command.current_dir(&self.directory).stdin(Stdio::null());
+        // Tasks and MPI: root is as good as any here, and nobody else is asked.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command
+    }
+
+    /// A directory for results, gone with the lab.
+    pub fn directory(&self) -> PathBuf {
+        self.directory.clone()
+    }
+
+    /// The process that watches over the daemons.
+    pub fn supervisor(&self) -> u32 {
+        self.supervisor.id()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.supervisor.wait();
+    }
+}
