@@ -61,7 +61,7 @@ impl SysfsError {
 /// [`Machine::allowed`] is known for the live system only.
 ///
 /// # Errors
-/// [`SysfsError::NoCpus`] if no file lists a cpu.
+/// [`SysfsError::NoCpus`] if nothing tells of any cpu.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     read(root, |_, _| Vec::new())
 }
