@@ -15,6 +15,7 @@ mod document;
 mod experiment;
 pub mod explore;
 mod kind;
+mod launch;
 mod memory_report;
 mod metric;
 mod no_effect;
@@ -41,6 +42,7 @@ pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use experiment::*;
 pub use kind::{Kind, KindError, file};
+pub use launch::{Launch, RankSeat};
 pub use memory_report::{
     EmulatedAccesses, EmulatedCore, EmulatedCpu, EmulatedMachine, EmulatedNode, EmulatedPhase,
     EmulatorCheck, EmulatorQemu, MemoryReport, MemoryReportError,
@@ -55,7 +57,7 @@ pub use program::{
     PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses, RegionPart, Sharing,
     Stretch, StretchAccesses,
 };
-pub use ranks::{Launch, RankFigures, RankSeat, RankTable, mean_of};
+pub use ranks::{RankFigures, RankTable, mean_of};
 pub use run::{Environment, Run};
 pub use sample::Sample;
 pub use shared::{SharedMachine, all_windows_count, counted_values, is_shared};

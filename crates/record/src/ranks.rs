@@ -1,46 +1,14 @@
-//! The ranks of a launch: who they were, and what each of them found in the cells of its run.
+//! What each rank of a launch found, read from the cells of its run.
 
 use std::collections::BTreeMap;
 
-use numalab_stats::Sample as Values;
 use numalab_topology::NodeId;
-use serde::{Deserialize, Serialize};
 
 use crate::document::{CellResult, Document};
 use crate::experiment::BandwidthCell;
 use crate::metric::Metric;
 use crate::placement::Placement;
 use crate::sample::Sample;
-
-/// The launch whose ranks took a run together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Launch {
-    /// Who started the ranks.
-    pub launcher: String,
-    /// How they met.
-    pub meeting: String,
-    /// Whether they took turns.
-    pub serial: bool,
-    /// Loads measured for each size (latency), else 0.
-    pub iterations: u64,
-    /// Loads before these.
-    pub warmup: u64,
-    /// The ranks by number.
-    pub ranks: Vec<RankSeat>,
-    /// The ranks of each cell of a size, in the order of the plan: the same for every size.
-    pub teams: Vec<Vec<usize>>,
-}
-
-/// Where a rank was, beyond what its placement says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RankSeat {
-    /// Its host.
-    pub host: String,
-    /// Where its memory was asked from: `bind:0`.
-    pub policy: String,
-}
 
 /// What the ranks of a launch found: the figures of the suite's table and CSV.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,12 +73,22 @@ impl RankFigures {
             let taken = windows.iter().filter(|sample| !clean || sample.disturbed.is_none());
             taken.map(|sample| sample.value).collect()
         };
-        let median = Values::new(values(true)).or_else(|_| Values::new(values(false)));
-        self.median.push(median.map_or(f64::NAN, |values| values.median()));
+        let clean = values(true);
+        self.median.push(middle(if clean.is_empty() { values(false) } else { clean }));
         self.windows.push(windows.len());
         let numbered = windows.iter().enumerate();
         let disturbed = numbered.filter_map(|(at, sample)| Some((at, sample.disturbed.clone()?)));
         self.disturbed.push(disturbed.collect());
+    }
+}
+
+/// The value in the middle, or the mean of the two there; not a number without any.
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => values[odd / 2],
+        even => f64::midpoint(values[even / 2 - 1], values[even / 2]),
     }
 }
 

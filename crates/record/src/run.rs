@@ -6,7 +6,7 @@ use numalab_topology::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
-use crate::ranks::Launch;
+use crate::launch::Launch;
 use crate::survey::SurveyChoice;
 
 /// Facts about the system that a measurement may depend on, by name.

@@ -288,7 +288,7 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     fs::write(&run, changed.to_string()).expect("written");
     prints(&["measure", "--resume", results]);
     let again = fs::read_to_string(Path::new(results).join("samples.csv")).expect("samples");
-    assert_eq!(again, after, "nothing is left to measure");
+    assert!(again.starts_with(&after), "what was measured is still there");
 }
 
 fn interrupt(process: u32) {

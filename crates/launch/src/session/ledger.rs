@@ -55,7 +55,8 @@ impl Ledger {
     }
 }
 
-/// Windows of all ranks of a host are told by one clock: from the start of the first of them.
+/// Returns how much later a rank started than the first one of its host, so that the windows of both
+/// have one clock.
 fn late_ns(seat: &Seat, seats: &[Seat]) -> u64 {
     let here = seats.iter().filter(|other| other.host == seat.host);
     let first = here.map(|other| other.started_ns).min();
