@@ -172,7 +172,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::parse;
+    use crate::{Backends, parse};
 
     const STUDY: &str = r#"
         name = "s"
@@ -192,7 +192,7 @@ mod tests {
     "#;
 
     fn plan(seed: u64) -> Plan {
-        Plan::new(parse(STUDY, "s.toml").unwrap(), seed)
+        Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), seed)
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn the_hash_is_of_what_is_done_not_of_how_long() {
         let hash = |change: fn(&mut Study)| {
-            let mut study = parse(STUDY, "s.toml").unwrap();
+            let mut study = parse(STUDY, "s.toml", Backends::NONE).unwrap();
             change(&mut study);
             Plan::new(study, 5).hash()
         };
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(hash(|study| study.rules.budget_s = Some(9.0)), same);
         assert_ne!(hash(|study| study.rules.repeats = 9), same);
         assert_ne!(hash(|study| study.workloads[1].arguments = Some(vec![])), same);
-        assert_ne!(Plan::new(parse(STUDY, "s.toml").unwrap(), 6).hash(), same);
+        assert_ne!(Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 6).hash(), same);
     }
 
     /// A study that is gone on with by a later numalab must find the same orders: these are kept.
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_is_known_before_the_first_sample_is_the_whole_question() {
-        let study = parse(STUDY, "s.toml").unwrap();
+        let study = parse(STUDY, "s.toml", Backends::NONE).unwrap();
         let workloads = study.resolved().unwrap();
         let started =
             Started { version: "1.2".to_owned(), command: vec!["numalab".to_owned()], unix_ms: 99 };
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_scale_has_the_numbers_of_its_levels() {
         let text = STUDY.replace("name = \"cpus\"", "name = \"cpus\"\nkind = \"scale\"");
-        let plan = Plan::new(parse(&text, "s.toml").unwrap(), 1);
+        let plan = Plan::new(parse(&text, "s.toml", Backends::NONE).unwrap(), 1);
         let started = Started { version: String::new(), command: Vec::new(), unix_ms: 0 };
         let run = plan.run(&[], String::new(), started);
         assert_eq!(run.factors[1].numbers, [1.0, 2.0, 4.0]);
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn warm_ups_are_blocks_before_the_judged_ones() {
         let text = format!("{STUDY}[rules]\nblocks = 7\nwarm-ups = 2\n");
-        let plan = Plan::new(parse(&text, "s.toml").unwrap(), 1);
+        let plan = Plan::new(parse(&text, "s.toml", Backends::NONE).unwrap(), 1);
         assert_eq!(plan.blocks(), 9);
     }
 }

@@ -319,7 +319,7 @@ fn upcoming(plan: &Plan, from: usize, is_done: impl Fn(Cell) -> bool) -> Vec<&Tr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse;
+    use crate::{Backends, parse};
 
     #[test]
     fn a_backend_hears_of_what_is_left_in_the_order_of_the_visits() {
@@ -336,7 +336,7 @@ mod tests {
             command = ["true"]
             metric = [{ name = "t", better = "lower", exit-time = true }]
         "#;
-        let plan = Plan::new(parse(text, "s.toml").unwrap(), 5);
+        let plan = Plan::new(parse(text, "s.toml", Backends::NONE).unwrap(), 5);
         let names = |from, is_done: fn(Cell) -> bool| {
             let treatments = upcoming(&plan, from, is_done);
             treatments.iter().map(|treatment| treatment.name.clone()).collect::<Vec<_>>()

@@ -6,12 +6,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use numalab_analysis::advice::{Candidate, MachineCosts, Spread, Untried};
 use numalab_formats::memory_emulator::EmulatedMachine;
 use numalab_guest::program::EmulatedProgram;
+use numalab_places::OUTPUT;
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Observation, Treatment};
 use numalab_record::{Placed, study::Setting};
 use numalab_study::{
-    Backend, BackendError, Inspection, OUTPUT, Preparation, PrepareError, Prepared, SampleRequest,
-    Scope,
+    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
 
 use super::metric::Judged;

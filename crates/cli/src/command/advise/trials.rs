@@ -9,12 +9,12 @@ use numalab_analysis::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, Tr
 use numalab_analysis::study::StudySummary;
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{UtcTime, note};
+use numalab_places::{BACKENDS, OUTPUT};
 use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
 use numalab_report::from::advice::what;
 use numalab_stats::Out;
 use numalab_study::{
-    Backend, BackendSpec, Factor, Journal, Level, NamedLevel, OUTPUT, Plan, Session, Started,
-    Study, open,
+    Backend, BackendSpec, Factor, Journal, Level, NamedLevel, Plan, Session, Started, Study,
 };
 
 use super::emulation::{AS_IS, Emulation, PLACEMENT, REPEATED, placement};
@@ -143,7 +143,7 @@ impl Trying<'_> {
         study: &Study,
     ) -> Result<Box<dyn Backend>, Failure> {
         let Some(asis) = self.asis.filter(|_| advice.place == TrialPlace::Emulation) else {
-            return Ok(open(study, &self.subject.interrupt)?);
+            return Ok(BACKENDS.open(study, &self.subject.interrupt)?);
         };
         let mut placements = vec![(AS_IS.to_owned(), asis.clone())];
         for option in tried {
