@@ -1,7 +1,9 @@
 //! A program on a machine that it does not have: QEMU's user mode runs it on this host's kernel,
 //! and the memory emulator keeps its page tables as that machine would.
 
+mod report;
 mod root;
+mod turns;
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -14,6 +16,9 @@ use numalab_host::{CommandError, Input, Interrupt, Ran, die_with_parent, on_path
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
 use crate::emulator::{MACHINE, escaped};
+
+pub use report::{longest_report, read_reports};
+pub use turns::in_turn;
 
 /// The directory with the C library of other architectures' programs, as Debian's cross packages
 /// lay it.

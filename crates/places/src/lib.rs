@@ -1,13 +1,15 @@
 //! Where the samples of studies are taken, and how treatments are applied there: this machine,
 //! a Linux guest, many guests under Xen or QEMU, our own kernel and others'.
 //!
-//! [`BACKENDS`] is the one list of them, which `numalab-study`'s engine is given.
+//! [`BACKENDS`] is the one list of those that a study names, which `numalab-study`'s engine is
+//! given. [`Emulation`] is made of a program that is known, and [`Tolerant`] of another place.
 #![forbid(unsafe_code)]
 
 mod agent;
 mod common_settings;
 mod disturbance_watch;
 mod downloads;
+mod emulation;
 mod exec;
 mod facts;
 mod guest_launcher;
@@ -20,6 +22,7 @@ mod knob_settings;
 mod linux_guest;
 mod live_guest;
 mod placement;
+mod tolerant;
 
 use numalab_study::Backends;
 
@@ -29,7 +32,9 @@ use kernel::Kernel;
 use linux_guest::LinuxGuest;
 
 pub use agent::serve;
+pub use emulation::{AS_IS, Emulation, PLACEMENT, REPEATED};
 pub use host::OUTPUT;
+pub use tolerant::{Failures, Tolerant};
 
 /// Every backend, with its settings and how it is opened.
 pub const BACKENDS: Backends = Backends::new(&[

@@ -6,7 +6,27 @@ use std::path::Path;
 
 use numalab_analysis::advice::{Advice, Candidate, MachineCosts, TrialPlace};
 
-use crate::failure::Failure;
+/// Why ranks cannot be placed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RanksError {
+    /// Another machine than this one is described.
+    #[error("srun: ranks are tried on this machine only, expected no other that is described")]
+    OtherMachine,
+    /// Its own options say it all.
+    #[error(
+        "srun: its own options say where ranks run, so that nothing is left to be tried: expected \
+         it without --distribution, --cpu-bind and --mem-bind"
+    )]
+    NothingLeft,
+    /// It would wait for an allocation at each trial.
+    #[error(
+        "srun outside of an allocation: expected salloc -N1 --exclusive numalab advise -- srun ..."
+    )]
+    NoAllocation,
+    /// Its allocation has several nodes.
+    #[error("srun in an allocation of {0} nodes: expected one node, as by salloc -N1")]
+    SeveralNodes(String),
+}
 
 /// Placements by options of `srun`: ranks side by side, in turn over sockets, each within a node.
 const PLACEMENTS: [&[&str]; 3] = [
@@ -54,34 +74,25 @@ pub(super) fn advice(
     command: &[String],
     machine: MachineCosts,
     place: TrialPlace,
-) -> Result<Advice, Failure> {
+) -> Result<Advice, RanksError> {
     if place != TrialPlace::Host {
-        return Err(Failure::bad_input(
-            "srun: ranks are tried on this machine only, expected no other that is described",
-        ));
+        return Err(RanksError::OtherMachine);
     }
     let nodes = |name| env::var(name).ok();
     check_allocation(nodes("SLURM_JOB_ID"), nodes("SLURM_JOB_NUM_NODES"))?;
     let candidates = candidates(command);
     if candidates.is_empty() {
-        return Err(Failure::bad_input(
-            "srun: its own options say where ranks run, so that nothing is left to be tried: \
-             expected it without --distribution, --cpu-bind and --mem-bind",
-        ));
+        return Err(RanksError::NothingLeft);
     }
     Ok(Advice::unprofiled(command, candidates, machine, place))
 }
 
 /// Outside of an allocation each trial would wait for one of its own.
-fn check_allocation(job: Option<String>, nodes: Option<String>) -> Result<(), Failure> {
+fn check_allocation(job: Option<String>, nodes: Option<String>) -> Result<(), RanksError> {
     let nodes = nodes.as_deref().unwrap_or("1");
     match job {
-        None => Err(Failure::bad_input(
-            "srun outside of an allocation: expected salloc -N1 --exclusive numalab advise -- srun ...",
-        )),
-        Some(_) if nodes != "1" => Err(Failure::bad_input(format!(
-            "srun in an allocation of {nodes} nodes: expected one node, as by salloc -N1"
-        ))),
+        None => Err(RanksError::NoAllocation),
+        Some(_) if nodes != "1" => Err(RanksError::SeveralNodes(nodes.to_owned())),
         Some(_) => Ok(()),
     }
 }
@@ -152,7 +163,7 @@ mod tests {
     fn an_allocation_of_one_node_is_expected() {
         let check = |job: Option<&str>, nodes: Option<&str>| {
             let checked = check_allocation(job.map(str::to_owned), nodes.map(str::to_owned));
-            checked.map_err(|failure| failure.message().to_owned())
+            checked.map_err(|error| error.to_string())
         };
         assert_eq!(check(Some("7"), Some("1")), Ok(()));
         assert!(check(None, None).is_err_and(|words| words.contains("salloc -N1")));

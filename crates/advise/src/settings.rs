@@ -73,7 +73,7 @@ impl Abilities {
         Ok(settings.into_iter().collect())
     }
 
-    /// Whether huge pages are asked for by the program's own C library, since nobody may set them for
+    /// Whether huge pages are asked for by the program's own C library, since none may set them for
     /// all.
     pub(super) fn asks_for_huge_pages(&self) -> bool {
         self.can_set("thp_enabled").is_err()

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use numalab_guest::program::EmulatedProgram;
-use numalab_host::{Input, Interrupt, Ran, on_path, run_with_input};
-use numalab_record::ProgramMemory;
-use numalab_report::from::memory::MemoryReport;
+use numalab_guest::program::{EmulatedProgram, longest_report};
+use numalab_host::{CommandError, Input, Interrupt, Ran, on_path, run_with_input};
+use numalab_record::{MemoryReport, ProgramMemory};
 
-use crate::command::emulate::longest;
-use crate::failure::{Code, Failure};
+use crate::error::AdviseError;
 
 /// A run at most.
 pub(super) const LONGEST_RUN: Duration = Duration::from_secs(3600);
@@ -35,21 +33,24 @@ impl Subject {
     }
 
     /// Runs it as it is on this machine.
-    pub(super) fn run(&self) -> Result<Ran, Failure> {
-        let (program, arguments) = self.command.split_first().ok_or_else(nothing_to_run)?;
+    pub(super) fn run(&self) -> Result<Ran, AdviseError> {
+        let (program, arguments) = self.command.split_first().ok_or(AdviseError::NothingToRun)?;
         let mut command = Command::new(program);
         command.args(arguments);
         let ran = run_with_input(command, self.input(), LONGEST_RUN, &self.interrupt);
-        let ran = ran.map_err(|error| not_run(program, &error))?;
+        let ran = ran.map_err(|error| not_run(program, error))?;
         has_worked(program, &ran)?;
         Ok(ran)
     }
 
     /// Runs it under emulation, with what the emulator saw of it.
-    pub(super) fn follow(&self, program: &EmulatedProgram) -> Result<(Ran, MemoryReport), Failure> {
+    pub(super) fn follow(
+        &self,
+        program: &EmulatedProgram,
+    ) -> Result<(Ran, MemoryReport), AdviseError> {
         let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
         has_worked(&program.command[0], &ran)?;
-        let report = longest(&reports)?;
+        let report = longest_report(&reports)?.ok_or(AdviseError::NoReport)?;
         Ok((ran, report))
     }
 
@@ -76,34 +77,23 @@ fn names(path: &Path) -> bool {
     OPENMP.iter().any(|name| has(name))
 }
 
-fn nothing_to_run() -> Failure {
-    Failure::bad_input("nothing to run: expected a command behind `--`")
-}
-
-fn not_run(program: &str, error: &numalab_host::CommandError) -> Failure {
-    use numalab_host::CommandError::{NotFound, NotRun};
+fn not_run(program: &str, error: CommandError) -> AdviseError {
     match error {
-        NotFound { .. } => {
-            Failure::new(Code::NotFound, format!("{program}: no such program, here or in PATH"))
-        }
-        NotRun { .. } => Failure::new(Code::NotRunnable, error),
-        error => Failure::new(Code::Failed, error),
+        CommandError::NotFound { .. } => AdviseError::NotFound(program.to_owned()),
+        error => AdviseError::Command(error),
     }
 }
 
 /// Refuses a run that failed, or that was not at its end when it ended.
-fn has_worked(program: &str, ran: &Ran) -> Result<(), Failure> {
+fn has_worked(program: &str, ran: &Ran) -> Result<(), AdviseError> {
+    let program = program.to_owned();
     if !ran.status.success() {
-        let said = ran.stderr.trim().lines().last().unwrap_or_default().to_owned();
-        let message = format!("{program} ended with {}: {said}", ran.status);
-        return Err(Failure::new(Code::Failed, message.trim_end_matches([':', ' '])));
+        let said = ran.stderr.trim().lines().last().unwrap_or_default();
+        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        return Err(AdviseError::Ended { program, status: ran.status, said });
     }
-    if let Some(left) = ran.left.first() {
-        let message = format!(
-            "{program} left {left} running, which was ended: expected a program that does its work \
-             before it ends"
-        );
-        return Err(Failure::new(Code::Failed, message));
+    match ran.left.first() {
+        Some(left) => Err(AdviseError::Left { program, left: left.to_string() }),
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -1,16 +1,12 @@
 //! What trials judge by: the program's time on the machine, or a number that it prints.
 
-use std::path::PathBuf;
-
+use numalab_analysis::advice::TrialPlace;
 use numalab_host::{Ran, on_path};
 use numalab_record::study::Reading;
-use numalab_workload::{
-    Ending, Expression, Finished, MetricSpec, OutputError, Pattern, Workload, WorkloadSpec,
-};
+use numalab_workload::{Ending, Finished, OutputError, SpecError, Workload, WorkloadSpec};
 
-use super::subject::LONGEST_RUN;
-use crate::args::{AdviseArgs, TryOn};
-use crate::failure::Failure;
+use crate::asked::Asked;
+use crate::subject::LONGEST_RUN;
 
 /// What is judged, as the workload of a study.
 #[derive(Clone)]
@@ -22,32 +18,20 @@ pub(super) struct Judged {
 
 impl Judged {
     /// The command with the one metric that was asked for.
-    pub(super) fn of(args: &AdviseArgs, stdin: Option<PathBuf>) -> Result<Self, Failure> {
-        if let Some(pattern) = &args.metric {
-            let checked = Pattern::parse(pattern);
-            checked.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
-        }
-        if let Some(regex) = &args.metric_regex {
-            let checked = Expression::parse(regex);
-            checked.map_err(|error| Failure::bad_input(format!("--metric-regex: {error}")))?;
-        }
-        let metric = match &args.metric_regex {
-            Some(regex) => MetricSpec::of_regex(regex.clone(), args.better),
-            None => MetricSpec::of_command(args.metric.clone(), args.better),
-        };
+    pub(super) fn of(asked: &Asked, place: TrialPlace) -> Result<Self, SpecError> {
         let spec = WorkloadSpec {
             name: Some("program".to_owned()),
-            command: Some(findable(&args.command, args.try_on == Some(TryOn::Guest))),
-            stdin,
+            command: Some(findable(&asked.command, place == TrialPlace::Guest)),
+            stdin: asked.stdin.clone(),
             timeout_s: Some(LONGEST_RUN.as_secs()),
-            metric: vec![metric],
+            metric: vec![asked.metric.clone()],
             ..WorkloadSpec::default()
         };
-        let workload = spec.resolve().map_err(Failure::bad_input)?;
+        let workload = spec.resolve()?;
         Ok(Self { spec, workload })
     }
 
-    /// What a run gave that took so long on its machine.
+    /// What a run gave, which took this long on its machine.
     pub(super) fn read(&self, ran: &Ran, elapsed_ns: u64) -> Result<Vec<Reading>, OutputError> {
         self.workload.read(&Finished {
             ending: Ending::Exited(0),

@@ -6,25 +6,21 @@ use numalab_analysis::advice::{CostsKnown, CpuPlace, KernelNow, MachineCosts, Tr
 use numalab_formats::memory_emulator::{CacheScope, Curve, EmulatedMachine};
 use numalab_study::BackendSpec;
 
-/// Caches and stages where nothing is said of them.
-pub(super) const CACHES: &str = "32K,1M@4,16M@12.5";
-pub(super) const STAGES: &str = "core,owners,tlb";
-
 /// The machine that the advice is for, and where candidates are tried.
-pub(super) struct Target {
+pub struct Target {
+    /// As the emulator models it.
     pub machine: EmulatedMachine,
+    /// As placements need it.
     pub costs: MachineCosts,
+    /// Where candidates are tried.
     pub place: TrialPlace,
     /// The guest to boot, where candidates are tried in one.
     pub guest: Option<BackendSpec>,
 }
 
 /// An emulated machine as placements need it.
-pub(super) fn costs(
-    machine: &EmulatedMachine,
-    known: CostsKnown,
-    places: Vec<CpuPlace>,
-) -> MachineCosts {
+#[must_use]
+pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>) -> MachineCosts {
     let cpus_of = |node: usize| machine.cpus.iter().filter(|of| **of == node).count();
     let levels = machine.caches.iter().filter(|level| level.scope == CacheScope::Group);
     let shared = levels.max_by_key(|level| level.level);
@@ -46,8 +42,9 @@ pub(super) fn costs(
     }
 }
 
-/// The CPUs of an emulated machine, each a core of its own.
-pub(super) fn places(machine: &EmulatedMachine) -> Vec<CpuPlace> {
+/// The CPUs of an emulated machine, each a separate core.
+#[must_use]
+pub fn places(machine: &EmulatedMachine) -> Vec<CpuPlace> {
     let groups = machine.l3_groups.as_ref();
     let mut numbers: BTreeMap<usize, u32> = BTreeMap::new();
     let place = |(cpu, (at, node)): (u32, (usize, &usize))| {

@@ -1,31 +1,30 @@
 //! Candidates tried: a study with one factor, the placement, wherever its samples are taken.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use numalab_analysis::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
 use numalab_analysis::study::StudySummary;
 use numalab_guest::program::EmulatedProgram;
-use numalab_host::{UtcTime, note};
-use numalab_places::{BACKENDS, OUTPUT};
+use numalab_host::UtcTime;
+use numalab_places::{AS_IS, BACKENDS, Emulation, Failures, OUTPUT, PLACEMENT, REPEATED, Tolerant};
 use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
-use numalab_report::from::advice::what;
 use numalab_stats::Out;
 use numalab_study::{
     Backend, BackendSpec, Factor, Journal, Level, NamedLevel, Plan, Session, Started, Study,
 };
 
-use super::emulation::{AS_IS, Emulation, PLACEMENT, REPEATED, placement};
-use super::judge::Judge;
-use super::metric::Judged;
-use super::model::Target;
-use super::settings::{Abilities, Settings};
-use super::subject::Subject;
-use super::tolerant::{Failures, Tolerant};
-use crate::args::VERSION;
-use crate::failure::{Code, Failure};
+use crate::asked::Asked;
+use crate::emulated::{placement, sample};
+use crate::error::AdviseError;
+use crate::judge::Judge;
+use crate::level::id;
+use crate::metric::Judged;
+use crate::model::Target;
+use crate::settings::{Abilities, Settings};
+use crate::subject::Subject;
+use crate::watch::{Remark, Watch};
 
 /// A change of this size is none.
 const MARGIN_PERCENT: f64 = 2.0;
@@ -39,13 +38,10 @@ pub(super) struct Trying<'a> {
     pub asis: Option<&'a EmulatedProgram>,
     pub abilities: &'a Abilities,
     pub rules: Rules,
-    /// Whether candidates that cannot win run all the same.
-    pub to_the_end: bool,
-    /// Where the study is kept.
-    pub keep: Option<&'a Path>,
+    pub asked: &'a Asked,
 }
 
-/// How much is run: so many blocks, in so much time at most.
+/// How much is run: this number of blocks, in this time at most.
 pub(super) fn rules(blocks: usize, budget: Option<Duration>, place: TrialPlace) -> Rules {
     Rules {
         blocks,
@@ -75,22 +71,32 @@ impl Trying<'_> {
     }
 
     /// Tries these options, and puts what they brought beside what was predicted.
-    pub(super) fn prove(&self, advice: &mut Advice, tried: &[usize]) -> Result<(), Failure> {
+    pub(super) fn prove(
+        &self,
+        advice: &mut Advice,
+        tried: &[usize],
+        watch: &mut dyn Watch,
+    ) -> Result<(), AdviseError> {
         let study = self.study(advice, tried)?;
         let failures = Failures::default();
         let inner = self.backend(advice, tried, &study)?;
         let backend = Tolerant { inner, failures: Rc::clone(&failures) };
         let metric = &self.judged.spec.metric[0];
-        let race = (!self.to_the_end).then(|| Judge::race(tried.len(), &self.rules, metric.better));
-        let mut judge = Judge::new(metric.name.clone(), race.flatten(), Rc::clone(&failures));
-        let (journal, end) = self.take(study, Box::new(backend), &mut judge)?;
+        let race =
+            (!self.asked.to_the_end).then(|| Judge::race(tried.len(), &self.rules, metric.better));
+        let mut judge =
+            Judge::new(metric.name.clone(), race.flatten(), Rc::clone(&failures), watch);
+        let taken = self.take(study, Box::new(backend), &mut judge);
+        let out = std::mem::take(&mut judge.out);
+        watch.tried();
+        let (journal, end) = taken?;
         let document = journal.document();
         for (at, reason) in failures.borrow().iter() {
             advice.options[tried[at - 1]].untried = Some(Untried::Failed(reason.clone()));
         }
         let summary = StudySummary::of(document);
         for (at, option) in tried.iter().enumerate() {
-            let out = judge.out.get(&(at + 1)).map(|(blocks, why)| RaceEnd {
+            let out = out.get(&(at + 1)).map(|(blocks, why)| RaceEnd {
                 blocks: *blocks,
                 behind: match why {
                     Out::NoGain => None,
@@ -99,25 +105,24 @@ impl Trying<'_> {
             });
             advice.options[*option].measured = measured(&summary, at + 1, out);
         }
-        let directory = self.keep.map(|_| journal.directory().display().to_string());
+        let directory = self.asked.keep.as_ref().map(|_| journal.directory().display().to_string());
         advice.trials = Some(trials(document, &summary, &end, directory));
         if !self.judged.is_printed() && prints_otherwise(document) {
-            note("the program's output is not the same in every run");
+            watch.remark(&Remark::OutputDiffers);
         }
         Ok(())
     }
 
-    fn study(&self, advice: &Advice, tried: &[usize]) -> Result<Study, Failure> {
+    fn study(&self, advice: &Advice, tried: &[usize]) -> Result<Study, AdviseError> {
         let baseline = match advice.place {
             TrialPlace::Emulation => named(AS_IS),
             TrialPlace::Host | TrialPlace::Guest => Settings::new(),
         };
         let mut levels = vec![level(AS_IS.to_owned(), baseline)];
         for option in tried {
-            let settings = self.settings(advice, *option).map_err(|why| {
-                Failure::new(Code::Failed, format!("a candidate cannot be tried: {why:?}"))
-            })?;
-            levels.push(level(what(&advice.options[*option].candidate), settings));
+            let candidate = &advice.options[*option].candidate;
+            let settings = self.settings(advice, *option).map_err(AdviseError::Untried)?;
+            levels.push(level(id(candidate), settings));
         }
         Ok(Study {
             name: "advise".to_owned(),
@@ -141,7 +146,7 @@ impl Trying<'_> {
         advice: &Advice,
         tried: &[usize],
         study: &Study,
-    ) -> Result<Box<dyn Backend>, Failure> {
+    ) -> Result<Box<dyn Backend>, AdviseError> {
         let Some(asis) = self.asis.filter(|_| advice.place == TrialPlace::Emulation) else {
             return Ok(BACKENDS.open(study, &self.subject.interrupt)?);
         };
@@ -152,29 +157,28 @@ impl Trying<'_> {
             placements.extend(placed.map(|program| (option.to_string(), program)));
         }
         let (judged, subject) = (self.judged.clone(), self.subject.clone());
-        Ok(Box::new(Emulation::new(placements, judged, subject)))
+        let run = move |program: &EmulatedProgram| sample(&subject, &judged, program);
+        Ok(Box::new(Emulation::new(placements, run)))
     }
 
     fn take(
         &self,
         study: Study,
         backend: Box<dyn Backend>,
-        judge: &mut Judge,
-    ) -> Result<(Journal, EndReason), Failure> {
-        let text = study.to_toml().map_err(Failure::bad_input)?;
-        let workloads = study.resolved().map_err(Failure::bad_input)?;
+        judge: &mut Judge<'_>,
+    ) -> Result<(Journal, EndReason), AdviseError> {
+        let text = study.to_toml()?;
+        let workloads = study.resolved()?;
         let unix_ms = UtcTime::now().unix_ms;
         let plan = Plan::new(study, unix_ms);
         let command = std::env::args().collect();
-        let started = Started { version: VERSION.to_owned(), command, unix_ms };
+        let started = Started { version: self.asked.version.clone(), command, unix_ms };
         let run = plan.run(&workloads, backend.describe(), started);
-        let scratch = tempfile::tempdir().map_err(|error| Failure::new(Code::Failed, error))?;
-        let parent = self.keep.map_or_else(|| scratch.path().to_owned(), PathBuf::from);
+        let scratch = tempfile::tempdir().map_err(AdviseError::Scratch)?;
+        let parent = self.asked.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
         let session = Session::new(&plan, &workloads, &self.subject.interrupt);
         let journal = || Journal::create(&parent, run, &text);
-        let ended = session.run(backend, journal, judge);
-        judge.finish();
-        Ok(ended?)
+        Ok(session.run(backend, journal, judge)?)
     }
 }
 

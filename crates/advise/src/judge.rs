@@ -3,53 +3,50 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use numalab_places::Failures;
 use numalab_record::study::{Counted, Notice, Rules, StudyDocument};
-use numalab_report::from::seconds_words;
 use numalab_stats::{Confidence, Direction, Margin, Out, Race};
 use numalab_study::Observer;
 
-use super::tolerant::Failures;
-use crate::progress::SampleProgress;
+use crate::watch::Watch;
 
-pub(super) struct Judge {
+pub(super) struct Judge<'w> {
     metric: String,
     race: Option<Race>,
     failures: Failures,
     /// After how many blocks candidates were out, and why, by treatment.
     pub out: BTreeMap<usize, (usize, Out)>,
-    progress: SampleProgress,
+    watch: &'w mut dyn Watch,
 }
 
-impl Judge {
-    pub(super) fn new(metric: String, race: Option<Race>, failures: Failures) -> Self {
-        let progress = SampleProgress::new();
-        Self { metric, race, failures, out: BTreeMap::new(), progress }
+impl<'w> Judge<'w> {
+    pub(super) fn new(
+        metric: String,
+        race: Option<Race>,
+        failures: Failures,
+        watch: &'w mut dyn Watch,
+    ) -> Self {
+        Self { metric, race, failures, out: BTreeMap::new(), watch }
     }
 
-    /// A race of so many candidates, in which the best one is lost with a chance of 5 % at most.
+    /// A race of this number of candidates, in which the best one is lost with a chance of 5 % at most.
     pub(super) fn race(candidates: usize, rules: &Rules, better: Direction) -> Option<Race> {
         let margin = Margin::percent(rules.margin_percent).unwrap_or(Margin::TWO_PERCENT);
         Race::new(candidates, rules.blocks, margin, (better, Confidence::P95)).ok()
     }
-
-    /// Takes the bar away.
-    pub(super) fn finish(&self) {
-        self.progress.finish();
-    }
 }
 
-impl Observer for Judge {
+impl Observer for Judge<'_> {
     fn starting(&mut self, notices: &[Notice]) {
-        self.progress.starting(notices);
+        self.watch.starting(notices);
     }
 
     fn sampled(&mut self, done: usize, in_all: usize) {
-        self.progress.sampled(done, in_all);
+        self.watch.sampled(done, in_all);
     }
 
     fn first_block(&mut self, rest: Duration) {
-        let rest = seconds_words(rest.as_secs_f64());
-        self.progress.say(format_args!("by the first block, about {rest} more at most\n"));
+        self.watch.first_block(rest);
     }
 
     fn out(&mut self, document: &StudyDocument) -> Vec<usize> {

@@ -11,10 +11,13 @@ use numalab_study::{
 };
 
 /// Why treatments failed, by their positions.
-pub(super) type Failures = Rc<RefCell<BTreeMap<usize, String>>>;
+pub type Failures = Rc<RefCell<BTreeMap<usize, String>>>;
 
-pub(super) struct Tolerant {
+/// A place with the failures of its treatments.
+pub struct Tolerant {
+    /// The place itself.
     pub inner: Box<dyn Backend>,
+    /// What failed there.
     pub failures: Failures,
 }
 
