@@ -31,7 +31,7 @@ use clap::{Args, ValueEnum};
 use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
-pub(crate) use advise::{AdviseArgs, Tries, TryOn};
+pub(crate) use advise::AdviseArgs;
 pub(crate) use bind::{BindArgs, Policy, RankCpus};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
@@ -47,7 +47,7 @@ pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, Kn
 pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Measuring, Output, Rules, Selection};
-pub(crate) use memory_emulator::{Caches, MemoryCostArgs, MemoryEmulatorArgs, Stages};
+pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
 pub(crate) use probe::{
     AccessKind, BalancingArgs, HeatKind, PlaceKind, ProbeArgs, ProbeCommand, TieringArgs,
 };

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use numalab_host::visible;
 use numalab_page::Style;
 use numalab_page::{Page, Private};
+use numalab_places::BACKENDS;
 use numalab_record::shell::quoted;
 use numalab_results::Report;
 
@@ -69,7 +70,7 @@ pub(crate) fn shared_page(report: &impl Report) -> Page {
 /// Whether a text is of a study that comes with numalab: everybody has it.
 fn is_shipped(text: &str) -> bool {
     static SHIPPED: OnceLock<BTreeSet<String>> = OnceLock::new();
-    SHIPPED.get_or_init(numalab_study::bundled_words).contains(text)
+    SHIPPED.get_or_init(|| numalab_study::bundled_words(BACKENDS)).contains(text)
 }
 
 /// Who runs this, unless it is the one whom every machine has.

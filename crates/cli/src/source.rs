@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use numalab_formats::machine_toml::MachineFile;
-use numalab_formats::memory_emulator::{self, EmulatedMachine};
+use numalab_formats::memory_emulator::{
+    self, EmulatedMachine, USUAL_CACHES, USUAL_STAGES, parse_caches, parse_stages,
+};
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
 use numalab_guest::GuestError;
@@ -47,6 +49,20 @@ impl Described {
             None => memory_emulator::describe(&self.machine, &costs.costs(self.tiers.as_ref())),
         };
         Ok(machine.map_err(GuestError::from)?)
+    }
+
+    /// The same for a program that is followed: with usual caches and stages where neither the
+    /// machine's file nor the costs say them.
+    pub fn followed_memory(&self, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
+        let mut machine = self.emulated_memory(costs)?;
+        if self.file.is_none() && costs.emulate_cache.is_none() {
+            machine.caches = parse_caches(USUAL_CACHES).map_err(Failure::bad_input)?;
+        }
+        if self.file.is_none() && costs.emulate_stages.is_none() {
+            let stages = parse_stages(USUAL_STAGES).map_err(Failure::bad_input)?;
+            machine = stages.iter().fold(machine, |machine, &stage| machine.with(stage));
+        }
+        Ok(machine)
     }
 }
 

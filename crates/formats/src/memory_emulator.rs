@@ -17,7 +17,7 @@ pub use numalab_memory_model::machine::{
 use numalab_memory_model::machine::{MachineError, Node as EmulatedNode, SCHEMA};
 use numalab_topology::{Findings, Machine};
 
-pub use costs::MemoryCosts;
+pub use costs::{MemoryCosts, USUAL_CACHES, USUAL_STAGES};
 pub use models::{BandwidthModel, LatencyModel};
 pub use text::{
     CostTextError, format_bandwidth, format_caches, format_latency, format_stages, parse_bandwidth,

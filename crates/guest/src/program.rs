@@ -1,7 +1,9 @@
 //! Runs a program as on another machine: QEMU's user mode runs it on this host's kernel, and the
 //! memory emulator keeps page tables as that machine would.
 
+mod report;
 mod root;
+mod turns;
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -14,6 +16,9 @@ use numalab_host::{CommandError, Input, Interrupt, Ran, die_with_parent, on_path
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
 use crate::emulator::{MACHINE, escaped};
+
+pub use report::{longest_report, read_reports};
+pub use turns::in_turn;
 
 /// The directory of the aarch64 C library in Debian's cross packages.
 const AARCH64_ROOT: &str = "/usr/aarch64-linux-gnu";

@@ -21,7 +21,7 @@ use numalab_record::study::{Quantity, Treatment};
 use numalab_stats::{Bisection, Confidence};
 use numalab_workload::Workload;
 
-use crate::backend::BackendError;
+use crate::backend::{BackendError, Backends};
 use crate::plan::Plan;
 
 pub use build::Build;
@@ -91,6 +91,7 @@ impl<'a> Bisect<'a> {
     /// good one.
     pub fn new(
         plan: &'a Plan,
+        backends: Backends,
         question: &'a BisectQuestion,
         repository: &'a Repository,
         directory: &'a Path,
@@ -100,7 +101,8 @@ impl<'a> Bisect<'a> {
         let bad = repository.commit(&question.bad)?;
         let candidates = repository.count(&good, &bad)?;
         let BisectQuestion { treatment, workload, metric, .. } = question;
-        let sampler = Sampler::new(plan, treatment.clone(), workload.clone(), metric, interrupt);
+        let sampler =
+            Sampler::new(plan, backends, treatment.clone(), workload.clone(), metric, interrupt);
         let judged = |commit| JudgedCommit { commit, ..JudgedCommit::default() };
         let document = BisectDocument {
             schema: Kind::Bisect.into(),

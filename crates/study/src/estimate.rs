@@ -124,7 +124,7 @@ fn seconds(seconds: f64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse;
+    use crate::{Backends, parse};
 
     fn with_rules(rules: &str) -> (Plan, Vec<Workload>) {
         let study = format!(
@@ -132,7 +132,7 @@ mod tests {
              levels = [1, 2]\n[[workload]]\nname = \"w\"\ncommand = [\"true\"]\ntimeout-s = 10\n\
              metric = [{{ name = \"t\", better = \"lower\", exit-time = true }}]\n"
         );
-        let study = parse(&study, "s.toml").unwrap();
+        let study = parse(&study, "s.toml", Backends::NONE).unwrap();
         let workloads = study.resolved().unwrap();
         (Plan::new(study, 1), workloads)
     }

@@ -3,7 +3,8 @@
 //! A [`Study`] asks; [`parse`] reads one, [`bundled`] lists
 //! those that come with numalab. A [`Plan`] turns factors into treatments and randomised
 //! complete blocks. A [`Backend`] is where samples are taken: it applies treatments and runs
-//! workloads. [`Session`] goes through the plan and keeps everything in a [`Journal`].
+//! workloads. Which [`Backends`] there are is the caller's to say: `numalab-places` has
+//! those of numalab, and tests have their own. [`Session`] goes through the plan and keeps everything in a [`Journal`].
 //! Nothing is rendered here.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "fields of errors and records that their names explain")]
@@ -23,8 +24,8 @@ mod session;
 mod study_place;
 
 pub use backend::{
-    Backend, BackendError, BackendKind, Inspection, OUTPUT, Preparation, PrepareError, Prepared,
-    SampleRequest, Scope, SettingKind, SettingSpec, backend_kind, backend_kinds, open, serve,
+    Backend, BackendError, BackendKind, Backends, Inspection, OpenBackend, Preparation,
+    PrepareError, Prepared, SampleRequest, Scope, SettingKind, SettingSpec,
 };
 pub use bundled::{bundled, bundled_text, bundled_words, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};

@@ -9,6 +9,7 @@ use numalab_workload::{SpecError, Workload};
 
 use toml::de::DeTable;
 
+use crate::backend::Backends;
 use crate::definition::{Factor, Study};
 use crate::position::Position;
 use crate::study_place::StudyPlace;
@@ -58,11 +59,11 @@ pub enum ParseError {
     },
 }
 
-/// Reads a study; `origin` is the file that errors name.
+/// Reads a study; `origin` is the file that errors name, and `backends` are those that it may name.
 ///
 /// # Errors
 /// [`ParseError`] with the place, what stands there and what may.
-pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
+pub fn parse(text: &str, origin: &str, backends: Backends) -> Result<Study, ParseError> {
     check_spelling(text, origin)?;
     let study: Study = toml::from_str(text).map_err(|error| ParseError::Toml {
         origin: origin.to_owned(),
@@ -81,8 +82,10 @@ pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
             fault,
         })
     });
+    // A backend that there is not is refused where it is opened.
+    let own = backends.kind(&study.backend.kind).map_or(&[][..], |kind| kind.own_metrics);
     let workloads: Vec<Workload> = resolved.collect::<Result<_, _>>()?;
-    metrics::check(&study, &workloads).map_err(invalid)?;
+    metrics::check(&study, &workloads, own).map_err(invalid)?;
     Ok(study)
 }
 

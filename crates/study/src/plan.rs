@@ -171,7 +171,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::parse;
+    use crate::{Backends, parse};
 
     const STUDY: &str = r#"
         name = "s"
@@ -191,7 +191,7 @@ mod tests {
     "#;
 
     fn plan(seed: u64) -> Plan {
-        Plan::new(parse(STUDY, "s.toml").unwrap(), seed)
+        Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), seed)
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn the_hash_covers_the_work_and_not_its_duration() {
         let hash = |change: fn(&mut Study)| {
-            let mut study = parse(STUDY, "s.toml").unwrap();
+            let mut study = parse(STUDY, "s.toml", Backends::NONE).unwrap();
             change(&mut study);
             Plan::new(study, 5).hash()
         };
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(hash(|study| study.rules.budget_s = Some(9.0)), same);
         assert_ne!(hash(|study| study.rules.repeats = 9), same);
         assert_ne!(hash(|study| study.workloads[1].arguments = Some(vec![])), same);
-        assert_ne!(Plan::new(parse(STUDY, "s.toml").unwrap(), 6).hash(), same);
+        assert_ne!(Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 6).hash(), same);
     }
 
     /// A later numalab that resumes a study must find the same orders, so these values are fixed.
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn what_is_known_before_the_first_sample_is_the_whole_question() {
-        let study = parse(STUDY, "s.toml").unwrap();
+        let study = parse(STUDY, "s.toml", Backends::NONE).unwrap();
         let workloads = study.resolved().unwrap();
         let started =
             Started { version: "1.2".to_owned(), command: vec!["numalab".to_owned()], unix_ms: 99 };
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_scale_has_the_numbers_of_its_levels() {
         let text = STUDY.replace("name = \"cpus\"", "name = \"cpus\"\nkind = \"scale\"");
-        let plan = Plan::new(parse(&text, "s.toml").unwrap(), 1);
+        let plan = Plan::new(parse(&text, "s.toml", Backends::NONE).unwrap(), 1);
         let started = Started { version: String::new(), command: Vec::new(), unix_ms: 0 };
         let run = plan.run(&[], String::new(), started);
         assert_eq!(run.factors[1].numbers, [1.0, 2.0, 4.0]);
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn warm_ups_are_blocks_before_the_judged_ones() {
         let text = format!("{STUDY}[rules]\nblocks = 7\nwarm-ups = 2\n");
-        let plan = Plan::new(parse(&text, "s.toml").unwrap(), 1);
+        let plan = Plan::new(parse(&text, "s.toml", Backends::NONE).unwrap(), 1);
         assert_eq!(plan.blocks(), 9);
     }
 }

@@ -320,7 +320,7 @@ fn upcoming(plan: &Plan, from: usize, is_done: impl Fn(Cell) -> bool) -> Vec<&Tr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse;
+    use crate::{Backends, parse};
 
     #[test]
     fn upcoming_treatments_are_announced_in_the_order_of_the_visits() {
@@ -337,7 +337,7 @@ mod tests {
             command = ["true"]
             metric = [{ name = "t", better = "lower", exit-time = true }]
         "#;
-        let plan = Plan::new(parse(text, "s.toml").unwrap(), 5);
+        let plan = Plan::new(parse(text, "s.toml", Backends::NONE).unwrap(), 5);
         let names = |from, is_done: fn(Cell) -> bool| {
             let treatments = upcoming(&plan, from, is_done);
             treatments.iter().map(|treatment| treatment.name.clone()).collect::<Vec<_>>()

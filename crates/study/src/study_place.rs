@@ -31,12 +31,13 @@ pub enum StudyPlace {
 
 impl StudyPlace {
     /// Below these keys, the outermost first.
-    pub(crate) fn keys<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
+    pub fn keys<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
         Self::Keys(keys.into_iter().map(str::to_owned).collect())
     }
 
     /// A setting of the table of a kind of backend.
-    pub(crate) fn backend(kind: &str, setting: &str) -> Self {
+    #[must_use]
+    pub fn backend(kind: &str, setting: &str) -> Self {
         Self::keys(["backend", kind, setting])
     }
 }

@@ -2,7 +2,7 @@
 //! again.
 
 use numalab_record::study::{FactorKind, Setting};
-use numalab_study::{Level, bundled, parse, start};
+use numalab_study::{Backends, Level, parse, start};
 
 const GOOD: &str = r#"name = "s"
 question = "q?"
@@ -18,7 +18,7 @@ metric = [{ name = "t", better = "lower", exit-time = true }]
 "#;
 
 fn refused(text: &str) -> String {
-    parse(text, "s.toml").expect_err(text).to_string()
+    parse(text, "s.toml", Backends::NONE).expect_err(text).to_string()
 }
 
 fn with(from: &str, to: &str) -> String {
@@ -98,31 +98,32 @@ fn impossible_studies_are_refused_by_name() {
 
 #[test]
 fn defaults_are_filled_in_and_the_whole_can_be_read_again() {
-    let study = parse(GOOD, "s.toml").unwrap();
+    let study = parse(GOOD, "s.toml", Backends::NONE).unwrap();
     assert_eq!(
         (study.rules.blocks, study.rules.aa, study.backend.kind.as_str()),
         (12, true, "host")
     );
     assert_eq!(study.factors[0].kind, FactorKind::Choice);
     assert_eq!(study.factors[0].levels[1], Level::Value(Setting::Text("2m".to_owned())));
-    let starts = [start("x")];
-    let texts = bundled().iter().map(|(_, text)| *text).chain([GOOD, &starts[0]]);
-    for text in texts {
-        let study = parse(text, "a").unwrap();
+    for text in [GOOD, &start("x")] {
+        let study = parse(text, "a", Backends::NONE).unwrap();
         let written = study.to_toml().unwrap();
-        assert_eq!(parse(&written, "b").unwrap_or_else(|e| panic!("{e}\n{written}")), study);
+        assert_eq!(
+            parse(&written, "b", Backends::NONE).unwrap_or_else(|e| panic!("{e}\n{written}")),
+            study
+        );
     }
 }
 
 #[test]
 fn no_cut_or_changed_byte_makes_it_panic() {
     for end in 0..GOOD.len() {
-        let _ = parse(&GOOD[..end], "cut");
+        let _ = parse(&GOOD[..end], "cut", Backends::NONE);
     }
     for at in 0..GOOD.len() {
         for with in ["\"", "[", "0", "{", "-"] {
             let changed = format!("{}{with}{}", &GOOD[..at], &GOOD[at + 1..]);
-            let _ = parse(&changed, "changed");
+            let _ = parse(&changed, "changed", Backends::NONE);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Each mistake in a study's text, with the complete error message.
 
-use numalab_study::parse;
+use numalab_study::{Backends, parse};
 
 const HEAD: &str = "name = \"s\"\nquestion = \"q?\"\n";
 const FACTOR: &str = "[[factor]]\nname = \"pages\"\nlevels = [\"4k\", \"2m\"]\n";
@@ -8,7 +8,7 @@ const WORKLOAD: &str = "[[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\
                         metric = [{ name = \"t\", better = \"lower\", exit-time = true }]\n";
 
 fn refused(text: &str) -> String {
-    parse(text, "s.toml").expect_err(text).to_string()
+    parse(text, "s.toml", Backends::NONE).expect_err(text).to_string()
 }
 
 fn with_rules(rules: &str) -> String {
@@ -25,7 +25,7 @@ fn with_levels(levels: &str) -> String {
 
 #[test]
 fn the_text_that_others_are_made_of_is_a_study() {
-    parse(&format!("{HEAD}{FACTOR}{WORKLOAD}"), "s.toml").unwrap();
+    parse(&format!("{HEAD}{FACTOR}{WORKLOAD}"), "s.toml", Backends::NONE).unwrap();
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn rules_at_their_bounds_are_taken() {
         "budget-s = 0.5",
     ] {
         let text = format!("{HEAD}[rules]\n{rule}\n{FACTOR}{WORKLOAD}");
-        parse(&text, "s.toml").unwrap_or_else(|error| panic!("{rule}: {error}"));
+        parse(&text, "s.toml", Backends::NONE).unwrap_or_else(|error| panic!("{rule}: {error}"));
     }
 }
 
@@ -117,7 +117,7 @@ fn a_name_is_of_letters_digits_dashes_underscores_and_dots() {
     }
     for name in ["a", "A-b_c.9", &"x".repeat(80)] {
         let text = format!("name = \"{name}\"\nquestion = \"q?\"\n{FACTOR}{WORKLOAD}");
-        assert_eq!(parse(&text, "s.toml").unwrap().name, name);
+        assert_eq!(parse(&text, "s.toml", Backends::NONE).unwrap().name, name);
     }
 }
 
@@ -155,7 +155,7 @@ fn a_scale_is_of_positive_numbers_that_grow() {
     }
     let named = "[[factor]]\nname = \"pages\"\nkind = \"scale\"\n\
                  levels = [0.5, 1, { name = \"2\", set = { pages = 9 } }]\n";
-    let study = parse(&format!("{HEAD}{named}{WORKLOAD}"), "s.toml").unwrap();
+    let study = parse(&format!("{HEAD}{named}{WORKLOAD}"), "s.toml", Backends::NONE).unwrap();
     let numbers: Vec<_> = study.factors[0].levels.iter().map(|level| level.number()).collect();
     assert_eq!(numbers, [Some(0.5), Some(1.0), Some(2.0)]);
 }
@@ -185,7 +185,7 @@ fn at_most_256_combinations_of_levels_are_taken() {
         format!("[[factor]]\nname = \"{name}\"\nlevels = [{}]\n", levels.join(", "))
     };
     let most = format!("{HEAD}{}{}{WORKLOAD}", factor("a", 16), factor("b", 16));
-    parse(&most, "s.toml").unwrap();
+    parse(&most, "s.toml", Backends::NONE).unwrap();
     let message = with_factor(&format!("{}{}", factor("a", 16), factor("b", 17)));
     let end = "factor: too many combinations: expected at most 256 of them";
     assert!(message.ends_with(end), "{message}");
@@ -205,7 +205,7 @@ fn there_is_at_least_one_workload_each_with_a_name_and_existing_settings() {
     );
     let uses = |word: &str| {
         let workload = WORKLOAD.replace("[\"true\"]", &format!("[\"echo\", \"{word}\"]"));
-        let read = parse(&format!("{HEAD}{FACTOR}{workload}"), "s.toml");
+        let read = parse(&format!("{HEAD}{FACTOR}{workload}"), "s.toml", Backends::NONE);
         read.map(drop).map_err(|error| error.to_string())
     };
     let expected = "expected a setting that every level of a factor has";

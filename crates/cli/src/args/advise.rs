@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use numalab_advise::Tries;
 use numalab_results::advice::TrialPlace;
 use numalab_stats::{Confidence, Direction, least_pairs};
 
@@ -122,15 +123,6 @@ impl From<TryOn> for TrialPlace {
             TryOn::Emulation => Self::Emulation,
         }
     }
-}
-
-/// Candidates that are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tries {
-    /// So many of those that are likely to bring a gain.
-    Best(usize),
-    /// All that can be.
-    All,
 }
 
 fn blocks(text: &str) -> Result<usize, String> {

@@ -1,84 +1,70 @@
 //! `numalab advise`.
 
-mod attempt;
-mod emulation;
-mod extent;
 mod guest;
 mod here;
 mod input;
-mod judge;
-mod look;
-mod metric;
-mod model;
-mod ranks;
-mod settings;
-mod subject;
 mod target;
-mod tolerant;
-mod trials;
+mod watcher;
 
 use std::path::Path;
 
-use numalab_guest::program::EmulatedProgram;
+use numalab_advise::{AdviseError, Advisor, Asked};
 use numalab_host::{Interrupt, adopt_orphans};
 use numalab_launch::identity::detect_own;
-use numalab_results::advice::{Advice, Candidate, TrialPlace, TrialsEnd, commands};
+use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
+use numalab_workload::{Expression, MetricSpec, Pattern};
 
-use crate::args::AdviseArgs;
-use crate::failure::{Code, Failure};
+use crate::args::{AdviseArgs, VERSION};
+use crate::failure::{Code, Failure, code_of};
 use crate::output;
-use attempt::attempt;
-use look::{Known, as_is_if_followed, first_run, look, profiled};
-use metric::Judged;
-use model::Target;
-use settings::Abilities;
-use subject::Subject;
-use trials::Trying;
+use watcher::Watcher;
 
 /// Profiles, predicts, tries, and says what to use.
 pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     check_alone()?;
     let target = target::target(args)?;
-    let are_ranks = ranks::are_started_by(&args.command);
-    let asis = match are_ranks || args.trials_only && target.place != TrialPlace::Emulation {
-        true => None,
-        false => as_is_if_followed(args, &target)?,
-    };
-    let stdin = input::redirected();
-    let judged = Judged::of(args, stdin.clone())?;
+    let place = target.place;
+    let mut watcher = Watcher::default();
+    let advisor = Advisor::new(asked(args)?, target, &mut watcher)?;
     if args.dry_run {
-        return show(args, &target, asis.as_ref());
+        return show(args, place, &advisor);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     adopt_orphans().map_err(|error| Failure::new(Code::Failed, error))?;
-    let subject = Subject { command: args.command.clone(), stdin, interrupt };
-    let Known { mut advice, took, followed } = match are_ranks {
-        true => Known {
-            advice: ranks::advice(&args.command, target.costs.clone(), target.place)?,
-            took: Some(first_run(&subject, &judged)?.took),
-            followed: None,
-        },
-        false => look(args, &target, &subject, &judged, asis.as_ref())?,
-    };
-    let openmp = subject.has_openmp(followed.as_ref());
-    let kernel = target.guest.as_ref().and_then(|guest| guest.settings.get("kernel")?.as_str());
-    let abilities = Abilities::new(target.place, openmp, kernel);
-    let trying = Trying {
-        subject: &subject,
-        judged: &judged,
-        target: &target,
-        asis: asis.as_ref(),
-        abilities: &abilities,
-        rules: trials::rules(args.blocks, args.budget, target.place),
-        to_the_end: args.to_the_end,
-        keep: args.keep.as_deref(),
-    };
-    complete(&mut advice, &trying);
-    if !args.predict_only {
-        attempt(args, &mut advice, trying, took)?;
-    }
+    let advice = advisor.run(interrupt, &mut watcher)?;
     deliver(args, &advice)?;
     ended(&advice)
+}
+
+fn asked(args: &AdviseArgs) -> Result<Asked, Failure> {
+    Ok(Asked {
+        command: args.command.clone(),
+        stdin: input::redirected(),
+        metric: metric(args)?,
+        predict_only: args.predict_only,
+        trials_only: args.trials_only,
+        tries: args.tries,
+        blocks: args.blocks,
+        budget: args.budget,
+        to_the_end: args.to_the_end,
+        keep: args.keep.clone(),
+        version: VERSION.to_owned(),
+    })
+}
+
+fn metric(args: &AdviseArgs) -> Result<MetricSpec, Failure> {
+    if let Some(pattern) = &args.metric {
+        let checked = Pattern::parse(pattern);
+        checked.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
+    }
+    Ok(match &args.metric_regex {
+        Some(regex) => {
+            let checked = Expression::parse(regex);
+            checked.map_err(|error| Failure::bad_input(format!("--metric-regex: {error}")))?;
+            MetricSpec::of_regex(regex.clone(), args.better)
+        }
+        None => MetricSpec::of_command(args.metric.clone(), args.better),
+    })
 }
 
 /// One advice is for one process: ranks are started by it.
@@ -93,30 +79,15 @@ fn check_alone() -> Result<(), Failure> {
     }
 }
 
-/// Adds how options are typed, and why some cannot be tried.
-fn complete(advice: &mut Advice, trying: &Trying<'_>) {
-    for at in 0..advice.options.len() {
-        let untried = trying.settings(advice, at).err();
-        let candidate = &advice.options[at].candidate;
-        let mut lines = commands(candidate, &advice.machine, &advice.command);
-        // First what was tried.
-        if *candidate == Candidate::HugePages && trying.abilities.asks_for_huge_pages() {
-            lines.sort_by_key(|line| line.tool != "glibc");
-        }
-        let option = &mut advice.options[at];
-        (option.commands, option.untried) = (lines, untried);
-    }
-}
-
 /// What would be run.
-fn show(args: &AdviseArgs, target: &Target, asis: Option<&EmulatedProgram>) -> Result<(), Failure> {
+fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), Failure> {
     let mut text = String::new();
-    if let Some(asis) = asis.filter(|_| !args.trials_only) {
-        let words = profiled(asis, &target.costs).command_line(Path::new("DIRECTORY"))?;
+    if let Some(followed) = advisor.followed() {
+        let words = followed.command_line(Path::new("DIRECTORY"))?;
         text.push_str(&output::shell_lines(&words));
     }
     if !args.predict_only {
-        let place = match target.place {
+        let place = match place {
             TrialPlace::Host => "on this machine",
             TrialPlace::Guest => "in a Linux guest",
             TrialPlace::Emulation => "under emulation",
@@ -150,4 +121,17 @@ fn ended(advice: &Advice) -> Result<(), Failure> {
         return Err(Failure::new(Code::Failed, message));
     }
     Ok(())
+}
+
+impl From<AdviseError> for Failure {
+    fn from(error: AdviseError) -> Self {
+        use numalab_host::CommandError::NotRun;
+        match error {
+            AdviseError::Program(error) => error.into(),
+            AdviseError::Emulator(error) => error.into(),
+            AdviseError::NotFound(_) => Self::new(Code::NotFound, error),
+            AdviseError::Command(NotRun { .. }) => Self::new(Code::NotRunnable, error),
+            _ => Self::new(code_of(error.class()), error),
+        }
+    }
 }

@@ -8,6 +8,7 @@ use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
 use numalab_host::files::create_unique_directory;
 use numalab_host::{Interrupt, UtcTime, on_path, print_error};
 use numalab_measure::Store;
+use numalab_places::BACKENDS;
 use numalab_record::bisect::{BisectAnswer, BisectDocument, CommitSide};
 use numalab_record::study::Treatment;
 use numalab_record::{Kind, file};
@@ -24,7 +25,8 @@ use crate::output;
 
 /// Searches for a commit; exit 4 if none is found.
 pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
-    let study = parse(&source::text(&args.study)?, &args.study).map_err(Failure::bad_input)?;
+    let study =
+        parse(&source::text(&args.study)?, &args.study, BACKENDS).map_err(Failure::bad_input)?;
     let workloads = study.resolved().map_err(Failure::bad_input)?;
     let seed = args.seed.or(study.rules.seed).unwrap_or_else(|| UtcTime::now().unix_ms);
     let plan = Plan::new(study, seed);
@@ -32,15 +34,16 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     if args.dry_run {
         let repository = Repository::open(&args.tree, PathBuf::new())?;
-        let bisect = Bisect::new(&plan, &question, &repository, Path::new(""), &interrupt)?;
+        let bisect =
+            Bisect::new(&plan, BACKENDS, &question, &repository, Path::new(""), &interrupt)?;
         return planned(&bisect).map(|()| ExitCode::SUCCESS);
     }
     // What is wrong with the revisions is said before anything is written.
     let looked = Repository::open(&args.tree, PathBuf::new())?;
-    Bisect::new(&plan, &question, &looked, Path::new(""), &interrupt)?;
+    Bisect::new(&plan, BACKENDS, &question, &looked, Path::new(""), &interrupt)?;
     let directory = results(&args.output)?;
     let repository = Repository::open(&args.tree, directory.join("tree"))?;
-    let bisect = Bisect::new(&plan, &question, &repository, &directory, &interrupt)?;
+    let bisect = Bisect::new(&plan, BACKENDS, &question, &repository, &directory, &interrupt)?;
     let mut watch = |step: BisectStep<'_>| {
         if !output::quiet() {
             print_error(format_args!("{}\n", words(step)));

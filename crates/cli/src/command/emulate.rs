@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, ProgramError};
-use numalab_host::{SourceLines, note, print_error};
-use numalab_record::CodePlace;
+use numalab_guest::program::{EmulatedProgram, ProgramError, in_turn, longest_report};
+use numalab_host::{note, print_error};
 use numalab_record::MemoryReport;
 use numalab_topology::{CpuId, Machine};
 
@@ -67,14 +66,6 @@ pub(super) fn threads(
     })
 }
 
-/// Positions of cpus, by what each belongs to: the first one of each, then the second ones, and so on.
-pub(super) fn in_turn<Of: Copy + Ord>(of: &[Of]) -> Vec<usize> {
-    let turn = |cpu: usize| of[..cpu].iter().filter(|before| **before == of[cpu]).count();
-    let mut order: Vec<usize> = (0..of.len()).collect();
-    order.sort_by_key(|cpu| (turn(*cpu), of[*cpu]));
-    order
-}
-
 /// Shows the process that took the most time, which is the program itself but for a shell's.
 fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
     let main = &longest(reports)?;
@@ -99,24 +90,10 @@ fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
 }
 
 /// The report of the process that took the most time, with the lines of its source.
-pub(super) fn longest(reports: &[String]) -> Result<MemoryReport, Failure> {
+fn longest(reports: &[String]) -> Result<MemoryReport, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::Failed, error.to_string());
-    let Some(mut longest) = read_all(reports)?.into_iter().max_by_key(MemoryReport::time_ns) else {
-        return Err(failed(&"the memory emulator left no report"));
-    };
-    let mut lines = SourceLines::default();
-    let name = |place: &mut CodePlace| {
-        let source = lines.of(&place.object, place.offset);
-        (place.function, place.line) = (source.function, source.line);
-    };
-    longest.name_code(name).map_err(|error| failed(&error))?;
-    Ok(longest)
-}
-
-/// The reports of all processes.
-pub(super) fn read_all(reports: &[String]) -> Result<Vec<MemoryReport>, Failure> {
-    let failed = |error| Failure::new(Code::Failed, error);
-    reports.iter().map(|text| MemoryReport::read(text).map_err(failed)).collect()
+    let found = longest_report(reports).map_err(|error| failed(&error))?;
+    found.ok_or_else(|| failed(&"the memory emulator left no report"))
 }
 
 impl From<ProgramError> for Failure {

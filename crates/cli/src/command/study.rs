@@ -29,7 +29,7 @@ pub(crate) fn run(command: &StudyCommand) -> Result<ExitCode, Failure> {
         StudyCommand::Bisect(args) => return bisect::run(args),
         StudyCommand::Probe(args) => probe::run(&args.command),
         StudyCommand::Agent { settings } => {
-            numalab_study::serve(settings, std::io::stdin().lock(), std::io::stdout().lock())
+            numalab_places::serve(settings, std::io::stdin().lock(), std::io::stdout().lock())
                 .map_err(|error| Failure::new(Code::Failed, error))
         }
     };

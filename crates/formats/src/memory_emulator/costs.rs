@@ -6,6 +6,12 @@ use super::{BandwidthModel, CacheLevel, FORMAT, LatencyModel, Stage, parse_cache
 use crate::error::WriteError;
 use crate::guest::Guest;
 
+/// The caches of a machine on which a program is followed, where nothing is said of them.
+pub const USUAL_CACHES: &str = "32K,1M@4,16M@12.5";
+/// The stages of its memory model, where nothing is said of them: misses that overlap, lines that
+/// stores take from other caches, and TLBs.
+pub const USUAL_STAGES: &str = "core,owners,tlb";
+
 /// The caches of a machine of tiers where no others are given.
 const TIER_CACHES: &str = "32K,256K@4";
 

@@ -85,7 +85,8 @@ impl From<BackendError> for PrepareError {
 
 impl PrepareError {
     /// Restores a backend that failed while it was being prepared.
-    pub(super) fn restoring(cause: BackendError, backend: Box<dyn Prepared>) -> Self {
+    #[must_use]
+    pub fn restoring(cause: BackendError, backend: Box<dyn Prepared>) -> Self {
         Self { cause, restore: backend.restore().err().map(Box::new) }
     }
 }
@@ -165,7 +166,8 @@ pub enum BackendError {
 
 impl BackendError {
     /// That a workload's program is not there, with what mends it.
-    pub(super) fn missing(workload: &Workload, program: &str) -> Self {
+    #[must_use]
+    pub fn missing(workload: &Workload, program: &str) -> Self {
         let tool = workload.tools.iter().find(|tool| tool.program == program);
         Self::Lacking {
             what: format!("workload {}: `{program}` is not there", workload.name),

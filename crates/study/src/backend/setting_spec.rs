@@ -115,7 +115,7 @@ impl BackendKind {
     ///
     /// # Errors
     /// [`BackendError::BadInput`] for a setting that there is not, or that cannot be.
-    pub(super) fn read<T: DeserializeOwned>(&self, spec: &BackendSpec) -> Result<T, BackendError> {
+    pub fn read<T: DeserializeOwned>(&self, spec: &BackendSpec) -> Result<T, BackendError> {
         self.check(&spec.settings)?;
         let defaults = self.settings.iter().filter_map(|setting| {
             let value =
@@ -147,12 +147,14 @@ impl BackendKind {
     }
 
     /// Whether levels may set this, besides knobs and what commands use.
-    pub(super) fn has_level(&self, name: &str) -> bool {
+    #[must_use]
+    pub fn has_level(&self, name: &str) -> bool {
         self.levels.iter().any(|spec| spec.name == name)
     }
 
     /// That a level sets what is neither of the backend, nor a knob, nor used by a command.
-    pub(super) fn no_such_level(&self, name: &str) -> BackendError {
+    #[must_use]
+    pub fn no_such_level(&self, name: &str) -> BackendError {
         let names = names(self.levels);
         let meant = meant(name, &names).map(|meant| format!("; did you mean `{meant}`?"));
         let expected = format!(
@@ -165,7 +167,10 @@ impl BackendKind {
     }
 
     /// Refuses a setting of a level that there is not, or that cannot be.
-    pub(super) fn check_level(&self, name: &str, setting: &Setting) -> Result<(), BackendError> {
+    ///
+    /// # Errors
+    /// [`BackendError::BadInput`] with what may be set, or what it may be.
+    pub fn check_level(&self, name: &str, setting: &Setting) -> Result<(), BackendError> {
         let place = StudyPlace::Setting(name.to_owned());
         let Some(spec) = self.levels.iter().find(|spec| spec.name == name) else {
             return Err(no_such_setting(place, name, &names(self.levels)));

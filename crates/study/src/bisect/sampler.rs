@@ -8,7 +8,7 @@ use numalab_workload::Workload;
 use serde_json::Value;
 
 use super::error::BisectError;
-use crate::backend::{BackendError, Preparation, SampleRequest, Scope, open};
+use crate::backend::{BackendError, Backends, Preparation, SampleRequest, Scope};
 use crate::definition::Study;
 use crate::plan::Plan;
 
@@ -20,6 +20,7 @@ const FILE: &str = "file";
 /// Takes the samples of a bisection.
 pub(super) struct Sampler<'a> {
     plan: &'a Plan,
+    backends: Backends,
     treatment: Treatment,
     workload: Workload,
     metric: String,
@@ -30,17 +31,18 @@ impl<'a> Sampler<'a> {
     /// Creates a sampler for one treatment and one workload of a plan.
     pub(super) fn new(
         plan: &'a Plan,
+        backends: Backends,
         treatment: Treatment,
         workload: Workload,
         metric: &str,
         interrupt: &'a Interrupt,
     ) -> Self {
-        Self { plan, treatment, workload, metric: metric.to_owned(), interrupt }
+        Self { plan, backends, treatment, workload, metric: metric.to_owned(), interrupt }
     }
 
     /// Describes the backend.
     pub(super) fn describe(&self) -> Result<String, BisectError> {
-        Ok(open(self.plan.study(), self.interrupt)?.describe())
+        Ok(self.backends.open(self.plan.study(), self.interrupt)?.describe())
     }
 
     /// Takes the sample of this number with a separate boot. All commits use the same seed for one
@@ -51,7 +53,7 @@ impl<'a> Sampler<'a> {
         number: usize,
     ) -> Result<(Quantity, f64), BisectError> {
         let (study, treatment) = self.of(file);
-        let backend = open(&study, self.interrupt)?;
+        let backend = self.backends.open(&study, self.interrupt)?;
         let (treatments, workloads) = ([treatment], [self.workload.clone()]);
         let scope = Scope { treatments: &treatments, workloads: &workloads };
         let prepared = backend.prepare(&scope).map_err(|error| match error.restore {
@@ -117,7 +119,7 @@ pub(super) fn is_virtual(study: &Study) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse;
+    use crate::{Backends, parse};
 
     #[test]
     fn a_commit_that_does_not_run_is_skipped_and_a_failed_restore_ends_the_search() {
@@ -136,7 +138,7 @@ mod tests {
                  levels = [1, 2]\n[[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\
                  metric = [{{ name = \"t\", better = \"lower\", exit-time = true }}]\n"
             );
-            is_virtual(&parse(&text, "s.toml").unwrap())
+            is_virtual(&parse(&text, "s.toml", Backends::NONE).unwrap())
         };
         assert!(!of("[backend.host]"));
         assert!(!of("[backend.linux-guest]\nemulate = \"2\""));

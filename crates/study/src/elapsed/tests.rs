@@ -1,7 +1,7 @@
 use numalab_record::study::{Applied, Arm, EndReason, Observation, SampleEntry};
 
 use super::*;
-use crate::{Plan, Started, parse};
+use crate::{Backends, Plan, Started, parse};
 
 const STUDY: &str = "name = \"s\"\nquestion = \"q?\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n\
                      [[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\
@@ -9,7 +9,7 @@ const STUDY: &str = "name = \"s\"\nquestion = \"q?\"\n[[factor]]\nname = \"v\"\n
 
 fn document(journal: Vec<Entry>) -> StudyDocument {
     let started = Started { version: String::new(), command: Vec::new(), unix_ms: 0 };
-    let plan = Plan::new(parse(STUDY, "s.toml").unwrap(), 1);
+    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 1);
     StudyDocument { run: plan.run(&[], String::new(), started), journal }
 }
 

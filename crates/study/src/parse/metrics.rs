@@ -3,15 +3,20 @@
 use numalab_workload::{Reader, Workload};
 
 use super::{Fault, require, rule};
-use crate::backend::backend_kind;
 use crate::definition::Study;
 use crate::nearest::nearest;
 use crate::study_place::StudyPlace;
 
 /// Refuses rules about metrics that there cannot be.
-pub(super) fn check(study: &Study, workloads: &[Workload]) -> Result<(), Fault> {
+///
+/// `of_backend` are the metrics that the study's backend adds to those of each workload.
+pub(super) fn check(
+    study: &Study,
+    workloads: &[Workload],
+    of_backend: &[&str],
+) -> Result<(), Fault> {
     let rules = &study.rules;
-    let known = Known { study, workloads };
+    let known = Known { workloads, of_backend };
     if let Some(primary) = &rules.primary {
         known.check(&rule("primary"), primary)?;
     }
@@ -30,8 +35,8 @@ pub(super) fn check(study: &Study, workloads: &[Workload]) -> Result<(), Fault> 
 }
 
 struct Known<'a> {
-    study: &'a Study,
     workloads: &'a [Workload],
+    of_backend: &'a [&'a str],
 }
 
 impl Known<'_> {
@@ -52,12 +57,7 @@ impl Known<'_> {
         let is_wanted =
             workload.wanted.is_empty() || workload.wanted.iter().any(|wanted| wanted == metric);
         let of_workload = is_wanted && workload.reader.metric(metric).is_some();
-        of_workload || self.of_backend().contains(&metric)
-    }
-
-    fn of_backend(&self) -> &'static [&'static str] {
-        // A backend that there is not is refused where it is opened.
-        backend_kind(&self.study.backend.kind).map_or(&[], |kind| kind.own_metrics)
+        of_workload || self.of_backend.contains(&metric)
     }
 
     /// Returns the names that are known before the first run.
@@ -71,7 +71,7 @@ impl Known<'_> {
             };
             // Such a tool's metrics depend on its findings; its name begins each of them.
             let own = if own.is_empty() { vec![workload.name.as_str()] } else { own };
-            let all = own.into_iter().chain(self.of_backend().iter().copied());
+            let all = own.into_iter().chain(self.of_backend.iter().copied());
             all.map(|metric| format!("{}.{metric}", workload.name)).collect()
         };
         self.workloads.iter().flat_map(of).collect()

@@ -11,8 +11,9 @@ use numalab_record::study::{
     Treatment,
 };
 use numalab_study::{
-    Backend, BackendError, Inspection, Journal, JournalError, Observer, Plan, Preparation,
-    PrepareError, Prepared, SampleRequest, Scope, Session, SessionError, Started, parse,
+    Backend, BackendError, Backends, Inspection, Journal, JournalError, Observer, Plan,
+    Preparation, PrepareError, Prepared, SampleRequest, Scope, Session, SessionError, Started,
+    parse,
 };
 use numalab_workload::Workload;
 use tempfile::TempDir;
@@ -133,7 +134,7 @@ impl Lab {
     }
 
     pub(crate) fn of(study: &str) -> Self {
-        let study = parse(study, "s.toml").unwrap();
+        let study = parse(study, "s.toml", Backends::NONE).unwrap();
         let workloads = study.resolved().unwrap();
         Self { plan: Plan::new(study, 3), workloads, directory: tempfile::tempdir().unwrap() }
     }

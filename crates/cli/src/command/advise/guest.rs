@@ -1,13 +1,12 @@
 //! The guest in which candidates are tried: the machine that is described, its memory emulated.
 
 use numalab_formats::memory_emulator::{
-    format_bandwidth, format_caches, format_latency, format_stages,
+    USUAL_CACHES, USUAL_STAGES, format_bandwidth, format_caches, format_latency, format_stages,
 };
 use numalab_formats::size::format_bytes;
 use numalab_study::BackendSpec;
 use serde_json::{Map, Value};
 
-use super::model::{CACHES, STAGES};
 use crate::args::{AdviseArgs, MemoryCostArgs};
 use crate::failure::Failure;
 use crate::source::describe_guest;
@@ -63,7 +62,7 @@ fn costs(args: &MemoryCostArgs, are_of_tiers: bool, set: &mut impl FnMut(&str, O
     set("emulate-latency", latency.or(usual));
     set("emulate-bandwidth", args.emulate_bandwidth.as_ref().and_then(format_bandwidth));
     let caches = args.emulate_cache.as_ref().map(|caches| format_caches(&caches.0));
-    set("emulate-cache", caches.or_else(|| Some(CACHES.to_owned())));
+    set("emulate-cache", caches.or_else(|| Some(USUAL_CACHES.to_owned())));
     let stages = args.emulate_stages.as_ref().map(|stages| format_stages(&stages.0));
-    set("emulate-stages", stages.or_else(|| Some(STAGES.to_owned())));
+    set("emulate-stages", stages.or_else(|| Some(USUAL_STAGES.to_owned())));
 }

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use numalab_advise::{Target, costs};
 use numalab_formats::machine_toml::{self, MachineFile, MemoryFigures};
 use numalab_formats::memory_emulator::{
-    CacheLevel, CacheScope, EmulatedMachine, LatencyModel, MemoryCosts, Stage, describe,
-    parse_caches,
+    CacheLevel, CacheScope, EmulatedMachine, LatencyModel, MemoryCosts, Stage, USUAL_CACHES,
+    USUAL_STAGES, describe, parse_caches, parse_stages,
 };
 use numalab_guest::GuestError;
 use numalab_host::knobs::{FileState, Knob};
@@ -15,7 +16,6 @@ use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, TrialPlace};
 use numalab_results::capture::capture;
 use numalab_topology::{Cpu, Machine};
 
-use super::model::{CACHES, Target, costs};
 use crate::args::{AdviseArgs, MachineArgs, MemoryCostArgs};
 use crate::command::machine::figures::file_of;
 use crate::failure::Failure;
@@ -159,9 +159,9 @@ fn typical(
         costs.caches = reported_caches(machine);
     }
     if args.emulate_stages.is_none() {
-        costs.stages = vec![Stage::Core, Stage::Owners, Stage::Tlb];
+        costs.stages = parse_stages(USUAL_STAGES).unwrap_or_default();
     }
-    let usual = parse_caches(CACHES).unwrap_or_default();
+    let usual = parse_caches(USUAL_CACHES).unwrap_or_default();
     // A cache that is reported need not be one that can be modelled.
     let fallback = MemoryCosts { latency: LatencyModel::default(), caches: usual, ..costs.clone() };
     describe(machine, &costs).or_else(|_| describe(machine, &fallback))

@@ -1,11 +1,10 @@
 //! Which machine the arguments mean, and where candidates are tried.
 
-use numalab_formats::memory_emulator::{parse_caches, parse_stages};
+use numalab_advise::{Target, costs, places};
 use numalab_host::note;
 use numalab_results::advice::{CostsKnown, KernelNow, MachineCosts, TrialPlace};
 use numalab_study::BackendSpec;
 
-use super::model::{CACHES, STAGES, Target, costs, places};
 use super::{guest, here};
 use crate::args::AdviseArgs;
 use crate::failure::Failure;
@@ -39,15 +38,7 @@ fn described(
         _ => describe_guest(&args.machine)?,
     };
     described.findings.iter().for_each(note);
-    let usual = described.file.is_none();
-    let mut machine = described.emulated_memory(&args.costs)?;
-    if usual && args.costs.emulate_cache.is_none() {
-        machine.caches = parse_caches(CACHES).map_err(Failure::bad_input)?;
-    }
-    if usual && args.costs.emulate_stages.is_none() {
-        let stages = parse_stages(STAGES).map_err(Failure::bad_input)?;
-        machine = stages.iter().fold(machine, |machine, &stage| machine.with(stage));
-    }
+    let machine = described.followed_memory(&args.costs)?;
     // Linux balances by itself where it finds several nodes.
     let balancing = guest.is_some().then_some(1);
     let kernel = KernelNow { balancing, huge_always: false };

@@ -4,22 +4,17 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use numalab_formats::memory_emulator::{EmulatedMachine, parse_caches, parse_stages};
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, ProgramError};
+use numalab_guest::program::{EmulatedProgram, ProgramError, read_reports};
 use numalab_host::note;
 use numalab_profile::EmulatedRun;
 use numalab_record::profile::{Ended, Hindrance, PassedOver, Profile, ProfiledNode};
 use numalab_topology::Machine;
 
-use crate::args::{Caches, MemoryCostArgs, ProfileArgs, Stages};
+use crate::args::ProfileArgs;
 use crate::command::emulate;
 use crate::failure::{Code, Failure};
-use crate::source::{Described, describe};
-
-/// Caches and stages where nothing is said of them.
-const CACHES: &str = "32K,1M@4,16M@12.5";
-const STAGES: &str = "core,owners";
+use crate::source::describe;
 
 /// A program that can be emulated.
 pub(super) struct Prepared {
@@ -48,7 +43,7 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     let prepared = || -> Result<Prepared, Failure> {
         let program = EmulatedProgram::new(
             plugin,
-            memory(&described, &args.costs)?,
+            described.followed_memory(&args.costs)?,
             emulate::threads(&args.threads, &described.machine)?,
             args.command.clone(),
         );
@@ -60,25 +55,6 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
         Ok(_) | Err(ProgramError::NotFound(_)) => Ok(prepared),
         Err(error) => Err(no(error.to_string())),
     }
-}
-
-/// The machine's memory: as its file has it, or with usual caches where nothing is said of them.
-fn memory(described: &Described, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
-    let bad = |error: &dyn std::fmt::Display| Failure::bad_input(error);
-    let caches = match &costs.emulate_cache {
-        Some(caches) => caches.clone(),
-        None => Caches(parse_caches(CACHES).map_err(|error| bad(&error))?),
-    };
-    let stages = match &costs.emulate_stages {
-        Some(stages) => stages.clone(),
-        None => Stages(parse_stages(STAGES).map_err(|error| bad(&error))?),
-    };
-    described.emulated_memory(&MemoryCostArgs {
-        emulate_latency: costs.emulate_latency,
-        emulate_bandwidth: costs.emulate_bandwidth.clone(),
-        emulate_cache: Some(caches),
-        emulate_stages: Some(stages),
-    })
 }
 
 /// Runs it to its end.
@@ -96,7 +72,8 @@ pub(super) fn run(
     let begun = Instant::now();
     let outcome = prepared.program.run()?;
     let watched_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let mut reports = emulate::read_all(&outcome.reports)?;
+    let mut reports =
+        read_reports(&outcome.reports).map_err(|error| Failure::new(Code::Failed, error))?;
     let longest = (0..reports.len()).max_by_key(|at| reports[*at].time_ns());
     let Some(longest) = longest else {
         let message = format!("{}: the memory emulator left no report", outcome.status);

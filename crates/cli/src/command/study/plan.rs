@@ -1,10 +1,11 @@
 //! What a study would do.
 
 use numalab_host::{Interrupt, UtcTime};
+use numalab_places::BACKENDS;
 use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload, StudyTime};
 use numalab_study::{
     Backend, BackendError, Inspection, Level, Plan, Position, Scope, Study, decisions,
-    fewest_blocks, open, parse, pilot, stated_time,
+    fewest_blocks, parse, pilot, stated_time,
 };
 use numalab_workload::Workload;
 
@@ -27,7 +28,7 @@ pub(super) struct Ready {
 impl Ready {
     /// The backend that the study names.
     pub fn backend(&self, interrupt: &Interrupt) -> Result<Box<dyn Backend>, Failure> {
-        open(self.plan.study(), interrupt).map_err(|error| self.refused(error))
+        BACKENDS.open(self.plan.study(), interrupt).map_err(|error| self.refused(error))
     }
 
     /// What the study asks of a backend.
@@ -55,14 +56,14 @@ pub(super) fn ready(name: &str, change: &StudyChange) -> Result<Ready, Failure> 
     if settings::apply(&mut source.study, &change.set)? {
         // What is kept with the results is the study that was run.
         source.text = source.study.to_toml().map_err(Failure::bad_input)?;
-        source.study = parse(&source.text, name).map_err(Failure::bad_input)?;
+        source.study = parse(&source.text, name, BACKENDS).map_err(Failure::bad_input)?;
     }
     planned(source, name)
 }
 
 /// The plan of a study that was made here, from its text.
 pub(super) fn given(text: &str) -> Result<Ready, Failure> {
-    let study = parse(text, "compare").map_err(Failure::bad_input)?;
+    let study = parse(text, "compare", BACKENDS).map_err(Failure::bad_input)?;
     planned(Source { study, text: text.to_owned() }, "compare")
 }
 

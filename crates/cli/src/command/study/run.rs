@@ -7,11 +7,12 @@ use std::time::Duration;
 use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_page::number::seconds_words;
+use numalab_places::BACKENDS;
 use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
 use numalab_results::study::StudySummary;
 use numalab_results::study::plan::{time_words, too_few_blocks};
 use numalab_study::{
-    Journal, Observer, Plan, Session, SessionError, Started, open, parse, read, stated_time,
+    Journal, Observer, Plan, Session, SessionError, Started, parse, read, stated_time,
 };
 
 use super::plan::{Ready, given, print, ready, too_few};
@@ -88,7 +89,7 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let mut journal = Journal::resume(&args.directory)?;
     let Ready { plan, workloads, .. } = resumed(journal.document(), args)?;
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let backend = open(plan.study(), &interrupt)?;
+    let backend = BACKENDS.open(plan.study(), &interrupt)?;
     let mut run = journal.document().run.clone();
     run.rules = plan.study().rules.clone();
     let mut watcher = Watcher::new(&plan);
@@ -104,7 +105,7 @@ fn resumed(document: &StudyDocument, args: &StudyResumeArgs) -> Result<Ready, Fa
     let origin = path.display().to_string();
     let text = read_file_text(&path, MOST_STUDY_BYTES)
         .map_err(|error| Failure::bad_input(format!("{origin}: {error}")))?;
-    let mut study = parse(&text, &origin).map_err(Failure::bad_input)?;
+    let mut study = parse(&text, &origin, BACKENDS).map_err(Failure::bad_input)?;
     let run = &document.run;
     study.rules = run.rules.clone();
     study.rules.blocks = args.blocks.unwrap_or(study.rules.blocks);

@@ -1,7 +1,8 @@
 //! Settings of backends: listed, and changed by `--set`.
 
+use numalab_places::BACKENDS;
 use numalab_record::study::{BackendSettings, ListedSetting, SettingList};
-use numalab_study::{BackendKind, Level, SettingSpec, Study, backend_kind, backend_kinds};
+use numalab_study::{BackendKind, Level, SettingSpec, Study};
 use serde_json::Value;
 
 use crate::args::Format;
@@ -11,8 +12,8 @@ use crate::output;
 /// `numalab study settings`.
 pub(super) fn list(backend: Option<&str>, format: Format) -> Result<(), Failure> {
     let settings = match backend {
-        Some(name) => listed([backend_kind(name)?]),
-        None => listed(backend_kinds()),
+        Some(name) => listed([BACKENDS.kind(name)?]),
+        None => listed(BACKENDS.kinds()),
     };
     output::show(&settings, format)
 }
@@ -40,7 +41,7 @@ fn setting(spec: &SettingSpec) -> ListedSetting {
 /// Changes the study as asked; whether it is another study than before.
 pub(super) fn apply(study: &mut Study, set: &[(String, String)]) -> Result<bool, Failure> {
     let work_before = work_of_a_block(study);
-    let kind = backend_kind(&study.backend.kind)?;
+    let kind = BACKENDS.kind(&study.backend.kind)?;
     for (key, value) in set {
         kind.set(study, key, value)?;
     }
@@ -78,7 +79,7 @@ mod tests {
 
     fn about_s(set: &[(&str, &str)]) -> f64 {
         let text = numalab_study::bundled_text("guest-scaling").unwrap();
-        let mut study = numalab_study::parse(text, "guest-scaling").unwrap();
+        let mut study = numalab_study::parse(text, "guest-scaling", BACKENDS).unwrap();
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         apply(&mut study, &set.iter().map(owned).collect::<Vec<_>>()).unwrap();
         study.rules.about_block_s.unwrap()
@@ -98,9 +99,9 @@ mod tests {
 
     #[test]
     fn every_setting_is_listed_with_what_it_may_be_and_its_default() {
-        let text = listed(backend_kinds()).page().terminal(Style::Plain);
+        let text = listed(BACKENDS.kinds()).page().terminal(Style::Plain);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        for spec in backend_kinds().flat_map(|kind| kind.settings.iter().chain(kind.levels)) {
+        for spec in BACKENDS.kinds().flat_map(|kind| kind.settings.iter().chain(kind.levels)) {
             let said = format!("{} {}: {}", spec.name, spec.about, spec.kind.expected());
             assert!(text.contains(&said), "{said}");
             assert!(text.contains(spec.default), "{said}");

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use numalab_host::bounded::{MOST_STUDY_BYTES, read_input_text};
 use numalab_page::Style;
+use numalab_places::BACKENDS;
 use numalab_record::shell::command_line;
 use numalab_record::study::{ListedStudy, ShownStudy, StudyList};
 use numalab_results::Report;
-use numalab_study::{Plan, Study, backend_kinds, bundled, bundled_text, parse, start, stated_time};
+use numalab_study::{Plan, Study, bundled, bundled_text, parse, start, stated_time};
 use numalab_workload::Workload;
 
 use super::settings;
@@ -26,7 +27,7 @@ pub(super) struct Source {
 /// Reads a study that comes with numalab, or else a file.
 pub(super) fn read(name: &str) -> Result<Source, Failure> {
     let text = text(name)?;
-    let study = parse(&text, name).map_err(Failure::bad_input)?;
+    let study = parse(&text, name, BACKENDS).map_err(Failure::bad_input)?;
     Ok(Source { study, text })
 }
 
@@ -59,14 +60,14 @@ pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
     let text = format!("{}{}", start(name), settings_comment());
     // A name that makes no study is refused before anything is written.
-    parse(&text, name).map_err(Failure::bad_input)?;
+    parse(&text, name, BACKENDS).map_err(Failure::bad_input)?;
     write_new(&path, &text)?;
     output::print(&format!("{}\n", path.display()))
 }
 
 /// What every backend can be told, as the end of a start.
 fn settings_comment() -> String {
-    let listed = settings::listed(backend_kinds());
+    let listed = settings::listed(BACKENDS.kinds());
     let lines = listed.page().terminal(Style::Plain);
     let commented = lines.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
     format!("\n{}", commented.collect::<String>())

@@ -5,12 +5,35 @@ use numalab_stats::Confidence;
 use super::*;
 use crate::bisect::git_lab::Lab;
 use crate::bisect::{BisectQuestion, Build};
-use crate::{Plan, parse};
+use crate::{
+    Backend, BackendKind, Backends, Inspection, Plan, Preparation, PrepareError, Scope, parse,
+};
 
 const STUDY: &str = "name = \"s\"\nquestion = \"q?\"\n[[factor]]\nname = \"kernel\"\n\
                      levels = [\"a\", \"b\"]\n[[workload]]\nname = \"w\"\n\
                      command = [\"cat\", \"{kernel}\"]\n\
                      metric = [{ name = \"t\", better = \"lower\", exit-time = true }]\n";
+
+/// A place in which nothing is sampled.
+struct Nowhere;
+
+impl Backend for Nowhere {
+    fn describe(&self) -> String {
+        "nowhere".to_owned()
+    }
+
+    fn inspect(&self, _: &Scope<'_>) -> Result<Inspection, BackendError> {
+        Ok(Inspection::default())
+    }
+
+    fn prepare(self: Box<Self>, _: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        Err(BackendError::Interrupted.into())
+    }
+}
+
+const KIND: BackendKind =
+    BackendKind { name: "host", about: "", settings: &[], own_metrics: &[], levels: &[] };
+const LAB: Backends = Backends::new(&[(&KIND, |_, _| Ok(Box::new(Nowhere)))]);
 
 fn question(plan: &Plan, good: &str, bad: &str) -> BisectQuestion {
     BisectQuestion {
@@ -32,11 +55,11 @@ fn question(plan: &Plan, good: &str, bad: &str) -> BisectQuestion {
 fn searching<T>(commits: usize, look: impl FnOnce(&mut Bisect<'_>, &Lab) -> T) -> T {
     let lab = Lab::new(commits);
     let repository = lab.open();
-    let plan = Plan::new(parse(STUDY, "s.toml").unwrap(), 5);
+    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 5);
     let question = question(&plan, &lab.hashes[0], "HEAD");
     let interrupt = Interrupt::never();
     let results = lab.directory.path();
-    let mut bisect = Bisect::new(&plan, &question, &repository, results, &interrupt).unwrap();
+    let mut bisect = Bisect::new(&plan, LAB, &question, &repository, results, &interrupt).unwrap();
     look(&mut bisect, &lab)
 }
 
@@ -66,6 +89,7 @@ fn the_question_is_known_before_the_first_build() {
         assert_eq!((document.candidates, document.judged.len()), (3, 0));
         assert_eq!((document.study.as_str(), document.workload.as_str()), ("s", "w"));
         assert_eq!((document.treatment.as_str(), document.answer.clone()), ("kernel=a", None));
+        assert_eq!(document.backend, "nowhere", "as the place describes itself");
         assert!((document.error_percent - 5.0).abs() < 1e-9);
         assert_eq!(bisect.halvings(), 2, "three candidates are one after two halvings");
     });
@@ -75,11 +99,18 @@ fn the_question_is_known_before_the_first_build() {
 fn a_bad_revision_that_does_not_descend_from_the_good_one_is_refused() {
     let lab = Lab::new(2);
     let repository = lab.open();
-    let plan = Plan::new(parse(STUDY, "s.toml").unwrap(), 5);
+    let plan = Plan::new(parse(STUDY, "s.toml", Backends::NONE).unwrap(), 5);
     let interrupt = Interrupt::never();
     let refused = |good: &str, bad: &str| {
         let question = question(&plan, good, bad);
-        let of = Bisect::new(&plan, &question, &repository, lab.directory.path(), &interrupt);
+        let of = Bisect::new(
+            &plan,
+            Backends::NONE,
+            &question,
+            &repository,
+            lab.directory.path(),
+            &interrupt,
+        );
         of.map(drop).unwrap_err()
     };
     assert!(matches!(refused("HEAD", "HEAD~1"), BisectError::NotBehind { .. }));

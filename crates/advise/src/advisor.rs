@@ -1,0 +1,101 @@
+//! From a question to an advice.
+
+use numalab_guest::program::EmulatedProgram;
+use numalab_host::Interrupt;
+use numalab_results::advice::{Advice, Candidate, TrialPlace, commands};
+
+use crate::asked::Asked;
+use crate::attempt::attempt;
+use crate::error::AdviseError;
+use crate::look::{Known, as_is_if_followed, first_run, look, profiled};
+use crate::metric::Judged;
+use crate::model::Target;
+use crate::ranks;
+use crate::settings::Abilities;
+use crate::subject::Subject;
+use crate::trials::{self, Trying};
+use crate::watch::Watch;
+
+/// A question that can be answered: the program, the machine, and what trials judge by.
+pub struct Advisor {
+    asked: Asked,
+    target: Target,
+    judged: Judged,
+    /// The program as it is under emulation, if it is followed there.
+    asis: Option<EmulatedProgram>,
+    are_ranks: bool,
+}
+
+impl Advisor {
+    /// Looks whether the program can be followed and judged; runs nothing.
+    ///
+    /// # Errors
+    /// [`AdviseError`] if it cannot be.
+    pub fn new(asked: Asked, target: Target, watch: &mut dyn Watch) -> Result<Self, AdviseError> {
+        let are_ranks = ranks::are_started_by(&asked.command);
+        let is_not_followed = asked.trials_only && target.place != TrialPlace::Emulation;
+        let asis = match are_ranks || is_not_followed {
+            true => None,
+            false => as_is_if_followed(&asked, &target, watch)?,
+        };
+        let judged = Judged::of(&asked, target.place)?;
+        Ok(Self { asked, target, judged, asis, are_ranks })
+    }
+
+    /// The program as it would be followed, if it would be.
+    #[must_use]
+    pub fn followed(&self) -> Option<EmulatedProgram> {
+        let asis = self.asis.as_ref().filter(|_| !self.asked.trials_only);
+        asis.map(|asis| profiled(asis, &self.target.costs))
+    }
+
+    /// Follows the program, predicts what other placements bring, and tries those that are worth it.
+    ///
+    /// # Errors
+    /// [`AdviseError`] if the program fails, or its trials do.
+    pub fn run(&self, interrupt: Interrupt, watch: &mut dyn Watch) -> Result<Advice, AdviseError> {
+        let Self { asked, target, judged, .. } = self;
+        let (command, stdin) = (asked.command.clone(), asked.stdin.clone());
+        let subject = Subject { command, stdin, interrupt };
+        let Known { mut advice, took, followed } = match self.are_ranks {
+            true => Known {
+                advice: ranks::advice(&asked.command, target.costs.clone(), target.place)?,
+                took: Some(first_run(&subject, judged, watch)?.took),
+                followed: None,
+            },
+            false => look(asked, target, &subject, judged, self.asis.as_ref(), watch)?,
+        };
+        let openmp = subject.has_openmp(followed.as_ref());
+        let kernel = target.guest.as_ref().and_then(|guest| guest.settings.get("kernel")?.as_str());
+        let abilities = Abilities::new(target.place, openmp, kernel);
+        let trying = Trying {
+            subject: &subject,
+            judged,
+            target,
+            asis: self.asis.as_ref(),
+            abilities: &abilities,
+            rules: trials::rules(asked.blocks, asked.budget, target.place),
+            asked,
+        };
+        complete(&mut advice, &trying);
+        if !asked.predict_only {
+            attempt(&mut advice, trying, took, watch)?;
+        }
+        Ok(advice)
+    }
+}
+
+/// Adds how options are typed, and why some cannot be tried.
+fn complete(advice: &mut Advice, trying: &Trying<'_>) {
+    for at in 0..advice.options.len() {
+        let untried = trying.settings(advice, at).err();
+        let candidate = &advice.options[at].candidate;
+        let mut lines = commands(candidate, &advice.machine, &advice.command);
+        // First what was tried.
+        if *candidate == Candidate::HugePages && trying.abilities.asks_for_huge_pages() {
+            lines.sort_by_key(|line| line.tool != "glibc");
+        }
+        let option = &mut advice.options[at];
+        (option.commands, option.untried) = (lines, untried);
+    }
+}

@@ -1,0 +1,81 @@
+//! Which candidates are tried, and in how many blocks.
+
+use std::time::Duration;
+
+use numalab_results::advice::{Advice, Candidate};
+
+use crate::asked::{Asked, Tries};
+use crate::error::AdviseError;
+use crate::extent::Extent;
+use crate::trials::Trying;
+use crate::watch::{Remark, Watch};
+
+/// Candidates that are tried unless a number is given.
+const USUAL_TRIES: Tries = Tries::Best(2);
+
+/// Which options are to be tried, by their positions.
+fn tried(advice: &Advice, tries: Tries) -> Vec<usize> {
+    let position = |candidate: &Candidate| {
+        advice.options.iter().position(|option| option.candidate == *candidate)
+    };
+    match tries {
+        Tries::Best(count) => {
+            let able = advice.worth_a_trial().filter(|option| option.untried.is_none());
+            able.take(count).filter_map(|option| position(&option.candidate)).collect()
+        }
+        Tries::All => {
+            let all = advice.options.iter().enumerate();
+            all.filter(|(_, option)| option.untried.is_none()).map(|(at, _)| at).collect()
+        }
+    }
+}
+
+/// Tries what is worth it, as far as there is time.
+pub(super) fn attempt(
+    advice: &mut Advice,
+    mut trying: Trying<'_>,
+    took: Option<Duration>,
+    watch: &mut dyn Watch,
+) -> Result<(), AdviseError> {
+    let usual = if advice.profile.is_some() { USUAL_TRIES } else { Tries::All };
+    let mut tried = tried(advice, trying.asked.tries.unwrap_or(usual));
+    let extent = extent(trying.asked, tried.len(), trying.rules.warm_ups, took, watch);
+    tried.truncate(extent.candidates);
+    if tried.is_empty() {
+        return Ok(());
+    }
+    trying.rules.blocks = extent.blocks;
+    let candidates = tried.iter().map(|at| advice.options[*at].candidate.clone()).collect();
+    watch.remark(&Remark::Trying { candidates, blocks: extent.blocks });
+    trying.prove(advice, &tried, watch)
+}
+
+/// How many of the candidates are tried in how many blocks, by how long a run takes; says where
+/// that is not what was asked for.
+fn extent(
+    asked: &Asked,
+    candidates: usize,
+    warm_ups: usize,
+    run: Option<Duration>,
+    watch: &mut dyn Watch,
+) -> Extent {
+    let whole = Extent { candidates, blocks: asked.blocks, warm_ups };
+    if candidates == 0 {
+        return whole;
+    }
+    let enough = whole.enough();
+    if enough != whole {
+        let (asked, blocks) = (whole.blocks, enough.blocks);
+        watch.remark(&Remark::MoreBlocks { asked, candidates, blocks });
+    }
+    let (Some(budget), Some(run)) = (asked.budget, run) else { return enough };
+    let Some(within) = enough.within(budget, run) else {
+        watch.remark(&Remark::NoTime { run, runs: Extent::least(warm_ups).runs() });
+        return Extent { candidates: 0, ..enough };
+    };
+    if within != enough {
+        let Extent { candidates: most, blocks, .. } = within;
+        watch.remark(&Remark::Less { candidates: most, of: candidates, blocks, run });
+    }
+    within
+}

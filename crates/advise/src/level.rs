@@ -1,0 +1,64 @@
+//! What a candidate is called in a study and its journal: an id, which no page changes.
+
+use numalab_results::advice::{Candidate, Spread, cpu_list, node_list};
+
+/// The name of a candidate's level.
+pub(super) fn id(candidate: &Candidate) -> String {
+    let joined = |weights: &[u32]| weights.iter().map(u32::to_string).collect::<Vec<_>>().join(":");
+    match candidate {
+        Candidate::Bind { node } => format!("bind:{node}"),
+        Candidate::Interleave { nodes } => format!("interleave:{}", node_list(nodes)),
+        Candidate::WeightedInterleave { weights } => format!("weighted:{}", joined(weights)),
+        Candidate::FastMemory { nodes } => format!("fast-memory:{}", node_list(nodes)),
+        Candidate::HugePages => "huge-pages".to_owned(),
+        Candidate::Pack => "pack".to_owned(),
+        Candidate::Cpus { spread, cpus } => {
+            let by = match spread {
+                Spread::Cores => "cores",
+                Spread::Siblings => "siblings",
+                Spread::Groups => "l3-groups",
+                Spread::OneGroup => "few-l3-groups",
+            };
+            format!("{by}:{}", cpu_list(cpus))
+        }
+        Candidate::Balancing { mode } => format!("balancing:{mode}"),
+        Candidate::BindRegion { nodes, address, .. } => {
+            format!("bind-region:{}:{address:#x}", node_list(nodes))
+        }
+        Candidate::FirstTouch { region, .. } => format!("first-touch:{region}"),
+        Candidate::Replicate { region, .. } => format!("replicate:{region}"),
+        Candidate::SeparateLines { lines } => format!("separate-lines:{}", lines.join(",")),
+        Candidate::Ranks { options } => format!("srun:{}", options.join(" ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Journals that were written earlier are compared with later ones by these names.
+    #[test]
+    fn the_names_of_levels_stay_what_they_are() {
+        let cpus = |spread| Candidate::Cpus { spread, cpus: vec![0, 2] };
+        let named = [
+            (Candidate::Bind { node: 1 }, "bind:1"),
+            (Candidate::Interleave { nodes: vec![0, 1, 2] }, "interleave:0-2"),
+            (Candidate::WeightedInterleave { weights: vec![2, 1] }, "weighted:2:1"),
+            (Candidate::FastMemory { nodes: vec![0] }, "fast-memory:0"),
+            (Candidate::HugePages, "huge-pages"),
+            (Candidate::Pack, "pack"),
+            (cpus(Spread::Cores), "cores:0,2"),
+            (cpus(Spread::Siblings), "siblings:0,2"),
+            (cpus(Spread::Groups), "l3-groups:0,2"),
+            (cpus(Spread::OneGroup), "few-l3-groups:0,2"),
+            (Candidate::Balancing { mode: 2 }, "balancing:2"),
+            (
+                Candidate::Ranks { options: vec!["--cpu-bind=ldoms".to_owned()] },
+                "srun:--cpu-bind=ldoms",
+            ),
+        ];
+        for (candidate, name) in named {
+            assert_eq!(id(&candidate), name);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Which placement a program should have: it is followed once under emulation, other placements are
+//! predicted from its accesses, and the best of them are tried as a study.
+//!
+//! An [`Advisor`] is made of what is [`Asked`] and the machine that the advice is for
+//! ([`Target`]); it gives an [`Advice`](numalab_results::advice::Advice). What happens on the way
+//! goes to a [`Watch`]. Nothing is printed or rendered here.
+#![forbid(unsafe_code)]
+
+mod advisor;
+mod asked;
+mod attempt;
+mod emulated;
+mod error;
+mod extent;
+mod judge;
+mod level;
+mod look;
+mod metric;
+mod model;
+mod ranks;
+mod settings;
+mod subject;
+mod trials;
+mod watch;
+
+pub use advisor::Advisor;
+pub use asked::{Asked, Tries};
+pub use error::AdviseError;
+pub use model::{Target, costs, places};
+pub use ranks::RanksError;
+pub use watch::{Remark, Watch};

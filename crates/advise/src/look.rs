@@ -1,0 +1,150 @@
+//! What is known of a program before any trial: how long it takes, and what it does to its memory.
+
+use std::time::Duration;
+
+use numalab_formats::memory_emulator::MOST_BESIDE;
+use numalab_guest::GuestError;
+use numalab_guest::emulator::PLUGIN;
+use numalab_guest::program::{EmulatedProgram, in_turn};
+use numalab_host::Ran;
+use numalab_record::{Placed, ProgramMemory};
+use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace, candidates_unprofiled};
+
+use crate::asked::Asked;
+use crate::emulated;
+use crate::error::AdviseError;
+use crate::metric::Judged;
+use crate::model::Target;
+use crate::subject::{LONGEST_RUN, Subject};
+use crate::watch::{Remark, Watch};
+
+/// A program that ends sooner, by the machine's time, hardly does more than start.
+const SHORT: Duration = Duration::from_millis(2);
+/// How much longer a program takes under emulation, about.
+const EMULATION_FACTOR: u32 = 50;
+
+/// What is known before the trials.
+pub(super) struct Known {
+    pub advice: Advice,
+    /// How long a run takes there.
+    pub took: Option<Duration>,
+    /// What the emulator saw.
+    pub followed: Option<ProgramMemory>,
+}
+
+/// The program as it is, under emulation on the machine: threads on all nodes in turn.
+fn as_is(asked: &Asked, target: &Target) -> Result<EmulatedProgram, AdviseError> {
+    let plugin = PLUGIN.find().map_err(GuestError::from)?;
+    let (machine, threads) = (target.machine.clone(), in_turn(&target.machine.cpus));
+    let program = EmulatedProgram::new(plugin, machine, threads, asked.command.clone());
+    Ok(EmulatedProgram { huge_always: target.costs.kernel.huge_always, ..program })
+}
+
+/// The same; not at all where it cannot be followed and trials on this machine do without.
+pub(super) fn as_is_if_followed(
+    asked: &Asked,
+    target: &Target,
+    watch: &mut dyn Watch,
+) -> Result<Option<EmulatedProgram>, AdviseError> {
+    match as_is(asked, target) {
+        Err(error) if is_tried_here(asked, target) => {
+            watch.remark(&Remark::NotFollowed(error.to_string()));
+            Ok(None)
+        }
+        asis => asis.map(Some),
+    }
+}
+
+fn is_tried_here(asked: &Asked, target: &Target) -> bool {
+    target.place == TrialPlace::Host && !asked.predict_only
+}
+
+/// The same, with what other placements would change.
+pub(super) fn profiled(asis: &EmulatedProgram, costs: &MachineCosts) -> EmulatedProgram {
+    let users = (costs.nodes.len() > 1).then_some(Placed::Users);
+    let known = Candidate::of_machine(costs);
+    let placed = users.into_iter().chain(known.iter().filter_map(|of| of.placed(costs)));
+    let beside = placed.take(MOST_BESIDE).map(|placed| emulated::word(&placed));
+    EmulatedProgram { beside: beside.collect(), ..asis.clone() }
+}
+
+/// Runs the program as it is, here if candidates are tried here, and under emulation.
+pub(super) fn look(
+    asked: &Asked,
+    target: &Target,
+    subject: &Subject,
+    judged: &Judged,
+    asis: Option<&EmulatedProgram>,
+    watch: &mut dyn Watch,
+) -> Result<Known, AdviseError> {
+    let is_here = is_tried_here(asked, target);
+    let ran = if is_here { Some(first_run(subject, judged, watch)?) } else { None };
+    let took = ran.as_ref().map(|ran| ran.took);
+    let is_too_long = |took: Duration| took > LONGEST_RUN / EMULATION_FACTOR;
+    let asis = asis.filter(|_| match took.filter(|took| is_too_long(*took)) {
+        Some(took) => {
+            watch.remark(&Remark::TooLong(took));
+            false
+        }
+        None => true,
+    });
+    let unknown = || {
+        let found = candidates_unprofiled(&target.costs, threads_told());
+        Advice::unprofiled(&asked.command, found, target.costs.clone(), target.place)
+    };
+    let Some(asis) = asis.filter(|_| !asked.trials_only) else {
+        return Ok(Known { advice: unknown(), took, followed: None });
+    };
+    match follow(subject, judged, asis, target, watch) {
+        Ok(known) => Ok(Known { took: took.or(known.took), ..known }),
+        // What runs here need not run under emulation.
+        Err(error) if is_here && !subject.interrupt.requested() => {
+            watch.remark(&Remark::NotFollowed(error.to_string()));
+            Ok(Known { advice: unknown(), took, followed: None })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Threads that OpenMP is told to start.
+fn threads_told() -> Option<usize> {
+    std::env::var("OMP_NUM_THREADS").ok()?.parse().ok()
+}
+
+/// A run on this machine, whose number can be read.
+pub(super) fn first_run(
+    subject: &Subject,
+    judged: &Judged,
+    watch: &mut dyn Watch,
+) -> Result<Ran, AdviseError> {
+    let ran = subject.run()?;
+    tell_if_short(watch, subject, ran.took);
+    judged.read(&ran, 0)?;
+    Ok(ran)
+}
+
+fn tell_if_short(watch: &mut dyn Watch, subject: &Subject, took: Duration) {
+    if took < SHORT {
+        watch.remark(&Remark::Short { program: subject.command[0].clone(), took });
+    }
+}
+
+/// Runs the program under emulation, and advises by what was seen.
+fn follow(
+    subject: &Subject,
+    judged: &Judged,
+    asis: &EmulatedProgram,
+    target: &Target,
+    watch: &mut dyn Watch,
+) -> Result<Known, AdviseError> {
+    let (ran, report) = subject.follow(&profiled(asis, &target.costs))?;
+    let program = report.program().ok_or(AdviseError::NoProgram)?;
+    if target.place != TrialPlace::Host {
+        tell_if_short(watch, subject, Duration::from_nanos(program.elapsed_ns));
+    }
+    let mut advice = Advice::of(&subject.command, program, target.costs.clone(), target.place);
+    let read = judged.read(&ran, program.elapsed_ns)?;
+    advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());
+    let took = (target.place == TrialPlace::Emulation).then_some(ran.took);
+    Ok(Known { advice, took, followed: Some(program.clone()) })
+}

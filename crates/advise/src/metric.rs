@@ -1,0 +1,60 @@
+//! What trials judge by: the program's time on the machine, or a number that it prints.
+
+use numalab_host::{Ran, on_path};
+use numalab_record::study::Reading;
+use numalab_results::advice::TrialPlace;
+use numalab_workload::{Ending, Finished, OutputError, SpecError, Workload, WorkloadSpec};
+
+use crate::asked::Asked;
+use crate::subject::LONGEST_RUN;
+
+/// What is judged, as the workload of a study.
+#[derive(Clone)]
+pub(super) struct Judged {
+    /// As it is written in a study.
+    pub spec: WorkloadSpec,
+    workload: Workload,
+}
+
+impl Judged {
+    /// The command with the one metric that was asked for.
+    pub(super) fn of(asked: &Asked, place: TrialPlace) -> Result<Self, SpecError> {
+        let spec = WorkloadSpec {
+            name: Some("program".to_owned()),
+            command: Some(findable(&asked.command, place == TrialPlace::Guest)),
+            stdin: asked.stdin.clone(),
+            timeout_s: Some(LONGEST_RUN.as_secs()),
+            metric: vec![asked.metric.clone()],
+            ..WorkloadSpec::default()
+        };
+        let workload = spec.resolve()?;
+        Ok(Self { spec, workload })
+    }
+
+    /// What a run gave, which took this long on its machine.
+    pub(super) fn read(&self, ran: &Ran, elapsed_ns: u64) -> Result<Vec<Reading>, OutputError> {
+        self.workload.read(&Finished {
+            ending: Ending::Exited(0),
+            stdout: &ran.stdout,
+            stderr: &ran.stderr,
+            elapsed_s: elapsed_ns as f64 / 1e9,
+        })
+    }
+
+    /// Whether it is a number that the program prints.
+    pub(super) fn is_printed(&self) -> bool {
+        self.spec.metric.iter().any(|metric| !metric.exit_time)
+    }
+}
+
+/// The command with its program by a path that holds in a guest too: a guest has programs of this
+/// machine where they are here, but no working directory of ours, and others under the same names.
+fn findable(command: &[String], in_guest: bool) -> Vec<String> {
+    let mut words = command.to_vec();
+    let path = words.first().filter(|_| in_guest).and_then(|name| on_path(name));
+    let path = path.and_then(|path| std::path::absolute(path).ok());
+    if let (Some(path), Some(name)) = (path, words.first_mut()) {
+        *name = path.to_string_lossy().into_owned();
+    }
+    words
+}

@@ -1,0 +1,69 @@
+//! A machine, as the emulator models it and as placements need it.
+
+use std::collections::BTreeMap;
+
+use numalab_formats::memory_emulator::{CacheScope, Curve, EmulatedMachine};
+use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, MachineCosts, TrialPlace};
+use numalab_study::BackendSpec;
+
+/// The machine that the advice is for, and where candidates are tried.
+pub struct Target {
+    /// As the emulator models it.
+    pub machine: EmulatedMachine,
+    /// As placements need it.
+    pub costs: MachineCosts,
+    /// Where candidates are tried.
+    pub place: TrialPlace,
+    /// The guest to boot, where candidates are tried in one.
+    pub guest: Option<BackendSpec>,
+}
+
+/// An emulated machine as placements need it.
+#[must_use]
+pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>) -> MachineCosts {
+    let cpus_of = |node: usize| machine.cpus.iter().filter(|of| **of == node).count();
+    let levels = machine.caches.iter().filter(|level| level.scope == CacheScope::Group);
+    let shared = levels.max_by_key(|level| level.level);
+    let far = |rows: &[Vec<f64>]| rows.iter().flatten().copied().fold(0.0, f64::max);
+    MachineCosts {
+        known,
+        nodes: machine.nodes.iter().map(|node| node.id).collect(),
+        cpus: (0..machine.nodes.len()).map(cpus_of).collect(),
+        has_memory: machine.nodes.iter().map(|node| !node.ranges.is_empty()).collect(),
+        places,
+        latency_ns: machine.latency_ns.clone(),
+        transfer_ns: machine.transfers.as_ref().map(|of| (of.group_ns, far(&of.node_ns))),
+        shared_cache_ns: shared.map(|level| level.latency_ns),
+        bandwidth_mb_s: bandwidths(machine),
+        node_load: machine.node_load.clone().unwrap_or_default(),
+        link_load: machine.link_load.clone().unwrap_or_default(),
+        walks: machine.tlb.is_some(),
+        kernel: KernelNow::default(),
+    }
+}
+
+/// The CPUs of an emulated machine, each a separate core.
+#[must_use]
+pub fn places(machine: &EmulatedMachine) -> Vec<CpuPlace> {
+    let groups = machine.l3_groups.as_ref();
+    let mut numbers: BTreeMap<usize, u32> = BTreeMap::new();
+    let place = |(cpu, (at, node)): (u32, (usize, &usize))| {
+        let group = groups.and_then(|groups| groups.get(at)).copied().unwrap_or(*node);
+        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+        let group = *numbers.entry(group).or_insert(next);
+        CpuPlace { cpu, node: machine.nodes[*node].id, core: cpu, group }
+    };
+    (0..).zip(machine.cpus.iter().enumerate()).map(place).collect()
+}
+
+/// What each node's memory gives at most, by its limit or its curve without writes.
+fn bandwidths(machine: &EmulatedMachine) -> Vec<f64> {
+    if let Some(limits) = &machine.node_bandwidth_mb_s {
+        return limits.clone();
+    }
+    let most = |curves: &Vec<Curve>| {
+        let points = curves.first().and_then(|curve| curve.points.last());
+        points.map_or(0.0, |(mb_s, _)| *mb_s)
+    };
+    machine.node_load.as_ref().map_or_else(Vec::new, |nodes| nodes.iter().map(most).collect())
+}

@@ -1,0 +1,177 @@
+//! A candidate as the settings of a study's treatment, on this machine or in a guest.
+
+use std::collections::BTreeMap;
+
+use numalab_host::knobs::{FileState, Knob};
+use numalab_host::{Root, linux_version, read_environment};
+use numalab_record::study::Setting;
+use numalab_results::advice::{Candidate, TrialPlace, Untried, cpu_list, node_list};
+
+/// Lets glibc ask for huge pages itself, where the kernel gives them to who asks.
+const GLIBC_HUGE: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
+/// The kernel from which on pages are interleaved by weights.
+const WEIGHTED_SINCE: (u32, u32) = (6, 9);
+
+pub(super) type Settings = BTreeMap<String, Setting>;
+
+/// What can be set where candidates are tried.
+pub(super) struct Abilities {
+    place: TrialPlace,
+    /// Whether the program has OpenMP's runtime.
+    openmp: bool,
+    /// Whether the guest boots a kernel that interleaves by weights.
+    is_new_kernel: bool,
+}
+
+impl Abilities {
+    pub(super) fn new(place: TrialPlace, openmp: bool, guest_kernel: Option<&str>) -> Self {
+        let is_new_kernel = match place {
+            TrialPlace::Guest => guest_kernel == Some("backports"),
+            _ => {
+                let environment = read_environment(&Root::live());
+                let release = environment.fact("kernel").and_then(linux_version);
+                release.is_some_and(|release| release >= WEIGHTED_SINCE)
+            }
+        };
+        Self { place, openmp, is_new_kernel }
+    }
+
+    /// The settings of a candidate, or why it cannot be tried.
+    pub(super) fn settings(&self, candidate: &Candidate) -> Result<Settings, Untried> {
+        let text = |name: &str, value: String| (name.to_owned(), Setting::Text(value));
+        let settings = match candidate {
+            Candidate::Bind { node } => {
+                vec![text("nodes", node.to_string()), text("policy", format!("bind:{node}"))]
+            }
+            Candidate::Interleave { nodes } => {
+                vec![text("policy", format!("interleave:{}", node_list(nodes)))]
+            }
+            Candidate::FastMemory { nodes } => {
+                vec![text("policy", format!("bind:{}", node_list(nodes)))]
+            }
+            Candidate::WeightedInterleave { weights } => self.weights(weights)?,
+            Candidate::HugePages => self.huge_pages()?,
+            Candidate::Pack if self.openmp => {
+                vec![text("environment", "OMP_PLACES=cores OMP_PROC_BIND=close".to_owned())]
+            }
+            Candidate::Pack => return Err(Untried::NoOpenMp),
+            Candidate::Cpus { spread, cpus } => {
+                vec![text("cpus", cpu_list(cpus)), text("environment", spread.openmp().to_owned())]
+            }
+            Candidate::Balancing { mode } => {
+                self.can_set("numa_balancing")?;
+                let demotion = (*mode == 2).then(|| text("demotion", "true".to_owned()));
+                let mode = Setting::Integer((*mode).into());
+                [("numa_balancing".to_owned(), mode)].into_iter().chain(demotion).collect()
+            }
+            Candidate::Ranks { options } => vec![text("environment", srun_variables(options))],
+            Candidate::BindRegion { .. }
+            | Candidate::FirstTouch { .. }
+            | Candidate::Replicate { .. }
+            | Candidate::SeparateLines { .. } => return Err(Untried::ProgramMustChange),
+        };
+        Ok(settings.into_iter().collect())
+    }
+
+    /// Whether huge pages are asked for by the program's own C library, since none may set them for
+    /// all.
+    pub(super) fn asks_for_huge_pages(&self) -> bool {
+        self.can_set("thp_enabled").is_err()
+    }
+
+    fn huge_pages(&self) -> Result<Vec<(String, Setting)>, Untried> {
+        let text = |value: &str| Setting::Text(value.to_owned());
+        let Err(refused) = self.can_set("thp_enabled") else {
+            return Ok(vec![("thp_enabled".to_owned(), text("always"))]);
+        };
+        let root = Root::live();
+        let state = Knob::find(&root, "thp_enabled").map(|knob| knob.state(&root));
+        match state {
+            Ok(FileState::Value(value)) if value == "madvise" => {
+                Ok(vec![("environment".to_owned(), text(GLIBC_HUGE))])
+            }
+            _ => Err(refused),
+        }
+    }
+
+    fn weights(&self, weights: &[u32]) -> Result<Vec<(String, Setting)>, Untried> {
+        let name = |node: usize| format!("interleave_weight_node{node}");
+        if !self.is_new_kernel {
+            return Err(Untried::NotInKernel(name(0)));
+        }
+        self.can_set(&name(0))?;
+        let knob = |(node, weight): (usize, &u32)| (name(node), Setting::Integer((*weight).into()));
+        let policy = ("policy".to_owned(), Setting::Text("weighted".to_owned()));
+        Ok([policy].into_iter().chain(weights.iter().enumerate().map(knob)).collect())
+    }
+
+    /// Whether a kernel setting can be changed: all can in a guest, whose root we are.
+    fn can_set(&self, name: &str) -> Result<(), Untried> {
+        if self.place == TrialPlace::Guest {
+            return Ok(());
+        }
+        let root = Root::live();
+        let absent = || Untried::NotInKernel(name.to_owned());
+        let knob = Knob::find(&root, name).map_err(|_| absent())?;
+        match knob.state(&root) {
+            FileState::Value(_) if knob.may_be_set(&root) => Ok(()),
+            FileState::Value(_) | FileState::Denied(_) => Err(Untried::NeedsRoot(name.to_owned())),
+            FileState::Absent | FileState::WriteOnly => Err(absent()),
+        }
+    }
+}
+
+/// The variables by which `srun` takes options.
+fn srun_variables(options: &[String]) -> String {
+    let variable = |option: &String| {
+        let (name, value) = option.trim_start_matches("--").split_once('=')?;
+        Some(format!("SLURM_{}={value}", name.to_uppercase().replace('-', "_")))
+    };
+    options.iter().filter_map(variable).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_results::advice::Spread;
+
+    use super::*;
+
+    fn shown(place: TrialPlace, candidate: &Candidate) -> Result<String, Untried> {
+        let abilities = Abilities { place, openmp: false, is_new_kernel: true };
+        let settings = abilities.settings(candidate)?;
+        let shown = settings.iter().map(|(name, value)| format!("{name}={value}"));
+        Ok(shown.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn candidates_are_settings_that_studies_know() {
+        let of = |candidate: &Candidate| shown(TrialPlace::Guest, candidate).expect("settings");
+        assert_eq!(of(&Candidate::Bind { node: 1 }), "nodes=1 policy=bind:1");
+        assert_eq!(of(&Candidate::Interleave { nodes: vec![0, 1, 2] }), "policy=interleave:0-2");
+        assert_eq!(
+            of(&Candidate::WeightedInterleave { weights: vec![2, 1] }),
+            "interleave_weight_node0=2 interleave_weight_node1=1 policy=weighted"
+        );
+        assert_eq!(of(&Candidate::HugePages), "thp_enabled=always");
+        assert_eq!(of(&Candidate::Balancing { mode: 2 }), "demotion=true numa_balancing=2");
+        let cpus = Candidate::Cpus { spread: Spread::Cores, cpus: vec![0, 2] };
+        assert_eq!(of(&cpus), "cpus=0,2 environment=OMP_PLACES=cores OMP_PROC_BIND=spread");
+        let options = ["--distribution=block:cyclic", "--mem-bind=local"].map(str::to_owned);
+        assert_eq!(
+            of(&Candidate::Ranks { options: options.to_vec() }),
+            "environment=SLURM_DISTRIBUTION=block:cyclic SLURM_MEM_BIND=local"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_tried_says_why() {
+        let of = |candidate: &Candidate| shown(TrialPlace::Host, candidate).expect_err("no trial");
+        assert_eq!(of(&Candidate::Pack), Untried::NoOpenMp);
+        let touch = Candidate::FirstTouch { line: None, region: String::new() };
+        assert_eq!(of(&touch), Untried::ProgramMustChange);
+        let old = Abilities { place: TrialPlace::Guest, openmp: true, is_new_kernel: false };
+        let weighted = Candidate::WeightedInterleave { weights: vec![2, 1] };
+        let why = old.settings(&weighted).expect_err("no trial");
+        assert_eq!(why, Untried::NotInKernel("interleave_weight_node0".to_owned()));
+    }
+}

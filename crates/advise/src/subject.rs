@@ -1,0 +1,99 @@
+//! The program that the advice is for, run once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use numalab_guest::program::{EmulatedProgram, longest_report};
+use numalab_host::{CommandError, Input, Interrupt, Ran, on_path, run_with_input};
+use numalab_record::{MemoryReport, ProgramMemory};
+
+use crate::error::AdviseError;
+
+/// A run at most.
+pub(super) const LONGEST_RUN: Duration = Duration::from_secs(3600);
+/// The runtimes of OpenMP: GCC's, LLVM's and Intel's.
+const OPENMP: [&str; 3] = ["libgomp", "libomp", "libiomp5"];
+/// A program's own file has its libraries' names near its beginning or end; larger ones are not
+/// searched.
+const MOST_PROGRAM_BYTES: u64 = 256 << 20;
+
+/// What is run: its command line and what it reads.
+#[derive(Clone)]
+pub(super) struct Subject {
+    pub command: Vec<String>,
+    pub stdin: Option<PathBuf>,
+    pub interrupt: Interrupt,
+}
+
+impl Subject {
+    pub(super) fn input(&self) -> Input<'_> {
+        self.stdin.as_deref().map_or(Input::Empty, Input::File)
+    }
+
+    /// Runs it as it is on this machine.
+    pub(super) fn run(&self) -> Result<Ran, AdviseError> {
+        let (program, arguments) = self.command.split_first().ok_or(AdviseError::NothingToRun)?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        let ran = run_with_input(command, self.input(), LONGEST_RUN, &self.interrupt);
+        let ran = ran.map_err(|error| not_run(program, error))?;
+        has_worked(program, &ran)?;
+        Ok(ran)
+    }
+
+    /// Runs it under emulation, with what the emulator saw of it.
+    pub(super) fn follow(
+        &self,
+        program: &EmulatedProgram,
+    ) -> Result<(Ran, MemoryReport), AdviseError> {
+        let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
+        has_worked(&program.command[0], &ran)?;
+        let report = longest_report(&reports)?.ok_or(AdviseError::NoReport)?;
+        Ok((ran, report))
+    }
+
+    /// Whether it uses OpenMP, which places threads by variables of the environment.
+    pub(super) fn has_openmp(&self, followed: Option<&ProgramMemory>) -> bool {
+        let is_runtime = |name: &str| OPENMP.iter().any(|runtime| name.contains(runtime));
+        match followed {
+            Some(program) => program.regions.iter().any(|region| is_runtime(&region.name)),
+            None => {
+                self.command.first().and_then(|name| on_path(name)).is_some_and(|path| names(&path))
+            }
+        }
+    }
+}
+
+/// Whether a program's file names a runtime of OpenMP as a library that it needs.
+fn names(path: &Path) -> bool {
+    let is_small = fs::metadata(path).is_ok_and(|meta| meta.len() <= MOST_PROGRAM_BYTES);
+    let bytes = if is_small { fs::read(path).unwrap_or_default() } else { Vec::new() };
+    let has = |name: &str| {
+        let library = format!("{name}.so");
+        bytes.windows(library.len()).any(|window| window == library.as_bytes())
+    };
+    OPENMP.iter().any(|name| has(name))
+}
+
+fn not_run(program: &str, error: CommandError) -> AdviseError {
+    match error {
+        CommandError::NotFound { .. } => AdviseError::NotFound(program.to_owned()),
+        error => AdviseError::Command(error),
+    }
+}
+
+/// Refuses a run that failed, or that was not at its end when it ended.
+fn has_worked(program: &str, ran: &Ran) -> Result<(), AdviseError> {
+    let program = program.to_owned();
+    if !ran.status.success() {
+        let said = ran.stderr.trim().lines().last().unwrap_or_default();
+        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        return Err(AdviseError::Ended { program, status: ran.status, said });
+    }
+    match ran.left.first() {
+        Some(left) => Err(AdviseError::Left { program, left: left.to_string() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,238 @@
+//! Candidates tried: a study with one factor, the placement, wherever its samples are taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use numalab_guest::program::EmulatedProgram;
+use numalab_host::UtcTime;
+use numalab_places::{AS_IS, BACKENDS, Emulation, Failures, OUTPUT, PLACEMENT, REPEATED, Tolerant};
+use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
+use numalab_results::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
+use numalab_results::study::StudySummary;
+use numalab_stats::Out;
+use numalab_study::{
+    Backend, BackendSpec, Factor, Journal, Level, NamedLevel, Plan, Session, Started, Study,
+};
+
+use crate::asked::Asked;
+use crate::emulated::{placement, sample};
+use crate::error::AdviseError;
+use crate::judge::Judge;
+use crate::level::id;
+use crate::metric::Judged;
+use crate::model::Target;
+use crate::settings::{Abilities, Settings};
+use crate::subject::Subject;
+use crate::watch::{Remark, Watch};
+
+/// A change of this size is none.
+const MARGIN_PERCENT: f64 = 2.0;
+
+/// What trials are made of, and how.
+pub(super) struct Trying<'a> {
+    pub subject: &'a Subject,
+    pub judged: &'a Judged,
+    pub target: &'a Target,
+    /// The program as it is under emulation.
+    pub asis: Option<&'a EmulatedProgram>,
+    pub abilities: &'a Abilities,
+    pub rules: Rules,
+    pub asked: &'a Asked,
+}
+
+/// How much is run: this number of blocks, in this time at most.
+pub(super) fn rules(blocks: usize, budget: Option<Duration>, place: TrialPlace) -> Rules {
+    Rules {
+        blocks,
+        warm_ups: warm_ups(place),
+        margin_percent: MARGIN_PERCENT,
+        budget_s: budget.map(|budget| budget.as_secs_f64()),
+        ..Rules::default()
+    }
+}
+
+/// Under emulation nothing is warmer the second time.
+pub(super) fn warm_ups(place: TrialPlace) -> usize {
+    usize::from(place != TrialPlace::Emulation)
+}
+
+impl Trying<'_> {
+    /// What a candidate's treatment sets, or why there can be none.
+    pub(super) fn settings(&self, advice: &Advice, option: usize) -> Result<Settings, Untried> {
+        let candidate = &advice.options[option].candidate;
+        match self.asis.filter(|_| advice.place == TrialPlace::Emulation) {
+            Some(asis) => {
+                placement(candidate, &advice.machine, asis)?;
+                Ok(named(&option.to_string()))
+            }
+            None => self.abilities.settings(candidate),
+        }
+    }
+
+    /// Tries these options, and puts what they brought beside what was predicted.
+    pub(super) fn prove(
+        &self,
+        advice: &mut Advice,
+        tried: &[usize],
+        watch: &mut dyn Watch,
+    ) -> Result<(), AdviseError> {
+        let study = self.study(advice, tried)?;
+        let failures = Failures::default();
+        let inner = self.backend(advice, tried, &study)?;
+        let backend = Tolerant { inner, failures: Rc::clone(&failures) };
+        let metric = &self.judged.spec.metric[0];
+        let race =
+            (!self.asked.to_the_end).then(|| Judge::race(tried.len(), &self.rules, metric.better));
+        let mut judge =
+            Judge::new(metric.name.clone(), race.flatten(), Rc::clone(&failures), watch);
+        let taken = self.take(study, Box::new(backend), &mut judge);
+        let out = std::mem::take(&mut judge.out);
+        watch.tried();
+        let (journal, end) = taken?;
+        let document = journal.document();
+        for (at, reason) in failures.borrow().iter() {
+            advice.options[tried[at - 1]].untried = Some(Untried::Failed(reason.clone()));
+        }
+        let summary = StudySummary::of(document);
+        for (at, option) in tried.iter().enumerate() {
+            let out = out.get(&(at + 1)).map(|(blocks, why)| RaceEnd {
+                blocks: *blocks,
+                behind: match why {
+                    Out::NoGain => None,
+                    Out::Behind(other) => tried.get(other - 1).copied(),
+                },
+            });
+            advice.options[*option].measured = measured(&summary, at + 1, out);
+        }
+        let directory = self.asked.keep.as_ref().map(|_| journal.directory().display().to_string());
+        advice.trials = Some(trials(document, &summary, &end, directory));
+        if !self.judged.is_printed() && prints_otherwise(document) {
+            watch.remark(&Remark::OutputDiffers);
+        }
+        Ok(())
+    }
+
+    fn study(&self, advice: &Advice, tried: &[usize]) -> Result<Study, AdviseError> {
+        let baseline = match advice.place {
+            TrialPlace::Emulation => named(AS_IS),
+            TrialPlace::Host | TrialPlace::Guest => Settings::new(),
+        };
+        let mut levels = vec![level(AS_IS.to_owned(), baseline)];
+        for option in tried {
+            let candidate = &advice.options[*option].candidate;
+            let settings = self.settings(advice, *option).map_err(AdviseError::Untried)?;
+            levels.push(level(id(candidate), settings));
+        }
+        Ok(Study {
+            name: "advise".to_owned(),
+            question: format!("Which placement is best for {}?", self.subject.command.join(" ")),
+            note: None,
+            backend: self.spec(),
+            rules: self.rules.clone(),
+            factors: vec![Factor { name: PLACEMENT.to_owned(), kind: FactorKind::Choice, levels }],
+            workloads: vec![self.judged.spec.clone()],
+        })
+    }
+
+    fn spec(&self) -> BackendSpec {
+        let mut spec = self.target.guest.clone().unwrap_or_default();
+        spec.settings.insert("watch-output".to_owned(), true.into());
+        spec
+    }
+
+    fn backend(
+        &self,
+        advice: &Advice,
+        tried: &[usize],
+        study: &Study,
+    ) -> Result<Box<dyn Backend>, AdviseError> {
+        let Some(asis) = self.asis.filter(|_| advice.place == TrialPlace::Emulation) else {
+            return Ok(BACKENDS.open(study, &self.subject.interrupt)?);
+        };
+        let mut placements = vec![(AS_IS.to_owned(), asis.clone())];
+        for option in tried {
+            let candidate = &advice.options[*option].candidate;
+            let placed = placement(candidate, &advice.machine, asis).ok();
+            placements.extend(placed.map(|program| (option.to_string(), program)));
+        }
+        let (judged, subject) = (self.judged.clone(), self.subject.clone());
+        let run = move |program: &EmulatedProgram| sample(&subject, &judged, program);
+        Ok(Box::new(Emulation::new(placements, run)))
+    }
+
+    fn take(
+        &self,
+        study: Study,
+        backend: Box<dyn Backend>,
+        judge: &mut Judge<'_>,
+    ) -> Result<(Journal, EndReason), AdviseError> {
+        let text = study.to_toml()?;
+        let workloads = study.resolved()?;
+        let unix_ms = UtcTime::now().unix_ms;
+        let plan = Plan::new(study, unix_ms);
+        let command = std::env::args().collect();
+        let started = Started { version: self.asked.version.clone(), command, unix_ms };
+        let run = plan.run(&workloads, backend.describe(), started);
+        let scratch = tempfile::tempdir().map_err(AdviseError::Scratch)?;
+        let parent = self.asked.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
+        let session = Session::new(&plan, &workloads, &self.subject.interrupt);
+        let journal = || Journal::create(&parent, run, &text);
+        Ok(session.run(backend, journal, judge)?)
+    }
+}
+
+fn named(placement: &str) -> Settings {
+    BTreeMap::from([(PLACEMENT.to_owned(), Setting::Text(placement.to_owned()))])
+}
+
+fn level(name: String, set: Settings) -> Level {
+    Level::Named(NamedLevel { name, set })
+}
+
+/// What a treatment brought against the first one.
+fn measured(
+    summary: &StudySummary<'_>,
+    treatment: usize,
+    out: Option<RaceEnd>,
+) -> Option<Measured> {
+    let (_, effect) = summary.answers().find(|(_, of)| of.sides == Some((0, treatment)))?;
+    let interval = effect.found.percent_interval();
+    Some(Measured {
+        change_percent: effect.found.percent()?,
+        interval_percent: interval.map(|interval| (interval.lo, interval.hi)),
+        verdict: effect.found.verdict.into(),
+        out,
+    })
+}
+
+fn trials(
+    document: &StudyDocument,
+    summary: &StudySummary<'_>,
+    end: &EndReason,
+    directory: Option<String>,
+) -> Trials {
+    let mut evidence = document.samples().flat_map(|sample| &sample.observation.evidence);
+    let subject = summary.subjects.first();
+    let again = subject.and_then(|subject| subject.aa.as_ref());
+    let again = again.and_then(|again| again.found.percent_interval());
+    Trials {
+        blocks: subject.map_or(0, |subject| subject.blocks()),
+        repeats: evidence.any(|one| one.what == REPEATED),
+        again_percent: again.map(|interval| (interval.lo, interval.hi)),
+        end: match end {
+            EndReason::NoneLeft => TrialsEnd::NoneLeft,
+            EndReason::BudgetSpent => TrialsEnd::BudgetSpent,
+            EndReason::Interrupted => TrialsEnd::Interrupted,
+            EndReason::Done | EndReason::Precise | EndReason::Failed(_) => TrialsEnd::Done,
+        },
+        directory,
+    }
+}
+
+/// Whether any two runs printed other words.
+fn prints_otherwise(document: &StudyDocument) -> bool {
+    let evidence = document.samples().flat_map(|sample| &sample.observation.evidence);
+    let outputs = evidence.filter(|one| one.what == OUTPUT).map(|one| one.found.as_str());
+    outputs.collect::<BTreeSet<_>>().len() > 1
+}

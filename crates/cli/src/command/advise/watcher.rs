@@ -1,0 +1,59 @@
+//! Who watches while advice is made: remarks, and how far the trials are, on standard error.
+
+use std::time::Duration;
+
+use numalab_advise::{Remark, Watch};
+use numalab_host::note;
+use numalab_page::number::seconds_words;
+use numalab_record::study::Notice;
+use numalab_results::advice::page::what;
+use numalab_study::Observer;
+
+use crate::output;
+use crate::progress::SampleProgress;
+
+/// Has a bar while trials run.
+#[derive(Default)]
+pub(super) struct Watcher {
+    progress: Option<SampleProgress>,
+}
+
+impl Watcher {
+    fn progress(&mut self) -> &mut SampleProgress {
+        self.progress.get_or_insert_with(SampleProgress::new)
+    }
+}
+
+impl Observer for Watcher {
+    fn starting(&mut self, notices: &[Notice]) {
+        self.progress().starting(notices);
+    }
+
+    fn sampled(&mut self, done: usize, in_all: usize) {
+        self.progress().sampled(done, in_all);
+    }
+
+    fn first_block(&mut self, rest: Duration) {
+        let rest = seconds_words(rest.as_secs_f64());
+        self.progress().say(format_args!("by the first block, about {rest} more at most\n"));
+    }
+}
+
+impl Watch for Watcher {
+    fn remark(&mut self, remark: &Remark) {
+        match remark {
+            Remark::Trying { .. } if output::quiet() => {}
+            Remark::Trying { candidates, blocks } => {
+                let names: Vec<String> = candidates.iter().map(what).collect();
+                note(format!("trying in {blocks} blocks: {}", names.join(", ")));
+            }
+            other => note(other),
+        }
+    }
+
+    fn tried(&mut self) {
+        if let Some(progress) = self.progress.take() {
+            progress.finish();
+        }
+    }
+}

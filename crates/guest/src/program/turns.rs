@@ -1,0 +1,21 @@
+//! In which order threads take a machine's cpus.
+
+/// Positions of cpus, by what each belongs to: the first one of each, then the second ones, and so on.
+#[must_use]
+pub fn in_turn<Of: Copy + Ord>(of: &[Of]) -> Vec<usize> {
+    let turn = |cpu: usize| of[..cpu].iter().filter(|before| **before == of[cpu]).count();
+    let mut order: Vec<usize> = (0..of.len()).collect();
+    order.sort_by_key(|cpu| (turn(*cpu), of[*cpu]));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_take_turns_until_the_larger_one_is_alone() {
+        assert_eq!(in_turn(&[0, 0, 0, 1]), [0, 3, 1, 2]);
+        assert_eq!(in_turn::<usize>(&[]), [] as [usize; 0]);
+    }
+}

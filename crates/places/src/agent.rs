@@ -1,0 +1,105 @@
+//! A host backend that is told what to do, a line of JSON at a time: a study's hand in a
+//! guest.
+
+use std::io::{self, BufRead, Write};
+
+use numalab_host::Interrupt;
+use numalab_record::Environment;
+use numalab_record::study::{Evidence, Notice, Observation, Treatment};
+use numalab_study::{
+    Backend, BackendError, BackendSpec, Preparation, Prepared, SampleRequest, Scope,
+};
+use numalab_workload::Workload;
+use serde::{Deserialize, Serialize};
+
+use super::host::Host;
+
+/// What the agent is told first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Setup {
+    pub treatments: Vec<Treatment>,
+    pub workloads: Vec<Workload>,
+}
+
+/// What it is told from then on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Request {
+    /// [`Prepared::apply`].
+    Apply { treatment: Treatment },
+    /// [`Prepared::sample`].
+    Sample { treatment: Treatment, workload: Box<Workload>, seed: u64 },
+}
+
+/// What it answers; the first answer is [`Answer::Ready`], to nothing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Answer {
+    Ready,
+    Prepared { environment: Environment, notices: Vec<Notice> },
+    Evidence(Vec<Evidence>),
+    Observation(Observation),
+    Failed(BackendError),
+}
+
+/// Serves a host backend over a line of JSON for each request and answer, until there are
+/// no more requests. `spec` is the backend's own settings in JSON.
+///
+/// # Errors
+/// Those of the connection; what goes wrong in the backend is an answer.
+pub fn serve(spec: &str, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    let settings = serde_json::from_str(spec).map_err(io::Error::other)?;
+    let spec = BackendSpec { kind: "host".to_owned(), settings };
+    let host = match Host::open(&spec, &Interrupt::never()) {
+        Ok(host) => host,
+        Err(error) => return say(&mut output, &Answer::Failed(error)),
+    };
+    say(&mut output, &Answer::Ready)?;
+    let mut lines = input.lines();
+    let Some(first) = lines.next() else { return Ok(()) };
+    let Setup { treatments, workloads } =
+        serde_json::from_str(&first?).map_err(io::Error::other)?;
+    let scope = Scope { treatments: &treatments, workloads: &workloads };
+    let Preparation { environment, notices, mut backend } = match Box::new(host).prepare(&scope) {
+        Ok(prepared) => prepared,
+        Err(error) => return say(&mut output, &Answer::Failed(error.cause)),
+    };
+    let served = say(&mut output, &Answer::Prepared { environment, notices })
+        .and_then(|()| answer_all(backend.as_mut(), lines, &mut output));
+    let restored = backend.restore().map_err(io::Error::other);
+    served.and(restored)
+}
+
+fn answer_all(
+    backend: &mut dyn Prepared,
+    lines: impl Iterator<Item = io::Result<String>>,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    for line in lines {
+        let request = serde_json::from_str(&line?).map_err(io::Error::other)?;
+        let answer = answer(backend, &request).unwrap_or_else(Answer::Failed);
+        say(output, &answer)?;
+    }
+    Ok(())
+}
+
+fn answer(backend: &mut dyn Prepared, request: &Request) -> Result<Answer, BackendError> {
+    Ok(match request {
+        Request::Apply { treatment } => Answer::Evidence(backend.apply(treatment)?),
+        Request::Sample { treatment, workload, seed } => {
+            let request = SampleRequest { treatment, workload, seed: *seed };
+            Answer::Observation(backend.sample(&request)?)
+        }
+    })
+}
+
+fn say(output: &mut impl Write, answer: &Answer) -> io::Result<()> {
+    let mut line = serde_json::to_string(answer).map_err(io::Error::other)?;
+    line.push('\n');
+    output.write_all(line.as_bytes())?;
+    output.flush()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Settings that several backends have.
+
+use std::path::Path;
+
+use numalab_formats::machine_toml::{self, MachineFile};
+use numalab_formats::memory_emulator::{
+    MemoryCosts, parse_bandwidth, parse_caches, parse_latency, parse_stages,
+};
+use numalab_formats::{gallery, tiers};
+use numalab_host::bounded::{MOST_STUDY_BYTES, read_file_text};
+use numalab_study::{BackendError, SettingKind, SettingSpec, StudyPlace};
+use numalab_topology::TierSpec;
+use serde::Deserialize;
+
+pub(super) const EMULATE: SettingSpec = SettingSpec {
+    name: "emulate",
+    kind: SettingKind::Text("nodes as --emulate takes them, such as 4 or 1G,1G"),
+    default: "1",
+    about: "nodes of the guest, as --emulate takes them: 4, or 1G,1G",
+};
+pub(super) const CPUS: SettingSpec = SettingSpec {
+    name: "cpus",
+    kind: SettingKind::Count(4096),
+    default: "2",
+    about: "cpus of all nodes together",
+};
+pub(super) const MEMORY: SettingSpec = SettingSpec {
+    name: "memory",
+    kind: SettingKind::Text("a size such as 2G"),
+    default: "2G",
+    about: "memory of all nodes together",
+};
+pub(super) const DISTANCES: SettingSpec = SettingSpec {
+    name: "distances",
+    kind: SettingKind::Text("rows such as 10,20;20,10"),
+    default: "",
+    about: "distances between nodes, as --distances takes them",
+};
+pub(super) const EMULATE_TIERS: SettingSpec = SettingSpec {
+    name: "emulate-tiers",
+    kind: SettingKind::Text("tiers such as 512M@100ns,1G@300ns,10G/s"),
+    default: "",
+    about: "tiers of memory and what they cost, as --emulate-tiers takes them, instead of emulate, \
+            memory and distances",
+};
+pub(super) const EMULATE_LIKE: SettingSpec = SettingSpec {
+    name: "emulate-like",
+    kind: SettingKind::Text("a machine file, or a name of `numalab machine list`"),
+    default: "",
+    about: "machine whose memory is known, as --emulate-like takes it, with `cpus` and `memory` of \
+            it, instead of emulate and distances",
+};
+pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
+    name: "emulate-latency",
+    kind: SettingKind::Text("nanoseconds of local memory such as 100, hmat, or flat:100"),
+    default: "",
+    about: "what memory costs, in virtual time, as --emulate-latency takes it",
+};
+pub(super) const EMULATE_BANDWIDTH: SettingSpec = SettingSpec {
+    name: "emulate-bandwidth",
+    kind: SettingKind::Text("limits such as 10G, or hmat"),
+    default: "",
+    about: "limits of bandwidth of that memory, as --emulate-bandwidth takes them",
+};
+pub(super) const EMULATE_CACHE: SettingSpec = SettingSpec {
+    name: "emulate-cache",
+    kind: SettingKind::Text("sizes such as 32K,1M"),
+    default: "",
+    about: "caches in front of that memory, as --emulate-cache takes them",
+};
+pub(super) const EMULATE_STAGES: SettingSpec = SettingSpec {
+    name: "emulate-stages",
+    kind: SettingKind::Text("stages such as load"),
+    default: "",
+    about: "stages of the memory model, as --emulate-stages takes them",
+};
+pub(super) const COUNTERS: SettingSpec = SettingSpec {
+    name: "counters",
+    kind: SettingKind::List("names in /proc/vmstat"),
+    default: "",
+    about: "counters of /proc/vmstat that are shown with each metric",
+};
+pub(super) const COUNT_MIGRATIONS: SettingSpec = SettingSpec {
+    name: "count-migrations",
+    kind: SettingKind::Flag,
+    default: "false",
+    about: "perf stat counts migrations and context switches of each workload",
+};
+pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
+    name: "watch-pages",
+    kind: SettingKind::Flag,
+    default: "false",
+    about: "record which pages each workload's memory is on while it runs",
+};
+
+pub(super) const WATCH_OUTPUT: SettingSpec = SettingSpec {
+    name: "watch-output",
+    kind: SettingKind::Flag,
+    default: "false",
+    about: "record a hash of what each workload prints, which tells whether it is always the same",
+};
+
+/// What a guest's memory costs, where that is emulated: written as on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct MemoryCostSettings {
+    emulate_tiers: Option<String>,
+    emulate_like: Option<String>,
+    emulate_latency: Option<String>,
+    emulate_bandwidth: Option<String>,
+    emulate_cache: Option<String>,
+    emulate_stages: Option<String>,
+}
+
+impl MemoryCostSettings {
+    /// Whether memory has costs: caches alone do not ask for it.
+    pub(super) fn are_emulated(&self) -> bool {
+        self.emulate_latency.is_some()
+            || self.emulate_bandwidth.is_some()
+            || self.emulate_tiers.is_some()
+            || self.emulate_like.is_some()
+    }
+
+    /// Whether they are those of a machine whose memory is known.
+    pub(super) fn are_like_a_machine(&self) -> bool {
+        self.emulate_like.is_some()
+    }
+
+    /// The file of the machine that the guest is like, if it is like one.
+    pub(super) fn like(&self, kind: &str) -> Result<Option<MachineFile>, BackendError> {
+        let Some(name) = &self.emulate_like else { return Ok(None) };
+        let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
+            place: StudyPlace::backend(kind, "emulate-like"),
+            found: format!("{name:?}"),
+            expected: error.to_string(),
+        };
+        let text = match gallery::machine(name) {
+            Some(text) => text.to_owned(),
+            None => {
+                read_file_text(Path::new(name), MOST_STUDY_BYTES).map_err(|error| bad(&error))?
+            }
+        };
+        machine_toml::read_file(&text).map(Some).map_err(|error| bad(&error))
+    }
+
+    /// The tiers that the machine is made of, if it is made of any.
+    pub(super) fn tiers(&self, kind: &str) -> Result<Option<TierSpec>, BackendError> {
+        let Some(text) = &self.emulate_tiers else { return Ok(None) };
+        let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
+            place: StudyPlace::backend(kind, "emulate-tiers"),
+            found: format!("{text:?}"),
+            expected: error.to_string(),
+        };
+        tiers::parse(text).map(Some).map_err(|error| bad(&error))
+    }
+
+    /// What memory costs, as it was written: of local memory, or of each tier.
+    pub(super) fn latency(&self) -> Option<String> {
+        let tiers = self.emulate_tiers.as_ref().map(|tiers| format!("tiers {tiers}"));
+        let like = self.emulate_like.as_ref().map(|name| format!("like {name}"));
+        let latency = self.emulate_latency.as_ref().map(|latency| format!("{latency} ns"));
+        latency.or(tiers).or(like)
+    }
+
+    /// The costs, for a backend of this kind.
+    pub(super) fn costs(&self, kind: &str) -> Result<MemoryCosts, BackendError> {
+        let bad =
+            |key: &str, found: &str, expected: &dyn std::fmt::Display| BackendError::BadInput {
+                place: StudyPlace::backend(kind, key),
+                found: format!("{found:?}"),
+                expected: expected.to_string(),
+            };
+        let tiers = self.tiers(kind)?;
+        let mut costs = tiers.as_ref().map(MemoryCosts::of_tiers).unwrap_or_default();
+        if let Some(text) = &self.emulate_latency {
+            let parsed = parse_latency(text);
+            costs.latency = parsed.map_err(|error| bad("emulate-latency", text, &error))?;
+        }
+        if let Some(text) = &self.emulate_bandwidth {
+            let parsed = parse_bandwidth(text);
+            costs.bandwidth = parsed.map_err(|error| bad("emulate-bandwidth", text, &error))?;
+        }
+        if let Some(text) = &self.emulate_cache {
+            let parsed = parse_caches(text);
+            costs.caches = parsed.map_err(|error| bad("emulate-cache", text, &error))?;
+        }
+        if let Some(text) = &self.emulate_stages {
+            let parsed = parse_stages(text);
+            costs.stages = parsed.map_err(|error| bad("emulate-stages", text, &error))?;
+        }
+        Ok(costs)
+    }
+}
+
+#[cfg(test)]
+mod tests;

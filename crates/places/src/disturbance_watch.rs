@@ -1,0 +1,62 @@
+//! What else this machine did while guests took samples of its time.
+
+use numalab_host::{SystemSnapshot, SystemWatch, allowed_now};
+use numalab_record::study::{Disturbance, LoadedMachine};
+use numalab_study::BackendError;
+use numalab_topology::CpuSet;
+
+/// Watches what disturbs the samples of guests that are this process's own children, by a
+/// rule that does not look at their values.
+#[derive(Debug)]
+pub(super) struct DisturbanceWatch {
+    watch: Option<SystemWatch>,
+}
+
+impl DisturbanceWatch {
+    /// Watches the cpus of this process if the samples are `of_host_time`. What is in virtual
+    /// time, or says where memory is, this machine cannot disturb.
+    pub(super) fn new(of_host_time: bool) -> Result<Self, BackendError> {
+        let watch = match of_host_time {
+            true => Some(SystemWatch::new(&allowed_cpus()?).with_living_children()),
+            false => None,
+        };
+        Ok(Self { watch })
+    }
+
+    /// What happened so far.
+    pub(super) fn now(&mut self) -> Option<SystemSnapshot> {
+        self.watch.as_mut().map(SystemWatch::snapshot)
+    }
+
+    /// What disturbed the time between two moments, if anything did.
+    pub(super) fn disturbance(
+        before: Option<SystemSnapshot>,
+        after: Option<SystemSnapshot>,
+    ) -> Option<Disturbance> {
+        let load = after?.disturbance_since(&before?)?;
+        Some(Disturbance::Load { on: LoadedMachine::Host, load })
+    }
+}
+
+/// The cpus on which this process and what it starts may run.
+pub(super) fn allowed_cpus() -> Result<CpuSet, BackendError> {
+    let allowed = allowed_now().map_err(|error| BackendError::Failed {
+        doing: "finding the cpus of this process".to_owned(),
+        reason: error.to_string(),
+    })?;
+    Ok(allowed.cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_of_this_machines_time_is_not_watched() {
+        let mut watch = DisturbanceWatch::new(false).unwrap();
+        let before = watch.now();
+        assert_eq!(before, None);
+        assert_eq!(DisturbanceWatch::disturbance(before, watch.now()), None);
+        assert!(DisturbanceWatch::new(true).unwrap().now().is_some());
+    }
+}

@@ -1,0 +1,162 @@
+//! Workloads run as commands of this machine.
+
+mod pages;
+mod service;
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use numalab_host::{CommandError, Input, Interrupt, Ran};
+use numalab_record::study::{Reading, Setting};
+use numalab_record::tiering::TierLook;
+use numalab_study::{BackendError, SampleRequest};
+use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters, tier_looks};
+
+use super::facts;
+use super::placement::Placement;
+pub(crate) use pages::{PagesSeen, PagesWatch};
+use service::{Running, Scratch};
+
+/// What `perf stat` counts around a workload, where the study wants it.
+const EVENTS: &str = "cpu-migrations,context-switches";
+const COUNTS: &str = "perf-stat.csv";
+
+/// What a run of a workload gave.
+pub(crate) struct Executed {
+    /// What it printed, as readings.
+    pub(crate) readings: Vec<Reading>,
+    /// Where its pages were from time to time, if it probes memory tiers.
+    pub(crate) looks: Vec<TierLook>,
+    /// What `perf stat` counted, if it was asked to.
+    pub(crate) counters: BTreeMap<String, f64>,
+    /// What it printed to standard output, as a word that is another one for other output.
+    pub(crate) output: String,
+}
+
+/// Whether `perf stat` counts around workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// It counts what the scheduler does.
+    Scheduler,
+    /// Workloads run bare.
+    Off,
+}
+
+/// Runs a workload once where it is placed, with its service if it has one, and reads what it
+/// printed.
+pub(crate) fn run(
+    request: &SampleRequest<'_>,
+    placement: &Placement,
+    counting: Counting,
+    interrupt: &Interrupt,
+) -> Result<Executed, BackendError> {
+    let workload = request.workload;
+    let scratch = Scratch::make(workload, counting == Counting::Scheduler)?;
+    let limit = Duration::from_secs(workload.timeout_s);
+    let ran = placement.within(|| {
+        let _service = Running::start(workload, &scratch, interrupt)?;
+        let command = || command(request, &scratch, counting);
+        let input = workload.stdin.as_deref().map_or(Input::Empty, Input::File);
+        placement.run(command, (input, limit), interrupt, |error| failed(workload, error))
+    })?;
+    // What failed is named as it ran, not as the study has it.
+    let settings = &request.treatment.settings;
+    let command = workload.command.iter().map(|word| filled(word, settings)).collect();
+    let readings = read(&Workload { command, ..workload.clone() }, &ran)?;
+    let counters = match counting {
+        Counting::Off => BTreeMap::new(),
+        Counting::Scheduler => scheduler_counters(&scratch),
+    };
+    let output = facts::fingerprint(ran.stdout.as_bytes());
+    Ok(Executed { readings, looks: tier_looks(&ran.stdout), counters, output })
+}
+
+/// What a workload that has ended tells. One that leaves work behind has not ended.
+pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, BackendError> {
+    if let Some(left) = ran.left.first() {
+        return Err(BackendError::Failed {
+            doing: format!("workload {}", workload.name),
+            reason: format!(
+                "`{}` left {left} running, which was ended: expected a program that does its work \
+                 before it ends",
+                workload.command.first().map_or("", String::as_str)
+            ),
+        });
+    }
+    let finished = Finished {
+        ending: ending(ran.status),
+        stdout: &ran.stdout,
+        stderr: &ran.stderr,
+        elapsed_s: ran.took.as_secs_f64(),
+    };
+    workload.read(&finished).map_err(|error| BackendError::Failed {
+        doing: format!("workload {}", workload.name),
+        reason: error.to_string(),
+    })
+}
+
+fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -> Command {
+    let settings = &request.treatment.settings;
+    let words: Vec<String> =
+        request.workload.command.iter().map(|word| filled(word, settings)).collect();
+    let words = scratch.filled_in(&words);
+    let counts = scratch.file(COUNTS);
+    let mut around = Vec::new();
+    if counting == Counting::Scheduler {
+        let perf = ["perf", "stat", "-x", ",", "-o", &counts, "-e", EVENTS, "--"];
+        around.extend(perf.map(str::to_owned));
+    }
+    let mut words = around.into_iter().chain(words);
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).env("NUMALAB_SEED", request.seed.to_string());
+    for (name, value) in settings {
+        let name = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        command.env(format!("NUMALAB_{name}"), value.to_string());
+    }
+    command
+}
+
+/// A word of a command with the settings in their places.
+pub(crate) fn filled(word: &str, settings: &BTreeMap<String, Setting>) -> String {
+    let mut text = word.to_owned();
+    for (name, value) in settings {
+        text = text.replace(&format!("{{{name}}}"), &value.to_string());
+    }
+    text
+}
+
+/// What a workload needs of the kernel under these settings.
+pub(crate) fn needs(workload: &Workload, settings: &BTreeMap<String, Setting>) -> Vec<KernelNeed> {
+    let words: Vec<String> = workload.command.iter().map(|word| filled(word, settings)).collect();
+    numalab_workload::kernel_needs(&words)
+}
+
+fn scheduler_counters(scratch: &Scratch) -> BTreeMap<String, f64> {
+    // A machine that cannot count has no such counters, which the report shows.
+    let text = std::fs::read_to_string(scratch.file(COUNTS)).unwrap_or_default();
+    let counters = perf_stat_counters(&text).unwrap_or_default();
+    counters.into_iter().filter_map(|(name, count)| Some((name, count?))).collect()
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ending::Exited(code),
+        (None, signal) => Ending::Signalled(signal.unwrap_or_default()),
+    }
+}
+
+fn failed(workload: &Workload, error: &CommandError) -> BackendError {
+    match error {
+        CommandError::Interrupted { .. } => BackendError::Interrupted,
+        CommandError::NotFound { program } => BackendError::missing(workload, program),
+        error => BackendError::Failed {
+            doing: format!("workload {}", workload.name),
+            reason: error.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

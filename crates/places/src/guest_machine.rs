@@ -1,0 +1,206 @@
+//! What a study's guest is: settings of `[backend.linux-guest]`.
+
+use std::time::Duration;
+
+use numalab_formats::memory_emulator::describe;
+use numalab_formats::{emulation, machine_toml, size, tiers};
+use numalab_guest::{AcceleratorChoice, EmulatorMode, Guest, GuestError, Limits, MemoryEmulator};
+use numalab_image::Architecture;
+use numalab_study::{BackendError, StudyPlace};
+use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
+use serde::Deserialize;
+
+use super::common_settings::MemoryCostSettings;
+use super::live_guest::failed;
+
+/// A guest that pays for every access by the instruction boots slowly.
+const EMULATED_BOOT: Duration = Duration::from_secs(900);
+
+/// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the backend
+/// inside it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct GuestSettings {
+    /// Its nodes, as `--emulate` takes them: `4`, or `1G,1G`.
+    pub(super) emulate: String,
+    /// Its cpus.
+    pub(super) cpus: u32,
+    /// Its memory, of all nodes together.
+    pub(super) memory: String,
+    /// Distances, as `--distances` takes them.
+    pub(super) distances: Option<String>,
+    /// Its processor; this machine's where nothing is said.
+    pub(super) arch: Option<String>,
+    /// `auto`, `kvm` or `tcg`.
+    pub(super) accel: String,
+    /// The kernel that it boots, where a treatment names no other.
+    pub(super) kernel: String,
+    /// Whether each treatment of each block has a guest of its own.
+    pub(super) fresh: bool,
+    /// Programs and files that its commands need besides.
+    #[serde(default)]
+    pub(super) with: Vec<String>,
+    /// Words for its kernel.
+    #[serde(default)]
+    pub(super) kernel_arguments: Vec<String>,
+    #[serde(flatten)]
+    pub(super) costs: MemoryCostSettings,
+    #[serde(default)]
+    pub(super) counters: Vec<String>,
+    pub(super) count_migrations: bool,
+    pub(super) watch_pages: bool,
+    pub(super) watch_output: bool,
+}
+
+impl GuestSettings {
+    /// The machine that the guest sees.
+    pub(super) fn machine(&self) -> Result<Machine, BackendError> {
+        if let Some(spec) = self.costs.tiers("linux-guest")? {
+            let machine = spec.machine(self.cpus);
+            return machine.map_err(|error| bad("emulate-tiers", &tiers::format(&spec), &error));
+        }
+        let memory = size::parse_bytes(&self.memory);
+        let memory_bytes = memory.map_err(|error| bad("memory", &self.memory, &error))?;
+        if let Some(file) = self.costs.like("linux-guest")? {
+            let nodes = file.machine.cpu_nodes().len().max(1);
+            let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
+            if cpus == 0 || !cpus.is_multiple_of(nodes) {
+                let expected = format!("a multiple of {nodes}, the nodes with cpus");
+                return Err(bad("cpus", &self.cpus.to_string(), &expected));
+            }
+            return Ok(machine_toml::scaled(&file.machine, cpus / nodes, memory_bytes));
+        }
+        let nodes = emulation::parse(&self.emulate, self.distances.as_deref());
+        let spec = nodes.map_err(|error| bad("emulate", &self.emulate, &error))?;
+        let count = match &spec.nodes {
+            EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes) => *nodes,
+            EmulatedNodes::Listed(nodes) => nodes.len(),
+        };
+        let nodes = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+        // An operating system doubts a package or a cache that spans nodes.
+        let packages = if self.cpus.is_multiple_of(nodes) { nodes } else { 1 };
+        let base = UniformMachine {
+            cpus: self.cpus,
+            threads_per_core: 1,
+            packages,
+            l3_groups: packages,
+            memory_bytes,
+        };
+        let base = base.build().map_err(|error| bad("cpus", &self.cpus.to_string(), &error))?;
+        spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
+    }
+
+    /// Its processor.
+    pub(super) fn architecture(&self) -> Result<Architecture, BackendError> {
+        let Some(name) = &self.arch else { return Ok(Architecture::of_host()) };
+        Architecture::of_name(name).ok_or_else(|| bad("arch", name, &"x86_64 or aarch64"))
+    }
+
+    /// The guest that this machine is, without what treatments differ in.
+    pub(super) fn guest(&self, machine: &Machine) -> Result<Guest, BackendError> {
+        let architecture = self.architecture()?;
+        let guest = Guest {
+            architecture,
+            machine: machine.clone(),
+            kernel_arguments: self.kernel_arguments.clone(),
+            ..Guest::default()
+        };
+        // Before a plugin is missed which would not help.
+        self.expect_possible(&guest)?;
+        let Some(emulator) = self.emulator(machine, architecture)? else { return Ok(guest) };
+        let limits = Limits { boot: EMULATED_BOOT, ..Limits::default() };
+        let guest = Guest { memory_emulator: Some(emulator), limits, ..guest };
+        self.expect_possible(&guest)?;
+        Ok(guest)
+    }
+
+    fn expect_possible(&self, guest: &Guest) -> Result<(), BackendError> {
+        let is_kvm = self.accelerator()? == AcceleratorChoice::Kvm;
+        let name = guest.architecture.name();
+        let possible = guest.expect_possible(is_kvm);
+        possible.map_err(|error| bad("arch", name, &format!("x86_64: {error}")))
+    }
+
+    /// What runs its instructions, where there is a choice: emulated memory leaves none.
+    pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, BackendError> {
+        if self.costs.are_emulated() {
+            return Ok(AcceleratorChoice::Auto);
+        }
+        match self.accel.as_str() {
+            "auto" => Ok(AcceleratorChoice::Auto),
+            "kvm" => Ok(AcceleratorChoice::Kvm),
+            "tcg" => Ok(AcceleratorChoice::Tcg),
+            other => Err(bad("accel", other, &"auto, kvm or tcg")),
+        }
+    }
+
+    /// The memory system that the guest is given, if it is given one.
+    fn emulator(
+        &self,
+        machine: &Machine,
+        architecture: Architecture,
+    ) -> Result<Option<MemoryEmulator>, BackendError> {
+        if !self.costs.are_emulated() {
+            return Ok(None);
+        }
+        let costs = self.costs.costs("linux-guest")?;
+        let machine = match self.costs.like("linux-guest")? {
+            Some(file) => file.emulated(machine),
+            None => describe(machine, &costs),
+        };
+        let unfit = |error: &dyn std::fmt::Display| {
+            bad("emulate-latency", &error.to_string(), &"costs of this machine")
+        };
+        let machine = machine.map_err(|error| unfit(&error))?;
+        match MemoryEmulator::find(EmulatorMode::Virtual, architecture, machine) {
+            Ok(emulator) => Ok(Some(emulator)),
+            Err(GuestError::Machine(error)) => Err(unfit(&error)),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// The settings of the backend inside it, in JSON.
+    pub(super) fn inner(&self) -> String {
+        serde_json::json!({
+            "counters": self.counters,
+            "count-migrations": self.count_migrations,
+            "watch-pages": self.watch_pages,
+            "watch-output": self.watch_output,
+        })
+        .to_string()
+    }
+}
+
+fn bad(key: &str, found: &str, expected: &dyn std::fmt::Display) -> BackendError {
+    BackendError::BadInput {
+        place: StudyPlace::backend("linux-guest", key),
+        found: format!("{found:?}"),
+        expected: expected.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(cpus: u32, like: &str) -> GuestSettings {
+        let json = serde_json::json!({
+            "emulate": "1", "cpus": cpus, "memory": "1G", "accel": "auto",
+            "kernel": "linux", "fresh": false,
+            "count-migrations": false, "watch-pages": false, "watch-output": false,
+            "emulate-like": like,
+        });
+        serde_json::from_value(json).expect("settings")
+    }
+
+    #[test]
+    fn a_guest_is_like_a_machine_that_comes_with_numalab() {
+        let machine = settings(8, "x460").machine().expect("a machine");
+        assert_eq!((machine.nodes.len(), machine.cpus.len()), (4, 8));
+        assert_eq!(machine.memory_bytes(), 1 << 30);
+        let error = settings(6, "x460").machine().expect_err("six on four nodes").to_string();
+        assert!(error.contains("a multiple of 4"), "{error}");
+        let error = settings(8, "cray-1").machine().expect_err("no such machine").to_string();
+        assert!(error.contains("cray-1") && error.contains("No such file"), "{error}");
+    }
+}

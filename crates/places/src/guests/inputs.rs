@@ -1,0 +1,164 @@
+//! What every boot is made of, and what can be told of it before.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::thread;
+
+use numalab_host::{MemoryLimit, Root};
+use numalab_image::{Architecture, Cache, KernelChoice};
+use numalab_record::study::Treatment;
+use numalab_study::{BackendError, StudyPlace};
+use numalab_topology::Machine;
+use numalab_workload::Workload;
+use numalab_xen::XenBuild;
+
+use super::boot_context::BootContext;
+use super::errors::bad;
+use super::layout::GuestLayout;
+use super::outcome::Outcome;
+use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
+use super::{builds, contents, errors, qemu, xen};
+use crate::downloads::supplies;
+
+/// What QEMU takes beside the memory of its guest.
+const QEMU_BYTES: u64 = 1 << 30;
+
+/// What every boot is made of.
+#[derive(Clone)]
+pub(super) struct Inputs {
+    pub(super) settings: GuestsSettings,
+    pub(super) workloads: Vec<Workload>,
+    /// Hypervisors of the user's own, by file.
+    pub(super) builds: BTreeMap<PathBuf, XenBuild>,
+}
+
+impl Inputs {
+    /// Boots, runs every workload in all guests, and ends with `ended`.
+    pub(super) fn run(
+        &self,
+        treatment: &Treatment,
+        ended: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Outcome, BackendError> {
+        let wanted = GuestTreatment::of(treatment, &self.settings)?;
+        let layout = self.layout(&wanted)?;
+        let contents = contents::of(&self.workloads)?;
+        let runs = BootContext {
+            settings: &self.settings,
+            treatment,
+            wanted: &wanted,
+            layout: &layout,
+            build: builds::build_of(&wanted, &self.builds)?,
+            contents,
+            workloads: &self.workloads,
+            ended,
+        };
+        match self.settings.hypervisor {
+            HypervisorKind::Xen => runs.on_xen(),
+            HypervisorKind::Qemu => runs.on_qemu(),
+        }
+    }
+
+    /// How many boots may run at the same time: as many as there are cpus, and memory for
+    /// the largest; where they are measured in this machine's time only one.
+    pub(super) fn side_by_side(&self, wanted: &[GuestTreatment]) -> Result<usize, BackendError> {
+        if !self.settings.emulates_memory() {
+            return Ok(1);
+        }
+        let largest = self.largest_machine(wanted)? + QEMU_BYTES;
+        let limit = MemoryLimit::read(&Root::live());
+        let fitting = limit.map_or(1, |limit| limit.available_bytes / largest);
+        let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+        Ok(usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, cpus))
+    }
+
+    /// Everything that boots need, fetched into the cache or made there.
+    pub(super) fn fetch(&self) -> Result<(), BackendError> {
+        let contents = contents::of(&self.workloads)?;
+        match self.settings.hypervisor {
+            HypervisorKind::Xen => xen::files(&contents).map(drop),
+            HypervisorKind::Qemu => qemu::supplies(&contents).map(drop),
+        }
+    }
+
+    /// What is not in the cache yet.
+    pub(super) fn downloads(&self) -> Result<Vec<String>, BackendError> {
+        let cache = Cache::open().map_err(|error| errors::failed("cache", &error))?;
+        let mut supplies = supplies(&cache, Architecture::X86_64)?;
+        match self.settings.hypervisor {
+            HypervisorKind::Xen => supplies.need_xen(),
+            HypervisorKind::Qemu => supplies.need_kernel(&KernelChoice::Distribution),
+        }
+        supplies.need_packages(&contents::of(&self.workloads)?.packages);
+        Ok(supplies.missing())
+    }
+
+    /// Memory of the guests that run at the same time, or of the machines made for them.
+    pub(super) fn memory_bytes(&self, wanted: &[GuestTreatment]) -> Result<u64, BackendError> {
+        let settings = &self.settings;
+        if settings.xen_in_qemu() {
+            return Ok(self.side_by_side(wanted)? as u64 * self.largest_machine(wanted)?);
+        }
+        let most = wanted.iter().map(|one| one.guests).max().unwrap_or(0);
+        Ok(u64::from(most) * (settings.guest_memory_mib << 20))
+    }
+
+    /// What the machine with the most guests uses of its memory.
+    pub(super) fn largest_machine(&self, wanted: &[GuestTreatment]) -> Result<u64, BackendError> {
+        let used = |wanted| Ok(self.layout(wanted)?.used_bytes(&self.settings));
+        let used: Result<Vec<u64>, BackendError> = wanted.iter().map(used).collect();
+        Ok(used?.into_iter().max().unwrap_or(0))
+    }
+
+    pub(super) fn machines(&self, wanted: &[GuestTreatment]) -> Result<Vec<Machine>, BackendError> {
+        wanted.iter().map(|wanted| Ok(self.layout(wanted)?.machine)).collect()
+    }
+
+    /// The machine is emulated for a Xen in QEMU; else it is this one.
+    pub(super) fn layout(&self, wanted: &GuestTreatment) -> Result<GuestLayout, BackendError> {
+        Ok(match (self.settings.hypervisor, self.settings.on_this_dom0) {
+            (HypervisorKind::Xen, false) => GuestLayout::of(wanted, &self.settings),
+            (HypervisorKind::Xen, true) => GuestLayout::of_host(wanted, xen::host()?),
+            (HypervisorKind::Qemu, _) => GuestLayout::of_host(wanted, qemu::host()?),
+        })
+    }
+
+    /// Refuses settings that have no meaning together.
+    pub(super) fn check_settings(&self, wanted: &[GuestTreatment]) -> Result<(), BackendError> {
+        let settings = &self.settings;
+        if settings.on_this_dom0 && wanted.iter().any(|one| one.numa != wanted[0].numa) {
+            let found = "a machine that is booted already".to_owned();
+            return Err(bad(
+                StudyPlace::Factor("numa".to_owned()),
+                found,
+                "a Xen in QEMU: numa= is chosen at boot",
+            ));
+        }
+        if settings.on_this_dom0 && wanted.iter().any(|one| one.pools) {
+            // Nothing would join them again.
+            let found = "a machine that others may use".to_owned();
+            return Err(bad(
+                StudyPlace::Factor("cpupools".to_owned()),
+                found,
+                "a Xen in QEMU, whose pools end with it",
+            ));
+        }
+        let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;
+        if real && settings.emulates_memory() {
+            let found = "emulate-latency on this machine's own memory".to_owned();
+            return Err(bad(
+                StudyPlace::keys(["backend", "guests"]),
+                found,
+                "it with a Xen in QEMU only",
+            ));
+        }
+        if settings.hypervisor == HypervisorKind::Qemu && settings.on_this_dom0 {
+            let found = "on-this-dom0 with hypervisor qemu".to_owned();
+            return Err(bad(StudyPlace::keys(["backend", "guests"]), found, "hypervisor xen"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! The settings of `[backend.guests]`, and what levels of factors may set there.
+
+use numalab_study::{BackendKind, SettingKind, SettingSpec};
+
+use crate::common_settings::{
+    EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES,
+};
+use crate::host_side::GUEST_MEMORY;
+
+/// The most guests of one boot.
+const MOST_GUESTS: u64 = 64;
+
+/// What is told of every workload beside its own metrics: shares in percent and the speed that
+/// counted accesses predict, where memory is emulated; else only the first.
+pub(super) const OWN_METRICS: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
+/// The setting that says which hypervisor is booted.
+pub(super) const XEN: &str = "xen";
+
+const GUESTS: SettingSpec = SettingSpec {
+    name: "guests",
+    kind: SettingKind::Count(MOST_GUESTS),
+    default: "4",
+    about: "how many guests run at the same time",
+};
+
+pub(crate) const KIND: BackendKind = BackendKind {
+    name: "guests",
+    about: "many guests of Xen or QEMU on one machine, at the same time",
+    settings: &[
+        SettingSpec {
+            name: "hypervisor",
+            kind: SettingKind::OneOf(&["xen", "qemu"]),
+            default: "xen",
+            about: "Xen in QEMU, or guests of QEMU on this machine's own nodes",
+        },
+        SettingSpec {
+            name: "on-this-dom0",
+            kind: SettingKind::Flag,
+            default: "false",
+            about: "use the Xen that this machine runs, as it was booted: numa cannot be a factor then",
+        },
+        SettingSpec {
+            about: "machine whose memory is known, as --emulate-like takes it: as many of its \
+                    nodes as guests fill, instead of the factor machine",
+            ..EMULATE_LIKE
+        },
+        EMULATE_LATENCY,
+        EMULATE_BANDWIDTH,
+        SettingSpec { default: "32K,1M", ..EMULATE_CACHE },
+        EMULATE_STAGES,
+        GUESTS,
+        SettingSpec {
+            name: "guests-per-node",
+            kind: SettingKind::Count(MOST_GUESTS),
+            default: "4",
+            about: "how many guests fill a node of the machine that is made for them",
+        },
+        SettingSpec {
+            name: "node-memory-mib",
+            kind: SettingKind::Count(1 << 20),
+            default: "",
+            about: "memory of each node of that machine, in MiB; no less than its guests need, \
+                    which it is if not set",
+        },
+        SettingSpec {
+            name: "guest-memory-mib",
+            kind: SettingKind::Count(1 << 20),
+            default: "224",
+            about: "memory of each guest, in MiB",
+        },
+        SettingSpec {
+            name: "guest-vcpus",
+            kind: SettingKind::Count(64),
+            default: "1",
+            about: "virtual cpus of each guest",
+        },
+        SettingSpec {
+            name: "guest-kind",
+            kind: SettingKind::OneOf(&["pv", "pvh"]),
+            default: "pv",
+            about: "kind of Xen's domains; of pvh only a Xen with numa=on can tell the frames",
+        },
+        SettingSpec {
+            name: "dom0-memory-mib",
+            kind: SettingKind::Count(1 << 20),
+            default: "768",
+            about: "memory of Xen's first domain, in MiB",
+        },
+        SettingSpec {
+            name: "rounds",
+            kind: SettingKind::Count(1000),
+            default: "",
+            about: "$ROUNDS in commands; 2, or 1 where memory is emulated, if not set",
+        },
+    ],
+    own_metrics: &OWN_METRICS,
+    levels: &[
+        SettingSpec {
+            name: "numa",
+            kind: SettingKind::Text("on, off or fake=N"),
+            default: "on",
+            about: "Xen's numa=",
+        },
+        GUESTS,
+        SettingSpec {
+            name: "pinning",
+            kind: SettingKind::OneOf(&["cpus-and-memory", "cpus", "none", "cpus-as-string"]),
+            default: "cpus-and-memory",
+            about: "what of each guest is kept on its node",
+        },
+        SettingSpec {
+            name: "dom0-nodes",
+            kind: SettingKind::Text("nodes such as 0, or all"),
+            default: "",
+            about: "Xen's dom0_nodes=; node 0 if numa is on",
+        },
+        SettingSpec {
+            name: "cpupools",
+            kind: SettingKind::Flag,
+            default: "false",
+            about: "a cpupool for each node",
+        },
+        SettingSpec {
+            name: "machine",
+            kind: SettingKind::Text(
+                "x460, two-sockets, four-sockets, one of `numalab machine list`, or its file",
+            ),
+            default: "x460",
+            about: "the machine that Xen in QEMU sees",
+        },
+        SettingSpec {
+            name: XEN,
+            kind: SettingKind::Text("debian, or the file of a build"),
+            default: "debian",
+            about: "the hypervisor that is booted",
+        },
+        GUEST_MEMORY,
+    ],
+};

@@ -1,0 +1,280 @@
+//! The guests as processes of QEMU on this machine's own nodes.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use numalab_guest::{
+    Accelerator, AcceleratorChoice, Guest, GuestError, HostMemory, HostPages, Launch, Limits,
+    PinPlan, Pins, Qemu, QemuNeeds, Runtime, Task,
+};
+use numalab_guest_agent::{Job, Stream};
+use numalab_host::{Root, read_machine};
+use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_record::study::{AcceleratorReason, Evidence};
+use numalab_study::BackendError;
+use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId};
+use numalab_workload::Workload;
+use numalab_xen::Pinning;
+
+use super::boot_context::BootContext;
+use super::errors::{failed, lacking};
+use super::layout::PlacedGuest;
+use super::outcome::{GuestOutcome, JobOutcome, Outcome};
+use crate::disturbance_watch::DisturbanceWatch;
+
+/// Guests boot at the same time; they begin together this long after the first was
+/// started, and so much more for each.
+const BOOT_S: u64 = 15;
+const BOOT_EACH_S: u64 = 4;
+const BOOT_LIMIT: Duration = Duration::from_secs(600);
+/// What a guest prints when it begins.
+const BEGUN: &str = "numalab-guest-begins\n";
+
+/// This machine, to whose nodes the guests belong.
+pub(super) fn host() -> Result<Machine, BackendError> {
+    let reading = read_machine(&Root::live()).map_err(|error| failed("this machine", &error))?;
+    Ok(reading.machine)
+}
+
+/// QEMU, what it runs on and the guests' image, out of the cache or fetched into it.
+pub(super) fn supplies(contents: &Contents) -> Result<(Qemu, Accelerator, Image), BackendError> {
+    let prepare = || -> Result<(Qemu, Accelerator, Image), GuestError> {
+        let cache = Cache::open()?;
+        let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
+        let mut note = |_: &str| {};
+        let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note)?;
+        let image = Image::ensure(&cache, &kernel, contents, &mut note)?;
+        let accelerator =
+            Accelerator::decide(AcceleratorChoice::Auto, &qemu, &kernel.file, &cache)?;
+        Ok((qemu, accelerator, image))
+    };
+    prepare().map_err(|error| lacking(&error, error.remedy()))
+}
+
+/// What all guests of a boot share.
+struct Shared {
+    qemu: Qemu,
+    accelerator: Accelerator,
+    image: Image,
+    runtime: Runtime,
+    host: Machine,
+}
+
+impl BootContext<'_> {
+    /// Boots all guests at once for each workload.
+    pub(super) fn on_qemu(&self) -> Result<Outcome, BackendError> {
+        let shared = self.shared()?;
+        let guests = self.layout.guests.iter().map(|guest| GuestOutcome {
+            name: guest.name.clone(),
+            home: Some(guest.home),
+            ..GuestOutcome::default()
+        });
+        let mut outcome = Outcome { guests: guests.collect(), ..Outcome::default() };
+        let mut watch = self.watch()?;
+        for (job, workload) in self.workloads.iter().enumerate() {
+            let before = watch.now();
+            self.run_together(&shared, job, workload, &mut outcome)?;
+            let disturbance = DisturbanceWatch::disturbance(before, watch.now());
+            outcome.disturbances.extend(disturbance.map(|reason| (job, reason)));
+        }
+        let Accelerator { kind, reason } = &shared.accelerator;
+        let hypervisor = format!("QEMU {}, {}", shared.qemu.version, kind.name());
+        outcome.facts = vec![Evidence::fact("hypervisor", hypervisor)];
+        if let AcceleratorReason::KvmFails(fault) = reason {
+            outcome.facts.push(Evidence::fact("kvm", fault.to_string()));
+        }
+        Ok(outcome)
+    }
+
+    fn shared(&self) -> Result<Shared, BackendError> {
+        let (qemu, accelerator, image) = supplies(&self.contents)?;
+        let runtime = Runtime::open().map_err(|error| failed("guests", &error))?;
+        Ok(Shared { qemu, accelerator, image, runtime, host: self.layout.machine.clone() })
+    }
+
+    /// One workload in all guests, each in a thread of its own.
+    fn run_together(
+        &self,
+        shared: &Shared,
+        job: usize,
+        workload: &Workload,
+        outcome: &mut Outcome,
+    ) -> Result<(), BackendError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let start_s = now + BOOT_S + BOOT_EACH_S * outcome.guests.len() as u64;
+        let task = self.task(workload, start_s);
+        let limit = Duration::from_secs(start_s - now + workload.timeout_s) + BOOT_LIMIT;
+        let stopped = Mutex::new(false);
+        thread::scope(|scope| {
+            for (guest, placed) in outcome.guests.iter_mut().zip(&self.layout.guests) {
+                if guest.lost.is_some() {
+                    continue;
+                }
+                let (task, stopped) = (&task, &stopped);
+                scope.spawn(move || match self.run_one(shared, placed, task, limit) {
+                    Ok(ran) => keep(guest, job, ran),
+                    Err(GuestError::Stopped) => *lock(stopped) = true,
+                    Err(error) => guest.lost = Some(error.to_string()),
+                });
+            }
+        });
+        if *lock(&stopped) {
+            return Err(BackendError::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// Waits for the common beginning by the clock that all guests have from the host.
+    fn task(&self, workload: &Workload, start_s: u64) -> Task {
+        let script = format!(
+            "while [ $(date +%s) -lt {start_s} ]; do sleep 0.1; done; {}; \
+             printf '%s\\n' {}; exec \"$@\"",
+            self.preparation(),
+            BEGUN.trim()
+        );
+        let mut command = ["sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+        command.extend(self.words(workload));
+        Task { job: Job::new(command), ..Task::default() }
+    }
+
+    fn run_one(
+        &self,
+        shared: &Shared,
+        placed: &PlacedGuest,
+        task: &Task,
+        limit: Duration,
+    ) -> Result<Ran, GuestError> {
+        let guest = self.guest(shared, placed, limit);
+        let (qemu, accelerator) = (shared.qemu.clone(), shared.accelerator.clone());
+        let launch = Launch::plan(guest, qemu, accelerator, shared.image.boot_files())?;
+        let mut ran = Ran::default();
+        let mut sink = |_: Stream, bytes: &[u8]| ran.take(bytes);
+        let wanted = || (self.ended)();
+        let outcome = launch.run(&shared.runtime, task, &mut sink, &wanted)?;
+        ran.job.exit = outcome.exit.code();
+        ran.job.end_ns = now_ns();
+        for proof in outcome.memory.unwrap_or_default() {
+            for (node, bytes) in proof.bytes_by_node {
+                *ran.memory.entry(node.0).or_default() += bytes;
+            }
+            for (page, bytes) in proof.bytes_by_page {
+                *ran.pages.entry(page).or_default() += bytes;
+            }
+        }
+        Ok(ran)
+    }
+
+    /// A guest of one node, whose threads and memory are where the treatment wants them.
+    fn guest(&self, shared: &Shared, placed: &PlacedGuest, limit: Duration) -> Guest {
+        let pinned = self.wanted.pinning != Pinning::None;
+        // Pinned to everything is free, and is looked at all the same.
+        let cpus = if pinned { placed.cpus.clone() } else { shared.host.online_cpus() };
+        let vcpus = self.settings.guest_vcpus;
+        let map = (0..vcpus).map(|vcpu| (vcpu, cpus.clone())).collect();
+        let bound = self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAndMemory;
+        let nodes =
+            if bound { vec![[NodeId(placed.home)].into_iter().collect()] } else { Vec::new() };
+        let pages = self.wanted.pages;
+        let prealloc = pages != HostPages::Normal;
+        Guest {
+            machine: one_node(vcpus, self.settings.guest_memory_mib),
+            memory: HostMemory { pages, prealloc, nodes, ..HostMemory::default() },
+            pins: Some(Pins { plan: PinPlan::Map(map), helpers: None, host: shared.host.clone() }),
+            limits: Limits { boot: BOOT_LIMIT, run: Some(limit) },
+            ..Guest::default()
+        }
+    }
+}
+
+/// What came of one guest.
+#[derive(Debug, Default)]
+struct Ran {
+    job: JobOutcome,
+    memory: BTreeMap<u32, u64>,
+    /// Bytes by the size of their pages.
+    pages: BTreeMap<u64, u64>,
+}
+
+impl Ran {
+    fn take(&mut self, bytes: &[u8]) {
+        self.job.output.push_str(&String::from_utf8_lossy(bytes));
+        if self.job.begin_ns == 0
+            && let Some(rest) = self.job.output.strip_prefix(BEGUN)
+        {
+            self.job.begin_ns = now_ns();
+            self.job.output = rest.to_owned();
+        }
+    }
+}
+
+fn keep(guest: &mut GuestOutcome, job: usize, ran: Ran) {
+    guest.memory = ran.memory;
+    guest.jobs.insert(job, ran.job);
+    guest.evidence = vec![pages_evidence(guest, &ran.pages)];
+}
+
+/// The pages that a guest's memory was found in.
+fn pages_evidence(guest: &GuestOutcome, bytes_by_page: &BTreeMap<u64, u64>) -> Evidence {
+    let found = bytes_by_page.iter().filter(|(_, bytes)| **bytes > 0);
+    let found: Vec<String> =
+        found.map(|(page, bytes)| format!("{} MiB of {} KiB", bytes >> 20, page >> 10)).collect();
+    Evidence::fact(
+        format!("pages of {}", guest.name),
+        if found.is_empty() { "not known".to_owned() } else { found.join(", ") },
+    )
+}
+
+fn one_node(vcpus: u32, memory_mib: u64) -> Machine {
+    let cpus: CpuSet = (0..vcpus).map(numalab_topology::CpuId).collect();
+    let cpu = |id| Cpu {
+        id,
+        online: true,
+        node: Some(NodeId(0)),
+        package: Some(0),
+        core: Some(id.0),
+        ..Cpu::default()
+    };
+    Machine {
+        cpus: cpus.iter().map(cpu).collect(),
+        nodes: vec![Node { online: true, cpus, memory_bytes: memory_mib << 20, ..Node::default() }],
+        distances: numalab_topology::Distances::uniform(1, 20),
+        ..Machine::default()
+    }
+}
+
+fn now_ns() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_told_with_how_much_is_in_each() {
+        let guest = GuestOutcome { name: "g01".to_owned(), ..GuestOutcome::default() };
+        let pages = BTreeMap::from([(4096, 0), (2 << 20, 192 << 20), (65_536, 1 << 20)]);
+        let evidence = pages_evidence(&guest, &pages);
+        assert_eq!(evidence.what, "pages of g01");
+        assert_eq!(evidence.found, "1 MiB of 64 KiB, 192 MiB of 2048 KiB");
+        assert_eq!(pages_evidence(&guest, &BTreeMap::new()).found, "not known");
+    }
+
+    #[test]
+    fn a_guests_time_begins_with_its_first_line_which_is_no_output() {
+        let mut ran = Ran::default();
+        ran.take(b"numalab-guest-");
+        assert_eq!(ran.job.begin_ns, 0);
+        ran.take(b"begins\nThroughput");
+        ran.take(b" 1");
+        assert!(ran.job.begin_ns > 0);
+        assert_eq!(ran.job.output, "Throughput 1");
+    }
+}

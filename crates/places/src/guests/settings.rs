@@ -1,0 +1,337 @@
+//! What a study says of its guests: the backend's own settings, and each treatment's.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use numalab_guest::HostPages;
+use numalab_record::study::{Setting, Treatment};
+use numalab_study::{BackendError, StudyPlace};
+use numalab_topology::Machine;
+use numalab_xen::{DomainKind, Pinning};
+use serde::Deserialize;
+
+use super::errors::bad;
+use super::kind::{KIND, XEN};
+use super::machine;
+use crate::common_settings::MemoryCostSettings;
+use crate::host_side::{self, HOST};
+
+/// Which hypervisor the guests run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum HypervisorKind {
+    /// Xen, in QEMU or this machine's own.
+    #[default]
+    Xen,
+    /// QEMU on this machine, one process for each guest.
+    Qemu,
+}
+
+/// `[backend.guests]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct GuestsSettings {
+    pub hypervisor: HypervisorKind,
+    /// Xen: the machine's own toolstack instead of a Xen in QEMU.
+    pub on_this_dom0: bool,
+    #[serde(flatten)]
+    pub costs: MemoryCostSettings,
+    /// Guests, where no factor says how many.
+    pub guests: u32,
+    /// Guests that fill a node.
+    pub guests_per_node: u32,
+    /// Memory of each node of the machine that is made for them, where it is more than they
+    /// need.
+    pub node_memory_mib: Option<u64>,
+    pub guest_memory_mib: u64,
+    pub guest_vcpus: u32,
+    pub guest_kind: DomainKind,
+    pub dom0_memory_mib: u64,
+    /// How often a workload repeats its work that can: `$ROUNDS` for its command.
+    pub rounds: Option<u32>,
+}
+
+/// A domain of Xen in QEMU does one of dbench's in some seconds, and in ten where memory is
+/// emulated.
+const EMULATED_ROUNDS: u32 = 1;
+const ROUNDS: u32 = 2;
+/// A saved guest may take this part of the first domain's memory, whose rest has the images.
+const SAVED_PART: u64 = 3;
+
+impl GuestsSettings {
+    /// Whether memory has costs, in virtual time, by numalab's emulator.
+    pub(super) fn emulates_memory(&self) -> bool {
+        self.costs.are_emulated()
+    }
+
+    /// Whether other work of this machine disturbs the samples, and can be told from that of
+    /// the guests: to the first domain of this machine's own Xen they are other work too.
+    pub(super) fn in_host_time(&self) -> bool {
+        !self.emulates_memory() && !self.on_this_dom0
+    }
+
+    /// Whether guests are domains of a Xen in QEMU.
+    pub(super) fn xen_in_qemu(&self) -> bool {
+        self.hypervisor == HypervisorKind::Xen && !self.on_this_dom0
+    }
+
+    /// Whether one guest is booted and all are restored from it: slow ones, whose memory the
+    /// first domain has room for.
+    pub(super) fn restores(&self) -> bool {
+        let fits = self.guest_memory_mib * SAVED_PART <= self.dom0_memory_mib;
+        self.xen_in_qemu() && self.guest_kind == DomainKind::Pv && fits
+    }
+
+    /// How often a workload repeats its work that can.
+    pub(super) fn rounds(&self) -> u32 {
+        let usual = if self.emulates_memory() { EMULATED_ROUNDS } else { ROUNDS };
+        self.rounds.unwrap_or(usual)
+    }
+}
+
+#[cfg(test)]
+impl GuestsSettings {
+    /// As a study has them in JSON.
+    pub(super) fn of(settings: serde_json::Value) -> Result<Self, BackendError> {
+        let serde_json::Value::Object(settings) = settings else { unreachable!() };
+        KIND.read(&numalab_study::BackendSpec { kind: "guests".to_owned(), settings })
+    }
+}
+
+#[cfg(test)]
+impl Default for GuestsSettings {
+    fn default() -> Self {
+        Self::of(serde_json::json!({})).unwrap()
+    }
+}
+
+/// What a treatment asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GuestTreatment {
+    /// As in Xen's `numa=`: `on`, `off`, `fake=4`.
+    pub numa: String,
+    pub guests: u32,
+    pub pinning: Pinning,
+    /// As in Xen's `dom0_nodes=`: 0 where the treatment does not say and numa is on, `None`
+    /// for all.
+    pub dom0_nodes: Option<String>,
+    pub pools: bool,
+    /// The machine under the guests, by its file; its memory is made to fit them.
+    pub machine: Machine,
+    /// A hypervisor of the user's own; Debian's if absent.
+    pub xen: Option<PathBuf>,
+    /// The pages behind the memory of guests of QEMU.
+    pub pages: HostPages,
+}
+
+impl GuestTreatment {
+    /// Reads a treatment's settings, all of which must be known here.
+    pub(super) fn of(
+        treatment: &Treatment,
+        backend: &GuestsSettings,
+    ) -> Result<Self, BackendError> {
+        let settings = &treatment.settings;
+        for (name, value) in settings.iter().filter(|(name, _)| !name.starts_with(HOST)) {
+            KIND.check_level(name, value)?;
+        }
+        let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
+        let fake = numa.strip_prefix("fake=").and_then(|nodes| nodes.parse::<u32>().ok());
+        if !matches!(numa.as_str(), "on" | "off") && fake.is_none_or(|nodes| nodes == 0) {
+            return Err(refused("numa", numa, "on, off or fake=N"));
+        }
+        let guests = text(settings, "guests").unwrap_or_else(|| backend.guests.to_string());
+        let count = guests.parse().ok().filter(|count| (1..=64).contains(count));
+        let guests = count.ok_or_else(|| refused("guests", guests, "1 to 64"))?;
+        let pools = flag(settings, "cpupools")?;
+        if pools && fake.is_some() {
+            // Pools of the nodes that it makes up are none of the machine's.
+            return Err(refused("numa", numa, "on or off with cpupools"));
+        }
+        Ok(Self {
+            // There is room for it; elsewhere it would take that of guests. Nodes that are
+            // made up may be too small for it.
+            dom0_nodes: text(settings, "dom0-nodes")
+                .or_else(|| (numa == "on").then(|| "0".to_owned()))
+                .filter(|nodes| nodes != "all"),
+            numa,
+            guests,
+            pinning: pinning(settings)?,
+            pools,
+            machine: machine(settings, backend)?,
+            xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
+            pages: host_side::pages(settings)?,
+        })
+    }
+
+    /// Whether each node gets a cpupool: one that takes the machine for a single node has
+    /// nothing to split.
+    pub(super) fn splits_pools(&self) -> bool {
+        self.pools && self.numa != "off"
+    }
+}
+
+/// The value of the setting `xen` for Debian's.
+const DEBIANS_XEN: &str = "debian";
+/// The machine that guests are on unless it is said.
+const MACHINE: &str = "x460";
+
+fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
+    settings.get(name).map(ToString::to_string)
+}
+
+fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, BackendError> {
+    let all = [Pinning::CpusAndMemory, Pinning::Cpus, Pinning::None, Pinning::CpusAsString];
+    let Some(name) = text(settings, "pinning") else { return Ok(Pinning::CpusAndMemory) };
+    all.into_iter()
+        .find(|pinning| pinning.name() == name)
+        .ok_or_else(|| refused("pinning", name, "none, cpus, cpus-and-memory or cpus-as-string"))
+}
+
+/// That a setting is not what it may be.
+fn refused(name: &str, found: String, expected: &str) -> BackendError {
+    bad(StudyPlace::Setting(name.to_owned()), found, expected)
+}
+
+/// The machine under the guests: the one whose memory is known, or the one of the factor.
+fn machine(
+    settings: &BTreeMap<String, Setting>,
+    backend: &GuestsSettings,
+) -> Result<Machine, BackendError> {
+    let named = text(settings, "machine");
+    match (backend.costs.like(KIND.name)?, named) {
+        (None, named) => machine::read(named.as_deref().unwrap_or(MACHINE)),
+        (Some(file), None) => Ok(file.machine),
+        (Some(_), Some(named)) => Err(refused("machine", named, "none with emulate-like")),
+    }
+}
+
+fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, BackendError> {
+    match settings.get(name) {
+        None => Ok(false),
+        Some(Setting::Bool(value)) => Ok(*value),
+        Some(other) => Err(refused(name, other.to_string(), "true or false")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn treatment(settings: &[(&str, &str)]) -> Treatment {
+        let settings = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Setting::Text((*value).to_owned())));
+        Treatment { name: "t".to_owned(), levels: Vec::new(), settings: settings.collect() }
+    }
+
+    #[test]
+    fn what_a_treatment_leaves_open_has_the_seeds_values() {
+        let wanted =
+            GuestTreatment::of(&treatment(&[("numa", "off")]), &GuestsSettings::default()).unwrap();
+        assert_eq!((wanted.numa.as_str(), wanted.guests), ("off", 4));
+        assert_eq!(wanted.pinning, Pinning::CpusAndMemory);
+        assert_eq!(wanted.machine.nodes.len(), 4);
+        assert_eq!(wanted.xen, None);
+        let dom0_nodes = |settings: &[(&str, &str)]| {
+            GuestTreatment::of(&treatment(settings), &GuestsSettings::default()).unwrap().dom0_nodes
+        };
+        assert_eq!(dom0_nodes(&[]).as_deref(), Some("0"));
+        assert_eq!(dom0_nodes(&[("numa", "fake=3")]), None);
+        assert_eq!(dom0_nodes(&[("dom0-nodes", "all")]), None);
+    }
+
+    #[test]
+    fn the_machine_is_the_one_whose_memory_is_known_or_the_one_of_the_factor() {
+        let like = GuestsSettings::of(json!({ "emulate-like": "xeon-8360y-2s" })).unwrap();
+        let wanted = |settings: &[(&str, &str)]| GuestTreatment::of(&treatment(settings), &like);
+        assert_eq!(wanted(&[]).unwrap().machine.nodes.len(), 2);
+        let error = wanted(&[("machine", "x460")]).unwrap_err().to_string();
+        assert!(error.contains("machine: x460: expected none with emulate-like"), "{error}");
+        let absent = GuestsSettings::of(json!({ "emulate-like": "cray-1" })).unwrap();
+        let error = GuestTreatment::of(&treatment(&[]), &absent).unwrap_err().to_string();
+        assert!(
+            error.contains("backend.guests.emulate-like") && error.contains("cray-1"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_hypervisor_is_debians_or_a_file() {
+        let xen = |name: &str| {
+            GuestTreatment::of(&treatment(&[("xen", name)]), &GuestsSettings::default())
+                .unwrap()
+                .xen
+        };
+        assert_eq!(xen("debian"), None);
+        assert_eq!(xen("./debian"), Some(PathBuf::from("./debian")));
+    }
+
+    #[test]
+    fn only_the_machines_own_nodes_get_pools() {
+        let pools = |numa: &str| {
+            let mut treatment = treatment(&[("numa", numa)]);
+            treatment.settings.insert("cpupools".to_owned(), Setting::Bool(true));
+            GuestTreatment::of(&treatment, &GuestsSettings::default())
+        };
+        assert!(pools("on").unwrap().splits_pools());
+        assert!(!pools("off").unwrap().splits_pools());
+        let error = pools("fake=2").unwrap_err().to_string();
+        assert!(error.contains("cpupools") && error.contains("fake=2"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_what_is() {
+        for (name, value, words) in [
+            ("numa", "maybe", "on, off or fake=N"),
+            ("numa", "fake=0", "on, off or fake=N"),
+            ("guests", "0", "1 to 64"),
+            ("pinning", "hard", "cpus-and-memory"),
+            ("machine", "mainframe", "two-sockets"),
+            ("swappiness", "1", "one of numa, guests, pinning"),
+            ("guest-memory", "4k", "normal, 2m or 1g"),
+            ("guest_memory", "2m", "did you mean `guest-memory`?"),
+        ] {
+            let backend = GuestsSettings::default();
+            let wanted = GuestTreatment::of(&treatment(&[(name, value)]), &backend);
+            let error = wanted.unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn guests_are_restored_where_the_first_domain_has_room_for_one_that_is_saved() {
+        let restores = |settings| GuestsSettings::of(settings).unwrap().restores();
+        assert!(restores(json!({ "guest-memory-mib": 256, "dom0-memory-mib": 768 })));
+        assert!(!restores(json!({ "guest-memory-mib": 257, "dom0-memory-mib": 768 })));
+        assert!(!restores(json!({ "guest-kind": "pvh" })));
+        assert!(!restores(json!({ "on-this-dom0": true })));
+        assert!(!restores(json!({ "hypervisor": "qemu" })));
+    }
+
+    #[test]
+    fn work_is_repeated_less_often_in_virtual_time_unless_it_is_said() {
+        let rounds = |settings| GuestsSettings::of(settings).map(|settings| settings.rounds());
+        assert_eq!(rounds(json!({})).unwrap(), 2);
+        assert_eq!(rounds(json!({ "emulate-latency": "100" })).unwrap(), 1);
+        assert_eq!(rounds(json!({ "emulate-latency": "100", "rounds": 5 })).unwrap(), 5);
+        assert!(rounds(json!({ "rounds": 0 })).is_err());
+    }
+
+    #[test]
+    fn virtual_time_and_this_machines_own_xen_are_not_gated() {
+        let watched = |settings| GuestsSettings::of(settings).unwrap().in_host_time();
+        assert!(watched(json!({})));
+        assert!(!watched(json!({ "emulate-latency": "flat:90" })));
+        assert!(!watched(json!({ "on-this-dom0": true })));
+    }
+
+    #[test]
+    fn unknown_settings_of_the_backend_are_named() {
+        let error = GuestsSettings::of(json!({ "guest-memory": 1 })).unwrap_err().to_string();
+        assert!(error.starts_with("backend.guests.guest-memory: no such setting"), "{error}");
+        let error = GuestsSettings::of(json!({ "emulate-memory": true })).unwrap_err().to_string();
+        assert!(error.ends_with("did you mean `emulate-latency`?"), "{error}");
+    }
+}

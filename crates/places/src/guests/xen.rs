@@ -1,0 +1,367 @@
+//! The guests as domains of Xen.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use numalab_formats::memory_emulator::describe;
+use numalab_guest::emulator::PLUGIN;
+use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
+use numalab_image::{Architecture, Cache, Contents};
+use numalab_record::study::Evidence;
+use numalab_study::{BackendError, StudyPlace};
+use numalab_topology::{CpuId, Machine};
+use numalab_workload::Workload;
+use numalab_xen as xen;
+use numalab_xen::{
+    DomainJob, DomainKind, Pinning, Place, XenError, XenEvent, XenFiles, XenMachine, XenPlan,
+    XenReport,
+};
+
+use super::boot_context::BootContext;
+use super::errors::{bad, failed, lacking};
+use super::kind::{KIND, XEN};
+use super::outcome::{GuestOutcome, JobOutcome, Outcome};
+use super::settings::{GuestTreatment, GuestsSettings};
+use super::windows::JobWindows;
+use crate::disturbance_watch::DisturbanceWatch;
+
+/// A command that says itself which part of it counts.
+const MARK: &str = "numalab mark ";
+/// A guest that spins for so much virtual time takes this machine half an hour.
+const VIRTUAL_LIMIT_S: u64 = 30;
+/// A quiet machine needs a tenth of it.
+const BOOT_LIMIT: Duration = Duration::from_secs(1800);
+
+/// Looks whether domains can be made, and makes none.
+pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
+    settings.costs.costs(KIND.name)?;
+    if settings.on_this_dom0 {
+        return xen::check_dom0().map_err(|error| BackendError::Lacking {
+            what: error.to_string(),
+            remedy: "boot this machine with Xen, or leave out on-this-dom0".to_owned(),
+        });
+    }
+    if settings.emulates_memory() {
+        PLUGIN.find().map_err(|error| lacking(&error, Some(error.remedy())))?;
+    }
+    let cache = Cache::open().map_err(|error| lacking(&error, None))?;
+    qemu(&cache, settings, 2).map(drop)
+}
+
+/// What Xen boots, out of the cache or fetched into it.
+pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendError> {
+    let cache = Cache::open().map_err(|error| failed("cache", &error))?;
+    let files = XenFiles::ensure(&cache, contents, &mut |_| {});
+    let files = files.map_err(|error| lacking(&error, error.remedy()))?;
+    Ok((cache, files))
+}
+
+/// The machine under this very Xen.
+pub(super) fn host() -> Result<Machine, BackendError> {
+    let (machine, _) = xen::this_machine().map_err(|error| failed("this dom0", &error))?;
+    Ok(machine)
+}
+
+impl BootContext<'_> {
+    /// Boots Xen, makes the domains, runs every workload in all of them.
+    pub(super) fn on_xen(&self) -> Result<Outcome, BackendError> {
+        let (cache, mut files) = files(&self.contents)?;
+        self.check_memory(&files)?;
+        if let Some(build) = &self.build {
+            files.hypervisor = build.ensure(&cache).map_err(|error| failed("Xen", &error))?;
+        }
+        let mut watch = self.watch()?;
+        let mut windows = JobWindows::new();
+        let mut watch = |event: &XenEvent| windows.see(event, watch.now());
+        let report = self.boot(&cache, &files, &mut watch);
+        let report = report.map_err(|error| self.xen_error(&error))?;
+        let disturbances = windows.jobs().filter_map(|(job, begun, done)| {
+            DisturbanceWatch::disturbance(begun, done).map(|reason| (job, reason))
+        });
+        Ok(Outcome { disturbances: disturbances.collect(), ..self.outcome(&report) })
+    }
+
+    fn boot(
+        &self,
+        cache: &Cache,
+        files: &XenFiles,
+        watch: &mut dyn FnMut(&XenEvent),
+    ) -> Result<XenReport, XenError> {
+        let plan = XenPlan {
+            domains: self.layout.domains(self.wanted, self.settings),
+            jobs: self.workloads.iter().map(|workload| self.job(workload)).collect(),
+            split_pools: self.wanted.splits_pools(),
+            restores: self.settings.restores(),
+            ..XenPlan::default()
+        };
+        if self.settings.on_this_dom0 {
+            let (_, memory) = xen::this_machine()?;
+            let plan = xen::fitted(&plan, &files.kernel, &files.domain, memory);
+            return XenReport::of_this_dom0(&plan, watch);
+        }
+        let machine = self.machine()?;
+        let qemu = qemu_for(cache, &machine)?;
+        let plan = machine.fitted(&plan);
+        let launch = machine.launch(files, qemu)?;
+        let runtime = Runtime::open().map_err(GuestError::from)?;
+        xen::run(&launch, &runtime, &plan, watch, self.ended)
+    }
+
+    fn xen_error(&self, error: &XenError) -> BackendError {
+        match error {
+            XenError::Guest(GuestError::Stopped) => BackendError::Interrupted,
+            XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
+            error => failed(&format!("Xen, {}", self.treatment.name), error),
+        }
+    }
+
+    /// What a domain needs to unpack its image.
+    fn check_memory(&self, files: &XenFiles) -> Result<(), BackendError> {
+        let needed_mib = needed_mib(files.domain_bytes);
+        let given = self.settings.guest_memory_mib;
+        if given >= needed_mib {
+            return Ok(());
+        }
+        let expected = format!("at least {needed_mib}, for this image and its content");
+        Err(bad(StudyPlace::backend("guests", "guest-memory-mib"), given.to_string(), &expected))
+    }
+
+    fn machine(&self) -> Result<XenMachine, GuestError> {
+        let mut arguments = vec![
+            "loglvl=all".to_owned(),
+            format!("numa={}", self.wanted.numa),
+            format!("dom0_mem={0}M,max:{0}M", self.settings.dom0_memory_mib),
+            "dom0_max_vcpus=2".to_owned(),
+            // Writing zeros to all free memory would be the host's work.
+            "bootscrub=0".to_owned(),
+            // Where each cpu is a socket, as on an x460, credit2 has a queue for each cpu, and guests
+            // share one for hundreds of ms while another cpu is idle.
+            "credit2_runqueue=node".to_owned(),
+        ];
+        arguments.extend(self.wanted.dom0_nodes.iter().map(|nodes| format!("dom0_nodes={nodes}")));
+        let machine = self.layout.machine.clone();
+        let emulator = self.settings.emulates_memory().then(|| emulator(&machine, self.settings));
+        Ok(XenMachine {
+            memory_emulator: emulator.transpose()?,
+            pvh: self.settings.guest_kind == DomainKind::Pvh,
+            boot_limit: Some(BOOT_LIMIT),
+            machine,
+            arguments,
+        })
+    }
+
+    fn job(&self, workload: &Workload) -> DomainJob {
+        let script = format!("{}; exec \"$@\"", self.preparation());
+        let mut command = ["sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+        command.extend(self.words(workload));
+        let marks_itself = command.iter().any(|word| word.contains(MARK));
+        let name = workload.name.clone();
+        let limit_s = match self.settings.emulates_memory() {
+            true => workload.timeout_s.min(VIRTUAL_LIMIT_S),
+            false => workload.timeout_s,
+        };
+        DomainJob { name, command, limit_s, marks_itself }
+    }
+
+    fn outcome(&self, report: &XenReport) -> Outcome {
+        let guests = self.layout.guests.iter().map(|guest| {
+            let place = report.places.get(&guest.name);
+            let free = self.wanted.pinning == Pinning::None;
+            let ran_on = place.and_then(|place| node_of_cpus(place, &self.layout.machine));
+            let knows = self.wanted.numa == "on";
+            let (memory, elsewhere) =
+                place.map(|place| memory_of(place, knows)).unwrap_or_default();
+            let lost = report.lost.get(&guest.name);
+            let mut outcome = GuestOutcome {
+                name: guest.name.clone(),
+                home: if free { ran_on } else { Some(guest.home) },
+                memory,
+                elsewhere,
+                jobs: jobs_of(&guest.name, report),
+                lost: lost.map(|(_, reason)| reason.clone()),
+                cpus: place.map(allowed_cpus),
+                evidence: Vec::new(),
+            };
+            outcome.evidence = self.evidence(&outcome, place);
+            outcome
+        });
+        let mut facts = facts(report, &self.layout.machine, self.wanted);
+        facts.extend(self.build_evidence(report));
+        Outcome {
+            guests: guests.collect(),
+            facts,
+            memory_report: report.memory_report.clone(),
+            disturbances: BTreeMap::new(),
+        }
+    }
+
+    /// Which hypervisor ran, where the study varies it.
+    fn build_evidence(&self, report: &XenReport) -> Option<Evidence> {
+        let wanted = self.treatment.settings.get(XEN)?.to_string();
+        let file = self.build.as_ref().map(|build| format!(", file sha256 {}", build.sha256()));
+        let (version, id) = (&report.info.version, &report.info.build_id);
+        let found = format!("Xen {version}, build id {id}{}", file.unwrap_or_default());
+        Some(Evidence::of(XEN, wanted, found))
+    }
+
+    /// Where a guest is, and why it is not where it should be.
+    fn evidence(&self, guest: &GuestOutcome, place: Option<&Place>) -> Vec<Evidence> {
+        let mut evidence = Vec::new();
+        let Some(place) = place else { return evidence };
+        evidence.extend((!place.unknown.is_empty()).then(|| {
+            Evidence::fact(format!("not known of {}", guest.name), place.unknown.join("; "))
+        }));
+        let misplaced = guest.local_share().is_some_and(|share| share < 0.5);
+        if misplaced && self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAsString {
+            evidence.push(Evidence::of(
+                format!("placement of {}", guest.name),
+                "memory on the node of its cpus",
+                LIBXL_FAULT,
+            ));
+        }
+        evidence
+    }
+}
+
+/// Memory of a domain with an image of this size: the image, as it is loaded, the kernel, and twice
+/// what is unpacked, since Linux' first tmpfs holds no more than half of the rest.
+fn needed_mib(image_bytes: u64) -> u64 {
+    const KERNEL_MIB: u64 = 48;
+    KERNEL_MIB + 3 * (image_bytes >> 20)
+}
+
+/// The CPUs that a domain's vcpus may run on: `4-7`, or each one's where they differ.
+fn allowed_cpus(place: &Place) -> String {
+    let mut cpus: Vec<String> = place.vcpus.iter().map(|vcpu| vcpu.hard.to_string()).collect();
+    cpus.dedup();
+    cpus.join("; ")
+}
+
+const LIBXL_FAULT: &str = "a fault of libxl since 2018 (numa_place_domain looks at the pool's \
+    cpus instead of the domain's): cpus=\"...\" pins cpus and leaves memory to automatic \
+    placement; the list form cpus=[\"...\"] places both";
+
+fn jobs_of(name: &str, report: &XenReport) -> BTreeMap<usize, JobOutcome> {
+    let answers = report.answers.iter().filter(|answer| answer.domain == name);
+    let jobs = answers.map(|answer| {
+        let outcome = JobOutcome {
+            exit: answer.exit,
+            output: answer.output.clone(),
+            begin_ns: answer.begin_ns,
+            end_ns: answer.end_ns,
+        };
+        (answer.job, outcome)
+    });
+    jobs.collect()
+}
+
+/// The frames by node: found in the domain's own table, else as a hypervisor has them that
+/// knows the machine's nodes.
+fn memory_of(place: &Place, knows: bool) -> (BTreeMap<u32, u64>, u64) {
+    match (place.total(), knows) {
+        (0, true) => (place.hypervisor.clone(), 0),
+        (0, false) => (BTreeMap::new(), 0),
+        _ => (place.frames.clone(), place.elsewhere),
+    }
+}
+
+/// The node of the cpu that its first virtual cpu ran on.
+fn node_of_cpus(place: &Place, machine: &Machine) -> Option<u32> {
+    let cpu = place.vcpus.first()?.cpu?;
+    machine.cpu(CpuId(cpu))?.node.map(|node| node.0)
+}
+
+/// What holds for all guests: what the hypervisor made of `numa=`, and whether the machine
+/// it exports is the one it was given.
+fn facts(report: &XenReport, machine: &Machine, wanted: &GuestTreatment) -> Vec<Evidence> {
+    let info = &report.info;
+    let about = |line: &&String| line.contains("NUMA") || line.contains("Faking");
+    let said = report.log.iter().filter(about).map(|line| line.trim_start_matches("(XEN) "));
+    let mut facts = vec![
+        Evidence::fact("hypervisor", format!("Xen {}: {}", info.version, info.command_line)),
+        Evidence::of(
+            "numa",
+            &wanted.numa,
+            format!("{} nodes; {}", info.nodes.len(), said.collect::<Vec<_>>().join("; ")),
+        ),
+    ];
+    let exported = machine.nodes.iter().map(|node| format!("node {} cpus {}", node.id, node.cpus));
+    facts.push(Evidence::of(
+        "topology exported (xl info -n)",
+        exported.collect::<Vec<_>>().join(", "),
+        xen::difference(info, machine).unwrap_or_else(|| "the same".to_owned()),
+    ));
+    let pools = report.pools.iter().map(|(name, cpus)| format!("{name} has cpus {cpus}"));
+    let pools = pools.collect::<Vec<_>>().join(", ");
+    facts.extend(wanted.pools.then(|| {
+        Evidence::of(
+            "cpupools (xl cpupool-list)",
+            "one for each node",
+            if pools.is_empty() { "no node is known to be split".to_owned() } else { pools },
+        )
+    }));
+    let seconds: Vec<f64> = report.created_s.values().copied().collect();
+    let mean = seconds.iter().sum::<f64>() / seconds.len().max(1) as f64;
+    facts.push(Evidence::fact(
+        "creation of a domain",
+        format!("{mean:.1} s on average of {}", seconds.len()),
+    ));
+    facts
+}
+
+fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulator, GuestError> {
+    // Checked before the study started.
+    let costs = settings.costs.costs(KIND.name).unwrap_or_default();
+    let machine = match settings.costs.like(KIND.name).unwrap_or_default() {
+        Some(file) => file.emulated(machine),
+        None => describe(machine, &costs),
+    }?;
+    let plugin = PLUGIN
+        .find()
+        .map_err(|error| GuestError::Start(std::io::Error::other(error.to_string())))?;
+    Ok(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine })
+}
+
+fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
+    let cpus = machine.machine.cpus.len();
+    let needs = machine
+        .memory_emulator
+        .as_ref()
+        .map(|emulator| emulator.mode.needs(Architecture::X86_64, cpus));
+    Ok(Qemu::find(cache, &needs.unwrap_or_default())?)
+}
+
+fn qemu(cache: &Cache, settings: &GuestsSettings, cpus: usize) -> Result<Qemu, BackendError> {
+    let needs = match settings.emulates_memory() {
+        true => EmulatorMode::Virtual.needs(Architecture::X86_64, cpus),
+        false => QemuNeeds::default(),
+    };
+    Qemu::find(cache, &needs).map_err(|error| lacking(&error, error.remedy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_domain_whose_image_does_not_fit_into_half_of_what_is_left_is_refused() {
+        // Booted with 192 and 224 MiB: the second one's process 1 was cut off.
+        assert!(needed_mib(47_196_148) <= 192);
+        assert!(needed_mib(76_072_104) > 224);
+    }
+
+    #[test]
+    fn a_domain_has_room_for_a_command_that_is_not_stripped() {
+        let (system, command) = (25 << 20, 32 << 20);
+        assert!(needed_mib(system + command) <= GuestsSettings::default().guest_memory_mib);
+    }
+
+    #[test]
+    fn a_hypervisor_that_knows_no_nodes_is_not_believed() {
+        let counted = Place { hypervisor: BTreeMap::from([(0, 9)]), ..Place::default() };
+        assert_eq!(memory_of(&counted, true), (BTreeMap::from([(0, 9)]), 0));
+        assert_eq!(memory_of(&counted, false), (BTreeMap::new(), 0));
+        let found = Place { frames: BTreeMap::from([(1, 8)]), elsewhere: 1, ..counted };
+        assert_eq!(memory_of(&found, false), (BTreeMap::from([(1, 8)]), 1));
+    }
+}

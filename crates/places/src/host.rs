@@ -1,0 +1,253 @@
+//! This machine: treatments are knobs, and parts of the commands that are run.
+
+use numalab_host::{
+    Interrupt, Root, SystemWatch, adopt_orphans, on_path, read_environment, run_command,
+};
+use numalab_record::Environment;
+use numalab_record::study::{
+    Disturbance, Evidence, LoadedMachine, Observation, Setting, Treatment,
+};
+use numalab_study::{
+    Backend, BackendError, BackendKind, BackendSpec, Inspection, Preparation, PrepareError,
+    Prepared, SampleRequest, Scope,
+};
+use numalab_topology::Machine;
+use numalab_workload::{KernelNeed, Tool, Workload};
+use serde::Deserialize;
+
+use super::common_settings::{COUNT_MIGRATIONS, COUNTERS, WATCH_OUTPUT, WATCH_PAGES};
+use super::disturbance_watch::allowed_cpus;
+use super::exec::{self, Counting, PagesSeen, PagesWatch};
+use super::facts;
+use super::knob_settings::{self, KnobSettings, check_names};
+use super::placement::{self, Placement};
+
+/// How long a tool may take to tell its version.
+const VERSION_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What the hash of a workload's output is called among the evidence.
+pub const OUTPUT: &str = "output";
+
+/// This machine. A setting is a knob if it has a knob's name; others are written into
+/// the commands. All are given as environment variables `NUMALAB_<NAME>`, with the seed
+/// as `NUMALAB_SEED`.
+#[derive(Debug)]
+pub(super) struct Host {
+    interrupt: Interrupt,
+    options: Options,
+}
+
+/// This machine while samples are taken.
+#[derive(Debug)]
+struct PreparedHost {
+    interrupt: Interrupt,
+    watch: SystemWatch,
+    options: Options,
+    knobs: KnobSettings,
+    machine: Machine,
+    workloads: Vec<Workload>,
+}
+
+/// What else is looked at: settings of `[backend.host]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct Options {
+    counters: Vec<String>,
+    count_migrations: bool,
+    watch_pages: bool,
+    watch_output: bool,
+}
+
+pub(super) const KIND: BackendKind = BackendKind {
+    name: "host",
+    about: "this machine: a factor is a knob of it, a placement, or a part of the commands",
+    settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES, WATCH_OUTPUT],
+    own_metrics: &[],
+    levels: &placement::LEVELS,
+};
+
+impl Host {
+    pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
+        let options = KIND.read(spec)?;
+        Ok(Self { interrupt: interrupt.clone(), options })
+    }
+
+    /// Facts about this machine, and the versions of the workloads' tools.
+    fn environment(&self, workloads: &[Workload]) -> Environment {
+        let mut facts = read_environment(&Root::live()).facts;
+        for tool in workloads.iter().flat_map(|workload| &workload.tools) {
+            let name = format!("tool_{}", tool.program);
+            if let Some(version) = version(tool, &self.interrupt) {
+                facts.insert(name, version);
+            }
+        }
+        Environment { facts }
+    }
+}
+
+impl PreparedHost {
+    fn counting(&self) -> Counting {
+        if self.options.count_migrations { Counting::Scheduler } else { Counting::Off }
+    }
+}
+
+impl Backend for Host {
+    fn describe(&self) -> String {
+        "this machine".to_owned()
+    }
+
+    fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
+        for workload in scope.workloads {
+            let missing = |tool: &&Tool| on_path(&tool.program).is_none();
+            if let Some(tool) = workload.tools.iter().find(missing) {
+                return Err(BackendError::missing(workload, &tool.program));
+            }
+        }
+        if self.options.count_migrations && on_path("perf").is_none() {
+            return Err(BackendError::Lacking {
+                what: "count-migrations: `perf` is not there".to_owned(),
+                remedy: "install it: apt-get install linux-perf".to_owned(),
+            });
+        }
+        check_names(scope, &KIND, |name| knob_settings::find("", name).is_some())?;
+        let mut notices = knob_settings::inspect("", scope.treatments)?;
+        notices.extend(placement::inspect(scope, &machine()?)?);
+        for treatment in scope.treatments {
+            for workload in scope.workloads {
+                check_needs(treatment, workload)?;
+            }
+        }
+        Ok(Inspection { notices, ..Inspection::default() })
+    }
+
+    fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        let notices = self.inspect(scope)?.notices;
+        adopt_orphans().map_err(|error| BackendError::Failed {
+            doing: "watching what workloads leave behind".to_owned(),
+            reason: error.to_string(),
+        })?;
+        let environment = self.environment(scope.workloads);
+        let backend = PreparedHost {
+            watch: SystemWatch::new(&allowed_cpus()?),
+            knobs: KnobSettings::prepare("", scope.treatments)?,
+            interrupt: self.interrupt,
+            options: self.options,
+            machine: machine()?,
+            workloads: scope.workloads.to_vec(),
+        };
+        Ok(Preparation { environment, notices, backend: Box::new(backend) })
+    }
+}
+
+impl Prepared for PreparedHost {
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
+        let mut evidence = self.knobs.apply(&treatment.settings)?;
+        let mut placements: Vec<Placement> = Vec::new();
+        for workload in &self.workloads {
+            let placement = Placement::of(&treatment.settings, workload, &self.machine)?;
+            if !placements.contains(&placement) {
+                evidence.extend(placement.proof()?);
+                placements.push(placement);
+            }
+        }
+        if self.options.watch_pages {
+            evidence.push(facts::huge_pages("before"));
+        }
+        Ok(evidence)
+    }
+
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
+        let settings = &request.treatment.settings;
+        let placement = Placement::of(settings, request.workload, &self.machine)?;
+        let before = self.watch.snapshot();
+        let counters_before = facts::vmstat();
+        let pages = self.options.watch_pages.then(PagesWatch::start);
+        let executed = exec::run(request, &placement, self.counting(), &self.interrupt);
+        let seen = pages.map(PagesWatch::end);
+        let executed = executed?;
+        let output = self.options.watch_output.then(|| Evidence::fact(OUTPUT, executed.output));
+        let mut counters = executed.counters;
+        counters.extend(facts::grown(&self.options.counters, &counters_before, &facts::vmstat()));
+        let load = self.watch.snapshot().disturbance_since(&before);
+        let disturbance = load.map(|load| Disturbance::Load { on: LoadedMachine::Own, load });
+        Ok(Observation {
+            readings: executed.readings,
+            looks: executed.looks,
+            counters,
+            evidence: seen.iter().flat_map(page_evidence).chain(output).collect(),
+            disturbances: disturbance.into_iter().collect(),
+            ..Observation::default()
+        })
+    }
+
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
+        self.knobs.restore()
+    }
+}
+
+fn machine() -> Result<Machine, BackendError> {
+    let reading = numalab_host::read_machine(&Root::live());
+    let machine = reading.map(|reading| reading.machine);
+    machine.map_err(|error| BackendError::Failed {
+        doing: "reading this machine".to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// What was seen of a workload's pages.
+pub(super) fn page_evidence(seen: &PagesSeen) -> Vec<Evidence> {
+    let fact = |what: &str, found: String| Evidence::fact(what, found);
+    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+    let mut evidence = vec![
+        fact("smaps: resident at most", mib(seen.resident)),
+        fact("smaps: transparent huge pages at most", mib(seen.transparent_huge)),
+        fact("smaps: Hugetlb at most", mib(seen.reserved_huge)),
+    ];
+    if let Some(free) = seen.pool_free_pages {
+        evidence.push(fact("HugePages_Free at least", free.to_string()));
+    }
+    evidence
+}
+
+/// Whether the pool that a workload takes pages from is as large as it must be.
+fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), BackendError> {
+    for need in exec::needs(workload, &treatment.settings) {
+        let (have, remedy) = match &need {
+            KernelNeed::HugePages { page_kib, pages } => {
+                let free = pool_pages(treatment, *page_kib);
+                let remedy = format!("give the level huge_2m_pages = {pages}, or reserve them");
+                (free >= *pages, remedy)
+            }
+            KernelNeed::Nodes(count) => {
+                let nodes = machine().map_or(0, |machine| machine.nodes.len());
+                (nodes >= *count as usize, "run it in a guest with more nodes".to_owned())
+            }
+        };
+        if !have {
+            let what = format!("workload {} under {}: {need}", workload.name, treatment.name);
+            return Err(BackendError::Lacking { what, remedy });
+        }
+    }
+    Ok(())
+}
+
+/// The pages that a treatment puts into a pool, or else those that are free in it now.
+fn pool_pages(treatment: &Treatment, page_kib: u64) -> u64 {
+    let name = if page_kib == 2048 { "huge_2m_pages" } else { "huge_1g_pages" };
+    match treatment.settings.get(name) {
+        Some(Setting::Integer(pages)) => u64::try_from(*pages).unwrap_or(0),
+        _ => {
+            let file = format!("sys/kernel/mm/hugepages/hugepages-{page_kib}kB/free_hugepages");
+            let pages = Root::live().value(&file).ok();
+            pages.and_then(|pages| pages.parse().ok()).unwrap_or(0)
+        }
+    }
+}
+
+fn version(tool: &Tool, interrupt: &Interrupt) -> Option<String> {
+    let arguments = tool.version_arguments.as_ref()?;
+    let mut command = std::process::Command::new(&tool.program);
+    command.args(arguments);
+    let ran = run_command(command, VERSION_LIMIT, interrupt).ok()?;
+    Tool::version_in(&ran.stdout).map(str::to_owned)
+}

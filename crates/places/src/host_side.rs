@@ -1,0 +1,66 @@
+//! What of a treatment this machine gives its guests: the pages behind their memory, and
+//! its own knobs.
+
+use std::collections::BTreeMap;
+
+use numalab_guest::HostPages;
+use numalab_record::study::Setting;
+use numalab_study::{BackendError, SettingKind, SettingSpec, StudyPlace};
+
+/// What stands before the name of a host's knob.
+pub(super) const HOST: &str = "host:";
+/// The pages behind a guest's memory: `normal`, `2m` or `1g`.
+pub(super) const BACKING: &str = "guest-memory";
+pub(super) const GUEST_MEMORY: SettingSpec = SettingSpec {
+    name: BACKING,
+    kind: SettingKind::OneOf(&["normal", "2m", "1g"]),
+    default: "normal",
+    about: "the host's pages behind its memory (with QEMU)",
+};
+
+/// The pages that these settings want behind a guest's memory.
+pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, BackendError> {
+    let huge = |page_bytes| Ok(HostPages::Huge { page_bytes });
+    match settings.get(BACKING).map(ToString::to_string).as_deref() {
+        None | Some("normal") => Ok(HostPages::Normal),
+        Some("2m") => huge(2 << 20),
+        Some("1g") => huge(1 << 30),
+        Some(other) => Err(BackendError::BadInput {
+            place: StudyPlace::Factor(BACKING.to_owned()),
+            found: other.to_owned(),
+            expected: "normal, 2m or 1g".to_owned(),
+        }),
+    }
+}
+
+/// Those of the settings that are knobs of the host.
+pub(super) fn knobs(settings: &BTreeMap<String, Setting>) -> BTreeMap<String, Setting> {
+    let knobs = settings.iter().filter(|(name, _)| name.starts_with(HOST));
+    knobs.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(of: &[(&str, &str)]) -> BTreeMap<String, Setting> {
+        let setting =
+            |(name, value): &(&str, &str)| ((*name).to_owned(), Setting::Text((*value).to_owned()));
+        of.iter().map(setting).collect()
+    }
+
+    #[test]
+    fn memory_has_normal_pages_unless_it_is_said() {
+        assert_eq!(pages(&settings(&[])), Ok(HostPages::Normal));
+        let huge = HostPages::Huge { page_bytes: 2 << 20 };
+        assert_eq!(pages(&settings(&[(BACKING, "2m")])), Ok(huge));
+        let error = pages(&settings(&[(BACKING, "4k")])).unwrap_err().to_string();
+        assert_eq!(error, "factor guest-memory: 4k: expected normal, 2m or 1g");
+    }
+
+    #[test]
+    fn the_hosts_knobs_are_told_from_other_settings() {
+        let all = settings(&[("host:thp_enabled", "never"), ("thp_enabled", "always")]);
+        assert_eq!(knobs(&all).into_keys().collect::<Vec<_>>(), ["host:thp_enabled"]);
+    }
+}

@@ -1,0 +1,172 @@
+//! A kernel of the user's own (`[backend.kernel] file = ...`): its console is the output that
+//! workloads' patterns read.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use numalab_guest::{Launch, Patterns, RawEnd, RawTask, Runtime};
+use numalab_guest_agent::Stream;
+use numalab_host::Interrupt;
+use numalab_image::Medium;
+use numalab_record::study::Treatment;
+use numalab_study::{BackendError, SampleRequest, StudyPlace};
+use numalab_workload::Workload;
+use regex::Regex;
+use serde_json::Value;
+
+use super::place::lacking;
+use super::shape::{BACKENDS, Shape};
+use crate::{exec, facts};
+
+/// The program that a workload names.
+const PROGRAM: &str = "kernel";
+
+/// A kernel of the user's own.
+#[derive(Clone, Debug)]
+pub(super) struct KernelFile {
+    pub path: PathBuf,
+    task: RawTask,
+}
+
+/// What a boot of it gave.
+pub(super) struct Heard {
+    /// Its console.
+    pub text: String,
+    /// Accesses to memory by where it was, if the emulator counted.
+    pub counters: BTreeMap<String, f64>,
+}
+
+impl KernelFile {
+    /// The file that the study names, if it names one.
+    pub fn of(shape: &Shape) -> Result<Option<Self>, BackendError> {
+        let Some(path) = &shape.file else { return Ok(None) };
+        let medium = Medium::of(path).map_err(|error| BackendError::BadInput {
+            place: StudyPlace::backend("kernel", "file"),
+            found: path.display().to_string(),
+            expected: error.to_string(),
+        })?;
+        let expect = pattern("expect", shape.expect.as_deref())?;
+        let patterns = Patterns { expect, fail: pattern("fail", shape.fail.as_deref())? };
+        Ok(Some(Self { path: path.clone(), task: RawTask { medium, patterns } }))
+    }
+
+    /// What is recorded of it: a study goes on with this file only.
+    pub fn fact(&self) -> Result<String, BackendError> {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
+        Ok(format!("{name} {}", facts::content(&self.path)?))
+    }
+
+    /// Refuses a workload that is none of this kernel's.
+    pub fn check(workload: &Workload) -> Result<(), BackendError> {
+        match workload.command.first().map(String::as_str) {
+            Some(PROGRAM) => Ok(()),
+            other => Err(BackendError::BadInput {
+                place: StudyPlace::Workload(workload.name.clone()),
+                found: other.unwrap_or_default().to_owned(),
+                expected: format!("{PROGRAM} and its words, since backend.kernel.file is given"),
+            }),
+        }
+    }
+
+    /// Its words: the workload's with settings in their places, then the settings that have
+    /// none.
+    pub fn words(treatment: &Treatment, workload: &Workload) -> Vec<String> {
+        let own = &workload.command[1.min(workload.command.len())..];
+        let filled = own.iter().map(|word| exec::filled(word, &treatment.settings));
+        let has_place = |name: &str| own.iter().any(|word| word.contains(&format!("{{{name}}}")));
+        let others = treatment.settings.iter().filter(|(name, _)| *name != BACKENDS);
+        let others = others.filter(|(name, _)| !has_place(name));
+        filled.chain(others.map(|(name, value)| format!("{name}={value}"))).collect()
+    }
+
+    /// Boots it and hears it out.
+    pub fn run(
+        &self,
+        launch: &Launch,
+        runtime: &Runtime,
+        interrupt: &Interrupt,
+        request: &SampleRequest<'_>,
+    ) -> Result<Heard, BackendError> {
+        let mut console = Vec::new();
+        let mut sink = |_: Stream, bytes: &[u8]| console.extend_from_slice(bytes);
+        let ran = launch.run_raw(runtime, &self.task, &mut sink, &|| interrupt.requested());
+        let outcome = ran.map_err(|error| lacking(&error))?;
+        let is_expected = self.task.patterns.expect.is_some();
+        match &outcome.end {
+            RawEnd::Stopped => return Err(BackendError::Interrupted),
+            RawEnd::Expected { .. } => {}
+            RawEnd::Port { value: 0 } | RawEnd::PoweredOff if !is_expected => {}
+            end => {
+                return Err(BackendError::Failed {
+                    doing: format!("workload {}", request.workload.name),
+                    reason: end.to_string(),
+                });
+            }
+        }
+        let text = String::from_utf8_lossy(&console).replace('\r', "");
+        let counters = outcome.memory_report.map(|report| counted(&report)).unwrap_or_default();
+        Ok(Heard { text, counters })
+    }
+}
+
+fn pattern(name: &str, text: Option<&str>) -> Result<Option<Regex>, BackendError> {
+    let bad = |text: &str| BackendError::BadInput {
+        place: StudyPlace::backend("kernel", name),
+        found: text.to_owned(),
+        expected: "a regular expression".to_owned(),
+    };
+    text.map(|text| Regex::new(text).map_err(|_| bad(text))).transpose()
+}
+
+/// The accesses of all cpus to memory of their own nodes, and of others.
+fn counted(report: &str) -> BTreeMap<String, f64> {
+    let report: Value = serde_json::from_str(report).unwrap_or_default();
+    let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
+    let mut sums = [0.0, 0.0];
+    for vcpu in list(&report, "phases").iter().flat_map(|phase| list(phase, "vcpus")) {
+        for node in list(&vcpu, "nodes") {
+            let accesses = ["loads", "stores"].map(|kind| node[kind].as_f64().unwrap_or_default());
+            sums[usize::from(node["node"] != vcpu["node"])] += accesses.iter().sum::<f64>();
+        }
+    }
+    let names = ["local accesses", "remote accesses"].map(str::to_owned);
+    names.into_iter().zip(sums).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_record::study::Setting;
+
+    use super::*;
+
+    #[test]
+    fn settings_fill_their_places_and_others_are_words_of_their_own() {
+        let setting = |text: &str| Setting::Text(text.to_owned());
+        let settings = [("policy", "near"), ("log", "off"), (BACKENDS, "own")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), setting(value)));
+        let treatment = Treatment { settings: settings.into_iter().collect(), ..treatment() };
+        let words = KernelFile::words(&treatment, &workload());
+        assert_eq!(words, ["bench", "alloc.policy=near", "log=off"]);
+    }
+
+    fn treatment() -> Treatment {
+        Treatment { name: "near".to_owned(), levels: vec![0], settings: BTreeMap::new() }
+    }
+
+    fn workload() -> Workload {
+        let spec = "name = \"w\"\ncommand = [\"kernel\", \"bench\", \"alloc.policy={policy}\"]\n[[metric]]\nname = \"rate\"\nbetter = \"higher\"\n\
+                    pattern = \"rate {x/s}\"\n";
+        let spec: numalab_workload::WorkloadSpec = toml::from_str(spec).unwrap();
+        spec.resolve().unwrap()
+    }
+
+    #[test]
+    fn accesses_are_summed_by_whose_memory_it_was() {
+        let report = r#"{"phases": [{"vcpus": [
+            {"node": 0, "nodes": [{"node": 0, "loads": 5, "stores": 1},
+                                  {"node": 1, "loads": 2, "stores": 0}]},
+            {"node": 1, "nodes": [{"node": 0, "loads": 3, "stores": 0}]}]}]}"#;
+        let counted = counted(report);
+        assert_eq!((counted["local accesses"], counted["remote accesses"]), (6.0, 5.0));
+    }
+}

@@ -1,0 +1,221 @@
+//! Which of the three kinds of places there are here, and what each can show.
+
+use numalab_formats::memory_emulator::{LatencyModel, describe};
+use numalab_guest::emulator::PLUGIN;
+use numalab_guest::{
+    Accelerator, AcceleratorChoice, AcceleratorKind, EmulatorMode, GuestError, HostMemory,
+    MemoryEmulator, PinPlan, Pins, Qemu, QemuNeeds,
+};
+use numalab_host::{Root, read_machine};
+use numalab_image::{Architecture, Cache, Kernel, KernelChoice};
+use numalab_record::study::{AcceleratorReason, EmulatedCosts, KvmFault, Notice};
+use numalab_study::{BackendError, StudyPlace};
+use numalab_topology::{Machine, NodeSet};
+
+use super::shape::{Shape, Wanted};
+use crate::downloads::supplies;
+
+/// A place in which the kernel can boot.
+pub(super) struct Place {
+    pub qemu: Qemu,
+    pub accelerator: Accelerator,
+    pub kind: Kind,
+}
+
+/// What a place can show.
+pub(super) enum Kind {
+    /// Real nodes: times are the machine's.
+    Real {
+        /// The host.
+        host: Box<Machine>,
+        /// A host node for each of the guest's.
+        nodes: Vec<NodeSet>,
+    },
+    /// The emulator: times are virtual, and the same in every run.
+    Emulated {
+        /// The emulator.
+        emulator: Box<MemoryEmulator>,
+        /// What memory costs.
+        latency: LatencyModel,
+    },
+    /// Neither: times mean nothing.
+    Plain,
+}
+
+impl Kind {
+    /// What a reader should know of it before the start.
+    pub fn notice(&self) -> Notice {
+        match self {
+            Self::Real { nodes, .. } => Notice::RealNodes { nodes: nodes.clone() },
+            Self::Emulated { latency, .. } => Notice::EmulatedMemory {
+                costs: match latency {
+                    LatencyModel::Distance { .. } => EmulatedCosts::Distances,
+                    LatencyModel::Firmware => EmulatedCosts::Hmat,
+                    LatencyModel::Flat { .. } => EmulatedCosts::Flat,
+                },
+            },
+            Self::Plain => Notice::PlainTcg,
+        }
+    }
+
+    /// Its name in the environment.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Real { .. } => "real nodes",
+            Self::Emulated { .. } => "memory emulator",
+            Self::Plain => "plain TCG",
+        }
+    }
+
+    pub fn has_times(&self) -> bool {
+        !matches!(self, Self::Plain)
+    }
+
+    /// Whether its times are this machine's, so that what else runs on it changes them.
+    pub fn has_host_times(&self) -> bool {
+        matches!(self, Self::Real { .. })
+    }
+}
+
+/// Finds the place that the study wants, or the best there is; KVM is tried with a kernel that
+/// is fetched for it.
+pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
+    search(shape, machine, &|qemu, cache| {
+        let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut |_| ())?;
+        Ok(Accelerator::decide(AcceleratorChoice::Auto, qemu, &probe.file, cache)?)
+    })
+}
+
+/// The place that will be found if KVM works, without trying it.
+pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
+    search(shape, machine, &|_, _| {
+        Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: AcceleratorReason::NotTried })
+    })
+}
+
+/// What must be downloaded before KVM can be tried.
+pub(super) fn downloads() -> Result<Vec<String>, BackendError> {
+    let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
+    let mut supplies = supplies(&cache, Architecture::X86_64)?;
+    supplies.need_kernel(&KernelChoice::Distribution);
+    Ok(supplies.missing())
+}
+
+/// Decides between KVM and TCG.
+type Decide<'a> = &'a dyn Fn(&Qemu, &Cache) -> Result<Accelerator, GuestError>;
+
+fn search(shape: &Shape, machine: &Machine, decide: Decide<'_>) -> Result<Place, BackendError> {
+    let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
+    match shape.place {
+        Wanted::Real => real(machine, &cache, decide),
+        Wanted::Emulator => emulated(shape, machine, &cache),
+        Wanted::Plain => plain(&cache),
+        Wanted::Auto => real(machine, &cache, decide)
+            .or_else(|_| emulated(shape, machine, &cache))
+            .or_else(|_| plain(&cache)),
+    }
+}
+
+fn real(machine: &Machine, cache: &Cache, decide: Decide<'_>) -> Result<Place, BackendError> {
+    let lacks = |what: &str, remedy: &str| BackendError::Lacking {
+        what: what.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    let reading = read_machine(&Root::live());
+    let host = reading.map(|reading| reading.machine).unwrap_or_default();
+    let with_memory: Vec<NodeSet> =
+        host.memory_nodes().iter().map(|node| NodeSet::from_iter([node])).collect();
+    if with_memory.len() < machine.nodes.len() {
+        let (here, wanted) = (with_memory.len(), machine.nodes.len());
+        let what = format!("{here} host nodes with memory, the study has {wanted}");
+        return Err(lacks(&what, "expected a machine with as many, or where = \"emulator\""));
+    }
+    if Accelerator::without_device().is_some() {
+        return Err(lacks(&KvmFault::NoDevice.to_string(), "load kvm_intel or kvm_amd"));
+    }
+    let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
+    let accelerator = decide(&qemu, cache).map_err(|error| lacking(&error))?;
+    if let AcceleratorReason::KvmFails(fault) = &accelerator.reason {
+        return Err(lacks(&fault.to_string(), "expected a machine with KVM"));
+    }
+    let nodes = with_memory.into_iter().take(machine.nodes.len()).collect();
+    Ok(Place { qemu, accelerator, kind: Kind::Real { host: Box::new(host), nodes } })
+}
+
+fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
+    let plugin = PLUGIN.find().map_err(|error| lacking(&error.into()))?;
+    let costs = shape.costs()?;
+    let described = describe(machine, &costs).map_err(|error| BackendError::BadInput {
+        place: StudyPlace::keys(["backend", "kernel"]),
+        found: "a machine that the emulator cannot be".to_owned(),
+        expected: error.to_string(),
+    })?;
+    let mode = EmulatorMode::Virtual;
+    // Unlike others, numalab's kernel runs in virtual time on every QEMU that has plugins.
+    let needs = match shape.file {
+        Some(_) => mode.needs(Architecture::X86_64, machine.online_cpus().len()),
+        None => QemuNeeds { plugins: true, ..QemuNeeds::default() },
+    };
+    let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
+    let emulator = Box::new(MemoryEmulator { plugin, mode, machine: described });
+    let kind = Kind::Emulated { emulator, latency: costs.latency };
+    Ok(Place { qemu, accelerator: Accelerator::tcg(), kind })
+}
+
+fn plain(cache: &Cache) -> Result<Place, BackendError> {
+    let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
+    Ok(Place { qemu, accelerator: Accelerator::tcg(), kind: Kind::Plain })
+}
+
+/// A guest's error as a backend's.
+pub(super) fn lacking(error: &GuestError) -> BackendError {
+    match error.remedy() {
+        Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
+        None => BackendError::Failed {
+            doing: "booting the kernel".to_owned(),
+            reason: error.to_string(),
+        },
+    }
+}
+
+/// Real memory and pins for a guest: each node on its own host node, or all on the first.
+pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Option<Pins>) {
+    let Kind::Real { host, nodes } = kind else {
+        return (HostMemory { unreserved: true, ..HostMemory::default() }, None);
+    };
+    let first = nodes.first().cloned().unwrap_or_default();
+    let nodes = match all_on_first {
+        true => nodes.iter().map(|_| first.clone()).collect(),
+        false => nodes.clone(),
+    };
+    let memory = HostMemory { nodes, prealloc: true, ..HostMemory::default() };
+    let pins = Pins { plan: PinPlan::Automatic, helpers: None, host: (**host).clone() };
+    (memory, Some(pins))
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_formats::memory_emulator::MemoryCosts;
+
+    use super::*;
+    use numalab_study::BackendSpec;
+
+    #[test]
+    fn only_real_nodes_have_times_that_others_on_this_machine_change() {
+        let real = Kind::Real { host: Box::new(Machine::default()), nodes: Vec::new() };
+        assert!(real.has_times() && real.has_host_times());
+        let machine =
+            Shape::of(&BackendSpec { kind: "kernel".to_owned(), ..BackendSpec::default() })
+                .and_then(|shape| shape.machine())
+                .unwrap();
+        let emulator = MemoryEmulator {
+            plugin: "plugin.so".into(),
+            mode: EmulatorMode::Virtual,
+            machine: describe(&machine, &MemoryCosts::default()).unwrap(),
+        };
+        let latency = LatencyModel::Flat { ns: 100.0 };
+        let emulated = Kind::Emulated { emulator: Box::new(emulator), latency };
+        assert!(emulated.has_times() && !emulated.has_host_times());
+        assert!(!Kind::Plain.has_times() && !Kind::Plain.has_host_times());
+    }
+}

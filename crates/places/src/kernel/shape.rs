@@ -1,0 +1,142 @@
+//! The machine that the kernel boots on, as a study describes it.
+
+use std::path::PathBuf;
+
+use numalab_formats::memory_emulator::MemoryCosts;
+use numalab_formats::{emulation, size};
+use numalab_study::{BackendError, BackendKind, BackendSpec, SettingKind, SettingSpec, StudyPlace};
+use numalab_topology::{Machine, UniformMachine};
+use serde::Deserialize;
+
+use crate::common_settings::{
+    CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_STAGES,
+    MEMORY, MemoryCostSettings,
+};
+
+/// The setting that is no word of the kernel: on which host nodes its memory lies.
+pub(super) const BACKENDS: &str = "backends";
+
+/// Settings of the backend `kernel`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Shape {
+    /// A kernel of the user's own instead of numalab's.
+    pub file: Option<PathBuf>,
+    /// The line of its console at which a sample ends well.
+    pub expect: Option<String>,
+    /// The line at which it fails.
+    pub fail: Option<String>,
+    /// The nodes, as `--emulate` takes them.
+    emulate: String,
+    /// Cpus of all nodes.
+    cpus: u32,
+    /// Memory of all nodes.
+    memory: String,
+    /// Distances; 10 and 20 if absent.
+    distances: Option<String>,
+    /// What memory costs under the emulator.
+    #[serde(flatten)]
+    costs: MemoryCostSettings,
+    /// Where it boots.
+    #[serde(rename = "where")]
+    pub place: Wanted,
+}
+
+/// Where the kernel is to boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Wanted {
+    /// On real nodes under KVM if there are any, else with the emulator, else plainly.
+    #[default]
+    Auto,
+    /// On real nodes under KVM.
+    Real,
+    /// Under TCG with the emulator.
+    Emulator,
+    /// Under TCG without.
+    Plain,
+}
+
+pub(crate) const KIND: BackendKind = BackendKind {
+    name: "kernel",
+    about: "numalab's own kernel, or yours, booted for each sample: a factor is a word of its command line",
+    settings: &[
+        SettingSpec {
+            name: "file",
+            kind: SettingKind::Text("a file that a PC boots"),
+            default: "",
+            about: "a kernel of your own, as `guest run --raw` takes it; its console is the output",
+        },
+        SettingSpec {
+            name: "expect",
+            kind: SettingKind::Text("a regular expression"),
+            default: "",
+            about: "the console's line at which a sample of file ends well, if it ends by none",
+        },
+        SettingSpec {
+            name: "fail",
+            kind: SettingKind::Text("a regular expression"),
+            default: "",
+            about: "the console's line at which a sample of file fails",
+        },
+        SettingSpec { default: "2", ..EMULATE },
+        CPUS,
+        MEMORY,
+        DISTANCES,
+        SettingSpec { default: "100", ..EMULATE_LATENCY },
+        EMULATE_BANDWIDTH,
+        EMULATE_CACHE,
+        EMULATE_STAGES,
+        SettingSpec {
+            name: "where",
+            kind: SettingKind::OneOf(&["auto", "real", "emulator", "plain"]),
+            default: "auto",
+            about: "real nodes under KVM, the memory emulator, plain TCG, or the best there is",
+        },
+    ],
+    own_metrics: &[],
+    levels: &[SettingSpec {
+        name: BACKENDS,
+        kind: SettingKind::OneOf(&["own", "node-0"]),
+        default: "own",
+        about: "each node's memory on a host node of its own, or all on the first",
+    }],
+};
+
+impl Shape {
+    pub fn of(spec: &BackendSpec) -> Result<Self, BackendError> {
+        KIND.read(spec)
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> Result<Machine, BackendError> {
+        let bad = |key: &str, found: &str, expected: String| BackendError::BadInput {
+            place: StudyPlace::backend("kernel", key),
+            found: found.to_owned(),
+            expected,
+        };
+        let memory_bytes = size::parse_bytes(&self.memory)
+            .map_err(|error| bad("memory", &self.memory, error.to_string()))?;
+        let uniform = UniformMachine {
+            cpus: self.cpus,
+            threads_per_core: 1,
+            packages: 1,
+            l3_groups: 1,
+            memory_bytes,
+        };
+        let base = uniform
+            .build()
+            .map_err(|error| bad("cpus", &self.cpus.to_string(), error.to_string()))?;
+        let spec = emulation::parse(&self.emulate, self.distances.as_deref())
+            .map_err(|error| bad("emulate", &self.emulate, error.to_string()))?;
+        spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, error.to_string()))
+    }
+
+    /// What memory costs under the emulator.
+    pub fn costs(&self) -> Result<MemoryCosts, BackendError> {
+        self.costs.costs("kernel")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The settings of treatments that are knobs of this system.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_host::knobs::{Acts, FileState, Knob, KnobError, Tuning};
+use numalab_host::{ErrorClass, Root};
+use numalab_record::study::{Evidence, Notice, Setting, Treatment};
+use numalab_study::{BackendError, BackendKind, Scope};
+use numalab_workload::Workload;
+
+/// The knobs that a study sets, and what was there before.
+#[derive(Debug)]
+pub(super) struct KnobSettings {
+    root: Root,
+    /// The prefix of the settings that are meant here.
+    prefix: &'static str,
+    tuning: Option<Tuning>,
+    held: BTreeSet<String>,
+}
+
+/// The knob that a setting is, if it begins with the prefix and is one.
+pub(super) fn find(prefix: &str, setting: &str) -> Option<Knob> {
+    Knob::find(&Root::live(), setting.strip_prefix(prefix)?).ok()
+}
+
+/// Looks whether all knobs of these treatments are there, and tells which cannot act.
+pub(super) fn inspect(prefix: &str, treatments: &[Treatment]) -> Result<Vec<Notice>, BackendError> {
+    let root = Root::live();
+    let mut notices = Vec::new();
+    for knob in &knobs(prefix, treatments) {
+        match knob.state(&root) {
+            FileState::Absent => return Err(lacking(knob, "this kernel does not have it")),
+            FileState::Denied(reason) => return Err(lacking(knob, &reason)),
+            FileState::Value(_) | FileState::WriteOnly => {}
+        }
+        if let Acts::No(reason) = knob.acts(&root) {
+            notices.push(Notice::KnobWithoutEffect { knob: knob.name().to_owned(), reason });
+        }
+    }
+    Ok(notices)
+}
+
+/// Every knob that one of the treatments sets.
+fn knobs(prefix: &str, treatments: &[Treatment]) -> Vec<Knob> {
+    let names: BTreeSet<&String> =
+        treatments.iter().flat_map(|treatment| treatment.settings.keys()).collect();
+    names.into_iter().filter_map(|name| find(prefix, name)).collect()
+}
+
+impl KnobSettings {
+    /// None set yet. Settings that an earlier run left behind are refused before the first of
+    /// these treatments.
+    pub(super) fn prepare(
+        prefix: &'static str,
+        treatments: &[Treatment],
+    ) -> Result<Self, BackendError> {
+        let mut prepared = Self { root: Root::live(), prefix, tuning: None, held: BTreeSet::new() };
+        if !knobs(prefix, treatments).is_empty() {
+            prepared.tuning()?;
+        }
+        Ok(prepared)
+    }
+
+    fn tuning(&mut self) -> Result<&mut Tuning, BackendError> {
+        match &mut self.tuning {
+            Some(tuning) => Ok(tuning),
+            none => Ok(none.insert(Tuning::new(&self.root).map_err(|error| failed(&error))?)),
+        }
+    }
+
+    /// Sets the treatment's knobs, and puts back those that only earlier ones set.
+    pub(super) fn apply(
+        &mut self,
+        settings: &BTreeMap<String, Setting>,
+    ) -> Result<Vec<Evidence>, BackendError> {
+        let wanted: Vec<(Knob, String)> = settings
+            .iter()
+            .filter_map(|(name, value)| Some((find(self.prefix, name)?, value.to_string())))
+            .collect();
+        let names: BTreeSet<String> =
+            wanted.iter().map(|(knob, _)| knob.name().to_owned()).collect();
+        let left: Vec<String> = self.held.difference(&names).cloned().collect();
+        if left.is_empty() && wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.held = names;
+        let (prefix, root) = (self.prefix, self.root.clone());
+        let tuning = self.tuning()?;
+        for name in &left {
+            let knob = Knob::find(&root, name).map_err(|error| failed(&error))?;
+            tuning.put_back(&knob).map_err(|error| failed(&error))?;
+        }
+        let mut evidence = Vec::new();
+        for (knob, value) in wanted {
+            let applied = tuning.set(&knob, &value).map_err(|error| failed(&error))?;
+            let what = format!("{prefix}{}", applied.name);
+            evidence.push(Evidence::of(what, applied.wanted, applied.found));
+            let left_out = format!("{} left out", knob.name());
+            let found = applied.left_out.into_iter();
+            evidence.extend(found.map(|found| Evidence::fact(&left_out, found)));
+        }
+        Ok(evidence)
+    }
+
+    /// Puts back what was there before.
+    pub(super) fn restore(self) -> Result<(), BackendError> {
+        match self.tuning {
+            Some(mut tuning) => tuning.restore().map_err(|error| failed(&error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every setting of a level must be one of the backend's, a knob, or be used by a command.
+pub(super) fn check_names(
+    scope: &Scope<'_>,
+    kind: &BackendKind,
+    is_knob: impl Fn(&str) -> bool,
+) -> Result<(), BackendError> {
+    // A user's own program may look at its environment.
+    let Scope { treatments, workloads } = scope;
+    let own = |workload: &Workload| workload.tools.iter().any(|tool| tool.package.is_none());
+    if workloads.iter().any(own) {
+        return Ok(());
+    }
+    let is_used = |name: &str| {
+        let place = format!("{{{name}}}");
+        workloads.iter().any(|workload| workload.command.iter().any(|word| word.contains(&place)))
+    };
+    let mut names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
+    match names.find(|name| !kind.has_level(name) && !is_knob(name) && !is_used(name)) {
+        None => Ok(()),
+        Some(name) => Err(kind.no_such_level(name)),
+    }
+}
+
+fn lacking(knob: &Knob, reason: &str) -> BackendError {
+    BackendError::Lacking {
+        what: format!("knob {}: {reason}", knob.name()),
+        remedy: "`numalab knobs list` shows those that this machine has".to_owned(),
+    }
+}
+
+fn failed(error: &KnobError) -> BackendError {
+    match error.class() {
+        ErrorClass::Lacking => BackendError::Lacking {
+            what: error.to_string(),
+            remedy: "nothing is left changed".to_owned(),
+        },
+        ErrorClass::BadInput | ErrorClass::Failed => {
+            BackendError::Failed { doing: "knobs".to_owned(), reason: error.to_string() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,341 @@
+//! A Linux guest under QEMU: knobs inside it, what stands behind its memory, and knobs of
+//! the host (`host:NAME`).
+
+mod kind;
+
+use std::collections::BTreeMap;
+use std::path::absolute;
+
+use numalab_formats::size::format_rounded;
+use numalab_guest::{Accelerator, Guest, GuestError, HostMemory, HostPages, Launch, Qemu};
+use numalab_host::{Interrupt, Root, read_environment};
+use numalab_image::{Cache, KernelChoice};
+use numalab_record::Environment;
+use numalab_record::study::{Evidence, Notice, Observation, Setting, Treatment};
+use numalab_study::{
+    Backend, BackendError, BackendSpec, Inspection, Preparation, PrepareError, Prepared,
+    SampleRequest, Scope,
+};
+use numalab_topology::Machine;
+use numalab_workload::Workload;
+
+use super::agent::{Answer, Request, Setup};
+use super::disturbance_watch::DisturbanceWatch;
+use super::downloads::supplies;
+use super::exec::PagesSeen;
+use super::facts;
+use super::guest_launcher::{KERNEL, Launcher, contents, kernel_of, kernels};
+use super::guest_machine::GuestSettings;
+use super::host::page_evidence;
+use super::host_side::{self, BACKING, HOST};
+use super::knob_settings::{self, KnobSettings, check_names};
+use super::live_guest::{LiveGuest, failed, unexpected_answer};
+use super::placement;
+pub(super) use kind::KIND;
+
+/// A Linux guest.
+pub(super) struct LinuxGuest {
+    interrupt: Interrupt,
+    settings: GuestSettings,
+    machine: Machine,
+}
+
+/// A Linux guest while samples are taken. It stays up from one treatment to the next unless
+/// they differ in what the host gives it, or the study wants a fresh one each time.
+struct PreparedLinuxGuest {
+    /// Ended before the knobs of the host are put back: a pool of huge pages must not shrink
+    /// under it.
+    live: Option<(Outside, LiveGuest)>,
+    /// Whether a treatment was applied already: what was booted before that is fresh.
+    is_used: bool,
+    knobs: KnobSettings,
+    interrupt: Interrupt,
+    settings: GuestSettings,
+    machine: Machine,
+    launcher: Launcher,
+    /// The study as every new guest is told it.
+    setup: Setup,
+    /// What the last boot showed, until a treatment is applied.
+    boot_evidence: Vec<Evidence>,
+    watch: DisturbanceWatch,
+}
+
+/// What of a treatment the host gives: a guest must be booted anew where it differs.
+#[derive(Clone, Debug, PartialEq)]
+struct Outside {
+    pages: HostPages,
+    kernel: KernelChoice,
+    knobs: BTreeMap<String, Setting>,
+}
+
+impl Outside {
+    fn of(guest: &GuestSettings, treatment: &Treatment) -> Result<Self, BackendError> {
+        let settings = &treatment.settings;
+        let (pages, knobs) = (host_side::pages(settings)?, host_side::knobs(settings));
+        Ok(Self { pages, kernel: kernel_of(guest, treatment)?, knobs })
+    }
+}
+
+impl LinuxGuest {
+    pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
+        let settings: GuestSettings = KIND.read(spec)?;
+        let machine = settings.machine()?;
+        Ok(Self { interrupt: interrupt.clone(), settings, machine })
+    }
+
+    fn prepared(&self, scope: &Scope<'_>) -> Result<PreparedLinuxGuest, BackendError> {
+        let accelerator = self.settings.accelerator()?;
+        let contents = contents(&self.settings, scope.workloads)?;
+        let kernels = kernels(&self.settings, scope.treatments)?;
+        let first = kernels.first().cloned().unwrap_or_default();
+        let guest = self.settings.guest(&self.machine)?;
+        let mut launcher = Launcher::prepare(&guest, accelerator, &first, contents)?;
+        launcher.expect_tiers = self.machine.tiers.len() > 1;
+        launcher.compare(&kernels)?;
+        for kernel in &kernels {
+            launcher.image(kernel)?;
+        }
+        Ok(PreparedLinuxGuest {
+            live: None,
+            is_used: false,
+            knobs: KnobSettings::prepare(HOST, scope.treatments)?,
+            interrupt: self.interrupt.clone(),
+            settings: self.settings.clone(),
+            machine: self.machine.clone(),
+            launcher,
+            setup: Setup {
+                treatments: scope.treatments.iter().map(inside).collect(),
+                workloads: scope.workloads.iter().map(workload_inside).collect(),
+            },
+            boot_evidence: Vec::new(),
+            watch: DisturbanceWatch::new(!self.settings.costs.are_emulated())?,
+        })
+    }
+
+    /// That a knob about nodes has nothing to do in a guest of one node.
+    fn one_node_notice(&self, treatments: &[Treatment]) -> Option<Notice> {
+        const ABOUT_NODES: [&str; 3] = ["numa_balancing", "zone_reclaim_mode", "demotion"];
+        let nodes = self.machine.nodes.iter().filter(|node| node.memory_bytes > 0).count();
+        let names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
+        let mut about = names.filter(|name| ABOUT_NODES.contains(&name.as_str()));
+        let knob = about.next().filter(|_| nodes < 2)?;
+        Some(Notice::GuestOfOneNode { knob: knob.clone() })
+    }
+
+    /// What the reader should know of a guest under this accelerator.
+    fn notices(&self, qemu: &Qemu, accelerator: &Accelerator) -> Vec<Notice> {
+        let (name, reason) = (accelerator.kind.name(), accelerator.reason.clone());
+        let cpus = self.machine.online_cpus().len();
+        let can_hang = accelerator.kind.hazard(qemu, cpus).map(|hazard| Notice::QemuCanHang {
+            version: hazard.version.to_string(),
+            mended_in: hazard.mended_in.to_string(),
+        });
+        let time = match name {
+            _ if self.settings.costs.are_emulated() => Some(Notice::VirtualTime),
+            "tcg" => Some(Notice::SoftwareTlb),
+            _ => None,
+        };
+        let runs_under = Notice::Accelerator { name: name.to_owned(), reason };
+        [Some(runs_under), can_hang, time].into_iter().flatten().collect()
+    }
+}
+
+/// That a knob cannot act in the guest, which only the guest knows. What else it says of its
+/// treatments is known from its machine.
+fn knob_evidence(notice: &Notice) -> Option<Evidence> {
+    let Notice::KnobWithoutEffect { knob, reason } = notice else { return None };
+    let reason = serde_json::to_value(reason).ok()?;
+    let found = reason.as_str().map_or_else(|| reason.to_string(), str::to_owned);
+    Some(Evidence::fact(format!("{knob} in the guest without effect"), found))
+}
+
+impl PreparedLinuxGuest {
+    /// Facts about the host and the files that it boots, then about the first guest, which
+    /// runs the baseline and is booted now.
+    fn environment(&mut self, treatments: &[Treatment]) -> Result<Environment, BackendError> {
+        let host = read_environment(&Root::live());
+        let mut facts = BTreeMap::new();
+        for name in ["kernel", "cpu_model", "hypervisor", "machine"] {
+            if let Some(fact) = host.fact(name) {
+                facts.insert(format!("host_{name}"), fact.to_owned());
+            }
+        }
+        for kernel in kernels(&self.settings, treatments)? {
+            if let KernelChoice::File(file) = kernel {
+                facts.insert(format!("{KERNEL} {}", file.display()), facts::content(&file)?);
+            }
+        }
+        if let Some(baseline) = treatments.first() {
+            facts.extend(self.boot(baseline)?.facts);
+        }
+        Ok(Environment { facts })
+    }
+
+    /// The guest of this treatment: the one that is up, or one booted now.
+    fn guest(&mut self, treatment: &Treatment) -> Result<&mut LiveGuest, BackendError> {
+        let outside = Outside::of(&self.settings, treatment)?;
+        if self.live.as_ref().is_none_or(|(current, _)| *current != outside) {
+            self.boot(treatment)?;
+        }
+        let live = self.live.as_mut().map(|(_, guest)| guest);
+        live.ok_or(BackendError::Interrupted)
+    }
+
+    /// Boots a guest for this treatment in place of the one that is up.
+    fn boot(&mut self, treatment: &Treatment) -> Result<Environment, BackendError> {
+        let outside = Outside::of(&self.settings, treatment)?;
+        // Its pages must be back before a pool shrinks.
+        self.live = None;
+        let mut evidence = self.knobs.apply(&outside.knobs)?;
+        evidence.push(facts::huge_pages("of the host before the boot"));
+        let launch = self.launch(&outside)?;
+        let (guest, inside) =
+            LiveGuest::boot(launch, self.settings.inner(), &self.setup, &self.interrupt)?;
+        evidence.extend(inside.notices.iter().filter_map(knob_evidence));
+        evidence.extend(kernel_evidence(treatment, &inside.environment));
+        evidence.push(facts::huge_pages("of the host after the boot"));
+        self.boot_evidence = evidence;
+        self.live = Some((outside, guest));
+        Ok(inside.environment)
+    }
+
+    fn launch(&mut self, outside: &Outside) -> Result<Launch, BackendError> {
+        let huge = outside.pages != HostPages::Normal;
+        let guest = Guest {
+            memory: HostMemory { pages: outside.pages, prealloc: huge, ..HostMemory::default() },
+            ..self.settings.guest(&self.machine)?
+        };
+        let image = self.launcher.image(&outside.kernel)?;
+        let (qemu, accelerator) = (self.launcher.qemu.clone(), self.launcher.accelerator.clone());
+        let launch = Launch::plan(guest, qemu, accelerator, image.boot_files());
+        launch.map_err(|error| failed(&error))
+    }
+}
+
+/// Which kernel a guest runs, where the study varies it.
+fn kernel_evidence(treatment: &Treatment, environment: &Environment) -> Option<Evidence> {
+    let wanted = treatment.settings.get(KERNEL)?.to_string();
+    let found = environment.facts.get("kernel").cloned().unwrap_or_default();
+    Some(Evidence::of(KERNEL, wanted, found))
+}
+
+impl Backend for LinuxGuest {
+    fn describe(&self) -> String {
+        let nodes = self.machine.nodes.len();
+        let cpus = self.machine.online_cpus().len();
+        let memory = format_rounded(self.machine.memory_bytes());
+        let emulated = match self.settings.costs.latency() {
+            Some(latency) => format!(", memory emulated ({latency})"),
+            None => String::new(),
+        };
+        let some =
+            |number: usize, noun| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+        let (nodes, cpus) = (some(nodes, "node"), some(cpus, "cpu"));
+        let processor = self.settings.arch.as_ref().map(|name| format!("{name} "));
+        let processor = processor.unwrap_or_default();
+        format!("a Linux {processor}guest of {nodes}, {cpus}, {memory}{emulated}")
+    }
+
+    fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
+        let Scope { treatments, workloads } = *scope;
+        for treatment in treatments {
+            Outside::of(&self.settings, treatment)?;
+        }
+        // The guest has another kernel, but knobs have the same names in every one.
+        let knob = |prefix, name: &str| knob_settings::find(prefix, name).is_some();
+        check_names(scope, &KIND, |name| knob(HOST, name) || knob("", name))?;
+        let mut notices = knob_settings::inspect(HOST, treatments)?;
+        notices.extend(placement::inspect(scope, &self.machine)?);
+        let cache = Cache::open().map_err(|error| failed(&error.into()))?;
+        let guest = self.settings.guest(&self.machine)?;
+        let qemu =
+            Qemu::find(&cache, &guest.qemu_needs()).map_err(|error| failed(&error.into()))?;
+        let choice = self.settings.accelerator()?;
+        let known = match guest.known_accelerator(choice) {
+            Some(known) => Some(known),
+            None => Accelerator::known(choice, &qemu, &cache)
+                .map_err(|error| failed(&GuestError::from(error)))?,
+        };
+        match known {
+            Some(accelerator) => notices.extend(self.notices(&qemu, &accelerator)),
+            None => notices.push(Notice::AcceleratorNotTried),
+        }
+        notices.extend(self.one_node_notice(treatments));
+        let mut supplies = supplies(&cache, guest.architecture)?;
+        kernels(&self.settings, treatments)?.iter().for_each(|kernel| supplies.need_kernel(kernel));
+        supplies.need_packages(&contents(&self.settings, workloads)?.packages);
+        let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();
+        Ok(Inspection { notices, downloads: supplies.missing(), memory_bytes })
+    }
+
+    fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        self.inspect(scope)?;
+        let mut prepared = self.prepared(scope)?;
+        let mut notices = knob_settings::inspect(HOST, scope.treatments)?;
+        notices.extend(self.notices(&prepared.launcher.qemu, &prepared.launcher.accelerator));
+        notices.extend(self.one_node_notice(scope.treatments));
+        match prepared.environment(scope.treatments) {
+            Ok(environment) => {
+                Ok(Preparation { environment, notices, backend: Box::new(prepared) })
+            }
+            Err(cause) => Err(PrepareError::restoring(cause, Box::new(prepared))),
+        }
+    }
+}
+
+impl Prepared for PreparedLinuxGuest {
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
+        if std::mem::replace(&mut self.is_used, true) && self.settings.fresh {
+            self.live = None;
+        }
+        let request = Request::Apply { treatment: inside(treatment) };
+        match self.guest(treatment)?.ask(&request)? {
+            Answer::Evidence(inside) => {
+                Ok(std::mem::take(&mut self.boot_evidence).into_iter().chain(inside).collect())
+            }
+            other => Err(unexpected_answer(&other)),
+        }
+    }
+
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
+        let watch_pages = self.settings.watch_pages;
+        let before = self.watch.now();
+        let asked = Request::Sample {
+            treatment: inside(request.treatment),
+            workload: Box::new(workload_inside(request.workload)),
+            seed: request.seed,
+        };
+        let mut taken = match self.guest(request.treatment)?.ask(&asked)? {
+            Answer::Observation(taken) => taken,
+            other => return Err(unexpected_answer(&other)),
+        };
+        taken.disturbances.extend(DisturbanceWatch::disturbance(before, self.watch.now()));
+        if watch_pages {
+            let qemu = page_evidence(&PagesSeen::now());
+            let of_qemu =
+                |fact: Evidence| Evidence { what: format!("QEMU: {}", fact.what), ..fact };
+            taken.evidence.extend(qemu.into_iter().map(of_qemu));
+        }
+        Ok(taken)
+    }
+
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
+        let Self { live, knobs, .. } = *self;
+        drop(live);
+        knobs.restore()
+    }
+}
+
+/// The workload as it is inside the guest, where its file has the path that it has here.
+fn workload_inside(workload: &Workload) -> Workload {
+    let stdin = workload.stdin.as_ref().map(|file| absolute(file).unwrap_or_else(|_| file.clone()));
+    Workload { stdin, ..workload.clone() }
+}
+
+/// The treatment as the backend inside the guest sees it.
+fn inside(treatment: &Treatment) -> Treatment {
+    let mut inside = treatment.clone();
+    let is_inside = |name: &str| !name.starts_with(HOST) && ![BACKING, KERNEL].contains(&name);
+    inside.settings.retain(|name, _| is_inside(name));
+    inside
+}

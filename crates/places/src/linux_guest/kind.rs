@@ -1,0 +1,84 @@
+//! What a study may set in a Linux guest.
+
+use numalab_study::{BackendKind, SettingKind, SettingSpec};
+
+use crate::common_settings::{
+    COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
+    EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_OUTPUT,
+    WATCH_PAGES,
+};
+use crate::guest_launcher::KERNEL;
+use crate::{host_side, placement};
+
+pub(crate) const KIND: BackendKind = BackendKind {
+    name: "linux-guest",
+    about: "a Linux guest in QEMU: a factor is a knob of its kernel, one of the host's named \
+            host:KNOB, or a placement in it",
+    settings: &[
+        EMULATE,
+        CPUS,
+        MEMORY,
+        DISTANCES,
+        SettingSpec {
+            name: "arch",
+            kind: SettingKind::OneOf(&["x86_64", "aarch64"]),
+            default: "",
+            about: "its processor, as --arch takes it; this machine's where nothing is said",
+        },
+        SettingSpec {
+            name: "accel",
+            kind: SettingKind::OneOf(&["auto", "kvm", "tcg"]),
+            default: "auto",
+            about: "what runs its instructions",
+        },
+        ITS_KERNEL,
+        SettingSpec {
+            name: "fresh",
+            kind: SettingKind::Flag,
+            default: "false",
+            about: "each treatment of each block has a guest of its own, booted for it",
+        },
+        SettingSpec {
+            name: "with",
+            kind: SettingKind::List("programs and files"),
+            default: "",
+            about: "what its commands need besides: programs of packages by name, and files of this \
+                    machine by their path",
+        },
+        SettingSpec {
+            name: "kernel-arguments",
+            kind: SettingKind::List("words"),
+            default: "",
+            about: "words for its kernel's command line",
+        },
+        EMULATE_TIERS,
+        EMULATE_LIKE,
+        EMULATE_LATENCY,
+        EMULATE_BANDWIDTH,
+        EMULATE_CACHE,
+        EMULATE_STAGES,
+        COUNTERS,
+        COUNT_MIGRATIONS,
+        WATCH_PAGES,
+        WATCH_OUTPUT,
+    ],
+    own_metrics: &[],
+    levels: &[
+        placement::CPUS,
+        placement::NODES,
+        placement::POLICY,
+        placement::RANKS,
+        placement::THREADS,
+        placement::ENVIRONMENT,
+        host_side::GUEST_MEMORY,
+        ITS_KERNEL,
+    ],
+};
+
+/// For all treatments, or of one.
+const ITS_KERNEL: SettingSpec = SettingSpec {
+    name: KERNEL,
+    kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),
+    default: "linux",
+    about: "the kernel that it boots",
+};

@@ -1,0 +1,203 @@
+//! A guest that stays up and takes requests.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use numalab_guest::{GuestError, Launch, Outcome, Runtime, Sink, Task};
+use numalab_guest_agent::{Job, Stream};
+use numalab_host::Interrupt;
+use numalab_record::Environment;
+use numalab_record::study::Notice;
+use numalab_study::BackendError;
+use serde::Serialize;
+
+use super::agent::{Answer, Request, Setup};
+
+/// How often a waiting backend looks whether it was interrupted.
+const LOOK: Duration = Duration::from_millis(100);
+/// The most that is kept of what an agent complains about.
+const ERRORS_BYTES: usize = 4096;
+
+/// A guest with an agent in it. Dropping it ends the guest and waits for its end.
+pub(super) struct LiveGuest {
+    requests: Option<Sender<Vec<u8>>>,
+    answers: Receiver<Vec<u8>>,
+    thread: Option<JoinHandle<Result<Outcome, GuestError>>>,
+    interrupt: Interrupt,
+}
+
+/// What a guest says of itself when it is up.
+pub(super) struct Inside {
+    pub(super) environment: Environment,
+    pub(super) notices: Vec<Notice>,
+}
+
+impl LiveGuest {
+    /// Boots the guest and waits until its agent is there and has looked whether it can do
+    /// what the study wants. `spec` is the settings of the backend inside it.
+    pub(super) fn boot(
+        launch: Launch,
+        spec: String,
+        setup: &Setup,
+        interrupt: &Interrupt,
+    ) -> Result<(Self, Inside), BackendError> {
+        let runtime = Runtime::open().map_err(|error| failed(&GuestError::from(error)))?;
+        let (requests, orders) = channel();
+        let (says, answers) = channel();
+        let asked = interrupt.clone();
+        let thread = thread::spawn(move || {
+            let job = Job {
+                input: true,
+                ..Job::new(["numalab".to_owned(), "study".to_owned(), "agent".to_owned(), spec])
+            };
+            let task = Task { job, ..Task::default() };
+            let mut sink =
+                Wire { orders, says, line: Vec::new(), errors: Vec::new(), waits: false };
+            launch.run(&runtime, &task, &mut sink, &|| asked.requested())
+        });
+        let mut guest = Self {
+            requests: Some(requests),
+            answers,
+            thread: Some(thread),
+            interrupt: interrupt.clone(),
+        };
+        match guest.answer()? {
+            Answer::Ready => {}
+            Answer::Failed(error) => return Err(error),
+            other => return Err(unexpected_answer(&other)),
+        }
+        match guest.tell(setup)? {
+            Answer::Prepared { environment, notices } => {
+                Ok((guest, Inside { environment, notices }))
+            }
+            other => Err(unexpected_answer(&other)),
+        }
+    }
+
+    /// Tells the agent something and waits for its answer.
+    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, BackendError> {
+        self.tell(request)
+    }
+
+    fn tell(&mut self, message: &impl Serialize) -> Result<Answer, BackendError> {
+        let mut line = serde_json::to_vec(message).map_err(|error| BackendError::Failed {
+            doing: "telling the guest what to do".to_owned(),
+            reason: error.to_string(),
+        })?;
+        line.push(b'\n');
+        if let Some(requests) = &self.requests {
+            // A guest that is gone says why when its answer is waited for.
+            let _ = requests.send(line);
+        }
+        match self.answer()? {
+            Answer::Failed(error) => Err(error),
+            answer => Ok(answer),
+        }
+    }
+
+    fn answer(&mut self) -> Result<Answer, BackendError> {
+        loop {
+            match self.answers.recv_timeout(LOOK) {
+                Ok(line) => {
+                    return serde_json::from_slice(&line).map_err(|error| BackendError::Failed {
+                        doing: "reading the guest's answer".to_owned(),
+                        reason: format!("{error}: {}", String::from_utf8_lossy(&line)),
+                    });
+                }
+                Err(RecvTimeoutError::Timeout) if self.interrupt.requested() => {
+                    return Err(BackendError::Interrupted);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
+            }
+        }
+    }
+
+    /// Why the guest ended.
+    fn gone(&mut self) -> BackendError {
+        self.requests = None;
+        let ended = self.thread.take().and_then(|thread| thread.join().ok());
+        if self.interrupt.requested() {
+            return BackendError::Interrupted;
+        }
+        match ended {
+            Some(Err(error)) => failed(&error),
+            Some(Ok(outcome)) => BackendError::Failed {
+                doing: "the guest's agent".to_owned(),
+                reason: format!(
+                    "it ended with {:?} {}",
+                    outcome.exit,
+                    outcome.complaints.join("; ")
+                ),
+            },
+            None => BackendError::Failed {
+                doing: "the guest".to_owned(),
+                reason: "its thread ended".to_owned(),
+            },
+        }
+    }
+}
+
+impl Drop for LiveGuest {
+    fn drop(&mut self) {
+        // The end of its input ends the agent, and that the guest.
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a guest could not be started for or ended of.
+pub(super) fn failed(error: &GuestError) -> BackendError {
+    match error.remedy() {
+        Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
+        None => BackendError::Failed { doing: "the guest".to_owned(), reason: error.to_string() },
+    }
+}
+
+/// That the agent answered something else than it was asked.
+pub(super) fn unexpected_answer(answer: &Answer) -> BackendError {
+    BackendError::Failed {
+        doing: "reading the guest's answer".to_owned(),
+        reason: format!("unexpected: {answer:?}"),
+    }
+}
+
+/// Between the guest's channel and the backend: lines of answers out, requests in.
+struct Wire {
+    orders: Receiver<Vec<u8>>,
+    says: Sender<Vec<u8>>,
+    line: Vec<u8>,
+    errors: Vec<u8>,
+    /// Whether the agent has answered and waits for the next request.
+    waits: bool,
+}
+
+impl Sink for Wire {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Err {
+            let room = ERRORS_BYTES.saturating_sub(self.errors.len());
+            self.errors.extend(bytes.iter().take(room));
+            return;
+        }
+        for &byte in bytes {
+            if byte == b'\n' {
+                // A backend that is gone also asks for nothing more.
+                let _ = self.says.send(std::mem::take(&mut self.line));
+                self.waits = true;
+            } else {
+                self.line.push(byte);
+            }
+        }
+    }
+
+    fn input(&mut self) -> Option<Vec<u8>> {
+        if !self.waits {
+            return None;
+        }
+        self.waits = false;
+        Some(self.orders.recv().unwrap_or_default())
+    }
+}

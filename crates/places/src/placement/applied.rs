@@ -1,0 +1,229 @@
+//! A placement applied: threads that are placed, and the commands that they start. What a
+//! thread starts inherits its affinity and its memory policy.
+
+use std::process::Command;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use numalab_host::{
+    CommandError, ErrorClass, Input, Interrupt, MemoryPolicy, Ran, current_affinity,
+    monotonic_raw_ns, process_policy, run_with_input, set_process_policy, set_thread_affinity,
+};
+use numalab_launch::{identity, local};
+use numalab_record::study::Evidence;
+use numalab_study::BackendError;
+use numalab_topology::CpuSet;
+
+use super::Placement;
+
+/// How often copies are looked at that run at once.
+const LOOK: Duration = Duration::from_millis(20);
+/// Tells OpenMP's runtimes how many threads to start.
+const OPENMP_THREADS: &str = "OMP_NUM_THREADS";
+
+impl Placement {
+    /// Places a thread as every copy will be, and gives what the kernel says of it.
+    pub(crate) fn proof(&self) -> Result<Vec<Evidence>, BackendError> {
+        let mut evidence = placed(self.cpus.as_ref(), self.policy.as_ref(), Ok)?;
+        for (rank, cpus) in self.ranks.iter().enumerate() {
+            let of_rank = placed(Some(cpus), None, Ok)?.into_iter();
+            let named =
+                |one: Evidence| Evidence { what: format!("rank {rank} {}", one.what), ..one };
+            evidence.extend(of_rank.map(named));
+        }
+        Ok(evidence)
+    }
+
+    /// Does something in a thread that is placed.
+    pub(crate) fn within<T: Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, BackendError> + Send,
+    ) -> Result<T, BackendError> {
+        placed(self.cpus.as_ref(), self.policy.as_ref(), |_| work())
+    }
+
+    /// Runs a command that reads `input`, or all copies of it at once: the time is that of the
+    /// slowest, the output that of all in the order of their ranks. If one fails, the others are
+    /// ended.
+    pub(crate) fn run(
+        &self,
+        command: impl Fn() -> Command,
+        (input, limit): (Input<'_>, Duration),
+        interrupt: &Interrupt,
+        failed: impl Fn(&CommandError) -> BackendError + Sync,
+    ) -> Result<Ran, BackendError> {
+        let command = || {
+            let mut command = command();
+            command.envs(self.threads.map(|threads| (OPENMP_THREADS, threads.to_string())));
+            self.environment.apply(&mut command);
+            command
+        };
+        if self.ranks.is_empty() {
+            let ran = run_with_input(command(), input, limit, interrupt);
+            return ran.map_err(|error| failed(&error));
+        }
+        let meeting = format!("study-{}-{}", std::process::id(), monotonic_raw_ns());
+        let (stop, failed) = (Interrupt::never(), &failed);
+        let ended = thread::scope(|scope| {
+            let start = |(rank, cpus): (usize, &'_ CpuSet)| {
+                let (mut command, cpus, stop) = (command(), cpus.clone(), stop.clone());
+                command.env(identity::RANK, rank.to_string());
+                command.env(identity::SIZE, self.ranks.len().to_string());
+                command.env(local::MEETING, &meeting);
+                scope.spawn(move || {
+                    let ran = placed(Some(&cpus), None, |_| {
+                        let ran = run_with_input(command, input, limit, &stop);
+                        ran.map_err(|error| failed(&error))
+                    });
+                    if !ran.as_ref().is_ok_and(|ran| ran.status.success()) {
+                        stop.request();
+                    }
+                    ran
+                })
+            };
+            let copies: Vec<_> = self.ranks.iter().enumerate().map(start).collect();
+            while !copies.iter().all(ScopedJoinHandle::is_finished) {
+                if interrupt.requested() {
+                    stop.request();
+                }
+                thread::sleep(LOOK);
+            }
+            copies.into_iter().map(joined).collect()
+        });
+        together(ended)
+    }
+}
+
+/// Does something in a thread on these CPUs, with this policy; it is told what the kernel
+/// says of both.
+fn placed<T: Send>(
+    cpus: Option<&CpuSet>,
+    policy: Option<&MemoryPolicy>,
+    work: impl FnOnce(Vec<Evidence>) -> Result<T, BackendError> + Send,
+) -> Result<T, BackendError> {
+    if cpus.is_none() && policy.is_none() {
+        return work(Vec::new());
+    }
+    thread::scope(|scope| joined(scope.spawn(|| work(hold(cpus, policy)?))))
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, BackendError>>) -> Result<T, BackendError> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Places the calling thread, and reads back that it is so.
+fn hold(
+    cpus: Option<&CpuSet>,
+    policy: Option<&MemoryPolicy>,
+) -> Result<Vec<Evidence>, BackendError> {
+    let mut evidence = Vec::new();
+    if let Some(cpus) = cpus {
+        let refused = |reason: String| BackendError::Failed {
+            doing: format!("running on CPUs {cpus}"),
+            reason,
+        };
+        set_thread_affinity(0, cpus).map_err(|errno| refused(errno.to_string()))?;
+        let found = current_affinity().map_err(|error| refused(error.to_string()))?;
+        if found != *cpus {
+            return Err(refused(format!("the kernel allows {found}")));
+        }
+        evidence.push(Evidence::of("cpus", cpus.to_string(), found.to_string()));
+    }
+    if let Some(policy) = policy {
+        let what = format!("memory policy {policy}");
+        let kept = set_process_policy(policy).and_then(|()| process_policy());
+        let kept = kept.map_err(|error| match error.class() {
+            ErrorClass::Lacking => BackendError::Lacking { what, remedy: error.to_string() },
+            _ => BackendError::Failed { doing: what, reason: error.to_string() },
+        })?;
+        evidence.push(Evidence::of("policy", policy.to_string(), kept.to_string()));
+    }
+    Ok(evidence)
+}
+
+/// What all copies did as one; the first that failed stands for all.
+fn together(ended: Vec<Result<Ran, BackendError>>) -> Result<Ran, BackendError> {
+    let mut all: Option<Ran> = None;
+    let mut interrupted = None;
+    for ran in ended {
+        match (ran, &mut all) {
+            (Ok(ran), _) if !ran.status.success() => return Ok(ran),
+            (Err(error @ BackendError::Interrupted), _) => interrupted = Some(error),
+            (Err(error), _) => return Err(error),
+            (Ok(ran), None) => all = Some(ran),
+            (Ok(ran), Some(all)) => {
+                all.stdout.push_str(&ran.stdout);
+                all.stderr.push_str(&ran.stderr);
+                all.took = all.took.max(ran.took);
+                all.left.extend(ran.left);
+            }
+        }
+    }
+    match interrupted {
+        Some(error) => Err(error),
+        None => all.ok_or(BackendError::Interrupted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Environment;
+    use super::*;
+
+    fn ranks(count: usize) -> Placement {
+        let cpus = current_affinity().unwrap();
+        Placement { ranks: vec![cpus; count], threads: Some(3), ..Placement::default() }
+    }
+
+    fn run(placement: &Placement, script: &str) -> Result<Ran, BackendError> {
+        let command = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let failed = |error: &CommandError| match error {
+            CommandError::Interrupted { .. } => BackendError::Interrupted,
+            error => BackendError::Failed { doing: "copy".to_owned(), reason: error.to_string() },
+        };
+        let within = (Input::Empty, Duration::from_secs(50));
+        placement.run(command, within, &Interrupt::never(), failed)
+    }
+
+    #[test]
+    fn what_is_started_has_the_cpus_and_the_policy_that_were_read_back() {
+        let cpu = current_affinity().unwrap().iter().last().unwrap();
+        let placement = Placement {
+            cpus: Some(CpuSet::from_iter([cpu])),
+            policy: MemoryPolicy::named("bind", "0".parse().unwrap()),
+            ..Placement::default()
+        };
+        let before = current_affinity().unwrap();
+        let script = "grep Cpus_allowed_list /proc/self/status; head -1 /proc/self/numa_maps";
+        let ran = placement.within(|| run(&placement, script)).unwrap();
+        assert!(ran.stdout.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{}", ran.stdout);
+        assert!(ran.stdout.contains(" bind:0 "), "{}", ran.stdout);
+        let proof = placement.proof().unwrap();
+        let found: Vec<&str> = proof.iter().map(|evidence| evidence.found.as_str()).collect();
+        assert_eq!(found, [cpu.to_string().as_str(), "bind:0"]);
+        assert_eq!(current_affinity().unwrap(), before);
+    }
+
+    #[test]
+    fn a_command_has_the_variables_of_its_treatment() {
+        let environment = Environment::of("OMP_PLACES=cores A=b=c").unwrap();
+        let placement = Placement { environment, ..Placement::default() };
+        assert_eq!(run(&placement, "echo $OMP_PLACES $A").unwrap().stdout, "cores b=c\n");
+    }
+
+    #[test]
+    fn copies_know_their_ranks_and_their_output_is_in_order() {
+        let ran = run(&ranks(3), "echo $NUMALAB_RANK/$NUMALAB_RANKS $OMP_NUM_THREADS").unwrap();
+        assert_eq!(ran.stdout, "0/3 3\n1/3 3\n2/3 3\n");
+    }
+
+    #[test]
+    fn a_copy_that_fails_ends_the_others_and_is_the_one_that_is_told() {
+        let ran = run(&ranks(2), "[ $NUMALAB_RANK = 1 ] && exit 7; exec sleep 60").unwrap();
+        assert_eq!(ran.status.code(), Some(7));
+    }
+}

@@ -1,0 +1,110 @@
+//! Bundled studies, changed on the command line: the keys are those of their backends.
+
+use numalab_record::study::Setting;
+use numalab_study::{Level, Plan, Scope, Study, bundled, bundled_text, parse};
+use serde_json::Value;
+
+use crate::{BACKENDS, knob_settings};
+
+fn changed(key: &str, value: &str) -> Result<Study, String> {
+    let mut study =
+        parse(bundled_text("guest-scaling").unwrap(), "guest-scaling", BACKENDS).unwrap();
+    let kind = BACKENDS.kind("guests").unwrap();
+    kind.set(&mut study, key, value).map_err(|error| error.to_string())?;
+    Ok(study)
+}
+
+fn factors(study: &Study) -> Vec<&str> {
+    study.factors.iter().map(|factor| factor.name.as_str()).collect()
+}
+
+#[test]
+fn several_values_are_levels_and_one_is_a_setting_in_place_of_the_factor() {
+    let several = changed("guests", "6,2,6").unwrap();
+    let levels: Vec<String> = several.factors[1].levels.iter().map(Level::name).collect();
+    assert_eq!(levels, ["2", "6"]);
+    let one = changed("guests", "6").unwrap();
+    assert_eq!((factors(&one), &one.backend.settings["guests"]), (vec!["numa"], &Value::from(6)));
+}
+
+#[test]
+fn this_dom0_was_booted_with_or_without_nodes() {
+    assert_eq!(factors(&changed("on-this-dom0", "true").unwrap()), ["guests"]);
+    assert_eq!(factors(&changed("on-this-dom0", "false").unwrap()), ["numa", "guests"]);
+}
+
+/// The bundled study with this set, as it is kept and read again.
+fn kept(name: &str, key: &str, value: &str) -> Result<Study, String> {
+    let mut study = parse(bundled_text(name).unwrap(), name, BACKENDS).unwrap();
+    let kind = BACKENDS.kind(&study.backend.kind).unwrap();
+    kind.set(&mut study, key, value).map_err(|error| error.to_string())?;
+    parse(&study.to_toml().unwrap(), name, BACKENDS).map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_workload_of_every_bundled_study_can_be_run_alone() {
+    for (name, text) in bundled() {
+        let whole = parse(text, name, BACKENDS).unwrap();
+        for workload in &whole.workloads {
+            let alone = kept(name, "workloads", workload.name())
+                .unwrap_or_else(|error| panic!("{name} {}: {error}", workload.name()));
+            let own = format!("{}.", workload.name());
+            let is_own = |metric: &String| metric.starts_with(&own);
+            assert_eq!(alone.workloads.len(), 1);
+            let primary = whole.rules.primary.clone().filter(is_own);
+            assert_eq!(alone.rules.primary, primary, "{name}");
+            let (kind, workloads) =
+                (BACKENDS.kind(&alone.backend.kind).unwrap(), alone.resolved().unwrap());
+            let plan = Plan::new(alone, 0);
+            let scope = Scope { treatments: plan.treatments(), workloads: &workloads };
+            if ["host", "linux-guest"].contains(&kind.name) {
+                let is_knob = |name: &str| {
+                    let host = knob_settings::find("host:", name);
+                    host.or_else(|| knob_settings::find("", name)).is_some()
+                };
+                knob_settings::check_names(&scope, kind, is_knob)
+                    .unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+    }
+    let redis = kept("hugepages", "workloads", "redis").unwrap();
+    let names: Vec<&String> = match &redis.factors[1].levels[1] {
+        Level::Named(named) => named.set.keys().collect(),
+        Level::Value(value) => panic!("{value}"),
+    };
+    assert_eq!(names, ["huge_2m_pages", "thp_enabled"], "hugetlb was sysbench's");
+    assert_eq!(redis.rules.primary, None, "it was of the chase");
+}
+
+#[test]
+fn levels_with_names_are_chosen_by_them_and_a_single_one_is_held() {
+    let names = |study: &Study, factor: usize| -> Vec<String> {
+        study.factors[factor].levels.iter().map(Level::name).collect()
+    };
+    let two = kept("hugepages-host", "pages", "thp,4k").unwrap();
+    assert_eq!(names(&two, 0), ["thp", "4k"], "the first is the baseline");
+    assert_eq!(two.factors[0].levels[0].settings("pages").len(), 5, "with all that they set");
+    let held = kept("hugepages", "host", "2m").unwrap();
+    assert_eq!((held.factors.len(), names(&held, 0)), (1, vec!["4k".into(), "2m".into()]));
+    let set = held.factors[0].levels[0].settings("guest");
+    assert_eq!(set["guest-memory"], Setting::Text("2m".to_owned()));
+    let one = kept("hugepages-host", "pages", "2m").unwrap_err();
+    assert!(one.contains("--set pages: 2m: expected two or more of 4k, thp, 2m, 1g"), "{one}");
+    let none = kept("hugepages-host", "pages", "4k,3m").unwrap_err();
+    assert!(none.contains("--set pages: 3m: expected one of 4k, thp, 2m, 1g"), "{none}");
+}
+
+#[test]
+fn what_cannot_be_set_is_refused_with_what_can() {
+    for (key, value, words) in [
+        ("guests", "65", "--set guests: 65: expected 1 to 64"),
+        ("guests", "4,65", "setting guests: 65: expected 1 to 64"),
+        ("hypervisor", "kvm", "--set hypervisor: kvm: expected xen or qemu"),
+        ("workloads", "sdet", "expected one of dbench, mix, latency, bandwidth"),
+        ("emulate_latency", "100", "did you mean `emulate-latency`?"),
+        ("color", "red", "no such setting: expected one of hypervisor, "),
+    ] {
+        let message = changed(key, value).unwrap_err();
+        assert!(message.contains(words), "{message}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Every backend that a study may name. The engine knows none: its caller gives it the list.
+
+use numalab_host::Interrupt;
+
+use super::contract::{Backend, BackendError};
+use super::setting_spec::BackendKind;
+use crate::definition::{BackendSpec, Study};
+use crate::study_place::StudyPlace;
+
+/// Opens a backend with a study's settings; what it runs is ended when it is interrupted.
+pub type OpenBackend = fn(&BackendSpec, &Interrupt) -> Result<Box<dyn Backend>, BackendError>;
+
+/// Backends with their settings, and how each is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Backends(&'static [(&'static BackendKind, OpenBackend)]);
+
+impl Backends {
+    /// No backends: what a study says of its own is not looked at.
+    pub const NONE: Self = Self(&[]);
+
+    /// These backends.
+    #[must_use]
+    pub const fn new(list: &'static [(&'static BackendKind, OpenBackend)]) -> Self {
+        Self(list)
+    }
+
+    /// Every backend, with its settings.
+    pub fn kinds(self) -> impl Iterator<Item = &'static BackendKind> {
+        self.0.iter().map(|(kind, _)| *kind)
+    }
+
+    /// The backend of this name.
+    ///
+    /// # Errors
+    /// [`BackendError::BadInput`] with those that there are.
+    pub fn kind(self, name: &str) -> Result<&'static BackendKind, BackendError> {
+        self.entry(name).map(|(kind, _)| kind)
+    }
+
+    /// The backend that a study names. What it runs is ended when `interrupt` is requested.
+    ///
+    /// # Errors
+    /// [`BackendError::BadInput`] for a kind or a setting of it that there is not.
+    pub fn open(
+        self,
+        study: &Study,
+        interrupt: &Interrupt,
+    ) -> Result<Box<dyn Backend>, BackendError> {
+        let (_, open) = self.entry(&study.backend.kind)?;
+        open(&study.backend, interrupt)
+    }
+
+    fn entry(self, name: &str) -> Result<(&'static BackendKind, OpenBackend), BackendError> {
+        let names = || self.kinds().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        let found = self.0.iter().find(|(kind, _)| kind.name == name).copied();
+        found.ok_or_else(|| BackendError::BadInput {
+            place: StudyPlace::keys(["backend"]),
+            found: name.to_owned(),
+            expected: names(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    const KIND: BackendKind = BackendKind {
+        name: "lab",
+        about: "",
+        settings: &[],
+        own_metrics: &["local_percent"],
+        levels: &[],
+    };
+    const LAB: Backends = Backends::new(&[(&KIND, |_, _| Err(BackendError::Interrupted))]);
+
+    fn read(backend: &str, backends: Backends) -> Result<Study, String> {
+        let text = format!(
+            "name = \"s\"\nquestion = \"q?\"\nbackend = \"{backend}\"\n[rules]\n\
+             primary = \"w.local_percent\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n\
+             [[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\
+             metric = [{{ name = \"t\", better = \"lower\", exit-time = true }}]\n"
+        );
+        parse(&text, "s.toml", backends).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rules_may_name_the_metrics_of_the_backend_that_the_study_names() {
+        assert!(read("lab", LAB).is_ok());
+        for (backend, backends) in [("other", LAB), ("lab", Backends::NONE)] {
+            let refused = read(backend, backends).unwrap_err();
+            assert!(refused.contains("expected workload.metric, one of w.t"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_backend_is_opened_by_its_name_and_another_is_refused_with_those_that_there_are() {
+        let mut study = read("lab", LAB).unwrap();
+        let interrupt = Interrupt::never();
+        let opened = LAB.open(&study, &interrupt).map(drop);
+        assert_eq!(opened, Err(BackendError::Interrupted), "as its own function says");
+        study.backend.kind = "cloud".to_owned();
+        let refused = LAB.open(&study, &interrupt).map(drop).unwrap_err().to_string();
+        assert_eq!(refused, "backend: cloud: expected lab");
+    }
+}
