@@ -1,5 +1,9 @@
 //! What a program pays for memory of other nodes, and which of its regions it pays for.
 
+mod joined;
+
+pub use joined::joined;
+
 use numalab_record::{CodePlace, ProgramMemory, Region};
 
 /// A region is named when its remote accesses take this part of the program's time.

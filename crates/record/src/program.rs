@@ -103,6 +103,9 @@ pub struct Region {
     /// Where in the code it is accessed, most often first, as far as that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accessed_at: Vec<AccessedAt>,
+    /// Whether other processes may have the same pages, as of `MAP_SHARED`, as far as that is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
 }
 
 /// Pages on a node.
