@@ -11,6 +11,7 @@ mod completions;
 mod emulate;
 mod explore;
 mod fleet;
+mod followed;
 mod guest;
 mod health;
 mod kind;

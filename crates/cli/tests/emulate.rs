@@ -10,6 +10,8 @@ mod built;
 mod lab;
 #[path = "programs/numa.rs"]
 mod numa;
+#[path = "programs/processes.rs"]
+mod processes;
 #[path = "programs/real.rs"]
 mod real;
 mod schemas;

@@ -1,5 +1,6 @@
 //! What a program did to its memory, on a machine that was emulated for it or on this one.
 
+mod joined;
 mod timeline;
 
 pub use timeline::{Stretch, StretchAccesses};

@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, ProgramError};
-use numalab_host::{SourceLines, note, print_error};
-use numalab_record::CodePlace;
-use numalab_report::from::memory::MemoryReport;
+use numalab_host::{note, print_error};
 use numalab_topology::{CpuId, Machine};
 
 use crate::args::{EmulateArgs, Format, ThreadPlacement};
+use crate::command::followed::Followed;
 use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -37,7 +36,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let outcome = program.run()?;
-    deliver(args, &outcome.reports)?;
+    deliver(args, &Followed::read(&outcome.reports)?)?;
     Ok(wrapper::exit_code(outcome.status))
 }
 
@@ -75,48 +74,19 @@ pub(super) fn in_turn<Of: Copy + Ord>(of: &[Of]) -> Vec<usize> {
     order
 }
 
-/// Shows the process that took the most time, which is the program itself but for a shell's.
-fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
-    let main = &longest(reports)?;
-    if reports.len() > 1 {
-        note(format!(
-            "{} processes ran; the report is of the one that took the most time",
-            reports.len()
-        ));
-    }
+/// Shows what all processes did.
+fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
+    followed.tell();
     match &args.output {
         Some(file) => {
             let format = if args.format == Format::Text { Format::Json } else { args.format };
-            let text = output::render(main, format)?;
+            let text = output::render(&followed.report, format)?;
             let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
-            std::fs::write(file, text).map_err(failed)
+            std::fs::write(file, text).map_err(failed)?;
         }
-        None => {
-            print_error(output::render(main, args.format)?);
-            Ok(())
-        }
+        None => print_error(output::render(&followed.report, args.format)?),
     }
-}
-
-/// The report of the process that took the most time, with the lines of its source.
-pub(super) fn longest(reports: &[String]) -> Result<MemoryReport, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::new(Code::Failed, error.to_string());
-    let Some(mut longest) = read_all(reports)?.into_iter().max_by_key(MemoryReport::time_ns) else {
-        return Err(failed(&"the memory emulator left no report"));
-    };
-    let mut lines = SourceLines::default();
-    let name = |place: &mut CodePlace| {
-        let source = lines.of(&place.object, place.offset);
-        (place.function, place.line) = (source.function, source.line);
-    };
-    longest.name_code(name).map_err(|error| failed(&error))?;
-    Ok(longest)
-}
-
-/// The reports of all processes.
-pub(super) fn read_all(reports: &[String]) -> Result<Vec<MemoryReport>, Failure> {
-    let failed = |error| Failure::new(Code::Failed, error);
-    reports.iter().map(|text| MemoryReport::read(text).map_err(failed)).collect()
+    followed.has_most()
 }
 
 impl From<ProgramError> for Failure {

@@ -15,6 +15,7 @@ use super::syscalls::Call;
 use super::turns::{Leave, Order, Patience, own_tid};
 use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, family, guest_memory};
+use crate::plugin::Plugin;
 use guest_memory::mask;
 
 /// `MPOL_MF_MOVE`, `MPOL_MF_MOVE_ALL`.
@@ -30,6 +31,10 @@ const MAPS_SHARED: u64 = 1;
 /// `CLONE_THREAD`, and `CLONE_CHILD_CLEARTID`: the thread's end is told at an address.
 const THREAD: u64 = 0x1_0000;
 const TELLS_END: u64 = 0x20_0000;
+
+/// What a child does before it is reported again while it runs: this, and a part of what it did.
+const REPORTED_PS: u64 = 1_000_000_000;
+const REPORTED_PART: u64 = 50;
 
 /// A call that a thread is in.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +65,9 @@ impl Program {
             self.catch_up(engine, index);
         }
         let call = self.numbers.call(number);
+        if call.is_some_and(|call| waits::how(call, &arguments, None).is_some()) {
+            self.reports_before_waiting(seat);
+        }
         let Some(world) = self.in_turn(seat) else { return false };
         let now_ps = self.leaves(world, seat);
         let until_ps = call.and_then(|call| self.until_ps(call, &arguments, now_ps));
@@ -172,6 +180,21 @@ impl Program {
         if !is_ready {
             // Who was woken by another thread is known to come.
             self.turns.tell(order);
+        }
+    }
+
+    /// A child that waits may be killed there, as workers of a pool are: what it did is reported before,
+    /// if that is much since the last time.
+    fn reports_before_waiting(&self, seat: usize) {
+        let place = self.turns.order().schedule.began(None).place;
+        let Some(world) = self.in_turn(seat).filter(|_| place > 0) else { return };
+        let busy_ps: u64 = world.threads.iter().map(|thread| thread.busy_ps()).sum();
+        if busy_ps < world.reported_ps + world.reported_ps / REPORTED_PART + REPORTED_PS {
+            return;
+        }
+        world.reported_ps = busy_ps;
+        if let Some(plugin) = Plugin::get() {
+            plugin.report();
         }
     }
 

@@ -43,6 +43,8 @@ pub struct World {
     pub becomes: Option<String>,
     /// What threads did over time.
     pub time_line: TimeLine,
+    /// How long threads had been busy when this process last reported while it ran.
+    pub reported_ps: u64,
     /// The latest that any thread has come to.
     latest_ps: u64,
     /// Counted on when pages go or move: what threads remember is old then.
@@ -70,6 +72,7 @@ impl World {
             unplaced: 0,
             becomes: None,
             time_line: TimeLine::default(),
+            reported_ps: 0,
             latest_ps: 0,
             generation: 1,
             nodes: machine.nodes.len(),
@@ -243,7 +246,7 @@ impl World {
         self.pages.start_over(|number| space.touch(number, 0, None, false));
         self.regions.start_over();
         (self.contention, self.time_line) = (Contention::default(), TimeLine::default());
-        (self.unplaced, self.becomes) = (0, None);
+        (self.unplaced, self.becomes, self.reported_ps) = (0, None, 0);
         self.latest_ps = self.threads[seat].came_to_ps();
     }
 

@@ -48,13 +48,13 @@ impl Emulation {
 
     fn run(&self, program: &EmulatedProgram) -> Result<Observation, BackendError> {
         let failed = |reason: String| BackendError::Failed { doing: "a trial".to_owned(), reason };
-        let (ran, report) = self.subject.follow(program).map_err(|error| {
+        let (ran, followed) = self.subject.follow(program).map_err(|error| {
             match self.subject.interrupt.requested() {
                 true => BackendError::Interrupted,
                 false => failed(error.message().to_owned()),
             }
         })?;
-        let elapsed_ns = report.program().map_or(0, |program| program.elapsed_ns);
+        let elapsed_ns = followed.report.program().map_or(0, |program| program.elapsed_ns);
         let readings = self.judged.read(&ran, elapsed_ns);
         let readings = readings.map_err(|error| failed(error.to_string()))?;
         let evidence = vec![Evidence::fact(OUTPUT, fingerprint(&ran.stdout))];

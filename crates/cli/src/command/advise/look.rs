@@ -147,10 +147,15 @@ fn follow(
     asis: &EmulatedProgram,
     target: &Target,
 ) -> Result<Known, Failure> {
-    let (ran, report) = subject.follow(&profiled(asis, &target.costs))?;
-    let program = report.program().ok_or_else(|| Failure::new(Code::Failed, "no program ran"))?;
+    let (ran, followed) = subject.follow(&profiled(asis, &target.costs))?;
+    followed.tell();
+    let program =
+        followed.report.program().ok_or_else(|| Failure::new(Code::Failed, "no program ran"))?;
     if target.place != TrialPlace::Host {
         tell_if_short(subject, Duration::from_nanos(program.elapsed_ns));
+    }
+    if target.place == TrialPlace::Host {
+        followed.tell_files();
     }
     let mut advice = Advice::of(&subject.command, program, target.costs.clone(), target.place);
     let read = judged.read(&ran, program.elapsed_ns);

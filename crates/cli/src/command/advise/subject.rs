@@ -8,9 +8,8 @@ use std::time::Duration;
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Input, Interrupt, Ran, on_path, run_with_input};
 use numalab_record::ProgramMemory;
-use numalab_report::from::memory::MemoryReport;
 
-use crate::command::emulate::longest;
+use crate::command::followed::Followed;
 use crate::failure::{Code, Failure};
 
 /// A run at most.
@@ -46,11 +45,12 @@ impl Subject {
     }
 
     /// Runs it under emulation, with what the emulator saw of it.
-    pub(super) fn follow(&self, program: &EmulatedProgram) -> Result<(Ran, MemoryReport), Failure> {
+    pub(super) fn follow(&self, program: &EmulatedProgram) -> Result<(Ran, Followed), Failure> {
         let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
         has_worked(&program.command[0], &ran)?;
-        let report = longest(&reports)?;
-        Ok((ran, report))
+        let followed = Followed::read(&reports)?;
+        followed.has_most()?;
+        Ok((ran, followed))
     }
 
     /// Whether it uses OpenMP, which places threads by variables of the environment.

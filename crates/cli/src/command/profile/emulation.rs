@@ -14,6 +14,7 @@ use numalab_topology::Machine;
 
 use crate::args::{Caches, MemoryCostArgs, ProfileArgs, Stages};
 use crate::command::emulate;
+use crate::command::followed::Followed;
 use crate::failure::{Code, Failure};
 use crate::source::{Described, describe};
 
@@ -96,21 +97,17 @@ pub(super) fn run(
     let begun = Instant::now();
     let outcome = prepared.program.run()?;
     let watched_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let mut reports = emulate::read_all(&outcome.reports)?;
-    let longest = (0..reports.len()).max_by_key(|at| reports[*at].time_ns());
-    let Some(longest) = longest else {
-        let message = format!("{}: the memory emulator left no report", outcome.status);
-        return Err(Failure::new(Code::Failed, message));
-    };
-    let main = reports.swap_remove(longest);
+    let followed = Followed::read(&outcome.reports)?;
+    followed.tell();
+    followed.has_most()?;
     let nodes = prepared.machine.nodes.iter();
     let nodes = nodes.map(|node| ProfiledNode { node: node.id, cpus: node.cpus.clone() });
     Ok(Profile::from(EmulatedRun {
         command: prepared.program.command,
         ended: ended(outcome.status),
         watched_ns,
-        main,
-        others: reports,
+        main: followed.report,
+        processes: followed.processes,
         nodes: nodes.collect(),
         passed_over,
     }))

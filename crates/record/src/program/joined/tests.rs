@@ -1,4 +1,4 @@
-use numalab_record::{Elsewhere, FirstTouches, ProgramThread};
+use super::super::{Elsewhere, FirstTouches};
 
 use super::*;
 
@@ -58,12 +58,14 @@ fn process(number: u32, node: u32, loads: [u64; 4]) -> ProgramMemory {
 #[test]
 fn a_program_of_one_process_stays_as_it_is() {
     let one = process(9, 1, [1; 4]);
-    assert_eq!(joined(vec![one.clone()]), one);
+    assert_eq!(ProgramMemory::joined(vec![one.clone()]), one);
 }
 
 #[test]
 fn threads_are_numbered_through_and_times_and_accesses_add_up() {
-    let whole = joined([10, 12, 11].map(|number| process(number, number % 2, [3; 4])).to_vec());
+    let whole = ProgramMemory::joined(
+        [10, 12, 11].map(|number| process(number, number % 2, [3; 4])).to_vec(),
+    );
     let threads: Vec<u32> = whole.threads.iter().map(|of| of.thread).collect();
     assert_eq!((threads, whole.elapsed_ns, whole.process), (vec![0, 1, 2], 12, 10));
     assert_eq!(whole.regions.len(), 1);
@@ -79,7 +81,7 @@ fn threads_are_numbered_through_and_times_and_accesses_add_up() {
 
 #[test]
 fn pages_that_processes_on_several_nodes_read_are_the_same_ones_and_shared() {
-    let whole = joined(vec![process(1, 0, [9; 4]), process(2, 1, [9; 4])]);
+    let whole = ProgramMemory::joined(vec![process(1, 0, [9; 4]), process(2, 1, [9; 4])]);
     let region = &whole.regions[0];
     assert_eq!(region.pages.len(), 1);
     let pages = &region.pages[0];
@@ -94,14 +96,15 @@ fn what_others_than_the_one_who_made_it_store_makes_shared_pages_written() {
         let made = FirstTouches { thread: 0, cpu_node: 0, pages: 4, at: Vec::new() };
         processes[0].regions[0].first_touches.push(made);
         processes[first as usize].regions[0].accesses[0].stores = 30;
-        joined(processes).regions[0].pages[0].sharing
+        ProgramMemory::joined(processes).regions[0].pages[0].sharing
     };
     assert_eq!((stores(0), stores(1)), (Sharing::Read, Sharing::Written));
 }
 
 #[test]
 fn parts_of_a_shared_mapping_that_one_process_uses_each_are_not_shared() {
-    let whole = joined(vec![process(1, 0, [9, 9, 0, 0]), process(2, 1, [0, 0, 9, 9])]);
+    let whole =
+        ProgramMemory::joined(vec![process(1, 0, [9, 9, 0, 0]), process(2, 1, [0, 0, 9, 9])]);
     let sharing = whole.regions[0].pages.iter().map(|of| of.sharing);
     assert_eq!(sharing.collect::<Vec<_>>(), [Sharing::Private; 2]);
     assert_eq!(whole.regions[0].parts.iter().map(|of| of.accesses).sum::<u64>(), 36);
@@ -114,7 +117,7 @@ fn mappings_of_each_process_s_own_add_their_pages() {
         process.regions[0].shared = false;
         process
     };
-    let region = &joined(vec![own(0), own(1)]).regions[0];
+    let region = &ProgramMemory::joined(vec![own(0), own(1)]).regions[0];
     assert_eq!((region.hot_pages, region.pages.len()), (8, 2));
     assert!(region.pages.iter().all(|of| of.sharing == Sharing::Private));
 }

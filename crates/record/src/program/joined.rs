@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{
-    NodePages, NodeWaits, PagesAlike, Placed, ProgramMemory, Region, RegionAccesses, RegionPart,
-    Sharing, Stretch, StretchAccesses,
+use super::{
+    NodePages, NodeWaits, PagesAlike, Placed, ProgramMemory, ProgramThread, Region, RegionAccesses,
+    RegionPart, Sharing, Stretch, StretchAccesses,
 };
 
 /// Of a process's accesses to shared memory, this part goes to what processes on other nodes access
@@ -13,58 +13,59 @@ const SHARED_SHARE: f64 = 0.5;
 /// Of a page's accesses, stores are this part at most where copies on the nodes would pay.
 const READ_MOSTLY: u64 = 100;
 
-/// Joins what processes did that run as one program. Threads are numbered through. Mappings of the same
-/// file and place of the code at the same addresses are one region: those that processes share, and
-/// each one's own.
-#[must_use]
-pub fn joined(processes: Vec<ProgramMemory>) -> ProgramMemory {
-    let is_one = processes.len() == 1;
-    let mut all = processes.into_iter();
-    let Some(mut whole) = all.next() else { return ProgramMemory::default() };
-    if is_one {
-        return whole;
-    }
-    whole.became = None;
-    let mut known: BTreeMap<Key, usize> = BTreeMap::new();
-    let mut uses: Vec<Vec<Use>> = Vec::new();
-    for (at, region) in whole.regions.iter().enumerate() {
-        known.entry(key(region)).or_insert(at);
-        uses.push(vec![Use::of(region)]);
-    }
-    for process in all {
-        let first = whole.threads.iter().map(|thread| thread.thread + 1).max().unwrap_or(0);
-        let process = renumbered(process, first);
-        let positions: Vec<usize> = process
-            .regions
-            .into_iter()
-            .map(|region| {
-                let at = *known.entry(key(&region)).or_insert(whole.regions.len());
-                if at == whole.regions.len() {
-                    uses.push(vec![Use::of(&region)]);
-                    whole.regions.push(region);
-                } else {
-                    uses[at].push(Use::of(&region));
-                    add_region(&mut whole.regions[at], region);
-                }
-                at
-            })
-            .collect();
-        add_timeline(&mut whole.timeline, &process.timeline, &positions);
-        whole.threads.extend(process.threads);
-        whole.elapsed_ns = whole.elapsed_ns.max(process.elapsed_ns);
-        whole.contended_lines.extend(process.contended_lines);
-        whole.unplaced += process.unplaced;
-    }
-    for (region, uses) in whole.regions.iter_mut().zip(&uses) {
-        if region.shared && are_shared(uses) {
-            share(region);
+impl ProgramMemory {
+    /// Joins what processes did that run as one program. Threads are numbered through. Mappings of the same
+    /// file and place of the code at the same addresses are one region: those that processes share, and
+    /// each one's own.
+    #[must_use]
+    pub fn joined(processes: Vec<Self>) -> Self {
+        let is_one = processes.len() == 1;
+        let mut all = processes.into_iter();
+        let Some(mut whole) = all.next() else { return Self::default() };
+        if is_one {
+            return whole;
         }
+        whole.became = None;
+        let mut known: BTreeMap<Key, usize> = BTreeMap::new();
+        let mut uses: Vec<Vec<Use>> = Vec::new();
+        for (at, region) in whole.regions.iter().enumerate() {
+            known.entry(key(region)).or_insert(at);
+            uses.push(vec![Use::of(region)]);
+        }
+        for process in all {
+            let process = renumbered(process, &whole.threads);
+            let positions: Vec<usize> = process
+                .regions
+                .into_iter()
+                .map(|region| {
+                    let at = *known.entry(key(&region)).or_insert(whole.regions.len());
+                    if at == whole.regions.len() {
+                        uses.push(vec![Use::of(&region)]);
+                        whole.regions.push(region);
+                    } else {
+                        uses[at].push(Use::of(&region));
+                        add_region(&mut whole.regions[at], region);
+                    }
+                    at
+                })
+                .collect();
+            add_timeline(&mut whole.timeline, &process.timeline, &positions);
+            whole.threads.extend(process.threads);
+            whole.elapsed_ns = whole.elapsed_ns.max(process.elapsed_ns);
+            whole.contended_lines.extend(process.contended_lines);
+            whole.unplaced += process.unplaced;
+        }
+        for (region, uses) in whole.regions.iter_mut().zip(&uses) {
+            if region.shared && are_shared(uses) {
+                share(region);
+            }
+        }
+        whole.contended_lines.sort_by_key(|line| std::cmp::Reverse(line.waited_ns()));
+        // Each process packs its threads as if it were alone.
+        let threads = whole.threads.iter_mut();
+        threads.for_each(|thread| thread.elsewhere.retain(|of| of.placed != Placed::Packed));
+        whole
     }
-    whole.contended_lines.sort_by_key(|line| std::cmp::Reverse(line.waited_ns()));
-    // Each process packs its threads as if it were alone.
-    let threads = whole.threads.iter_mut();
-    threads.for_each(|thread| thread.elsewhere.retain(|of| of.placed != Placed::Packed));
-    whole
 }
 
 /// What tells regions apart.
@@ -75,8 +76,13 @@ fn key(region: &Region) -> Key {
     (region.name.clone(), region.start, region.end, made.collect())
 }
 
-/// Numbers the threads of a process from this one on.
-fn renumbered(mut process: ProgramMemory, first: u32) -> ProgramMemory {
+/// Numbers the threads of a process from behind these on, if others have their numbers.
+fn renumbered(mut process: ProgramMemory, others: &[ProgramThread]) -> ProgramMemory {
+    let is_taken = |thread: &ProgramThread| others.iter().any(|of| of.thread == thread.thread);
+    if !process.threads.iter().any(is_taken) {
+        return process;
+    }
+    let first = others.iter().map(|of| of.thread + 1).max().unwrap_or(0);
     let numbers: BTreeMap<u32, u32> =
         process.threads.iter().map(|thread| thread.thread).zip(first..).collect();
     // A thread that did nothing but touch a page has no row.
