@@ -84,8 +84,12 @@ fn busy_ns(program: &ProgramMemory) -> f64 {
 /// The region most of whose waiting is for pages of a kind, if that is worth a word and the program's
 /// own code could place it.
 fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
-    let (ns, worst) =
-        program.regions.iter().filter(|of| !is_runtimes_own(of)).map(|of| (waits_ns(of), of)).max_by_key(|(ns, _)| *ns)?;
+    let (ns, worst) = program
+        .regions
+        .iter()
+        .filter(|of| !is_runtimes_own(of))
+        .map(|of| (waits_ns(of), of))
+        .max_by_key(|(ns, _)| *ns)?;
     (ns as f64 >= NAMED_SHARE * busy_ns(program)).then_some(worst)
 }
 

@@ -36,9 +36,27 @@ const RUNTIMES: [Runtime; 11] = [
     library(
         &["libc.so", "libc-", "ld-linux", "ld-musl", "libpthread"],
         &[
-            "malloc", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc",
-            "posix_memalign", "valloc", "mmap", "mremap", "sbrk", "brk", "_int_malloc", "sysmalloc",
-            "__libc_", "__mmap", "__brk", "__sbrk", "__default_morecore", "new_heap", "tcache_",
+            "malloc",
+            "calloc",
+            "realloc",
+            "reallocarray",
+            "memalign",
+            "aligned_alloc",
+            "posix_memalign",
+            "valloc",
+            "mmap",
+            "mremap",
+            "sbrk",
+            "brk",
+            "_int_malloc",
+            "sysmalloc",
+            "__libc_",
+            "__mmap",
+            "__brk",
+            "__sbrk",
+            "__default_morecore",
+            "new_heap",
+            "tcache_",
         ],
         &["/malloc/malloc.c", "/malloc/arena.c", "/src/malloc/"],
     ),
@@ -46,15 +64,26 @@ const RUNTIMES: [Runtime; 11] = [
     library(&["libtcmalloc"], &["tc_", "tcmalloc::"], &["/tcmalloc/", "/gperftools/"]),
     library(&["libmimalloc"], &["mi_", "_mi_"], &["/mimalloc/"]),
     // The C++ library.
-    library(&["libstdc++", "libc++"], &["operator new", "__gnu_cxx::"], &["/include/c++/", "/libstdc++-v3/"]),
+    library(
+        &["libstdc++", "libc++"],
+        &["operator new", "__gnu_cxx::"],
+        &["/include/c++/", "/libstdc++-v3/"],
+    ),
     // Rust's.
     library(
         &["libstd-"],
-        &["alloc::", "core::", "std::", "<alloc::", "<core::", "<std::", "__rust_", "__rdl_", "__rustc"],
+        &[
+            "alloc::", "core::", "std::", "<alloc::", "<core::", "<std::", "__rust_", "__rdl_",
+            "__rustc",
+        ],
         &["/rustc/", "/library/alloc/", "/library/core/", "/library/std/", "/lib/rustlib/src/"],
     ),
     // OpenMP's.
-    library(&["libgomp", "libomp", "libiomp5"], &["GOMP_", "gomp_", "__kmp", "omp_"], &["/libgomp/"]),
+    library(
+        &["libgomp", "libomp", "libiomp5"],
+        &["GOMP_", "gomp_", "__kmp", "omp_"],
+        &["/libgomp/"],
+    ),
     // NUMA's library, which is called where memory is to be made.
     library(&["libnuma"], &["numa_alloc"], &["/libnuma.c"]),
     // Go's.
@@ -76,9 +105,8 @@ const RUNTIMES: [Runtime; 11] = [
 impl Runtime {
     fn has(&self, place: &CodePlace) -> bool {
         let file = place.object.rsplit('/').next().unwrap_or_default();
-        let is_of_function = |function: &String| {
-            self.functions.iter().any(|name| begins(function, name))
-        };
+        let is_of_function =
+            |function: &String| self.functions.iter().any(|name| begins(function, name));
         let is_of_source = |line: &String| self.sources.iter().any(|path| line.contains(path));
         self.objects.iter().any(|object| file.starts_with(object))
             || place.function.as_ref().is_some_and(is_of_function)
@@ -134,15 +162,35 @@ mod tests {
         let own = place("/home/me/solver", "grid_make", Some("grid.c:12"));
         for frames in [
             vec![place("/usr/lib/libc.so.6", "mmap64", Some("mmap64.c:58"))],
-            vec![place("/home/me/solver", "_rjem_je_extent_alloc", Some("jemalloc/src/extent.c:9"))],
+            vec![place(
+                "/home/me/solver",
+                "_rjem_je_extent_alloc",
+                Some("jemalloc/src/extent.c:9"),
+            )],
             vec![place("/usr/lib/libtcmalloc.so.4", "sbrk", Some("system-alloc.cc:1"))],
             vec![place("/usr/lib/libmimalloc.so.2", "unix_mmap", Some("prim.c:3"))],
-            vec![place("/home/me/solver", "alloc::raw_vec::finish_grow", Some("/rustc/1/alloc.rs:5"))],
-            vec![place("/home/me/solver", "std::vector<int>::resize", Some("/usr/include/c++/12/v.h:1"))],
+            vec![place(
+                "/home/me/solver",
+                "alloc::raw_vec::finish_grow",
+                Some("/rustc/1/alloc.rs:5"),
+            )],
+            vec![place(
+                "/home/me/solver",
+                "std::vector<int>::resize",
+                Some("/usr/include/c++/12/v.h:1"),
+            )],
             vec![place("/usr/lib/libgomp.so.1", "gomp_thread_start", Some("team.c:129"))],
             vec![
-                place("/home/me/solver", "runtime.mmap", Some("/usr/lib/go/src/runtime/cgo_mmap.go:47")),
-                place("/home/me/solver", "runtime.mallocgc", Some("/usr/lib/go/src/runtime/malloc.go:9")),
+                place(
+                    "/home/me/solver",
+                    "runtime.mmap",
+                    Some("/usr/lib/go/src/runtime/cgo_mmap.go:47"),
+                ),
+                place(
+                    "/home/me/solver",
+                    "runtime.mallocgc",
+                    Some("/usr/lib/go/src/runtime/malloc.go:9"),
+                ),
             ],
         ] {
             let places: Vec<CodePlace> = frames.into_iter().chain([own.clone()]).collect();
@@ -154,7 +202,8 @@ mod tests {
 
     #[test]
     fn where_all_frames_are_a_runtime_s_none_is_named_as_a_line_to_change() {
-        let frames = [place("/home/me/app", "runtime.mmap", Some("/go/src/runtime/cgo_mmap.go:47"))];
+        let frames =
+            [place("/home/me/app", "runtime.mmap", Some("/go/src/runtime/cgo_mmap.go:47"))];
         assert_eq!(told(&frames), None);
     }
 
