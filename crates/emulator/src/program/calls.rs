@@ -1,5 +1,6 @@
 //! What a program's system calls do to its pages, its threads and its time.
 
+mod processes;
 mod waits;
 
 use std::cell::Cell;
@@ -14,9 +15,9 @@ use super::regions::{ANONYMOUS, HEAP};
 use super::syscalls::Call;
 use super::turns::{Leave, Order, Patience, own_tid};
 use super::world::{MOST_CALLERS, World};
-use super::{Program, exec, family, guest_memory};
-use crate::plugin::Plugin;
+use super::{Program, exec, guest_memory};
 use guest_memory::mask;
+use processes::is_fork;
 
 /// `MPOL_MF_MOVE`, `MPOL_MF_MOVE_ALL`.
 const MOVES: u64 = 2 | 4;
@@ -31,10 +32,6 @@ const MAPS_SHARED: u64 = 1;
 /// `CLONE_THREAD`, and `CLONE_CHILD_CLEARTID`: the thread's end is told at an address.
 const THREAD: u64 = 0x1_0000;
 const TELLS_END: u64 = 0x20_0000;
-
-/// What a child does before it is reported again while it runs: this, and a part of what it did.
-const REPORTED_PS: u64 = 1_000_000_000;
-const REPORTED_PART: u64 = 50;
 
 /// A call that a thread is in.
 #[derive(Clone, Copy, Debug)]
@@ -131,13 +128,8 @@ impl Program {
         order.is_in_call(seat, false);
         let is_fork = pending.is_some_and(|of| is_fork(of.call, &of.arguments));
         let is_child = is_fork && value == 0;
-        match is_fork {
-            true if is_child => {
-                order.schedule.is_child(seat);
-                self.turns.give(&mut order);
-            }
-            true => order.schedule.children.made(value),
-            false => {}
+        if is_fork {
+            self.forked(&mut order, seat, value);
         }
         if value != 0 || !order.is_early(seat) {
             self.goes_on_after(&mut order, seat, pending, value);
@@ -181,36 +173,6 @@ impl Program {
             // Who was woken by another thread is known to come.
             self.turns.tell(order);
         }
-    }
-
-    /// A child that waits may be killed there, as workers of a pool are: what it did is reported before,
-    /// if that is much since the last time.
-    fn reports_before_waiting(&self, seat: usize) {
-        let place = self.turns.order().schedule.began(None).place;
-        let Some(world) = self.in_turn(seat).filter(|_| place > 0) else { return };
-        let busy_ps: u64 = world.threads.iter().map(|thread| thread.busy_ps()).sum();
-        if busy_ps < world.reported_ps + world.reported_ps / REPORTED_PART + REPORTED_PS {
-            return;
-        }
-        world.reported_ps = busy_ps;
-        if let Some(plugin) = Plugin::get() {
-            plugin.report();
-        }
-    }
-
-    /// When the child of this number ended, which was waited for.
-    fn child_ended_ps(&self, order: &mut Order, child: i64) -> u64 {
-        order.schedule.children.ended(child);
-        let report = self.engine.get().and_then(|engine| engine.arguments.report.as_deref());
-        family::ended_ps(report, child).unwrap_or(0)
-    }
-
-    /// This process is a child, which has done nothing yet.
-    fn is_child(&self, seat: usize) {
-        let Some(world) = self.in_turn(seat) else { return };
-        world.starts_over(seat);
-        let began = self.turns.order().schedule.began(None);
-        began.write(world.engine.arguments.report.as_deref());
     }
 
     /// What a call did that gave this.
@@ -399,11 +361,6 @@ impl World {
 /// thread may be meanwhile.
 fn keeps_turn(call: Call, arguments: &[u64; 6]) -> bool {
     matches!(call, Call::Execute | Call::ExitGroup | Call::Exit) || is_fork(call, arguments)
-}
-
-/// Whether a call makes a process.
-fn is_fork(call: Call, [flags, ..]: &[u64; 6]) -> bool {
-    call == Call::Fork || call == Call::Clone && flags & THREAD == 0
 }
 
 /// Whether a call that names a thread means the one that calls.
