@@ -17,7 +17,7 @@ use super::turns::{Leave, Order, Patience, own_tid};
 use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, guest_memory};
 use guest_memory::mask;
-use processes::is_fork;
+use processes::{is_fork, keeps_turn};
 
 /// `MPOL_MF_MOVE`, `MPOL_MF_MOVE_ALL`.
 const MOVES: u64 = 2 | 4;
@@ -356,13 +356,6 @@ impl World {
     }
 }
 
-/// Whether a thread has its turn until a call is over: it uses the world before that once more, to
-/// report (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), in which no other
-/// thread may be meanwhile.
-fn keeps_turn(call: Call, arguments: &[u64; 6]) -> bool {
-    matches!(call, Call::Execute | Call::ExitGroup | Call::Exit) || is_fork(call, arguments)
-}
-
 /// Whether a call that names a thread means the one that calls.
 pub fn is_own(thread: u64) -> bool {
     thread == 0 || i32::try_from(thread) == Ok(own_tid())
@@ -393,19 +386,5 @@ fn placement(mode: u64, nodes: Vec<usize>) -> Option<Placement> {
         (2, _) => Some(Placement::Bind(nodes)),
         (3 | 6, _) => Some(Placement::Interleave(nodes)),
         _ => Some(Placement::Local),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_ends_reports_or_copies_the_world_keeps_its_turn_and_who_waits_does_not() {
-        let keeps = |call, flags| keeps_turn(call, &[flags, 0, 0, 0, 0, 0]);
-        let ends = [Call::Exit, Call::ExitGroup, Call::Execute, Call::Fork, Call::Clone];
-        assert!(ends.into_iter().all(|call| keeps(call, 0)));
-        assert!(!keeps(Call::Clone, THREAD));
-        assert!(![Call::Futex, Call::Waits, Call::Map].into_iter().any(|call| keeps(call, 0)));
     }
 }

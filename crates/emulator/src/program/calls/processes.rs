@@ -56,3 +56,24 @@ impl Program {
 pub(super) fn is_fork(call: Call, [flags, ..]: &[u64; 6]) -> bool {
     call == Call::Fork || call == Call::Clone && flags & THREAD == 0
 }
+
+/// Whether a thread has its turn until a call is over: it uses the world before that once more, to
+/// report (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), in which no other
+/// thread may be meanwhile.
+pub(super) fn keeps_turn(call: Call, arguments: &[u64; 6]) -> bool {
+    matches!(call, Call::Execute | Call::ExitGroup | Call::Exit) || is_fork(call, arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_ends_reports_or_copies_the_world_keeps_its_turn_and_who_waits_does_not() {
+        let keeps = |call, flags| keeps_turn(call, &[flags, 0, 0, 0, 0, 0]);
+        let ends = [Call::Exit, Call::ExitGroup, Call::Execute, Call::Fork, Call::Clone];
+        assert!(ends.into_iter().all(|call| keeps(call, 0)));
+        assert!(!keeps(Call::Clone, THREAD));
+        assert!(![Call::Futex, Call::Waits, Call::Map].into_iter().any(|call| keeps(call, 0)));
+    }
+}
