@@ -20,12 +20,12 @@ pub(super) fn sample(
     program: &EmulatedProgram,
 ) -> Result<Observation, BackendError> {
     let failed = |reason: String| BackendError::Failed { doing: "a trial".to_owned(), reason };
-    let (ran, report) =
+    let (ran, followed) =
         subject.follow(program).map_err(|error| match subject.interrupt.requested() {
             true => BackendError::Interrupted,
             false => failed(error.to_string()),
         })?;
-    let elapsed_ns = report.program().map_or(0, |program| program.elapsed_ns);
+    let elapsed_ns = followed.report.program().map_or(0, |program| program.elapsed_ns);
     let readings = judged.read(&ran, elapsed_ns).map_err(|error| failed(error.to_string()))?;
     let evidence = vec![Evidence::fact(OUTPUT, fingerprint(&ran.stdout))];
     Ok(Observation { readings, evidence, ..Observation::default() })

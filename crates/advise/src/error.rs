@@ -3,9 +3,8 @@
 use std::io;
 
 use numalab_guest::GuestError;
-use numalab_guest::program::ProgramError;
+use numalab_guest::program::{FollowedError, ProgramError};
 use numalab_host::{CommandError, ErrorClass};
-use numalab_record::MemoryReportError;
 use numalab_results::advice::Untried;
 use numalab_study::{BackendError, SessionError};
 use numalab_workload::{OutputError, SpecError};
@@ -45,15 +44,15 @@ pub enum AdviseError {
         /// What it left.
         left: String,
     },
-    /// The emulator said nothing of it.
-    #[error("the memory emulator left no report")]
-    NoReport,
+    /// Most of its processes were not seen: these.
+    #[error("{0}")]
+    MostNotFollowed(String),
     /// The emulator's report is of no program.
     #[error("no program ran")]
     NoProgram,
     /// What the emulator said cannot be read.
     #[error(transparent)]
-    Report(#[from] MemoryReportError),
+    Report(#[from] FollowedError),
     /// The number to judge by is not in its output.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -94,7 +93,9 @@ impl AdviseError {
             Self::NothingToRun | Self::Workload(_) | Self::Ranks(_) | Self::Study(_) => {
                 ErrorClass::BadInput
             }
-            Self::Program(ProgramError::NoQemu { .. }) | Self::Emulator(_) => ErrorClass::Lacking,
+            Self::Program(ProgramError::NoQemu { .. })
+            | Self::Emulator(_)
+            | Self::MostNotFollowed(_) => ErrorClass::Lacking,
             Self::Place(error) => error.class(),
             Self::Trials(error) => error.class(),
             _ => ErrorClass::Failed,

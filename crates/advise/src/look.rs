@@ -9,6 +9,7 @@ use numalab_guest::program::{EmulatedProgram, in_turn};
 use numalab_host::Ran;
 use numalab_record::{Placed, ProgramMemory};
 use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace, candidates_unprofiled};
+use numalab_results::program::mapped_files;
 
 use crate::asked::Asked;
 use crate::emulated;
@@ -20,6 +21,9 @@ use crate::watch::{Remark, Watch};
 
 /// A program that ends sooner, by the machine's time, hardly does more than start.
 const SHORT: Duration = Duration::from_millis(2);
+/// The emulated machine's pages, and so many pages of files that their placement matters.
+const PAGE_BYTES: u64 = 4096;
+const MANY_PAGES: u64 = 256;
 /// How much longer a program takes under emulation, about.
 const EMULATION_FACTOR: u32 = 50;
 
@@ -137,14 +141,27 @@ fn follow(
     target: &Target,
     watch: &mut dyn Watch,
 ) -> Result<Known, AdviseError> {
-    let (ran, report) = subject.follow(&profiled(asis, &target.costs))?;
-    let program = report.program().ok_or(AdviseError::NoProgram)?;
+    let (ran, followed) = subject.follow(&profiled(asis, &target.costs))?;
+    followed.remarks().into_iter().for_each(|remark| watch.remark(&Remark::Seen(remark)));
+    let program = followed.report.program().ok_or(AdviseError::NoProgram)?;
     if target.place != TrialPlace::Host {
         tell_if_short(watch, subject, Duration::from_nanos(program.elapsed_ns));
+    }
+    if target.place == TrialPlace::Host {
+        shared_files(program).iter().for_each(|remark| watch.remark(remark));
     }
     let mut advice = Advice::of(&subject.command, program, target.costs.clone(), target.place);
     let read = judged.read(&ran, program.elapsed_ns)?;
     advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());
     let took = (target.place == TrialPlace::Emulation).then_some(ran.took);
     Ok(Known { advice, took, followed: Some(program.clone()) })
+}
+
+/// Files that trials on this machine share through the page cache, if they matter.
+fn shared_files(program: &ProgramMemory) -> Option<Remark> {
+    let files = mapped_files(program);
+    let (name, _) =
+        files.iter().max_by_key(|(_, pages)| **pages).filter(|(_, pages)| **pages >= MANY_PAGES)?;
+    let bytes = files.values().sum::<u64>() * PAGE_BYTES;
+    Some(Remark::SharedFiles { name: (*name).to_owned(), bytes })
 }

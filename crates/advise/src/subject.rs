@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use numalab_guest::program::{EmulatedProgram, longest_report};
+use numalab_guest::program::{EmulatedProgram, Followed};
 use numalab_host::{CommandError, Input, Interrupt, Ran, on_path, run_with_input};
-use numalab_record::{MemoryReport, ProgramMemory};
+use numalab_record::ProgramMemory;
 
 use crate::error::AdviseError;
 
@@ -44,14 +44,14 @@ impl Subject {
     }
 
     /// Runs it under emulation, with what the emulator saw of it.
-    pub(super) fn follow(
-        &self,
-        program: &EmulatedProgram,
-    ) -> Result<(Ran, MemoryReport), AdviseError> {
+    pub(super) fn follow(&self, program: &EmulatedProgram) -> Result<(Ran, Followed), AdviseError> {
         let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
         has_worked(&program.command[0], &ran)?;
-        let report = longest_report(&reports)?.ok_or(AdviseError::NoReport)?;
-        Ok((ran, report))
+        let followed = Followed::read(&reports)?;
+        match followed.not_followed().filter(|_| followed.is_mostly_lost()) {
+            Some(lost) => Err(AdviseError::MostNotFollowed(lost)),
+            None => Ok((ran, followed)),
+        }
     }
 
     /// Whether it uses OpenMP, which places threads by variables of the environment.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use numalab_formats::size::format_bytes;
 use numalab_results::advice::Candidate;
 use numalab_study::Observer;
 
@@ -20,6 +21,15 @@ pub trait Watch: Observer {
 pub enum Remark {
     /// The program cannot be followed, for this reason, and candidates are tried without predictions.
     NotFollowed(String),
+    /// What the emulator did not see of the program, or sees as one.
+    Seen(String),
+    /// Trials on this machine share pages of files in the page cache.
+    SharedFiles {
+        /// The file with most pages.
+        name: String,
+        /// All of them, in bytes.
+        bytes: u64,
+    },
     /// A run takes so long that following it would take more than an hour.
     TooLong(Duration),
     /// The program ends so soon that it hardly does more than start.
@@ -74,6 +84,14 @@ impl fmt::Display for Remark {
                 f,
                 "it cannot be followed under emulation, and candidates are tried without \
                  predictions: {why}"
+            ),
+            Self::Seen(what) => f.write_str(what),
+            Self::SharedFiles { name, bytes } => write!(
+                f,
+                "{} of what it accesses are pages of files, as of {name}: they are in the page \
+                 cache where they were read first, all trials share them, and verdicts hold for \
+                 them as they are",
+                format_bytes(*bytes)
             ),
             Self::TooLong(run) => write!(
                 f,

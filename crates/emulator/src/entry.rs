@@ -12,7 +12,7 @@ use crate::instrument::register;
 use crate::plugin::Plugin;
 use crate::pmu::Pmu;
 use crate::present::Present;
-use crate::program::Program;
+use crate::program::{Began, Program};
 use crate::qemu::{Clock, Running, complain, text};
 use crate::report::Host;
 use crate::self_test::{self, Check};
@@ -108,7 +108,9 @@ fn install_for_program(
     if arguments.mode != Mode::Count {
         return Err("a program has no clock of its own to charge: expected mode=count".into());
     }
-    let program = Program::new(&arguments.machine.cpus, &arguments.threads, &target)
+    let (nodes, order) = (&arguments.machine.cpus, &arguments.threads);
+    let began = Began::read(arguments.report.as_deref());
+    let program = Program::new(nodes, order, &target, began)
         .ok_or_else(|| format!("programs of {target} are not known: expected x86_64 or aarch64"))?;
     follow::register(id).map_err(|error| error.to_string())?;
     let vcpus = arguments.machine.cpus.len();

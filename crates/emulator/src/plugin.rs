@@ -207,8 +207,12 @@ impl Plugin {
             checks.push(self.range_check());
         }
         let program = self.program.as_ref().and_then(program_memory);
+        let told = self.engine.arguments.report.as_deref();
+        if let Some(program) = &program {
+            program::has_come_to(told, program.elapsed_ns * 1000);
+        }
         let report = Report::new(&self.engine, &self.host, &checks, program);
-        let file = self.engine.arguments.report.as_deref().map(|file| match self.program {
+        let file = told.map(|file| match self.program {
             // Processes that a program starts have this plugin too.
             Some(_) => program::report_file(file),
             None => file.to_owned(),

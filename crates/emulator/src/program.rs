@@ -8,6 +8,7 @@ mod clocks;
 mod code;
 mod contention;
 mod exec;
+mod family;
 mod futexes;
 mod guest_memory;
 mod huge;
@@ -36,6 +37,7 @@ use numalab_memory_model::marker::Marker;
 
 use clocks::Clocks;
 pub use code::{Block, Calling, Instruction, Kept, Made, is_pause};
+pub use family::{Began, has_come_to};
 use indices::Indices;
 use schedule::Schedule;
 pub use stack::{is_call, is_return};
@@ -80,16 +82,16 @@ thread_local! {
 }
 
 impl Program {
-    /// A program on the cpus of these nodes, which threads take in this order; `None` for an
-    /// architecture whose system calls we do not know.
-    pub fn new(nodes: &[usize], order: &[usize], target: &str) -> Option<Self> {
+    /// A program on the cpus of these nodes, which threads take in this order, in a process that began
+    /// there; `None` for an architecture whose system calls we do not know.
+    pub fn new(nodes: &[usize], order: &[usize], target: &str, began: Began) -> Option<Self> {
         Some(Self {
             target: target.to_owned(),
             instructions: Kept::default(),
             blocks: Kept::default(),
             numbers: Numbers::of(target)?,
             clocks: Clocks::new(),
-            turns: Turns::new(Schedule::new(nodes, order)),
+            turns: Turns::new(Schedule::new(nodes, order).of_process(began)),
             engine: OnceLock::new(),
             indices: Indices::new(),
             world: UnsafeCell::new(None),

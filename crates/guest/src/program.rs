@@ -1,7 +1,8 @@
 //! Runs a program as on another machine: QEMU's user mode runs it on this host's kernel, and the
 //! memory emulator keeps page tables as that machine would.
 
-mod report;
+mod followed;
+mod processes;
 mod root;
 mod turns;
 
@@ -17,7 +18,8 @@ use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
 use crate::emulator::{MACHINE, escaped};
 
-pub use report::{longest_report, read_reports};
+pub use followed::{Followed, FollowedError};
+pub use processes::Reports;
 pub use turns::in_turn;
 
 /// The directory of the aarch64 C library in Debian's cross packages.
@@ -54,9 +56,8 @@ pub struct EmulatedProgram {
 pub struct ProgramOutcome {
     /// How it ended.
     pub status: ExitStatus,
-    /// What the plugin reported of each process (JSON, `numalab-emulator/1`), the first one's
-    /// first.
-    pub reports: Vec<String>,
+    /// What the plugin reported of its processes.
+    pub reports: Reports,
 }
 
 /// Reason why a program cannot be run.
@@ -173,7 +174,7 @@ impl EmulatedProgram {
         let mut command = self.command_in(directory.path())?;
         die_with_parent(&mut command);
         let status = command.status()?;
-        Ok(ProgramOutcome { status, reports: reports(directory.path())? })
+        Ok(ProgramOutcome { status, reports: Reports::read(directory.path())? })
     }
 
     /// Runs the program to its end with this input, keeps its output, and ends processes that it
@@ -186,10 +187,10 @@ impl EmulatedProgram {
         input: Input<'_>,
         limit: Duration,
         interrupt: &Interrupt,
-    ) -> Result<(Ran, Vec<String>), ProgramError> {
+    ) -> Result<(Ran, Reports), ProgramError> {
         let directory = tempfile::tempdir()?;
         let ran = run_with_input(self.command_in(directory.path())?, input, limit, interrupt)?;
-        Ok((ran, reports(directory.path())?))
+        Ok((ran, Reports::read(directory.path())?))
     }
 
     /// Returns the command that starts QEMU with its files in a directory.
@@ -208,20 +209,6 @@ impl EmulatedProgram {
 fn dotted(numbers: &[usize]) -> String {
     let words: Vec<String> = numbers.iter().map(usize::to_string).collect();
     words.join(".")
-}
-
-/// Every process has left one, by its number.
-fn reports(directory: &Path) -> io::Result<Vec<String>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let number = path.extension().and_then(|number| number.to_str()?.parse::<u32>().ok());
-        if let Some(number) = number {
-            found.push((number, fs::read_to_string(&path)?));
-        }
-    }
-    found.sort();
-    Ok(found.into_iter().map(|(_, report)| report).collect())
 }
 
 /// The program that runs in the end, and its arguments: QEMU does not read scripts' first lines.

@@ -14,10 +14,10 @@ pub struct EmulatedRun {
     pub ended: Ended,
     /// For how long it ran, in ns of this machine's time.
     pub watched_ns: u64,
-    /// The process that the profile is of.
+    /// All processes as one program.
     pub main: MemoryReport,
-    /// The others.
-    pub others: Vec<MemoryReport>,
+    /// Each of them.
+    pub processes: Vec<ProgramMemory>,
     /// The nodes of the machine.
     pub nodes: Vec<ProfiledNode>,
     /// Better sources, and why they could not be used.
@@ -27,7 +27,8 @@ pub struct EmulatedRun {
 impl From<EmulatedRun> for Profile {
     fn from(run: EmulatedRun) -> Self {
         let name = run.command.first().map(|program| file_name(program)).unwrap_or_default();
-        let others = run.others.iter().filter_map(|report| report.program.as_ref());
+        let several = run.processes.len() > 1;
+        let processes = run.processes.iter().filter(|_| several);
         Self {
             watched_ns: run.watched_ns,
             ended: run.ended,
@@ -38,7 +39,8 @@ impl From<EmulatedRun> for Profile {
             passed_over: run.passed_over,
             nodes: run.nodes,
             latency_ns: run.main.machine.latency_ns,
-            others: others.map(|of| other(of, &name)).collect(),
+            others: Vec::new(),
+            processes: processes.map(|of| process(of, &name)).collect(),
             name,
             program: run.main.program.unwrap_or_default(),
             thread_names: std::collections::BTreeMap::new(),
@@ -52,7 +54,7 @@ fn file_name(program: &str) -> String {
 }
 
 /// A process that is a program of the command's, or became another one.
-fn other(program: &ProgramMemory, name: &str) -> OtherProcess {
+fn process(program: &ProgramMemory, name: &str) -> OtherProcess {
     let accesses = || program.regions.iter().flat_map(|region| &region.accesses);
     let touches = program.regions.iter().flat_map(|region| &region.first_touches);
     OtherProcess {

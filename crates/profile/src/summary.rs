@@ -97,6 +97,7 @@ fn of_region(program: &Program, region: usize, pages: &[(u64, &Page)], page_byte
             .collect(),
         parts: parts(program, region, (start, end), pages),
         accessed_at: accessed_at(program, region),
+        shared: false,
     }
 }
 

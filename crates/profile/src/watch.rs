@@ -1,9 +1,9 @@
 //! Turns observations into a profile.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use numalab_host::{Interrupt, Root, base_page_bytes};
+use numalab_record::ProgramMemory;
 use numalab_record::profile::{
     CannotSee, FaultsSeen, OtherProcess, Profile, ProfileSource, SourceName, Target,
 };
@@ -62,20 +62,13 @@ fn profile(
     programs.extend(seen.follower.living.into_values());
     let again = programs.iter().map(|program| program.faults_again).sum();
     let faults = faults.map(|faults| FaultsSeen { again, ..faults });
-    let others: Vec<OtherProcess> = programs.iter().map(other).collect();
-    let most = (0..programs.len())
-        .max_by_key(|at| (others[*at].accesses, others[*at].touched_pages, others[*at].busy_ns));
-    let most = most.unwrap_or(0);
-    let mut programs = programs.into_iter().enumerate();
-    let main = programs.find(|(at, _)| *at == most).map(|(_, program)| program);
-    let name = main.as_ref().map_or_else(String::new, |program| program.name.clone());
-    let names = |program: &Program| {
-        let named = program.threads.all().filter_map(|(of, seen)| Some((of, seen.name.clone()?)));
-        named.collect()
-    };
-    let thread_names = main.as_ref().map_or_else(BTreeMap::new, names);
-    let page_bytes = base_page_bytes();
-    let others = others.into_iter().enumerate().filter(|(at, _)| *at != most);
+    programs.sort_by_key(|program| program.begun_ns);
+    let mut processes: Vec<OtherProcess> = programs.iter().map(process).collect();
+    let most = processes.iter().max_by_key(|of| (of.accesses, of.touched_pages, of.busy_ns));
+    let name = most.map_or_else(String::new, |of| of.name.clone());
+    processes.retain(|_| programs.len() > 1);
+    let named = programs.iter().flat_map(|program| program.threads.all());
+    let thread_names = named.filter_map(|(of, seen)| Some((of, seen.name.clone()?))).collect();
     Profile {
         target,
         watched_ns: ended_ns - begun_ns,
@@ -88,15 +81,28 @@ fn profile(
         nodes,
         latency_ns: Vec::new(),
         name,
-        program: main
-            .map(|program| program_memory(program, ended_ns, page_bytes))
-            .unwrap_or_default(),
+        program: together(programs, ended_ns),
         thread_names,
-        others: others.map(|(_, other)| other).collect(),
+        others: Vec::new(),
+        processes,
     }
 }
 
-fn other(program: &Program) -> OtherProcess {
+/// All of them as one program, whose time begins with the first one's.
+fn together(programs: Vec<Program>, ended_ns: u64) -> ProgramMemory {
+    let page_bytes = base_page_bytes();
+    let begun_ns = programs.first().map_or(0, |program| program.begun_ns);
+    let memory = programs.into_iter().map(|program| {
+        let later_ns = program.begun_ns - begun_ns;
+        let mut memory = program_memory(program, ended_ns, page_bytes);
+        memory.elapsed_ns += later_ns;
+        memory.timeline.iter_mut().for_each(|stretch| stretch.end_ns += later_ns);
+        memory
+    });
+    ProgramMemory::joined(memory.collect())
+}
+
+fn process(program: &Program) -> OtherProcess {
     let (accesses, remote) = program.accesses();
     OtherProcess {
         process: program.process,

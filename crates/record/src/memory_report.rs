@@ -1,5 +1,7 @@
 //! What the memory emulator reports of a guest or a program.
 
+mod processes;
+
 use serde::Deserialize;
 
 use crate::program::{CodePlace, ProgramMemory};

@@ -47,8 +47,11 @@ pub struct Profile {
     /// The names of its threads, where they have any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub thread_names: BTreeMap<u32, String>,
-    /// The other processes that it started, or programs that it was before.
+    /// Processes that it started and programs that it was before whose figures are not in `program`.
     pub others: Vec<OtherProcess>,
+    /// Those whose figures are together in `program`, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<OtherProcess>,
 }
 
 /// What was looked at.
@@ -116,7 +119,7 @@ pub struct ProfiledNode {
     pub cpus: CpuSet,
 }
 
-/// A process beside that of the report.
+/// A process, in one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherProcess {

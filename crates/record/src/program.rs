@@ -1,5 +1,6 @@
 //! What a program did to its memory, on a machine that was emulated for it or on this one.
 
+mod joined;
 mod timeline;
 
 pub use timeline::{Stretch, StretchAccesses};
@@ -103,6 +104,9 @@ pub struct Region {
     /// Where in the code it is accessed, most often first, as far as that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accessed_at: Vec<AccessedAt>,
+    /// Whether other processes may have the same pages, as of `MAP_SHARED`, as far as that is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
 }
 
 /// Pages on a node.

@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, ProgramError, in_turn, longest_report};
+use numalab_guest::program::{EmulatedProgram, Followed, FollowedError, ProgramError, in_turn};
 use numalab_host::{note, print_error};
-use numalab_record::MemoryReport;
 use numalab_topology::{CpuId, Machine};
 
 use crate::args::{EmulateArgs, Format, ThreadPlacement};
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let outcome = program.run()?;
-    deliver(args, &outcome.reports)?;
+    deliver(args, &Followed::read(&outcome.reports)?)?;
     Ok(wrapper::exit_code(outcome.status))
 }
 
@@ -66,34 +65,33 @@ pub(super) fn threads(
     })
 }
 
-/// Shows the process that took the most time, which is the program itself but for a shell's.
-fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
-    let main = &longest(reports)?;
-    if reports.len() > 1 {
-        note(format!(
-            "{} processes ran; the report is of the one that took the most time",
-            reports.len()
-        ));
-    }
+/// Shows what all processes did.
+fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
+    followed.remarks().into_iter().for_each(note);
     match &args.output {
         Some(file) => {
             let format = if args.format == Format::Text { Format::Json } else { args.format };
-            let text = output::render(main, format)?;
+            let text = output::render(&followed.report, format)?;
             let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
-            std::fs::write(file, text).map_err(failed)
+            std::fs::write(file, text).map_err(failed)?;
         }
-        None => {
-            print_error(output::render(main, args.format)?);
-            Ok(())
-        }
+        None => print_error(output::render(&followed.report, args.format)?),
+    }
+    has_most(followed)
+}
+
+/// Refuses what is known of the smaller part of the processes only.
+pub(super) fn has_most(followed: &Followed) -> Result<(), Failure> {
+    match followed.not_followed().filter(|_| followed.is_mostly_lost()) {
+        Some(lost) => Err(Failure::new(Code::Lacking, lost)),
+        None => Ok(()),
     }
 }
 
-/// The report of the process that took the most time, with the lines of its source.
-fn longest(reports: &[String]) -> Result<MemoryReport, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::new(Code::Failed, error.to_string());
-    let found = longest_report(reports).map_err(|error| failed(&error))?;
-    found.ok_or_else(|| failed(&"the memory emulator left no report"))
+impl From<FollowedError> for Failure {
+    fn from(error: FollowedError) -> Self {
+        Self::new(Code::Failed, error.to_string())
+    }
 }
 
 impl From<ProgramError> for Failure {

@@ -5,6 +5,8 @@
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
 
 mod numa;
+#[path = "../programs/processes.rs"]
+mod processes;
 mod real;
 
 use std::process::{Command, Output};

@@ -1,5 +1,6 @@
 //! What a program's system calls do to its pages, its threads and its time.
 
+mod processes;
 mod waits;
 
 use std::cell::Cell;
@@ -16,6 +17,7 @@ use super::turns::{Leave, Order, Patience, own_tid};
 use super::world::{MOST_CALLERS, World};
 use super::{Program, exec, guest_memory};
 use guest_memory::mask;
+use processes::{is_fork, keeps_turn};
 
 /// `MPOL_MF_MOVE`, `MPOL_MF_MOVE_ALL`.
 const MOVES: u64 = 2 | 4;
@@ -25,6 +27,8 @@ const DISCARDS: [u64; 3] = [4, 8, 9];
 const HUGE: [u64; 2] = [14, 15];
 /// `MAP_ANONYMOUS`
 const MAPS_NO_FILE: u64 = 0x20;
+/// `MAP_SHARED`, which `MAP_SHARED_VALIDATE` has too.
+const MAPS_SHARED: u64 = 1;
 /// `CLONE_THREAD`, and `CLONE_CHILD_CLEARTID`: the thread's end is told at an address.
 const THREAD: u64 = 0x1_0000;
 const TELLS_END: u64 = 0x20_0000;
@@ -58,6 +62,9 @@ impl Program {
             self.catch_up(engine, index);
         }
         let call = self.numbers.call(number);
+        if call.is_some_and(|call| waits::how(call, &arguments, None).is_some()) {
+            self.reports_before_waiting(seat);
+        }
         let Some(world) = self.in_turn(seat) else { return false };
         let now_ps = self.leaves(world, seat);
         let until_ps = call.and_then(|call| self.until_ps(call, &arguments, now_ps));
@@ -73,6 +80,7 @@ impl Program {
                 let tells_at = self.numbers.tells_end_at(&arguments);
                 order.makes(now_ps, if first & TELLS_END != 0 { tells_at } else { 0 });
             }
+            Some(call) if is_fork(call, &arguments) => order.schedule.children.makes(),
             Some(Call::Futex) if Futex::of(second).wakes() => order.goes_to_wake(),
             Some(Call::Exit) => {
                 let tells_at = world.threads[seat].tells_at;
@@ -103,7 +111,11 @@ impl Program {
     ) {
         let Some(seat) = self.seat(index) else { return };
         let cpus = self.turns.order().schedule.own_cpus(seat).map(<[usize]>::to_vec);
-        let said = self.in_turn(seat).and_then(|world| world.threads[seat].placement.clone());
+        let Some(world) = self.in_turn(seat) else { return };
+        let thread = &world.threads[seat];
+        let (said, now_ps) = (thread.placement.clone(), thread.came_to_ps());
+        let began = self.turns.order().schedule.began(Some(now_ps));
+        began.write(world.engine.arguments.report.as_deref());
         let keeps = exec::Keeps { cpus, policy: said.map(|placement| placement.to_string()) };
         exec::follow(&self.target, &keeps, [path, arguments, environment]);
     }
@@ -114,12 +126,20 @@ impl Program {
         let mut order = self.turns.order();
         self.turns.see_ends(&mut order);
         order.is_in_call(seat, false);
+        let is_fork = pending.is_some_and(|of| is_fork(of.call, &of.arguments));
+        let is_child = is_fork && value == 0;
+        if is_fork {
+            self.forked(&mut order, seat, value);
+        }
         if value != 0 || !order.is_early(seat) {
             self.goes_on_after(&mut order, seat, pending, value);
         }
         drop(order);
         if !self.takes_turn(seat, Patience::Endless) {
             return;
+        }
+        if is_child {
+            self.is_child(seat);
         }
         if let (Some(pending), Some(world)) = (pending, self.in_turn(seat)) {
             self.returned(world, seat, pending, value);
@@ -142,8 +162,10 @@ impl Program {
             Some(until_ps) => order.waits_on(seat, until_ps),
             None => {
                 order.stops_waiting(seat);
+                let child = pending.is_some_and(|of| of.call == Call::WaitsForChild);
+                let ended_ps = if child { self.child_ended_ps(order, value) } else { 0 };
                 if !pending.is_some_and(|of| waits::sleeps(of.call)) {
-                    order.schedule.goes_on(seat, 0);
+                    order.schedule.goes_on(seat, ended_ps);
                 }
             }
         }
@@ -280,7 +302,8 @@ impl World {
                     (fourth & MAPS_NO_FILE == 0).then(|| guest_memory::file(fifth)).flatten();
                 let name = file.unwrap_or_else(|| ANONYMOUS.to_owned());
                 let callers = self.threads[seat].calls.callers(MOST_CALLERS);
-                self.regions.add(value, end, name, callers);
+                let number = self.regions.add(value, end, name, callers);
+                self.regions.is_mapped(number, fourth & MAPS_SHARED != 0);
             }
             Call::Unmap => {
                 self.unmap(address, length);
@@ -333,17 +356,6 @@ impl World {
     }
 }
 
-/// Whether a thread has its turn until a call is over: it uses the world before that once more, to
-/// report (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), in which no other
-/// thread may be meanwhile.
-fn keeps_turn(call: Call, [flags, ..]: &[u64; 6]) -> bool {
-    match call {
-        Call::Execute | Call::ExitGroup | Call::Exit | Call::Fork => true,
-        Call::Clone => flags & THREAD == 0,
-        _ => false,
-    }
-}
-
 /// Whether a call that names a thread means the one that calls.
 pub fn is_own(thread: u64) -> bool {
     thread == 0 || i32::try_from(thread) == Ok(own_tid())
@@ -374,19 +386,5 @@ fn placement(mode: u64, nodes: Vec<usize>) -> Option<Placement> {
         (2, _) => Some(Placement::Bind(nodes)),
         (3 | 6, _) => Some(Placement::Interleave(nodes)),
         _ => Some(Placement::Local),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_ends_reports_or_copies_the_world_keeps_its_turn_and_who_waits_does_not() {
-        let keeps = |call, flags| keeps_turn(call, &[flags, 0, 0, 0, 0, 0]);
-        let ends = [Call::Exit, Call::ExitGroup, Call::Execute, Call::Fork, Call::Clone];
-        assert!(ends.into_iter().all(|call| keeps(call, 0)));
-        assert!(!keeps(Call::Clone, THREAD));
-        assert!(![Call::Futex, Call::Waits, Call::Map].into_iter().any(|call| keeps(call, 0)));
     }
 }

@@ -11,6 +11,8 @@ pub const LINE_BYTES: u64 = 64;
 const LINES: usize = (PAGE_BYTES / LINE_BYTES) as usize;
 /// Threads that are told apart; those of higher seats count as others of lower ones.
 const MOST_THREADS: usize = 255;
+/// The seat that stands for all of a parent's threads.
+const PARENT: usize = MOST_THREADS - 1;
 /// Words of a set of them.
 const THREAD_WORDS: usize = 4;
 /// The owner of a line that several threads have read since it was written.
@@ -129,6 +131,12 @@ impl PageUse {
         self.lines.iter().for_each(|line| line.store(0, Relaxed));
     }
 
+    /// Another process has it from its parent, who counts as the first of its users.
+    pub fn inherit(&self, page: Page) {
+        self.renew(usize::try_from(self.region.get()).unwrap_or(0), page, self.first());
+        self.uses(PARENT, page.node);
+    }
+
     /// The seat of the thread that touched it first.
     pub fn first(&self) -> usize {
         usize::try_from(self.first.get()).unwrap_or(0)
@@ -137,7 +145,7 @@ impl PageUse {
     /// Whether nobody but the thread that touched it first has used it, and the thread of this seat is
     /// another one.
     pub fn is_handed_to(&self, seat: usize) -> bool {
-        self.users() == 1 && self.first() != seat
+        self.users() == 1 && (self.first() != seat || self.is_inherited())
     }
 
     /// Its second user is on a node.
@@ -148,6 +156,16 @@ impl PageUse {
     /// Position of the node of its second user.
     pub fn heir(&self) -> Option<usize> {
         usize::try_from(self.heir.get()).ok()?.checked_sub(1)
+    }
+
+    /// The same, and has not used it.
+    pub fn is_only_inherited(&self) -> bool {
+        self.is_inherited() && self.users() == 1
+    }
+
+    /// Whether the process has it from its parent.
+    fn is_inherited(&self) -> bool {
+        self.threads[PARENT / 64].get() >> (PARENT % 64) & 1 == 1
     }
 
     /// How many threads use it.

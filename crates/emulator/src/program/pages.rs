@@ -87,6 +87,17 @@ impl Pages {
         self.living.extend(moved);
     }
 
+    /// A process begins with what its parent has, and has used none of it: where each page lies is
+    /// looked up by its number.
+    pub fn start_over(&mut self, mut page: impl FnMut(u64) -> Option<Page>) {
+        self.gone.clear();
+        for (number, record) in &self.living {
+            if let Some(page) = page(*number) {
+                record.inherit(page);
+            }
+        }
+    }
+
     /// All pages that ever were, together where they are alike.
     pub fn alike(&self) -> BTreeMap<Alike, Sum> {
         let mut sums = self.gone.clone();
@@ -99,6 +110,9 @@ impl Pages {
         let mut regions: HashMap<usize, BTreeMap<u64, Seen>> = HashMap::new();
         for (number, record) in &self.living {
             let seen = record.seen();
+            if seen.accesses.iter().all(|accesses| *accesses == 0) {
+                continue;
+            }
             regions.entry(seen.region).or_default().insert(*number, seen);
         }
         regions
@@ -107,6 +121,10 @@ impl Pages {
 
 fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
     let all: u64 = seen.accesses.iter().sum();
+    if all == 0 {
+        // A parent's, which this process did not use.
+        return;
+    }
     // By what is waited, and where nobody waits by who uses it.
     let weight = |node: &usize| (seen.memory_ps[*node], seen.accesses[*node]);
     let main_node = (0..MOST_NODES).rev().max_by_key(weight).unwrap_or(0);

@@ -30,6 +30,8 @@ pub struct Region {
     pub made_by: Vec<u64>,
     /// Who touched its pages first.
     pub touches: Vec<FirstTouches>,
+    /// Whether other processes may have the same pages (`MAP_SHARED`).
+    pub shared: bool,
 }
 
 /// Pages that one thread touched first at one place of the code.
@@ -122,6 +124,16 @@ impl Regions {
         }
         self.living.insert(start, (end, number));
         number
+    }
+
+    /// A region was mapped, so that other processes may have its pages too, or not.
+    pub fn is_mapped(&mut self, number: usize, shared: bool) {
+        self.known[number].shared = shared && number != OTHERS;
+    }
+
+    /// Nobody has touched any yet in this process.
+    pub fn start_over(&mut self) {
+        self.known.iter_mut().for_each(|region| region.touches.clear());
     }
 
     /// A region that grows up to an address by calls from one place stays one; another place's

@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use super::family::{Began, Children};
+
 /// How far a cpu may come ahead of another one that has something to do, in ps: half of the window
 /// by which load is judged.
 const QUANTUM_PS: u64 = 5_000_000;
@@ -70,6 +72,10 @@ pub struct Schedule {
     /// The cpus that threads take in turn.
     order: Vec<usize>,
     slice_ps: u64,
+    /// Where this process begins among those of the program.
+    began: Began,
+    /// Those that it made.
+    pub children: Children,
 }
 
 impl Schedule {
@@ -82,7 +88,14 @@ impl Schedule {
             nodes: nodes.to_vec(),
             order: order.to_vec(),
             slice_ps: SLICE_PS * u64::from(scale),
+            began: Began::default(),
+            children: Children::default(),
         }
+    }
+
+    /// The same for a process that began there.
+    pub fn of_process(self, began: Began) -> Self {
+        Self { began, ..self }
     }
 
     /// A thread begins at a time: the first seat that is free, whose cpu or another one of its node
@@ -90,7 +103,8 @@ impl Schedule {
     pub fn begins(&mut self, at_ps: u64) -> usize {
         let free = self.seats.iter().position(|seat| seat.state == State::Empty);
         let seat = free.unwrap_or(self.seats.len());
-        let cpu = self.order[seat % self.order.len()];
+        let at_ps = at_ps.max(self.began.at_ps);
+        let cpu = self.first_cpu(seat);
         let new = Seat { state: State::Waits, cpu, now_ps: at_ps, allowed: None };
         match free {
             Some(seat) => self.seats[seat] = new,
@@ -98,6 +112,11 @@ impl Schedule {
         }
         self.goes_on(seat, at_ps);
         seat
+    }
+
+    /// The cpu that a thread begins on: processes take theirs in turn as threads do.
+    fn first_cpu(&self, seat: usize) -> usize {
+        self.order[(self.began.place + seat) % self.order.len()]
     }
 
     /// Who is to run; `None` if nobody can.
@@ -244,6 +263,25 @@ impl Schedule {
                 other.state = State::Empty;
             }
         }
+    }
+
+    /// This process is a child now, whose one thread is that of this seat: it goes to its own cpu,
+    /// unless it may not run there.
+    pub fn is_child(&mut self, seat: usize) {
+        let now_ps = self.cpus[self.seats[seat].cpu].now_ps;
+        let place = self.began.place + self.children.born();
+        self.began = Began { place, at_ps: now_ps };
+        let cpu = self.first_cpu(seat);
+        if self.may_run(seat, cpu) {
+            self.leaves(seat, now_ps, State::Waits);
+            self.seats[seat].cpu = cpu;
+            self.goes_on(seat, now_ps);
+        }
+    }
+
+    /// Where this process began, and when; with the time of a thread for what that goes on as.
+    pub fn began(&self, now_ps: Option<u64>) -> Began {
+        Began { at_ps: now_ps.unwrap_or(self.began.at_ps), ..self.began }
     }
 
     /// The time of the one furthest behind of all other cpus that have something to do, and of those

@@ -116,6 +116,7 @@ fn regions(world: &World, objects: &Objects) -> BTreeMap<usize, record::Region> 
             resident: heat::resident(pages, machine),
             parts: heat::parts((region.start, region.end), pages, machine),
             accessed_at: Vec::new(),
+            shared: region.shared,
         }
     };
     let all = world.regions.all().iter().enumerate();

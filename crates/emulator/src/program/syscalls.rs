@@ -40,6 +40,8 @@ pub enum Call {
     Clone,
     /// fork(2), vfork(2)
     Fork,
+    /// wait4(2)
+    WaitsForChild,
     /// _exit(2), of one thread
     Exit,
     /// exit_group(2)
@@ -74,7 +76,7 @@ use Call::{
     Advise, Asks, BindMemory, Break, ClockSleep, ClockTime, Clone as Make, EventPoll, Execute,
     Exit, ExitGroup, Fork, Futex, GetAffinity, GetCpu, GetPolicy, Map, MigratePages, MovePages,
     Poll, PollNs, Remap, Select, SelectNs, SetAffinity, SetPolicy, Sleep, TimeOfDay, Transfer,
-    Unmap, Waits, Yield,
+    Unmap, Waits, WaitsForChild, Yield,
 };
 use numalab_membench::libnuma::ASKS;
 
@@ -104,7 +106,7 @@ const X86_64: &[(i64, Call)] = &[
     (58, Fork),
     (59, Execute),
     (60, Exit),
-    (61, Waits),
+    (61, WaitsForChild),
     (65, Waits),
     (70, Waits),
     (73, Waits),
@@ -180,7 +182,7 @@ const AARCH64: &[(i64, Call)] = &[
     (239, MovePages),
     (242, Waits),
     (243, Transfer),
-    (260, Waits),
+    (260, WaitsForChild),
     (ASKS, Asks),
 ];
 
@@ -219,7 +221,7 @@ mod tests {
     use super::*;
 
     #[cfg(target_arch = "x86_64")]
-    const EXPECTED: [(i64, Call); 32] = [
+    const EXPECTED: [(i64, Call); 33] = [
         (libc::SYS_mmap, Map),
         (libc::SYS_munmap, Unmap),
         (libc::SYS_mremap, Remap),
@@ -239,6 +241,7 @@ mod tests {
         (libc::SYS_clone, Make),
         (libc::SYS_fork, Fork),
         (libc::SYS_vfork, Fork),
+        (libc::SYS_wait4, WaitsForChild),
         (libc::SYS_exit, Exit),
         (libc::SYS_exit_group, ExitGroup),
         (libc::SYS_sched_yield, Yield),
@@ -268,12 +271,11 @@ mod tests {
     ];
 
     #[cfg(target_arch = "x86_64")]
-    const WAITS: [i64; 13] = [
+    const WAITS: [i64; 12] = [
         libc::SYS_pause,
         libc::SYS_connect,
         libc::SYS_accept,
         libc::SYS_accept4,
-        libc::SYS_wait4,
         libc::SYS_waitid,
         libc::SYS_semop,
         libc::SYS_semtimedop,

@@ -101,6 +101,18 @@ impl Thread {
         (self.calls, self.pages) = (Calls::default(), Pages::default());
     }
 
+    /// It has done nothing in this process, on whose first turn it is.
+    pub fn starts_over(&mut self, engine: &Engine, seat: usize) {
+        self.account = Account::default();
+        self.shadow = engine.shadow(seat);
+        self.busy_ps = 0;
+        if let Some(active) = &self.active {
+            (self.began_ps, self.now_ps) = (active.now_ps(), active.now_ps());
+        } else {
+            self.now_ps = 0;
+        }
+    }
+
     /// Its turn begins.
     pub fn takes(&mut self, engine: &'static Engine, seat: usize, turn: Turn) {
         let mut active = engine.enter_as(turn.cpu, seat);

@@ -1,7 +1,7 @@
 //! What all threads share: pages, mappings, and what is known of them. Only who has the turn is here.
 
 use numalab_memory_model::arguments::{Arguments, Beside, MOST_BESIDE, Policy};
-use numalab_memory_model::counters::Kind;
+use numalab_memory_model::counters::{Kind, VcpuFigures};
 use numalab_memory_model::engine::{Access, Engine, There};
 use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
 
@@ -43,6 +43,8 @@ pub struct World {
     pub becomes: Option<String>,
     /// What threads did over time.
     pub time_line: TimeLine,
+    /// How long threads had been busy when this process last reported while it ran.
+    pub reported_ps: u64,
     /// The latest that any thread has come to.
     latest_ps: u64,
     /// Counted on when pages go or move: what threads remember is old then.
@@ -70,6 +72,7 @@ impl World {
             unplaced: 0,
             becomes: None,
             time_line: TimeLine::default(),
+            reported_ps: 0,
             latest_ps: 0,
             generation: 1,
             nodes: machine.nodes.len(),
@@ -177,6 +180,9 @@ impl World {
             "" => ANONYMOUS.to_owned(),
             path => path.to_owned(),
         });
+        if store && !self.regions.all()[region].shared {
+            self.copies(number);
+        }
         let thread = &self.threads[seat];
         let huge = self.regions.huge(made.address);
         let asked = huge.is_given(self.engine.arguments.huge_always);
@@ -208,6 +214,15 @@ impl World {
         Some(Remembered { number, page, slot, region, used, elsewhere })
     }
 
+    /// A page is stored to before this process did anything else with it: if it is a parent's, the kernel
+    /// makes another one, which begins here.
+    fn copies(&mut self, number: u64) {
+        if self.pages.get(number).is_some_and(PageUse::is_only_inherited) {
+            self.space.discard(number..number + 1);
+            self.pages.remove(number..number + 1);
+        }
+    }
+
     /// What threads remember is old.
     pub fn forget(&mut self) {
         self.settle_all();
@@ -217,6 +232,22 @@ impl World {
     /// All accesses of all threads are counted.
     pub fn settle_all(&mut self) {
         self.threads.iter_mut().for_each(|thread| thread.settle(self.engine));
+    }
+
+    /// Nothing has been done yet, by the one thread that is left: pages lie where they did.
+    pub fn starts_over(&mut self, seat: usize) {
+        self.forget();
+        let engine = self.engine;
+        engine.counters.phases().flat_map(|(_, vcpus)| vcpus).for_each(clear);
+        for (at, thread) in self.threads.iter_mut().enumerate() {
+            thread.starts_over(engine, at);
+        }
+        let space = &mut self.space;
+        self.pages.start_over(|number| space.touch(number, 0, None, false));
+        self.regions.start_over();
+        (self.contention, self.time_line) = (Contention::default(), TimeLine::default());
+        (self.unplaced, self.becomes, self.reported_ps) = (0, None, 0);
+        self.latest_ps = self.threads[seat].came_to_ps();
     }
 
     /// A thread has come to a time.
@@ -238,6 +269,17 @@ impl World {
         let threads = self.threads.iter().map(|thread| thread.came_to_ps());
         threads.fold(self.latest_ps, u64::max)
     }
+}
+
+/// Nothing is counted of a cpu.
+fn clear(figures: &VcpuFigures) {
+    let VcpuFigures { nodes, instructions, io, other, walks, translation_ps, cost_ps, time_ps } =
+        figures;
+    let of_nodes = nodes.iter().flat_map(|node| {
+        node.accesses.iter().chain(&node.misses).chain([&node.cost_ps, &node.queue_ps])
+    });
+    let own = [instructions, io, other, walks, translation_ps, cost_ps, time_ps];
+    of_nodes.chain(own).for_each(|figure| figure.set(0));
 }
 
 /// Positions of nodes on which a page might be, where anybody knows.

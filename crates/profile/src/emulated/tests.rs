@@ -40,13 +40,13 @@ fn a_process_is_summed_up_with_its_remote_accesses_and_first_touches() {
         remote: 5,
         touched_pages: 6,
     };
-    assert_eq!(other(&program(9, None), "prog"), expected);
+    assert_eq!(process(&program(9, None), "prog"), expected);
 }
 
 #[test]
 fn a_process_that_became_another_program_has_that_ones_name() {
-    assert_eq!(other(&program(9, Some("/usr/bin/next")), "prog").name, "next");
-    assert_eq!(other(&program(9, Some("plain")), "prog").name, "plain");
+    assert_eq!(process(&program(9, Some("/usr/bin/next")), "prog").name, "next");
+    assert_eq!(process(&program(9, Some("plain")), "prog").name, "plain");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_emulated_run_is_a_profile_of_its_command_and_not_of_this_machine() {
         ended: Ended::Signalled(9),
         watched_ns: 77,
         main: report(1),
-        others: vec![report(2), MemoryReport::read(REPORT).unwrap()],
+        processes: vec![program(1, None), program(2, None)],
         nodes: Vec::new(),
         passed_over: passed_over.clone(),
     };
@@ -85,8 +85,8 @@ fn an_emulated_run_is_a_profile_of_its_command_and_not_of_this_machine() {
     assert_eq!(profile.passed_over, passed_over);
     assert_eq!(profile.program, program(1, None));
     assert_eq!(profile.latency_ns, [[90.0, 150.0], [150.0, 90.0]]);
-    let others: Vec<u32> = profile.others.iter().map(|other| other.process).collect();
-    assert_eq!(others, [2], "a report of a machine has no program");
+    let processes: Vec<u32> = profile.processes.iter().map(|of| of.process).collect();
+    assert_eq!((processes, profile.others.len()), (vec![1, 2], 0));
     let words = vec!["/bin/prog".to_owned(), "x".to_owned()];
     assert_eq!(profile.target, Target::Command(words));
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use numalab_host::perf::{MemoryEvent, MemoryUnit, PerfRecord};
 use numalab_record::profile::{Ended, Hindrance, PassedOver, SampledEvent, SamplingUnit};
 
@@ -55,7 +57,7 @@ fn unit() -> MemoryUnit {
 }
 
 #[test]
-fn the_program_with_the_most_accesses_is_the_profiles_and_the_others_are_summed_up() {
+fn processes_are_one_program_named_by_the_one_with_the_most_accesses() {
     let profile = profile(command(), seen(Source::Faults { balancing: true }), Vec::new());
     assert_eq!((profile.name.as_str(), profile.program.process), ("prog", PROCESS));
     assert_eq!(profile.watched_ns, 5_000);
@@ -69,7 +71,10 @@ fn the_program_with_the_most_accesses_is_the_profiles_and_the_others_are_summed_
         remote: 0,
         touched_pages: 1,
     };
-    assert_eq!(profile.others, [other]);
+    assert_eq!((profile.processes.len(), profile.others.len()), (2, 0));
+    assert!(profile.processes.contains(&other), "{:?}", profile.processes);
+    let accesses: u64 = profile.program.regions.iter().map(|of| of.all_accesses()).sum();
+    assert_eq!(accesses, 4, "of both");
     assert_eq!(profile.target, command());
     assert_eq!(profile.nodes.len(), 1);
 }
@@ -158,5 +163,5 @@ fn a_profile_of_nothing_is_empty() {
     let seen = Seen { follower, ..seen(Source::Faults { balancing: false }) };
     let profile = profile(command(), seen, Vec::new());
     assert_eq!((profile.name.as_str(), profile.others.len()), ("", 0));
-    assert_eq!(profile.program, numalab_record::ProgramMemory::default());
+    assert_eq!(profile.program, ProgramMemory::default());
 }

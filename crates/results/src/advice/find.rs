@@ -204,6 +204,14 @@ impl Advice {
         }
     }
 
+    /// Whether a change is larger than what the program as it is differs from itself: else it says
+    /// nothing of the candidate.
+    #[must_use]
+    pub fn exceeds_own_difference(&self, measured: &Measured) -> bool {
+        let own = self.trials.as_ref().and_then(Trials::own_difference_percent);
+        own.is_none_or(|own| measured.change_percent.abs() > own)
+    }
+
     /// What to do: the candidate that was best when it was tried; where none was better, the one that
     /// is expected to be best of those that were not tried, or cannot be. None where there is no
     /// gain to be had.
@@ -211,7 +219,8 @@ impl Advice {
     pub fn best(&self) -> Option<&AdvisedOption> {
         let tried = self.options.iter().filter_map(|of| Some((of, of.measured.as_ref()?)));
         let better = tried.filter(|(_, measured)| {
-            measured.verdict == VerdictWord::Better && measured.out.is_none()
+            let is_better = measured.verdict == VerdictWord::Better && measured.out.is_none();
+            is_better && self.exceeds_own_difference(measured)
         });
         let change = |measured: &Measured| self.as_of_time(measured.change_percent);
         let best = better.min_by(|one, other| change(one.1).total_cmp(&change(other.1)));

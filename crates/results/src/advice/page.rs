@@ -76,6 +76,10 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
         None if is_open(advice) => {
             with_waits("Undecided") + "; --blocks with a higher number would tell"
         }
+        None if is_lost_in_own(advice) => {
+            with_waits("No gain was found")
+                + "; what seemed faster differs by less than the program does from itself"
+        }
         None if is_tried => with_waits("No gain was found") + "; what was tried is not faster",
         None if advice.profile.is_none() => "Nothing was tried, and nothing predicted".to_owned(),
         None => with_waits("No gain to be had from placement"),
@@ -93,6 +97,14 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
             format!("{}: {} % of the {of}, {how}{here}", what(&option.candidate), signed(change))
         }
     }
+}
+
+/// Whether something was faster, but by less than the program differs from itself.
+fn is_lost_in_own(advice: &Advice) -> bool {
+    let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
+    measured
+        .filter(|of| of.verdict == VerdictWord::Better)
+        .any(|of| !advice.exceeds_own_difference(of))
 }
 
 /// Whether the trials left a gain open.

@@ -1,6 +1,12 @@
 //! What a program pays for memory of other nodes, and which of its regions it pays for.
 
+mod runtimes;
+
+use std::collections::{BTreeMap, BTreeSet};
+
 use numalab_record::{CodePlace, ProgramMemory, Region};
+
+pub use runtimes::is_runtimes_own;
 
 /// A region is named when its remote accesses take this part of the program's time.
 const NAMED_SHARE: f64 = 0.01;
@@ -31,12 +37,34 @@ pub struct RemoteRegion {
     pub memory_node: u32,
 }
 
-/// The innermost place whose source line is known, which is in nobody's library; else the innermost
-/// function with a name.
+/// The innermost place of the user's code whose source line is known, else its innermost function with
+/// a name. Allocators and runtimes are passed over: nothing could be changed there.
 #[must_use]
 pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
-    let with_line = places.iter().find(|place| place.line.is_some());
-    with_line.or_else(|| places.iter().find(|place| place.function.is_some()))
+    let own = || places.iter().filter(|place| !runtimes::is_of_runtime(place));
+    let with_line = own().find(|place| place.line.is_some());
+    with_line.or_else(|| own().find(|place| place.function.is_some()))
+}
+
+/// Files of data that a program maps, each with its pages: they lie where they were read first, maybe by
+/// another program, and stay there.
+#[must_use]
+pub fn mapped_files(program: &ProgramMemory) -> BTreeMap<&str, u64> {
+    let places = program.regions.iter().flat_map(|region| {
+        let touched = region.first_touches.iter().flat_map(|touches| &touches.at);
+        region.made_at.iter().chain(touched)
+    });
+    let code: BTreeSet<&str> = places.map(|place| place.object.as_str()).collect();
+    let mut files = BTreeMap::new();
+    for region in &program.regions {
+        let name = region.name.as_str();
+        let is_library = name.contains(".so");
+        if name.starts_with('/') && !is_library && !code.contains(name) {
+            let pages: u64 = region.pages.iter().map(|of| of.pages).sum();
+            *files.entry(name).or_default() += pages;
+        }
+    }
+    files
 }
 
 impl RemoteCost {
@@ -85,7 +113,7 @@ impl RemoteCost {
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::RegionAccesses;
+    use numalab_record::{PagesAlike, RegionAccesses, Sharing};
 
     use super::*;
 
@@ -135,6 +163,28 @@ mod tests {
         assert_eq!(told(&places), Some(&places[2]));
         assert_eq!(told(&places[..2]), Some(&places[1]));
         assert_eq!(told(&places[..1]), None);
+    }
+
+    #[test]
+    fn files_of_data_are_told_from_programs_and_libraries() {
+        let pages = |name: &str, object: &str| {
+            let place =
+                CodePlace { object: object.to_owned(), offset: 0, function: None, line: None };
+            let pages = PagesAlike {
+                memory_node: 0,
+                main_node: 1,
+                bound: false,
+                sharing: Sharing::Read,
+                pages: 7,
+                accesses: 9,
+                waits: Vec::new(),
+            };
+            Region { made_at: vec![place], pages: vec![pages], ..region(name, &[]) }
+        };
+        let names = ["/data/model.bin", "/bin/app", "/lib/libc.so.6", "[heap]", "/data/model.bin"];
+        let regions = names.map(|name| pages(name, "/bin/app")).to_vec();
+        let program = ProgramMemory { regions, ..ProgramMemory::default() };
+        assert_eq!(mapped_files(&program), [("/data/model.bin", 14)].into());
     }
 
     #[test]

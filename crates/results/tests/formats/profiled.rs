@@ -79,6 +79,7 @@ fn regions() -> Vec<Region> {
         resident: vec![NodePages { memory_node: 0, pages: 2048 }],
         parts: vec![part(0x50_0000, 100, 0, Some(0)), part(0x90_0000, 9900, 7500, None)],
         accessed_at: vec![AccessedAt { at: code("sum", None), accesses: 7500, remote: 7000 }],
+        shared: false,
     };
     let heap = Region {
         start: 0x90_0000,
@@ -178,6 +179,7 @@ fn profile(source: ProfileSource) -> Profile {
         name: "solver".to_owned(),
         program: program(),
         thread_names: BTreeMap::from([(8, "reader".to_owned())]),
+        processes: Vec::new(),
         others: vec![OtherProcess {
             process: 9,
             name: "helper".to_owned(),

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::time::Instant;
 
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, ProgramError, read_reports};
+use numalab_guest::program::{EmulatedProgram, Followed, ProgramError};
 use numalab_host::note;
 use numalab_profile::EmulatedRun;
 use numalab_record::profile::{Ended, Hindrance, PassedOver, Profile, ProfiledNode};
@@ -13,7 +13,7 @@ use numalab_topology::Machine;
 
 use crate::args::ProfileArgs;
 use crate::command::emulate;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::source::describe;
 
 /// A program that can be emulated.
@@ -72,22 +72,17 @@ pub(super) fn run(
     let begun = Instant::now();
     let outcome = prepared.program.run()?;
     let watched_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let mut reports =
-        read_reports(&outcome.reports).map_err(|error| Failure::new(Code::Failed, error))?;
-    let longest = (0..reports.len()).max_by_key(|at| reports[*at].time_ns());
-    let Some(longest) = longest else {
-        let message = format!("{}: the memory emulator left no report", outcome.status);
-        return Err(Failure::new(Code::Failed, message));
-    };
-    let main = reports.swap_remove(longest);
+    let followed = Followed::read(&outcome.reports)?;
+    followed.remarks().into_iter().for_each(note);
+    emulate::has_most(&followed)?;
     let nodes = prepared.machine.nodes.iter();
     let nodes = nodes.map(|node| ProfiledNode { node: node.id, cpus: node.cpus.clone() });
     Ok(Profile::from(EmulatedRun {
         command: prepared.program.command,
         ended: ended(outcome.status),
         watched_ns,
-        main,
-        others: reports,
+        main: followed.report,
+        processes: followed.processes,
         nodes: nodes.collect(),
         passed_over,
     }))

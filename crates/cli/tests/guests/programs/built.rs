@@ -15,6 +15,7 @@ pub(crate) fn built() -> Result<PathBuf, String> {
         ("stream", "cc", "-fopenmp", "stream"),
         ("births", "cc", "-static", "births"),
         ("children", "cc", "-g", "children"),
+        ("workers", "cc", "-g", "workers"),
         ("cpus", "cc", "-g", "cpus"),
         ("omp", "cc", "-fopenmp", "omp"),
         ("probes", "cc", "-g", "probes"),

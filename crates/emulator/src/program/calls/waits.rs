@@ -75,7 +75,9 @@ pub(super) fn how(call: Call, arguments: &[u64; 6], until_ps: Option<u64>) -> Op
             let limit = if call == Call::Poll { third } else { arguments[3] };
             (limit != 0).then_some(Leave::Waits)
         }
-        Call::PollNs | Call::Select | Call::SelectNs | Call::Waits => Some(Leave::Waits),
+        Call::PollNs | Call::Select | Call::SelectNs | Call::Waits | Call::WaitsForChild => {
+            Some(Leave::Waits)
+        }
         Call::Transfer => waits_on(first).then_some(Leave::Waits),
         _ => None,
     }
@@ -118,10 +120,11 @@ fn waits_on(descriptor: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::family::Began;
     use super::*;
 
     fn program() -> Program {
-        Program::new(&[0], &[0], "x86_64").unwrap()
+        Program::new(&[0], &[0], "x86_64", Began::default()).unwrap()
     }
 
     /// A time as the system takes it, and its address.

@@ -7,7 +7,7 @@ use numalab_record::{ContendedLine, Placed, ProgramMemory, ProgramThread, Region
 use super::Candidate;
 use super::machine::MachineCosts;
 use super::spread::spreads;
-use crate::program::told;
+use crate::program::{is_runtimes_own, told};
 
 /// A region is worth a word when its memory takes this part of the threads' time.
 const NAMED_SHARE: f64 = 0.02;
@@ -81,10 +81,15 @@ fn busy_ns(program: &ProgramMemory) -> f64 {
     program.threads.iter().map(|thread| thread.busy_ns as f64).sum()
 }
 
-/// The region most of whose waiting is for pages of a kind, if that is worth a word.
+/// The region most of whose waiting is for pages of a kind, if that is worth a word and the program's
+/// own code could place it.
 fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
-    let (ns, worst) =
-        program.regions.iter().map(|of| (waits_ns(of), of)).max_by_key(|(ns, _)| *ns)?;
+    let (ns, worst) = program
+        .regions
+        .iter()
+        .filter(|of| !is_runtimes_own(of))
+        .map(|of| (waits_ns(of), of))
+        .max_by_key(|(ns, _)| *ns)?;
     (ns as f64 >= NAMED_SHARE * busy_ns(program)).then_some(worst)
 }
 

@@ -38,6 +38,14 @@ pub struct Trials {
     pub directory: Option<String>,
 }
 
+impl Trials {
+    /// How much the program as it is may differ from itself, in percent.
+    #[must_use]
+    pub fn own_difference_percent(&self) -> Option<f64> {
+        self.again_percent.map(|(low, high)| low.abs().max(high.abs()))
+    }
+}
+
 /// Why trials ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -98,4 +106,37 @@ pub enum Untried {
     NoOpenMp,
     /// The program failed with it.
     Failed(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Advice, Candidate, MachineCosts};
+    use super::*;
+
+    fn best_percent(again_percent: (f64, f64)) -> Option<f64> {
+        let candidates = vec![Candidate::HugePages];
+        let mut advice =
+            Advice::unprofiled(&[], candidates, MachineCosts::default(), TrialPlace::Host);
+        advice.trials = Some(Trials {
+            blocks: 8,
+            repeats: false,
+            again_percent: Some(again_percent),
+            end: TrialsEnd::Done,
+            directory: None,
+        });
+        advice.options[0].measured = Some(Measured {
+            change_percent: -6.3,
+            interval_percent: Some((-9.0, -4.0)),
+            verdict: VerdictWord::Better,
+            out: None,
+        });
+        advice.best().and_then(|option| option.measured.as_ref()).map(|of| of.change_percent)
+    }
+
+    #[test]
+    fn a_gain_smaller_than_what_the_program_differs_from_itself_is_none() {
+        assert_eq!(best_percent((-2.0, 1.5)), Some(-6.3));
+        assert_eq!(best_percent((-3.0, 28.0)), None);
+        assert_eq!(best_percent((-28.0, 1.0)), None);
+    }
 }

@@ -32,6 +32,7 @@ fn profile(regions: Vec<Region>, threads: &[(u32, u32)]) -> Profile {
         program: ProgramMemory { regions, threads, ..ProgramMemory::default() },
         thread_names: BTreeMap::new(),
         others: Vec::new(),
+        processes: Vec::new(),
     }
 }
 

@@ -31,7 +31,21 @@ pub(super) fn parts(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Part
             vec![Panel::table(touches(profile)), Panel::table(users(profile, summary))],
         ),
         Part::of("Threads", vec![Panel::table(threads(profile, summary))]),
-        Part::of("Other processes", vec![Panel::table(others(profile))]),
+        Part::of(
+            "Processes",
+            vec![
+                Panel::table(processes(
+                    profile,
+                    "Processes that are one program in the figures above",
+                    &profile.processes,
+                )),
+                Panel::table(processes(
+                    profile,
+                    "Processes that are not in the figures above",
+                    &profile.others,
+                )),
+            ],
+        ),
         Some(source(profile)),
     ];
     parts.into_iter().flatten().collect()
@@ -261,9 +275,9 @@ fn threads(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
         .without_empty_columns()
 }
 
-fn others(profile: &Profile) -> Table {
+fn processes(profile: &Profile, caption: &str, processes: &[OtherProcess]) -> Table {
     let counted = counted(&profile.source);
-    let table = Table::new("Processes that are not in the figures above")
+    let table = Table::new(caption)
         .words("process")
         .figures("on cpus")
         .figures(counted)
@@ -279,7 +293,7 @@ fn others(profile: &Profile) -> Table {
             size(of.touched_pages * PAGE_BYTES),
         ]
     };
-    table.rows(profile.others.iter().map(row))
+    table.rows(processes.iter().map(row))
 }
 
 /// Where the figures come from, and what they do not show.

@@ -85,6 +85,7 @@ fn profile() -> Profile {
         program: program(),
         thread_names: BTreeMap::from([(8, "worker".to_owned())]),
         others: Vec::new(),
+        processes: Vec::new(),
     }
 }
 

@@ -1,0 +1,79 @@
+//! Calls that make processes and wait for them.
+
+use super::super::family;
+use super::super::syscalls::Call;
+use super::super::turns::Order;
+use super::{Program, THREAD};
+use crate::plugin::Plugin;
+
+/// What a child does before it is reported again while it runs: this, and a part of what it did.
+const REPORTED_PS: u64 = 1_000_000_000;
+const REPORTED_PART: u64 = 50;
+
+impl Program {
+    /// fork(2) or its like gave this: the number of a child, or in that 0.
+    pub(super) fn forked(&self, order: &mut Order, seat: usize, value: i64) {
+        if value == 0 {
+            order.schedule.is_child(seat);
+            self.turns.give(order);
+        } else {
+            order.schedule.children.made(value);
+        }
+    }
+
+    /// A child that waits may be killed there, as workers of a pool are: what it did is reported before,
+    /// if that is much since the last time.
+    pub(super) fn reports_before_waiting(&self, seat: usize) {
+        let place = self.turns.order().schedule.began(None).place;
+        let Some(world) = self.in_turn(seat).filter(|_| place > 0) else { return };
+        let busy_ps: u64 = world.threads.iter().map(|thread| thread.busy_ps()).sum();
+        if busy_ps < world.reported_ps + world.reported_ps / REPORTED_PART + REPORTED_PS {
+            return;
+        }
+        world.reported_ps = busy_ps;
+        if let Some(plugin) = Plugin::get() {
+            plugin.report();
+        }
+    }
+
+    /// When the child of this number ended, which was waited for.
+    pub(super) fn child_ended_ps(&self, order: &mut Order, child: i64) -> u64 {
+        order.schedule.children.ended(child);
+        let report = self.engine.get().and_then(|engine| engine.arguments.report.as_deref());
+        family::ended_ps(report, child).unwrap_or(0)
+    }
+
+    /// This process is a child, which has done nothing yet.
+    pub(super) fn is_child(&self, seat: usize) {
+        let Some(world) = self.in_turn(seat) else { return };
+        world.starts_over(seat);
+        let began = self.turns.order().schedule.began(None);
+        began.write(world.engine.arguments.report.as_deref());
+    }
+}
+
+/// Whether a call makes a process.
+pub(super) fn is_fork(call: Call, [flags, ..]: &[u64; 6]) -> bool {
+    call == Call::Fork || call == Call::Clone && flags & THREAD == 0
+}
+
+/// Whether a thread has its turn until a call is over: it uses the world before that once more, to
+/// report (execve(2), exit_group(2)) or to end, or the world is copied (fork(2)), in which no other
+/// thread may be meanwhile.
+pub(super) fn keeps_turn(call: Call, arguments: &[u64; 6]) -> bool {
+    matches!(call, Call::Execute | Call::ExitGroup | Call::Exit) || is_fork(call, arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_ends_reports_or_copies_the_world_keeps_its_turn_and_who_waits_does_not() {
+        let keeps = |call, flags| keeps_turn(call, &[flags, 0, 0, 0, 0, 0]);
+        let ends = [Call::Exit, Call::ExitGroup, Call::Execute, Call::Fork, Call::Clone];
+        assert!(ends.into_iter().all(|call| keeps(call, 0)));
+        assert!(!keeps(Call::Clone, THREAD));
+        assert!(![Call::Futex, Call::Waits, Call::Map].into_iter().any(|call| keeps(call, 0)));
+    }
+}

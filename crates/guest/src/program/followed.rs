@@ -1,0 +1,132 @@
+//! What the emulator reported of all processes of a command, as one program.
+
+use std::collections::BTreeMap;
+
+use numalab_host::SourceLines;
+use numalab_record::{CodePlace, MemoryReport, MemoryReportError, ProgramMemory};
+
+use super::Reports;
+
+/// Processes that are named where some were not seen.
+const MOST_NAMED: usize = 4;
+
+/// A command that ran under emulation.
+#[derive(Debug)]
+pub struct Followed {
+    /// Everything that was seen, with the source lines of the code.
+    pub report: MemoryReport,
+    /// What was seen of each process, the first one's first.
+    pub processes: Vec<ProgramMemory>,
+    /// Processes that were not seen, in words.
+    lost: Vec<String>,
+}
+
+/// Reason why nothing is known of a command that ran.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowedError {
+    /// No process left a report.
+    #[error("the memory emulator left no report")]
+    NoReport,
+    /// A report is damaged.
+    #[error(transparent)]
+    Report(#[from] MemoryReportError),
+}
+
+impl Followed {
+    /// Joins the reports of a command's processes.
+    ///
+    /// # Errors
+    /// [`FollowedError`] without a report, or if one cannot be read.
+    pub fn read(reports: &Reports) -> Result<Self, FollowedError> {
+        let read = reports.texts.iter().map(|text| MemoryReport::read(text));
+        let read: Vec<MemoryReport> = read.collect::<Result<_, _>>()?;
+        let processes: Vec<ProgramMemory> =
+            read.iter().filter_map(|report| report.program.clone()).collect();
+        let joined = ProgramMemory::joined(processes.clone());
+        let whole = MemoryReport::of_processes(&read, &joined)?;
+        let mut report = whole.ok_or(FollowedError::NoReport)?;
+        let mut lines = SourceLines::default();
+        let name = |place: &mut CodePlace| {
+            let source = lines.of(&place.object, place.offset);
+            (place.function, place.line) = (source.function, source.line);
+        };
+        report.name_code(name).map_err(MemoryReportError::Json)?;
+        let lost = lost(&processes, &reports.lost);
+        Ok(Self { report, processes, lost })
+    }
+
+    /// Returns what a reader of the figures must know: processes that were not followed, and that
+    /// several are taken as one.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let number = self.number();
+        let several = (number > 1).then(|| {
+            format!(
+                "{number} processes are followed as one program; each has the machine's caches and \
+                 bandwidth to itself"
+            )
+        });
+        self.not_followed().into_iter().chain(several).collect()
+    }
+
+    /// Reports whether more processes were lost than seen: the figures are of the smaller part.
+    #[must_use]
+    pub fn is_mostly_lost(&self) -> bool {
+        self.lost.len() > self.number()
+    }
+
+    /// Returns the processes that were not followed, in a sentence.
+    #[must_use]
+    pub fn not_followed(&self) -> Option<String> {
+        let named = self.lost[..self.lost.len().min(MOST_NAMED)].join(", ");
+        let more = self.lost.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let what = match self.lost.len() {
+            0 => return None,
+            1 => "1 process was".to_owned(),
+            many => format!("{many} processes were"),
+        };
+        Some(format!("{what} not followed: {named}{more}"))
+    }
+
+    /// Returns how many processes were seen.
+    fn number(&self) -> usize {
+        let mut numbers: Vec<u32> = self.processes.iter().map(|of| of.process).collect();
+        numbers.dedup();
+        numbers.len()
+    }
+}
+
+/// Returns processes that went on as a program which is not emulated, and those that were killed.
+fn lost(processes: &[ProgramMemory], killed: &[u32]) -> Vec<String> {
+    // A process that executed several programs has a report of each, in order: the last one counts.
+    let last: BTreeMap<u32, &ProgramMemory> = processes.iter().map(|of| (of.process, of)).collect();
+    let went = last.values().filter_map(|of| {
+        let program = of.became.as_ref()?;
+        Some(format!("{program} ({}), which is not a program for this QEMU", of.process))
+    });
+    let killed = killed.iter().map(|process| format!("process {process}, which was killed"));
+    went.chain(killed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(number: u32, became: Option<&str>) -> ProgramMemory {
+        let became = became.map(str::to_owned);
+        ProgramMemory { process: number, became, ..ProgramMemory::default() }
+    }
+
+    #[test]
+    fn a_process_that_went_on_as_a_program_without_a_report_is_lost() {
+        let followed = [process(1, Some("/bin/a")), process(1, None), process(2, None)];
+        assert_eq!(lost(&followed, &[]), Vec::<String>::new());
+        let off = [process(1, None), process(2, Some("/bin/arm"))];
+        let words = lost(&off, &[3]);
+        assert!(
+            words[0].starts_with("/bin/arm (2)") && words[1].contains("process 3"),
+            "{words:?}"
+        );
+    }
+}
