@@ -19,6 +19,7 @@ pub mod run;
 pub mod samples;
 pub mod scaling;
 pub mod self_test;
+pub mod shape;
 pub mod study;
 pub mod tiering;
 mod verdict;

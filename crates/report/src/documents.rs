@@ -9,6 +9,7 @@ mod study;
 use numalab_analysis::VerdictWord;
 use numalab_analysis::compare::{ComparedCell, Comparison, FactDifference};
 use numalab_analysis::samples::{Published, PublishedRow, SampleComparison};
+use numalab_analysis::shape::TwoModes;
 use numalab_analysis::study::{PairRow, StudyPair};
 use numalab_record::{CellId, Kind, Metric};
 use numalab_stats::{Interval, Sample};
@@ -247,21 +248,24 @@ pub struct ComparedSample {
     pub median: f64,
     /// Their mean.
     pub mean: f64,
+    /// Their two modes, if a median describes neither.
+    pub modes: Option<TwoModes>,
 }
 
 impl ComparedSamples {
     pub(crate) fn of(of: &SampleComparison) -> Self {
-        let side = |name: &String, sample: &Sample| ComparedSample {
+        let side = |name: &String, sample: &Sample, modes: &Option<TwoModes>| ComparedSample {
             name: name.clone(),
             values: sample.values().to_vec(),
             median: sample.median(),
             mean: sample.mean(),
+            modes: modes.clone(),
         };
         let gain = of.gain_of_means();
         Self {
             unit: of.unit.clone(),
-            baseline: side(&of.names[0], &of.baseline),
-            candidate: side(&of.names[1], &of.candidate),
+            baseline: side(&of.names[0], &of.baseline, &of.modes[0]),
+            candidate: side(&of.names[1], &of.candidate, &of.modes[1]),
             margin_percent: of.margin.as_percent(),
             verdict: of.found.verdict.into(),
             change_percent: of.found.percent(),

@@ -6,7 +6,7 @@ use numalab_record::study::StudyDocument;
 use numalab_stats::Verdict;
 use serde::Serialize;
 
-use super::{Bounds, bounds};
+use super::{Bounds, ComparedExtreme, bounds};
 use crate::label::change_words;
 
 /// A study with every raw sample and every effect.
@@ -60,6 +60,9 @@ pub struct EffectFound {
     pub permutation_p: f64,
     /// The effect of each block: log ratios, or differences where there are none.
     pub differences: Vec<f64>,
+    /// Percentiles of the bad end, where both sides have values enough: 300 for p99, 3,000 for
+    /// p99.9.
+    pub extremes: Vec<ComparedExtreme>,
 }
 
 /// What a comparison found.
@@ -138,6 +141,7 @@ impl EffectFound {
             bootstrap_log_mean: [bootstrap.value, bootstrap.interval.lo, bootstrap.interval.hi],
             permutation_p: effect.permutation.p,
             differences: effect.differences.clone(),
+            extremes: effect.extremes.iter().map(ComparedExtreme::of).collect(),
         }
     }
 }

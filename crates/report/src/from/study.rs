@@ -106,6 +106,9 @@ fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
     let is_answer =
         |effect: &&Effect| summary.answers().any(|(_, answer)| std::ptr::eq(answer, *effect));
     for effect in subject.effects.iter().filter(is_answer) {
+        if !effect.extremes.is_empty() {
+            panels.push(Panel::table(super::samples::far_ends(&effect.extremes)).folded());
+        }
         let caption = format!(
             "{}: the change in each block, {}",
             subject.quantity.metric,
