@@ -107,12 +107,11 @@ pub(super) fn finished(
 #[cfg(test)]
 mod tests {
     use numalab_measure::StreamRules;
-    use numalab_record::{
-        AccessPattern, IsaName, Metric, Pages, Placement, ProofMethod, StreamKernel,
-    };
+    use numalab_record::{AccessPattern, IsaName, Metric, Placement, ProofMethod, StreamKernel};
     use numalab_topology::{CpuId, NodeId};
 
     use super::*;
+    use numalab_host::base_pages;
 
     fn seat(host: &str, cpu: u32) -> Seat {
         let placement = Placement {
@@ -151,7 +150,7 @@ mod tests {
         SessionPlan {
             work: Work::Bandwidth(StreamRules { kernel, pattern, isa: IsaName("avx2".to_owned()) }),
             sizes_bytes: vec![1 << 20],
-            pages: Pages::Base,
+            pages: base_pages(),
             serial,
             seed: 0,
             precision: 0.01,

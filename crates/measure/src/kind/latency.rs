@@ -41,7 +41,7 @@ pub struct LatencySpec {
 /// still hits the TLB, which takes large pages; else random over everything.
 #[must_use]
 pub fn plain_pattern(pages: Pages) -> AccessPattern {
-    if pages == Pages::Base { AccessPattern::Random } else { AccessPattern::PageLocal }
+    if pages.is_small() { AccessPattern::Random } else { AccessPattern::PageLocal }
 }
 
 /// Sizes from `from` to `to` bytes, two per octave (every power of two and its

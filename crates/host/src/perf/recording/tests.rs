@@ -6,6 +6,7 @@ use numalab_record::Pages;
 use super::*;
 use crate::mapping::Mapping;
 use crate::perf::{DataSource, SampleRecord, ServedBy};
+use crate::system_page::base_pages;
 use crate::tests::in_own_process;
 
 /// This process on all cpus; `None`, and loud words, where the kernel does not let us.
@@ -52,7 +53,7 @@ fn touch(mapping: &mut Mapping) {
 fn who_touches_a_page_first_is_sampled_with_its_address_and_code() {
     let test = "who_touches_a_page_first_is_sampled_with_its_address_and_code";
     let Some(mut recording) = alone(test) else { return };
-    let mut mapping = Mapping::new(256 << 12, Pages::Base).unwrap();
+    let mut mapping = Mapping::new(256 << 12, base_pages()).unwrap();
     touch(&mut mapping);
     let batch = recording.drain();
     let samples = samples(&batch, &mapping);
@@ -102,7 +103,7 @@ fn events_of_a_unit_are_read_beside_page_faults_by_their_own_layout() {
     let cpus = crate::current_affinity().unwrap();
     let own = Followed::Now(std::process::id());
     let mut recording = Recording::open(own, Some(&unit), &cpus).unwrap();
-    let mut mapping = Mapping::new(256 << 12, Pages::Base).unwrap();
+    let mut mapping = Mapping::new(256 << 12, base_pages()).unwrap();
     touch(&mut mapping);
     let samples = samples(&recording.drain(), &mapping);
     let (of_unit, faults): (Vec<_>, Vec<_>) =
@@ -120,7 +121,7 @@ fn records_that_go_round_the_rings_are_all_read() {
     let mut seen = 0;
     let mut bytes = 0;
     while bytes < 3 * recording.ring_bytes() {
-        let mut mapping = Mapping::new(512 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(512 << 12, base_pages()).unwrap();
         touch(&mut mapping);
         let batch = recording.drain();
         assert_eq!(batch.lost, 0);
@@ -137,12 +138,12 @@ fn what_does_not_fit_is_counted_as_lost() {
     let Some(mut recording) = alone(test) else { return };
     let pages = recording.ring_bytes() / 64;
     for _ in 0..pages.div_ceil(8192) {
-        let mut mapping = Mapping::new(8192 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(8192 << 12, base_pages()).unwrap();
         touch(&mut mapping);
     }
     // What is lost is told behind the next record that fits.
     let mut all = recording.drain();
-    let mut mapping = Mapping::new(64 << 12, Pages::Base).unwrap();
+    let mut mapping = Mapping::new(64 << 12, base_pages()).unwrap();
     touch(&mut mapping);
     let last = recording.drain();
     all.lost += last.lost;
@@ -156,7 +157,7 @@ fn threads_and_programs_that_are_started_later_are_followed() {
     let test = "threads_and_programs_that_are_started_later_are_followed";
     let Some(mut recording) = alone(test) else { return };
     let thread = std::thread::spawn(|| {
-        let mut mapping = Mapping::new(16 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(16 << 12, base_pages()).unwrap();
         touch(&mut mapping);
         (rustix::thread::gettid().as_raw_nonzero().get(), mapping)
     });
@@ -194,7 +195,7 @@ fn a_full_ring_wakes_who_waits_and_an_idle_one_does_not() {
     let begun = Instant::now();
     let toucher = std::thread::spawn(|| {
         for _ in 0..12 {
-            let mut mapping = Mapping::new(8192 << 12, Pages::Base).unwrap();
+            let mut mapping = Mapping::new(8192 << 12, base_pages()).unwrap();
             touch(&mut mapping);
         }
     });
