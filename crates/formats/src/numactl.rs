@@ -210,16 +210,17 @@ impl Reader {
         let mut set = CpuSet::new();
         for word in cpus {
             // With --cpu-compress the number of cpus follows in parentheses.
-            if !word.starts_with('(') {
-                let listed = word.trim_end_matches(',').parse().map_err(|_| expected())?;
-                set.extend_from(&listed);
+            if word.starts_with('(') {
+                continue;
             }
+            let listed = word.trim_end_matches(',').parse().map_err(|_| expected())?;
+            if !self.listed.intersection(&listed).is_empty() {
+                let once = "each cpu once; a number may be broken at the end of a line";
+                return Err(malformed(number, line, once));
+            }
+            self.listed.extend_from(&listed);
+            set.extend_from(&listed);
         }
-        if !self.listed.intersection(&set).is_empty() {
-            let expected = "each cpu once; a number may be broken at the end of the line before";
-            return Err(malformed(number, line, expected));
-        }
-        self.listed.extend_from(&set);
         self.assembly.place(&set, node, &place(number));
         self.open = Open::Cpus(node);
         Ok(())

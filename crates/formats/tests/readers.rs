@@ -631,6 +631,6 @@ fn numactl_text_that_ends_early_or_breaks_a_number_is_refused() {
     assert_eq!(
         refuse(&broken),
         "numactl --hardware, line 2: found `node 0 cpus: 0 1 1`, expected each cpu once; a number \
-         may be broken at the end of the line before"
+         may be broken at the end of a line"
     );
 }
