@@ -1,7 +1,6 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use numalab_record::Pages;
 
 use super::*;
 use crate::mapping::Mapping;
