@@ -112,7 +112,7 @@ fn a_container_with_proc_measures_looks_binds_and_checks_its_health() {
 }
 
 #[test]
-fn a_container_without_proc_and_sys_is_told_to_mount_proc() {
+fn without_proc_and_sys_commands_name_the_mount_that_is_missing() {
     for runtime in working() {
         let directory = tempfile::tempdir().expect("a directory");
         let commands: [(&[&str], i32); 4] = [
