@@ -8,7 +8,7 @@ use numalab_record::study::{
 };
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Draws, Estimate, Extreme, Margin, Resampling,
-    Sample, Test, Verdict, bootstrap_bca, extremes, paired_permutation,
+    Sample, Test, Verdict, bootstrap_bca, paired_permutation,
 };
 
 use crate::shape::{FarEnd, TwoModes};
@@ -20,12 +20,14 @@ mod contrasts;
 mod finding;
 mod guests;
 mod pair;
+mod shapes;
 mod without_effect;
 mod worse;
 
 use aa::aa_arm;
 use adjust::adjust;
 use contrasts::{Asked, asked};
+use shapes::{far_ends, modes};
 
 pub use aa::AaArm;
 pub use best::BestTreatment;
@@ -351,20 +353,6 @@ fn subject(
         aa,
         modes,
     }
-}
-
-/// The two modes of each treatment's values; blocks are independent of each other.
-fn modes(cells: &Cells, margin: Margin) -> Vec<Option<TwoModes>> {
-    let modes = |values: &Vec<f64>| TwoModes::of(&Sample::new(&values[..]).ok()?, 1.0, margin);
-    cells.treatments.iter().map(modes).collect()
-}
-
-/// The far ends of the two sides of an effect.
-fn far_ends(sides: Option<(usize, usize)>, cells: &Cells, better: Direction) -> Vec<Extreme> {
-    let column = |at: usize| Sample::new(&cells.treatments.get(at)?[..]).ok();
-    let both =
-        sides.and_then(|(baseline, candidate)| Some((column(baseline)?, column(candidate)?)));
-    both.map_or_else(Vec::new, |(baseline, candidate)| extremes(&baseline, &candidate, better, 1.0))
 }
 
 fn criteria(better: Direction, margin_percent: f64) -> Criteria {

@@ -1,7 +1,6 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-
 use super::*;
 use crate::mapping::Mapping;
 use crate::perf::{DataSource, SampleRecord, ServedBy};
