@@ -60,7 +60,7 @@ pub fn two_modes(sample: &Sample, worth: f64) -> Option<Modes> {
     if width <= 0.0 {
         return None;
     }
-    let histogram = histogram(sample.sorted(), from, width, bins as usize);
+    let histogram = histogram(sample.sorted(), from, width, whole::floor(bins));
     let scaled: Vec<f64> =
         histogram.iter().map(|&count| (count as f64 * worth.clamp(0.0, 1.0)).round()).collect();
     let choices = bins * (bins - 1.0) * (bins - 2.0) / 6.0;
@@ -99,7 +99,7 @@ fn clearest_valley(counts: &[f64], level: f64) -> Option<usize> {
         let peak = highest(&counts[..at]).min(highest(&counts[at + 1..]));
         let valley = counts[at];
         match valley < VALLEY_SHARE * peak {
-            true => binomial_below(valley as usize + 1, (valley + peak) as usize, 0.5),
+            true => binomial_below(whole::floor(valley) + 1, whole::floor(valley + peak), 0.5),
             false => 1.0,
         }
     };
