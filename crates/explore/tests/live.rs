@@ -4,9 +4,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use numalab_explore::{read_nodes, read_process};
-use numalab_host::{Root, bound_and_touched, current_place};
+use numalab_host::{Root, base_pages, bound_and_touched, current_place};
 use numalab_page::Style;
-use numalab_record::Pages;
 use numalab_record::explore::{Unseen, View, spread};
 use numalab_results::Report;
 use numalab_results::explore::Explored;
@@ -14,7 +13,7 @@ use numalab_results::explore::Explored;
 #[test]
 fn memory_of_this_process_is_found_where_it_was_bound() {
     let node = current_place().node;
-    let memory = bound_and_touched(32 << 20, Pages::Base, node).unwrap();
+    let memory = bound_and_touched(32 << 20, base_pages(), node).unwrap();
     let view = read_process(&Root::live(), std::process::id()).unwrap();
     let start = memory.span().address as u64;
     let mapping = view.mappings.iter().find(|mapping| {

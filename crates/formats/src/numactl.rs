@@ -3,10 +3,11 @@
 //! It contains the online nodes, their online cpus, memory and free memory in whole MiB, and
 //! distances, but no packages, cores or caches.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+mod write;
 
-use numalab_topology::{CpuSet, Distances, Findings, Machine, NodeId, NodeSet};
+use std::collections::BTreeMap;
+
+use numalab_topology::{CpuSet, Distances, Findings, NodeId, NodeSet};
 
 use crate::assembly::Assembly;
 use crate::distance::record;
@@ -14,6 +15,8 @@ use crate::error::ReadError;
 use crate::feature::{Carried, Feature};
 use crate::pasted;
 use crate::reading::Reading;
+
+pub use write::write;
 
 const FORMAT: &str = "numactl --hardware";
 const MIB: u64 = 1 << 20;
@@ -30,7 +33,7 @@ pub const CARRIED: Carried = Carried {
 ///
 /// # Errors
 /// [`ReadError::Syntax`] for a damaged line and for an unrecognised line within the output;
-/// [`ReadError::Cut`] if fewer nodes are described than announced; [`ReadError::Denied`] if the
+/// [`ReadError::Cut`] if fewer nodes, sizes or rows of distances are described than announced; [`ReadError::Denied`] if the
 /// text states that there is no NUMA; [`ReadError::Absent`] if there is no node in the text.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut reader = Reader::default();
@@ -38,57 +41,6 @@ pub fn read(text: &str) -> Result<Reading, ReadError> {
         reader.line(number, &line)?;
     }
     reader.finish()
-}
-
-/// Writes a machine as `numactl --hardware` prints it.
-#[must_use]
-pub fn write(machine: &Machine) -> String {
-    let online = machine.online_cpus();
-    let nodes: Vec<_> = machine.nodes.iter().filter(|node| node.online).collect();
-    let ids: NodeSet = nodes.iter().map(|node| node.id).collect();
-    let mut text = format!("available: {} nodes ({})\n", nodes.len(), list(&ids));
-    for node in &nodes {
-        let id = node.id;
-        let _ = write!(text, "node {id} cpus:");
-        for cpu in node.cpus.intersection(&online).iter() {
-            let _ = write!(text, " {cpu}");
-        }
-        let _ = match node.memory_unknown {
-            true => writeln!(text, "\nnode {id} size: <not available>"),
-            false => writeln!(text, "\nnode {id} size: {} MB", node.memory_bytes / MIB),
-        };
-        if let Some(free) = node.free_bytes {
-            let _ = writeln!(text, "node {id} free: {} MB", free / MIB);
-        }
-    }
-    let known = |from, to| machine.distance(from, to).map(|distance| distance.to_string());
-    if ids.iter().any(|from| ids.iter().any(|to| known(from, to).is_none())) {
-        text.push_str("No distance information available.\n");
-        return text;
-    }
-    text.push_str("node distances:\nnode ");
-    for id in ids.iter() {
-        let _ = write!(text, "{id:>3} ");
-    }
-    text.push('\n');
-    for from in ids.iter() {
-        let _ = write!(text, "{from:>3}: ");
-        for to in ids.iter() {
-            let _ = write!(text, "{:>3} ", known(from, to).unwrap_or_default());
-        }
-        text.push('\n');
-    }
-    text
-}
-
-/// Formats a set in libnuma's form (`dump_node_list`): two consecutive numbers are also a range.
-fn list(ids: &NodeSet) -> String {
-    let ids: Vec<u32> = ids.iter().map(|id| id.0).collect();
-    let ranges = ids.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
-        [first, .., last] => format!("{first}-{last}"),
-        _ => run[0].to_string(),
-    });
-    ranges.collect::<Vec<_>>().join(",")
 }
 
 /// The list that a line with only numbers continues, after a wrapped line.
@@ -113,6 +65,10 @@ struct Reader {
     columns: Vec<NodeId>,
     rows: BTreeMap<NodeId, Vec<u8>>,
     open: Open,
+    /// The cpus of the list that is open.
+    listed: CpuSet,
+    /// The nodes that have a line with their size, known or not.
+    sized: NodeSet,
     /// True if libnuma's warnings have been reported.
     has_warnings: bool,
 }
@@ -140,7 +96,10 @@ impl Reader {
                 let set = list.parse().map_err(|_| malformed(number, line, "a list of nodes"))?;
                 self.available = Some(set);
             }
-            ["node", id, "cpus:", cpus @ ..] => self.cpus(number, line, id, cpus)?,
+            ["node", id, "cpus:", cpus @ ..] => {
+                self.listed = CpuSet::new();
+                self.cpus(number, line, id, cpus)?;
+            }
             ["node", id, what @ ("size:" | "free:"), size @ ..] => {
                 self.memory(number, line, id, what, size)?;
             }
@@ -202,6 +161,9 @@ impl Reader {
         what: &str,
         size: &[&str],
     ) -> Result<(), ReadError> {
+        if what == "size:" {
+            self.sized.insert(node_id(number, line, id)?);
+        }
         let node = self.node(number, line, id)?;
         match (size, what) {
             ([size, "MB"], "size:") => node.memory_bytes = mebibytes(number, line, size)?,
@@ -248,10 +210,16 @@ impl Reader {
         let mut set = CpuSet::new();
         for word in cpus {
             // With --cpu-compress the number of cpus follows in parentheses.
-            if !word.starts_with('(') {
-                let listed = word.trim_end_matches(',').parse().map_err(|_| expected())?;
-                set.extend_from(&listed);
+            if word.starts_with('(') {
+                continue;
             }
+            let listed = word.trim_end_matches(',').parse().map_err(|_| expected())?;
+            if !self.listed.intersection(&listed).is_empty() {
+                let once = "each cpu once; a number may be broken at the end of a line";
+                return Err(malformed(number, line, once));
+            }
+            self.listed.extend_from(&listed);
+            set.extend_from(&listed);
         }
         self.assembly.place(&set, node, &place(number));
         self.open = Open::Cpus(node);
@@ -273,6 +241,29 @@ impl Reader {
         }
         self.open = Open::Row(id);
         Ok(())
+    }
+
+    /// Checks that each column of the distance table has a row, and each node a size; if none has,
+    /// all are unknown.
+    fn check_whole(&mut self, ids: &NodeSet) -> Result<(), ReadError> {
+        let cut = |what, announced: &NodeSet, described: &NodeSet| {
+            let (announced, described) = (announced.to_string(), described.to_string());
+            Err(ReadError::Cut { format: FORMAT, what, announced, described })
+        };
+        let columns: NodeSet = self.columns.iter().copied().collect();
+        let rows: NodeSet = self.rows.keys().copied().collect();
+        if columns.len() > rows.len() {
+            return cut("rows of distances of nodes", &columns, &rows);
+        }
+        let unsized_nodes = ids.iter().filter(|id| !self.sized.contains(*id));
+        if self.sized.is_empty() {
+            unsized_nodes.for_each(|id| self.assembly.node(id).memory_unknown = true);
+            return Ok(());
+        }
+        match unsized_nodes.count() {
+            0 => Ok(()),
+            _ => cut("sizes of nodes", ids, &self.sized),
+        }
     }
 
     /// Warns about rows that are longer or shorter than the heading.
@@ -307,6 +298,7 @@ impl Reader {
             let message = format!("nodes {available} are announced, but {ids} are described");
             self.findings.warning("nodes-announced", "line available".to_owned(), message);
         }
+        self.check_whole(&ids)?;
         self.check_rows();
         let claims = self.assembly.take_claims();
         let mut machine = self.assembly.finish(FORMAT)?;

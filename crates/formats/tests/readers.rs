@@ -608,3 +608,29 @@ fn bad_toml_is_refused_with_position_or_ids() {
         refuse("[cpus]\nonline = \"0\"\n[[node]]\nid = 0\ncpus = \"1\"").contains("neither in")
     );
 }
+
+#[test]
+fn numactl_text_that_ends_early_or_breaks_a_number_is_refused() {
+    let whole = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1 10 11\nnode 0 size: 100 MB\n\
+                 node 1 cpus: 2 3\nnode 1 size: 100 MB\nnode distances:\nnode   0   1\n  0:  10  20\n  \
+                 1:  20  10\n";
+    assert_eq!(numactl::read(whole).unwrap().findings, []);
+    let refuse = |text: &str| numactl::read(text).unwrap_err().to_string();
+    let cut = &whole[..whole.find(" 3\n").expect("its cpus")];
+    assert_eq!(
+        refuse(cut),
+        "numactl --hardware: sizes of nodes: 0,1 announced, only 0 described; expected the whole text"
+    );
+    let cut = &whole[..whole.find("  1:").expect("a row")];
+    assert_eq!(
+        refuse(cut),
+        "numactl --hardware: rows of distances of nodes: 0,1 announced, only 0 described; expected \
+         the whole text"
+    );
+    let broken = whole.replace("10 11", "1\n0 11");
+    assert_eq!(
+        refuse(&broken),
+        "numactl --hardware, line 2: found `node 0 cpus: 0 1 1`, expected each cpu once; a number \
+         may be broken at the end of a line"
+    );
+}

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use numalab_host::{
-    Root, SystemWatch, ThreadSnapshot, bound_and_touched, current_affinity, current_place, pin,
-    prove, read_machine,
+    Root, SystemWatch, ThreadSnapshot, base_pages, bound_and_touched, current_affinity,
+    current_place, pin, prove, read_machine,
 };
 use numalab_record::Pages;
 
@@ -41,7 +41,7 @@ fn main() {
     });
     let node = current_place().node;
     for (size_bytes, pages) in
-        [(64 << 20, Pages::Base), (1 << 30, Pages::Base), (1 << 30, Pages::Transparent)]
+        [(64 << 20, base_pages()), (1 << 30, base_pages()), (1 << 30, Pages::Transparent)]
     {
         let mebibytes = size_bytes >> 20;
         let started = Instant::now();

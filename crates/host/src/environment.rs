@@ -10,6 +10,7 @@ use numalab_topology::CpuSet;
 use crate::proc::field;
 use crate::root::Root;
 use crate::sysfs::pool_kilobytes;
+use crate::system_page::{chosen, transparent_sizes};
 
 /// Facts that are the whole text of one file.
 const WHOLE_FILES: [(&str, &str); 16] = [
@@ -66,6 +67,7 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
 /// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu; Arm's by number |
 /// | `hypervisor`, `machine` | who runs this guest, if it is one; vendor and product |
 /// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
+/// | `thp_sizes` | their sizes that are not off, each with its word (Linux 6.8 or later) |
 /// | `numa_balancing`, `zone_reclaim_mode`, `swappiness`, `overcommit_memory` | sysctls |
 /// | `huge_pages_<size>kb` | pages reserved and free: `0 (0 free)` |
 /// | `governor`, `frequency_driver`, `boost` | frequency control of cpu 0 |
@@ -103,6 +105,9 @@ pub fn read_environment(root: &Root) -> Environment {
         let value = field(&meminfo, key);
         add(name, value.map(|text| text.trim_end_matches(" kB").to_owned()));
     }
+    let sizes = transparent_sizes(root);
+    let sizes = sizes.iter().map(|(kilobytes, word)| format!("{kilobytes}kb {word}"));
+    add("thp_sizes", Some(sizes.collect::<Vec<_>>().join(", ")));
     for (name, value) in huge_pages(root) {
         add(&name, Some(value));
     }
@@ -152,13 +157,6 @@ fn hypervisor_of_processor() -> Option<String> {
 #[cfg(not(target_arch = "x86_64"))]
 fn hypervisor_of_processor() -> Option<String> {
     None
-}
-
-/// The bracketed word of `always [madvise] never`.
-fn chosen(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once('[')?;
-    let (word, _) = rest.split_once(']')?;
-    Some(word.to_owned())
 }
 
 fn huge_pages(root: &Root) -> Vec<(String, String)> {
@@ -220,6 +218,10 @@ mod tests {
             ("proc/sys/kernel/osrelease", "6.1.0\n"),
             ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
             (
+                "sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
+                "[always] inherit madvise never\n",
+            ),
+            (
                 "proc/cpuinfo",
                 "processor : 0\nmodel name\t: Some CPU @ 2GHz: x\nflags\t: fpu hypervisor\n",
             ),
@@ -237,6 +239,7 @@ mod tests {
         let expected = [
             ("kernel", "6.1.0"),
             ("thp_enabled", "madvise"),
+            ("thp_sizes", "64kb always"),
             ("cpu_model", "Some CPU @ 2GHz: x"),
             ("cpus", "5"),
             ("memory_total_kb", "100"),

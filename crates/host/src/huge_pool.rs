@@ -6,7 +6,7 @@ use numalab_topology::NodeId;
 use crate::cgroup::{Charge, HugePageLimit, huge_page_limit};
 use crate::mapping_error::MappingError;
 use crate::root::Root;
-use crate::system_page::page_size_bytes;
+use crate::system_page::{is_reserved, page_size_bytes, pages_here};
 
 /// A reserved pool of huge pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,11 +57,11 @@ pub(crate) fn require(
     node: Option<NodeId>,
     needed: u64,
 ) -> Result<(), MappingError> {
-    if !pages.is_reserved() {
+    if !is_reserved(pages) {
         return Ok(());
     }
     let pool = HugePool::read(root, page_size_bytes(pages), node)
-        .ok_or(MappingError::HugePagesUnsupported { pages })?;
+        .ok_or_else(|| MappingError::HugePagesUnsupported { pages, here: pages_here(root) })?;
     if pool.free >= needed {
         return within_limit(root, pages, needed, Charge::Touched);
     }
@@ -97,6 +97,7 @@ pub(crate) fn within_limit(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system_page::base_pages;
 
     fn tree(free: &str) -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
@@ -111,7 +112,7 @@ mod tests {
     fn a_short_pool_is_refused_with_the_command_that_fixes_it() {
         let top = tree("4\n");
         let root = Root::at(top.path());
-        let error = require(&root, Pages::Huge2M, Some(NodeId(3)), 5).unwrap_err();
+        let error = require(&root, Pages::HUGE_2M, Some(NodeId(3)), 5).unwrap_err();
         assert_eq!(
             error.to_string(),
             "5 huge pages of 2m needed on node 3, 4 free; reserve them (as root): \
@@ -123,8 +124,8 @@ mod tests {
     fn a_pool_with_enough_free_pages_is_accepted() {
         let top = tree("5\n");
         let root = Root::at(top.path());
-        assert_eq!(require(&root, Pages::Huge2M, Some(NodeId(3)), 5), Ok(()));
-        assert_eq!(require(&root, Pages::Base, Some(NodeId(3)), 1 << 40), Ok(()));
+        assert_eq!(require(&root, Pages::HUGE_2M, Some(NodeId(3)), 5), Ok(()));
+        assert_eq!(require(&root, base_pages(), Some(NodeId(3)), 1 << 40), Ok(()));
     }
 
     #[test]
@@ -140,8 +141,8 @@ mod tests {
         write("sys/fs/cgroup/job/hugetlb.2MB.max", "6291456\n");
         write("sys/fs/cgroup/job/hugetlb.2MB.current", "2097152\n");
         let root = Root::at(top.path());
-        assert_eq!(require(&root, Pages::Huge2M, Some(NodeId(3)), 2), Ok(()));
-        let error = require(&root, Pages::Huge2M, Some(NodeId(3)), 3).unwrap_err();
+        assert_eq!(require(&root, Pages::HUGE_2M, Some(NodeId(3)), 2), Ok(()));
+        let error = require(&root, Pages::HUGE_2M, Some(NodeId(3)), 3).unwrap_err();
         assert_eq!(error.class(), crate::error_class::ErrorClass::Lacking);
         assert_eq!(
             error.to_string(),
@@ -155,7 +156,8 @@ mod tests {
     fn a_page_size_that_the_kernel_does_not_have_is_refused() {
         let top = tree("5\n");
         let root = Root::at(top.path());
-        let error = require(&root, Pages::Huge1G, Some(NodeId(3)), 1).unwrap_err();
-        assert_eq!(error, MappingError::HugePagesUnsupported { pages: Pages::Huge1G });
+        let error = require(&root, Pages::HUGE_1G, Some(NodeId(3)), 1).unwrap_err();
+        let here = vec![base_pages()];
+        assert_eq!(error, MappingError::HugePagesUnsupported { pages: Pages::HUGE_1G, here });
     }
 }

@@ -14,7 +14,7 @@ use crate::mapping_error::MappingError;
 use crate::populate;
 use crate::root::Root;
 use crate::syscall;
-use crate::system_page::page_size_bytes;
+use crate::system_page::{base_pages, is_reserved, page_size_bytes};
 
 /// The address range of a mapping and the pages requested for it: enough to prove its placement
 /// while its bytes are borrowed.
@@ -84,7 +84,7 @@ impl Mapping {
         if size_bytes == 0 || size_bytes >= ADDRESS_SPACE_BYTES {
             return Err(MappingError::Size { size_bytes });
         }
-        if pages.is_reserved() {
+        if is_reserved(pages) {
             Self::reserved(size_bytes, pages)
         } else {
             Self::ordinary(size_bytes, pages)
@@ -98,10 +98,8 @@ impl Mapping {
         let needed = (mapped_bytes / page_bytes) as u64;
         huge_pool::require(&Root::live(), pages, None, needed)?;
         huge_pool::within_limit(&Root::live(), pages, needed, Charge::Mapped)?;
-        let size_flag = match pages {
-            Pages::Huge1G => MapFlags::HUGE_1GB,
-            _ => MapFlags::HUGE_2MB,
-        };
+        // The kernel takes the logarithm of the size in the upper bits of the flags.
+        let size_flag = MapFlags::from_bits_retain(page_bytes.ilog2() << libc::MAP_HUGE_SHIFT);
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | size_flag;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let reservation = map(mapped_bytes, access, flags)?;
@@ -120,7 +118,7 @@ impl Mapping {
     /// aligned middle accessible.
     fn ordinary(size_bytes: usize, pages: Pages) -> Result<Self, MappingError> {
         let page_bytes = granule(pages, size_bytes)?;
-        let guard_bytes = granule(Pages::Base, size_bytes)?;
+        let guard_bytes = granule(base_pages(), size_bytes)?;
         let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
         let reservation_bytes = mapped_bytes + page_bytes + 2 * guard_bytes;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;

@@ -42,12 +42,12 @@ pub enum MappingError {
         no_limit: &'static str,
     },
     /// The kernel or the processor has no such pages.
-    #[error(
-        "this kernel has no huge pages of {pages}; see /sys/kernel/mm/hugepages for what it has (1g on x86-64 needs the cpu flag pdpe1gb)"
-    )]
+    #[error("this kernel has no pages of {pages}: expected one of {}{}", listed(here), needs(*pages))]
     HugePagesUnsupported {
         /// The pages requested.
         pages: Pages,
+        /// The pages of this machine.
+        here: Vec<Pages>,
     },
     /// The memory does not exist or may not be used.
     #[error("no memory for {size_bytes} bytes{}: choose a smaller size, or raise the limit (ulimit -v, the cgroup's memory.max, vm.overcommit_memory)", on_node(*.node))]
@@ -108,5 +108,18 @@ impl MappingError {
             | Self::BindForbidden { .. } => ErrorClass::Lacking,
             Self::BindNotApplied { .. } | Self::Kernel { .. } => ErrorClass::Failed,
         }
+    }
+}
+/// `4k, thp, 2m`
+fn listed(pages: &[Pages]) -> String {
+    let names: Vec<String> = pages.iter().map(|pages| pages.name()).collect();
+    names.join(", ")
+}
+
+/// What pages of a size need of the processor.
+fn needs(pages: Pages) -> &'static str {
+    match pages {
+        Pages::HUGE_1G => " (1g on x86-64 needs the cpu flag pdpe1gb)",
+        _ => "",
     }
 }

@@ -42,6 +42,11 @@ pub enum SysfsError {
         /// Whether it is the running system.
         live: bool,
     },
+    /// No file of the running system has the size of any memory.
+    #[error(
+        "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: nothing is known of this system's memory; mount /proc (mount -t proc proc /proc), or start the container with it"
+    )]
+    NoMemory,
 }
 
 impl SysfsError {
@@ -49,7 +54,7 @@ impl SysfsError {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::NoCpus { live: true, .. } => ErrorClass::Lacking,
+            Self::NoCpus { live: true, .. } | Self::NoMemory => ErrorClass::Lacking,
             Self::NoCpus { live: false, .. } => ErrorClass::BadInput,
         }
     }
@@ -61,7 +66,8 @@ impl SysfsError {
 /// [`Machine::allowed`] is known for the live system only.
 ///
 /// # Errors
-/// [`SysfsError::NoCpus`] if nothing tells of any cpu.
+/// [`SysfsError::NoCpus`] if nothing tells of any cpu, [`SysfsError::NoMemory`] if nothing on the
+/// running system tells of any memory.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     read(root, |_, _| Vec::new())
 }
@@ -103,6 +109,9 @@ fn read(
     cxl::mark(&mut reader, &mut nodes);
     let ranges = ranges::read(&mut reader, &nodes);
     memory::complete(&mut reader, &mut nodes, &ranges);
+    if root.is_live() && nodes.iter().all(|node| node.memory_bytes == 0) {
+        return Err(SysfsError::NoMemory);
+    }
     let devices = devices(&mut reader, &nodes);
     let mut machine = Machine {
         access: Vec::new(),

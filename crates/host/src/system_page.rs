@@ -5,10 +5,33 @@ use numalab_record::Pages;
 use crate::root::Root;
 use crate::sysfs::pool_kilobytes;
 
+const TRANSPARENT: &str = "sys/kernel/mm/transparent_hugepage";
+
 /// The size of a base page in bytes: 4,096 on x86-64; 4, 16 or 64 KiB on aarch64.
 #[must_use]
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
+}
+
+/// The base pages of this kernel.
+#[must_use]
+pub fn base_pages() -> Pages {
+    Pages::Sized(base_page_bytes())
+}
+
+/// Whether pages come from a reserved pool, as those of any size but the base page's do.
+#[must_use]
+pub fn is_reserved(pages: Pages) -> bool {
+    matches!(pages, Pages::Sized(bytes) if bytes != base_page_bytes())
+}
+
+/// The choices of pages of this machine: base pages, transparent huge pages if the kernel has
+/// them, and the reserved pools.
+#[must_use]
+pub fn pages_here(root: &Root) -> Vec<Pages> {
+    let transparent = transparent_huge_page_bytes(root).map(|_| Pages::Transparent);
+    let pools = huge_page_sizes(root).into_iter().map(Pages::Sized);
+    std::iter::once(base_pages()).chain(transparent).chain(pools).collect()
 }
 
 /// The size of a page of this choice in bytes. Without transparent huge pages that of
@@ -16,21 +39,53 @@ pub fn base_page_bytes() -> u64 {
 #[must_use]
 pub fn page_size_bytes(pages: Pages) -> u64 {
     match pages {
-        Pages::Base => base_page_bytes(),
+        Pages::Sized(bytes) => bytes,
         Pages::Transparent => transparent_huge_page_bytes(&Root::live()).unwrap_or(2 << 20),
-        Pages::Huge2M => 2 << 20,
-        Pages::Huge1G => 1 << 30,
     }
 }
 
 /// Returns the size of a transparent huge page in bytes, if the kernel has them.
 #[must_use]
 pub fn transparent_huge_page_bytes(root: &Root) -> Option<u64> {
-    root.value("sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
+    root.value(&format!("{TRANSPARENT}/hpage_pmd_size"))
         .ok()?
         .parse()
         .ok()
         .filter(|bytes: &u64| bytes.is_power_of_two() && *bytes >= base_page_bytes())
+}
+
+/// The word that is in force for transparent huge pages: that of their own size since Linux 6.8,
+/// which is usually `inherit`, else that of all sizes.
+#[must_use]
+pub fn transparent_huge_page_mode(root: &Root) -> Option<String> {
+    let of_all = || chosen(&root.value(&format!("{TRANSPARENT}/enabled")).ok()?);
+    let bytes = transparent_huge_page_bytes(root);
+    let of_size = bytes.and_then(|bytes| mode_of_size(root, bytes >> 10));
+    of_size.filter(|word| word != "inherit").or_else(of_all)
+}
+
+/// The sizes in KiB of transparent huge pages that are not off, with the word that is chosen for
+/// each; since Linux 6.8, smallest first.
+#[must_use]
+pub(crate) fn transparent_sizes(root: &Root) -> Vec<(u64, String)> {
+    let kilobytes = root.names(TRANSPARENT).into_iter().filter_map(|name| pool_kilobytes(&name));
+    let mut sizes: Vec<(u64, String)> = kilobytes
+        .filter_map(|size| Some((size, mode_of_size(root, size)?)))
+        .filter(|(_, word)| word != "never")
+        .collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+fn mode_of_size(root: &Root, kilobytes: u64) -> Option<String> {
+    chosen(&root.value(&format!("{TRANSPARENT}/hugepages-{kilobytes}kB/enabled")).ok()?)
+}
+
+/// The bracketed word of `always [madvise] never`.
+pub(crate) fn chosen(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    let (word, _) = rest.split_once(']')?;
+    Some(word.to_owned())
 }
 
 /// The sizes in bytes of the huge pages that the kernel can reserve, smallest first.
@@ -62,5 +117,50 @@ mod tests {
         }
         let sizes = huge_page_sizes(&Root::at(directory.path()));
         assert_eq!(sizes, [2 << 20, 1 << 30]);
+    }
+
+    /// An arm64 kernel with base pages of 64 KiB.
+    fn arm64_64k() -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = top.path().join("sys/kernel/mm").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for kilobytes in [16_777_216, 2048, 524_288] {
+            write(&format!("hugepages/hugepages-{kilobytes}kB/nr_hugepages"), "0\n");
+        }
+        write("transparent_hugepage/hpage_pmd_size", "536870912\n");
+        write("transparent_hugepage/enabled", "always [madvise] never\n");
+        let of_size = |kilobytes: u64, words: &str| {
+            write(&format!("transparent_hugepage/hugepages-{kilobytes}kB/enabled"), words);
+        };
+        of_size(524_288, "always [inherit] madvise never\n");
+        of_size(2048, "[always] inherit madvise never\n");
+        of_size(128, "always inherit madvise [never]\n");
+        top
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_machine_where_base_pages_have_64_kib() {
+        let top = arm64_64k();
+        let root = Root::at(top.path());
+        assert_eq!(transparent_huge_page_bytes(&root), Some(512 << 20));
+        let names: Vec<String> = pages_here(&root).into_iter().map(Pages::name).collect();
+        assert_eq!(names[1..], ["thp", "2m", "512m", "16g"]);
+        assert_eq!(page_size_bytes(Pages::Sized(512 << 20)), 512 << 20);
+        assert!(is_reserved(Pages::Sized(16 << 30)) && !is_reserved(base_pages()));
+    }
+
+    #[test]
+    fn the_word_of_their_own_size_is_in_force_for_transparent_huge_pages() {
+        let top = arm64_64k();
+        let root = Root::at(top.path());
+        assert_eq!(transparent_huge_page_mode(&root).as_deref(), Some("madvise"));
+        let sizes = transparent_sizes(&root);
+        assert_eq!(sizes, [(2048, "always".to_owned()), (524_288, "inherit".to_owned())]);
+        let own = top.path().join("sys/kernel/mm/transparent_hugepage/hugepages-524288kB/enabled");
+        std::fs::write(own, "always inherit madvise [never]\n").unwrap();
+        assert_eq!(transparent_huge_page_mode(&root).as_deref(), Some("never"));
     }
 }

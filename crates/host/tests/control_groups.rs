@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use numalab_host::{
-    AffinityError, ErrorClass, LimitSource, Mapping, MemoryError, MemoryLimit, Root,
+    AffinityError, ErrorClass, LimitSource, Mapping, MemoryError, MemoryLimit, Root, base_pages,
     current_affinity, pin,
 };
 use numalab_record::Pages;
@@ -110,7 +110,7 @@ fn within_a_memory_limit(directory: &Path) {
     let sizes = (1..LIMIT_BYTES >> 21).rev().map(|count| count << 21);
     let granted = sizes.into_iter().find(|size| limit.check(*size, None).is_ok()).unwrap();
     assert!(granted > LIMIT_BYTES / 2, "{granted}");
-    let mut mapping = Mapping::new(usize::try_from(granted).unwrap(), Pages::Base).unwrap();
+    let mut mapping = Mapping::new(usize::try_from(granted).unwrap(), base_pages()).unwrap();
     mapping.as_bytes_mut().iter_mut().step_by(4096).for_each(|byte| *byte = 1);
 }
 

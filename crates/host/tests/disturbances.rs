@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use numalab_host::{
-    Mapping, Reason, SystemWatch, ThreadSnapshot, current_affinity, current_place, pin,
+    Mapping, Reason, SystemWatch, ThreadSnapshot, base_pages, current_affinity, current_place, pin,
 };
 use numalab_record::Pages;
 use numalab_record::study::Load;
@@ -32,7 +32,7 @@ fn sleeping_in_a_window_is_time_off_the_cpu() {
 fn fresh_pages_in_a_window_are_faults() {
     let _pinned = pin(current_affinity().unwrap().first().unwrap()).unwrap();
     let seen = (0..200).any(|_| {
-        let mut fresh = Mapping::new(1 << 20, Pages::Base).unwrap();
+        let mut fresh = Mapping::new(1 << 20, base_pages()).unwrap();
         let before = ThreadSnapshot::take();
         fresh.as_bytes_mut().fill(1);
         let reason = ThreadSnapshot::take().disturbance_since(&before);

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use std::thread;
 
 use numalab_host::{
-    AffinityError, ErrorClass, Mapping, MappingError, ProofError, Root, bound_and_touched,
-    current_affinity, current_place, page_size_bytes, pin, prove, prove_span, read_machine,
+    AffinityError, ErrorClass, Mapping, MappingError, ProofError, Root, base_pages,
+    bound_and_touched, current_affinity, current_place, page_size_bytes, pin, prove, prove_span,
+    read_machine,
 };
 use numalab_record::{Pages, ProofMethod};
 use numalab_topology::{CpuId, NodeId, NodeSet};
@@ -78,7 +79,7 @@ fn a_pin_undone_by_another_process_is_detected() {
 fn touched_memory_on_its_node_is_proven() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
-    let memory = bound_and_touched((8 << 20) - 100, Pages::Base, node).unwrap();
+    let memory = bound_and_touched((8 << 20) - 100, base_pages(), node).unwrap();
     assert_eq!(memory.bound_node(), Some(node));
     assert_eq!(memory.len_bytes(), (8 << 20) - 100);
     assert_eq!(memory.mapped_bytes(), 8 << 20);
@@ -91,7 +92,7 @@ fn touched_memory_on_its_node_is_proven() {
         }
         Err(error) => panic!("{error}"),
     };
-    assert_eq!(proof.pages_total, (8 << 20) / page_size_bytes(Pages::Base));
+    assert_eq!(proof.pages_total, (8 << 20) / page_size_bytes(base_pages()));
     assert_eq!(proof.address, memory.address());
     assert_eq!(proof.bytes_per_page_size.values().sum::<u64>(), 8 << 20);
     assert_eq!(proof.pages_per_node.len(), 1);
@@ -107,7 +108,7 @@ fn touched_memory_on_its_node_is_proven() {
 fn written_data_is_read_back_while_the_span_is_proven() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
-    let mut memory = bound_and_touched(1 << 20, Pages::Base, node).unwrap();
+    let mut memory = bound_and_touched(1 << 20, base_pages(), node).unwrap();
     let span = memory.span();
     let bytes = memory.as_bytes_mut();
     bytes[12_345] = 7;
@@ -121,10 +122,10 @@ fn written_data_is_read_back_while_the_span_is_proven() {
 fn memory_on_another_node_than_expected_is_an_error() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
-    let memory = bound_and_touched(1 << 20, Pages::Base, node).unwrap();
+    let memory = bound_and_touched(1 << 20, base_pages(), node).unwrap();
     match prove(&memory, NodeId(node.0 + 1)).unwrap_err() {
         ProofError::WrongNode { misplaced, .. } => {
-            assert_eq!(misplaced, (1 << 20) / page_size_bytes(Pages::Base));
+            assert_eq!(misplaced, (1 << 20) / page_size_bytes(base_pages()));
         }
         error => assert_eq!(error.class(), ErrorClass::Lacking, "{error}"),
     }
@@ -134,7 +135,7 @@ fn memory_on_another_node_than_expected_is_an_error() {
 fn untouched_memory_is_not_proven() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
-    let memory = Mapping::new(1 << 20, Pages::Base).unwrap();
+    let memory = Mapping::new(1 << 20, base_pages()).unwrap();
     let error = prove(&memory, node).unwrap_err();
     assert!(matches!(error, ProofError::NotTouched { .. } | ProofError::NoSmaps { .. }), "{error}");
 }
@@ -143,7 +144,7 @@ fn untouched_memory_is_not_proven() {
 fn the_span_of_memory_that_is_gone_is_an_error() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
-    let span = bound_and_touched(64 << 20, Pages::Base, node).unwrap().span();
+    let span = bound_and_touched(64 << 20, base_pages(), node).unwrap().span();
     assert!(prove_span(span, node).is_err());
 }
 
@@ -172,17 +173,17 @@ fn transparent_huge_pages_are_proven_to_be_huge() {
 fn base_pages_asked_for_are_not_huge_ones() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
-    let memory = bound_and_touched(16 << 20, Pages::Base, node).unwrap();
+    let memory = bound_and_touched(16 << 20, base_pages(), node).unwrap();
     if let Ok(proof) = prove(&memory, node) {
         let sizes: Vec<u64> = proof.bytes_per_page_size.into_keys().collect();
-        assert_eq!(sizes, [page_size_bytes(Pages::Base)]);
+        assert_eq!(sizes, [page_size_bytes(base_pages())]);
     }
 }
 
 #[test]
 fn reserved_huge_pages_are_proven_or_refused_with_the_command() {
     let _turn = MACHINE.lock();
-    let choices = [Pages::Huge2M, Pages::Huge1G];
+    let choices = [Pages::HUGE_2M, Pages::HUGE_1G];
     let nodes = nodes_with_memory();
     for (node, pages) in nodes.iter().flat_map(|node| choices.map(|pages| (node, pages))) {
         match bound_and_touched(1, pages, node) {
@@ -203,7 +204,7 @@ fn reserved_huge_pages_are_proven_or_refused_with_the_command() {
 
 #[test]
 fn a_node_that_is_not_there_is_refused() {
-    let mut memory = Mapping::new(4096, Pages::Base).unwrap();
+    let mut memory = Mapping::new(4096, base_pages()).unwrap();
     for node in [NodeId(1023), NodeId(70_000)] {
         let error = memory.bind(node).unwrap_err();
         assert_ne!(error.class(), ErrorClass::Failed, "{error}");
@@ -214,17 +215,17 @@ fn a_node_that_is_not_there_is_refused() {
 #[test]
 fn sizes_beyond_an_address_space_are_refused() {
     for size_bytes in [0, 1 << 47, usize::MAX] {
-        let error = Mapping::new(size_bytes, Pages::Base).unwrap_err();
+        let error = Mapping::new(size_bytes, base_pages()).unwrap_err();
         assert_eq!(error, MappingError::Size { size_bytes });
     }
-    let error = Mapping::new((1 << 47) - 1, Pages::Base).unwrap_err();
+    let error = Mapping::new((1 << 47) - 1, base_pages()).unwrap_err();
     assert!(matches!(error, MappingError::OutOfMemory { .. }), "{error}");
 }
 
 #[test]
 fn populating_can_be_stopped_between_pieces() {
     let _turn = MACHINE.lock();
-    let mut memory = Mapping::new(160 << 20, Pages::Base).unwrap();
+    let mut memory = Mapping::new(160 << 20, base_pages()).unwrap();
     let mut asked = 0;
     let done = memory.populate_while(|| {
         asked += 1;
@@ -235,7 +236,7 @@ fn populating_can_be_stopped_between_pieces() {
     let node = node_with_memory();
     match prove(&memory, node).unwrap_err() {
         ProofError::NotTouched { absent, .. } => {
-            assert_eq!(absent, (32 << 20) / page_size_bytes(Pages::Base));
+            assert_eq!(absent, (32 << 20) / page_size_bytes(base_pages()));
         }
         error => assert!(matches!(error, ProofError::NoSmaps { .. }), "{error}"),
     }
@@ -246,7 +247,7 @@ fn memory_is_proven_on_every_node_that_may_be_used_and_nowhere_else() {
     let _turn = MACHINE.lock();
     let nodes = nodes_with_memory();
     for node in nodes.iter() {
-        let mut memory = Mapping::new(4 << 20, Pages::Base).unwrap();
+        let mut memory = Mapping::new(4 << 20, base_pages()).unwrap();
         // Touched by this thread first, wherever that is: binding moves the pages.
         memory.populate().unwrap();
         memory.bind(node).unwrap();
@@ -275,7 +276,7 @@ fn a_node_without_memory_is_refused() {
         eprintln!("NOT RUN: every node here has memory");
         return;
     };
-    let error = bound_and_touched(4096, Pages::Base, node.id).unwrap_err();
+    let error = bound_and_touched(4096, base_pages(), node.id).unwrap_err();
     assert!(matches!(error, MappingError::NodeNotAllowed { .. }), "{error}");
     println!("{error}");
 }

@@ -2,7 +2,9 @@
 
 use std::thread;
 
-use numalab_host::{ErrorClass, Mapping, MappingError, ProofError, Root, prove, read_machine};
+use numalab_host::{
+    ErrorClass, Mapping, MappingError, ProofError, Root, base_pages, prove, read_machine,
+};
 use numalab_record::{Pages, ProofMethod};
 
 /// Makes these system calls of the calling thread fail with `EPERM`; false if the kernel has no
@@ -54,7 +56,7 @@ fn where_move_pages_is_forbidden_numa_maps_proves_the_node() {
     with_forbidden(&[libc::SYS_move_pages], || {
         let nodes = read_machine(&Root::live()).unwrap().machine.memory_nodes();
         let node = nodes.first().unwrap();
-        let mut memory = Mapping::new(1 << 20, Pages::Base).unwrap();
+        let mut memory = Mapping::new(1 << 20, base_pages()).unwrap();
         memory.bind(node).unwrap();
         memory.populate().unwrap();
         match prove(&memory, node) {
@@ -76,7 +78,7 @@ fn where_mbind_is_forbidden_only_the_only_node_can_be_had() {
     with_forbidden(&[libc::SYS_mbind], || {
         let machine = read_machine(&Root::live()).unwrap().machine;
         let node = machine.memory_nodes().first().unwrap();
-        let mut memory = Mapping::new(1 << 20, Pages::Base).unwrap();
+        let mut memory = Mapping::new(1 << 20, base_pages()).unwrap();
         let bound = memory.bind(node);
         if machine.nodes.len() == 1 {
             assert_eq!(bound, Ok(()));

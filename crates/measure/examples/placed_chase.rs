@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("expected TOUCH_CPU RUN_CPU MIB PAGES ROUNDS ROUND_MS".into());
     };
     let pages = match pages.as_str() {
-        "4k" => Pages::Base,
+        "4k" => numalab_host::base_pages(),
         "thp" => Pages::Transparent,
         other => return Err(format!("`{other}`: expected 4k or thp").into()),
     };

@@ -242,12 +242,13 @@ mod tests {
 
     use super::*;
     use crate::buffer::{Buffer, MemorySource};
+    use numalab_host::base_pages;
 
     #[test]
     fn a_walk_completes_a_cycle_before_it_is_measured() {
         let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
         let context = MeasureContext::for_tests();
-        let (size, pages) = (1 << 20, Pages::Base);
+        let (size, pages) = (1 << 20, base_pages());
         let source = MemorySource::Node(node);
         let mut buffer = Buffer::touched(&context, size, pages, source).expect("a buffer");
         for (pattern, expected) in
@@ -273,7 +274,7 @@ mod tests {
         let mut context = MeasureContext::for_tests();
         context.machine.cpus = vec![known(cpu), known(lost)];
         assert_eq!(context.helpers_of(cpu), [cpu, lost]);
-        let (size, pages) = (2 * BYTES_PER_BUILDER as u64, Pages::Base);
+        let (size, pages) = (2 * BYTES_PER_BUILDER as u64, base_pages());
         let mut buffer = Buffer::untouched(size, pages, MemorySource::Node(node)).unwrap();
         let order = ChaseOrder { pattern: AccessPattern::Sequential, pages };
         let lines = buffer.lines(size).unwrap();

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use numalab_host::{Mapping, ProofError, Span, monotonic_raw_ns, pin, prove_span};
+use numalab_host::{Mapping, ProofError, Span, base_pages, monotonic_raw_ns, pin, prove_span};
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern};
-use numalab_record::Pages;
 use numalab_stats::Sample;
 use numalab_topology::{CpuId, Machine, NodeId};
 
@@ -74,7 +73,7 @@ impl BalancingProbe {
     pub fn run(&self, context: &MeasureContext) -> Result<BalancingFound, MeasureError> {
         let size = usize::try_from(self.size_bytes).unwrap_or(usize::MAX);
         let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, context.settings.seed)?;
-        let mut mapping = Mapping::new(size, Pages::Base)?;
+        let mut mapping = Mapping::new(size, base_pages())?;
         let span = mapping.span();
         let first = pin(self.from).map_err(numalab_host::Error::from)?;
         let from = first.node();

@@ -1,7 +1,7 @@
 //! Checks pins, placement and proof on each node of this machine, for numalab's self-test.
 
 use numalab_host::{
-    Mapping, ProofError, bound_and_touched, page_size_bytes, pin, prove, prove_within,
+    Mapping, ProofError, base_pages, bound_and_touched, page_size_bytes, pin, prove, prove_within,
 };
 use numalab_record::Pages;
 use numalab_record::self_test::{CheckFound, NodePages};
@@ -44,7 +44,7 @@ pub fn bound_to_each(nodes: &[NodeId], pages: Pages) -> Result<CheckFound, Measu
 pub fn touched_by_each(cpus: &[CpuId]) -> Result<CheckFound, MeasureError> {
     let on = |&cpu: &CpuId| {
         let pinned = pin(cpu)?;
-        let mut mapping = Mapping::new(SIZE_BYTES, Pages::Base)?;
+        let mut mapping = Mapping::new(SIZE_BYTES, base_pages())?;
         mapping.populate()?;
         pages_on(&mapping, pinned.node())
     };
@@ -56,7 +56,7 @@ pub fn touched_by_each(cpus: &[CpuId]) -> Result<CheckFound, MeasureError> {
 /// # Errors
 /// As [`bound_to_each`].
 pub fn claimed_elsewhere(node: NodeId, claimed: NodeId) -> Result<CheckFound, MeasureError> {
-    let mapping = bound_and_touched(SIZE_BYTES, Pages::Base, node)?;
+    let mapping = bound_and_touched(SIZE_BYTES, base_pages(), node)?;
     let (pages, refused) = match prove(&mapping, claimed) {
         Ok(proof) => (proof.pages_checked, 0),
         Err(ProofError::WrongNode { checked, misplaced, .. }) => (checked, misplaced),
@@ -84,7 +84,7 @@ mod tests {
         let found = pinned_everywhere(&machine, &scope.cpus).unwrap();
         let all = scope.cpus.iter().copied().collect();
         assert_eq!(found, CheckFound::Pins { right: all, wrong: CpuSet::new() });
-        let bound = bound_to_each(&scope.nodes, Pages::Base).unwrap();
+        let bound = bound_to_each(&scope.nodes, base_pages()).unwrap();
         for found in [bound, touched_by_each(&scope.cpus[..1]).unwrap()] {
             let CheckFound::Pages { nodes } = found else { panic!("{found:?}") };
             assert!(nodes.iter().all(|node| (node.pages, node.on_node) == (1024, 1024)));

@@ -78,12 +78,13 @@ mod tests {
     use super::*;
     use crate::kind::latency::{LatencySpec, latency_cells};
     use crate::plan::estimate_unsampled;
-    use numalab_record::{AccessPattern, Pages, Team, WorkerPlan};
+    use numalab_host::base_pages;
+    use numalab_record::{AccessPattern, Team, WorkerPlan};
     use numalab_topology::{CpuId, NodeId};
 
     fn cells(sizes: &[u64]) -> Vec<Cell> {
         let worker = WorkerPlan { cpu: CpuId(0), node: NodeId(0) };
-        let (pattern, pages, team) = (AccessPattern::Random, Pages::Base, Team::Serial);
+        let (pattern, pages, team) = (AccessPattern::Random, base_pages(), Team::Serial);
         latency_cells(&[worker], sizes, LatencySpec { pattern, pages, team })
     }
 

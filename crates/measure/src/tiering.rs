@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use numalab_host::proc::PageMoves;
 use numalab_host::{
-    Mapping, MemoryPolicy, Root, monotonic_raw_ns, page_nodes, pin, set_process_policy,
+    Mapping, MemoryPolicy, Root, base_pages, monotonic_raw_ns, page_nodes, pin, set_process_policy,
 };
 use numalab_membench::{Line, Stamp, virtual_time};
-use numalab_record::Pages;
 use numalab_record::tiering::TierLook;
 use numalab_topology::{CpuId, Machine, NodeId, NodeSet};
 
@@ -179,7 +178,7 @@ impl TieringProbe {
     pub fn run(&self, context: &MeasureContext) -> Result<TieringFound, MeasureError> {
         let parts = self.heat.parts(self.size_bytes);
         let size = parts.iter().sum::<u64>();
-        let mut mapping = Mapping::new(usize::try_from(size).unwrap_or(usize::MAX), Pages::Base)?;
+        let mut mapping = Mapping::new(usize::try_from(size).unwrap_or(usize::MAX), base_pages())?;
         let start = mapping.address();
         let _pinned = pin(self.cpu).map_err(numalab_host::Error::from)?;
         let policy = |policy| set_process_policy(&policy).map_err(numalab_host::Error::from);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use numalab_host::{Interrupt, Root, read_machine};
+use numalab_host::{Interrupt, Root, base_pages, read_machine};
 use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_cells};
 use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
 use numalab_measure::kind::latency::{LatencySpec, latency_cells};
@@ -82,7 +82,7 @@ fn latency_plan(sizes: &[u64], team: Team) -> Vec<Cell> {
         Team::Serial => vec![first_worker(&scope, &machine)],
         Team::Concurrent => all_workers(&machine, &scope),
     };
-    let spec = LatencySpec { pattern: AccessPattern::Random, pages: Pages::Base, team };
+    let spec = LatencySpec { pattern: AccessPattern::Random, pages: base_pages(), team };
     latency_cells(&workers, sizes, spec)
 }
 
@@ -123,7 +123,7 @@ fn page_local_order_on_small_pages_has_the_latency_of_memory() {
     let machine = machine();
     let scope = Scope::new(&machine, None, None).expect("something is usable");
     let pattern = AccessPattern::PageLocal;
-    let cells = [Pages::Base, Pages::Transparent].map(|pages| {
+    let cells = [base_pages(), Pages::Transparent].map(|pages| {
         let spec = LatencySpec { pattern, pages, team: Team::Serial };
         latency_cells(&[first_worker(&scope, &machine)], &[256 << 20], spec)
     });
@@ -163,7 +163,7 @@ fn every_kernel_streams_on_one_cpu_and_on_all() {
     let all = all_workers(&machine, &scope);
     let spec = BandwidthSpec {
         pattern: AccessPattern::Sequential,
-        pages: Pages::Base,
+        pages: base_pages(),
         isa: isa_name(numalab_membench::Isa::detect()),
         size_bytes: 3 * SIZE,
     };
@@ -182,7 +182,7 @@ fn a_loaded_curve_counts_the_bytes_of_its_load_workers() {
         return;
     }
     let (load, kernel) = (load.to_vec(), StreamKernel::Read);
-    let (chaser, size_bytes, pages) = (*chaser, SIZE, Pages::Base);
+    let (chaser, size_bytes, pages) = (*chaser, SIZE, base_pages());
     let idle = LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages };
     // On a busy machine the workers may never run at the same moment, so this is tried again.
     let moved = (0..5).any(|_| {
@@ -298,19 +298,19 @@ fn plan_of_every_subject(machine: &Machine) -> Vec<Vec<Cell>> {
     let sizes: Vec<u64> = (32..=72).map(|size| size << 20).collect();
     let spec = BandwidthSpec {
         pattern: AccessPattern::Sequential,
-        pages: Pages::Base,
+        pages: base_pages(),
         isa: isa_name(numalab_membench::Isa::detect()),
         size_bytes: SIZE,
     };
     let mut plan = vec![
         latency(AccessPattern::Random, Pages::Transparent, &sizes),
-        latency(AccessPattern::PageLocal, Pages::Base, &[SIZE]),
+        latency(AccessPattern::PageLocal, base_pages(), &[SIZE]),
         bandwidth_cells(&workers, &[StreamKernel::Read, StreamKernel::Triad], &spec),
     ];
     if let [chaser, load @ ..] = &workers[..]
         && !load.is_empty()
     {
-        let (load, kernel, pages) = (load.to_vec(), StreamKernel::Read, Pages::Base);
+        let (load, kernel, pages) = (load.to_vec(), StreamKernel::Read, base_pages());
         let (chaser, size_bytes) = (*chaser, SIZE);
         let idle = LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages };
         plan.push(loaded_cells(&idle));

@@ -60,14 +60,14 @@ fn asked(process: u32, from: u64, to: u64, page_bytes: u64) -> BTreeMap<u32, u64
 
 #[cfg(test)]
 mod tests {
-    use numalab_host::Mapping;
+    use numalab_host::{Mapping, base_pages};
     use numalab_record::Pages;
 
     use super::*;
 
     #[test]
     fn pages_of_a_part_of_a_mapping_are_counted_and_those_that_are_not_there_are_not() {
-        let mut mapping = Mapping::new(64 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(64 << 12, base_pages()).unwrap();
         mapping.as_bytes_mut()[..10 << 12].fill(1);
         let start = mapping.span().address as u64;
         let found = asked(std::process::id(), start, start + (32 << 12), 4096);

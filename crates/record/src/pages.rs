@@ -5,50 +5,53 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// The largest base page of any kernel, in bytes: 64 KiB on arm64 and POWER.
+const LARGEST_BASE_BYTES: u64 = 64 << 10;
+/// The smallest base page of any kernel, in bytes.
+const LEAST_BYTES: u64 = 4 << 10;
+/// The units of sizes, largest first.
+const UNITS: [(char, u32); 3] = [('g', 30), ('m', 20), ('k', 10)];
+
 /// The pages that back a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
+#[serde(try_from = "String", into = "String")]
 pub enum Pages {
-    /// The processor's base pages (4 KiB on x86-64; 4, 16 or 64 KiB on aarch64), transparent
-    /// huge pages off.
-    #[serde(rename = "4k")]
-    Base,
+    /// Pages of a size in bytes: the kernel's base pages, with transparent huge pages off, or
+    /// those of the reserved pool of that size.
+    Sized(u64),
     /// Transparent huge pages.
-    #[serde(rename = "thp")]
     Transparent,
-    /// Reserved huge pages of 2 MiB.
-    #[serde(rename = "2m")]
-    Huge2M,
-    /// Reserved huge pages of 1 GiB.
-    #[serde(rename = "1g")]
-    Huge1G,
 }
 
 impl Pages {
-    /// Every choice.
-    pub const ALL: [Self; 4] = [Self::Base, Self::Transparent, Self::Huge2M, Self::Huge1G];
+    /// Base pages of most kernels.
+    pub const BASE_4K: Self = Self::Sized(4 << 10);
+    /// Huge pages of 2 MiB.
+    pub const HUGE_2M: Self = Self::Sized(2 << 20);
+    /// Huge pages of 1 GiB.
+    pub const HUGE_1G: Self = Self::Sized(1 << 30);
 
-    /// Its name on the command line.
+    /// Returns its name on the command line: `4k`, `thp`, `512m`.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Base => "4k",
-            Self::Transparent => "thp",
-            Self::Huge2M => "2m",
-            Self::Huge1G => "1g",
-        }
+    pub fn name(self) -> String {
+        let Self::Sized(bytes) = self else { return "thp".to_owned() };
+        let unit = UNITS.into_iter().find(|(_, shift)| bytes >> shift > 0);
+        let (letter, shift) = unit.unwrap_or(('k', 10));
+        format!("{}{letter}", bytes >> shift)
     }
 
-    /// Whether the pages come from a reserved pool.
+    /// Returns true if a kernel may have base pages of this size.
     #[must_use]
-    pub const fn is_reserved(self) -> bool {
-        matches!(self, Self::Huge2M | Self::Huge1G)
+    pub const fn is_small(self) -> bool {
+        matches!(self, Self::Sized(bytes) if bytes <= LARGEST_BASE_BYTES)
     }
 }
 
 /// A text that names no choice of pages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a choice of pages: expected 4k, thp, 2m or 1g")]
+#[error("`{text}` is not a choice of pages: expected thp or a size such as 4k, 64k, 2m or 1g")]
 pub struct UnknownPages {
     /// The text.
     pub text: String,
@@ -58,14 +61,39 @@ impl FromStr for Pages {
     type Err = UnknownPages;
 
     fn from_str(text: &str) -> Result<Self, UnknownPages> {
-        let named = |pages: &Self| pages.name().eq_ignore_ascii_case(text);
-        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownPages { text: text.to_owned() })
+        let lower = text.to_ascii_lowercase();
+        let sized = UNITS.into_iter().find_map(|(letter, shift)| {
+            let number: u64 = lower.strip_suffix(letter)?.parse().ok()?;
+            number.checked_mul(1 << shift)
+        });
+        let is_size = |bytes: &u64| bytes.is_power_of_two() && *bytes >= LEAST_BYTES;
+        match sized.filter(is_size) {
+            Some(bytes) => Ok(Self::Sized(bytes)),
+            None if lower == "thp" => Ok(Self::Transparent),
+            None => Err(UnknownPages { text: text.to_owned() }),
+        }
+    }
+}
+
+impl TryFrom<String> for Pages {
+    type Error = UnknownPages;
+
+    /// Documents have one spelling.
+    fn try_from(text: String) -> Result<Self, UnknownPages> {
+        let pages: Self = text.parse()?;
+        if pages.name() == text { Ok(pages) } else { Err(UnknownPages { text }) }
+    }
+}
+
+impl From<Pages> for String {
+    fn from(pages: Pages) -> Self {
+        pages.name()
     }
 }
 
 impl fmt::Display for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        f.pad(&self.name())
     }
 }
 
@@ -75,11 +103,23 @@ mod tests {
 
     #[test]
     fn every_choice_of_pages_is_read_back_from_its_name() {
-        for pages in Pages::ALL {
-            assert_eq!(pages.to_string().parse(), Ok(pages));
+        for name in ["4k", "16k", "64k", "thp", "2m", "16m", "32m", "512m", "1g", "16g"] {
+            let pages: Pages = name.parse().unwrap();
+            assert_eq!(pages.to_string(), name);
+            let json = serde_json::to_string(&pages).unwrap();
+            assert_eq!(json, format!("\"{name}\""));
+            assert_eq!(serde_json::from_str::<Pages>(&json).unwrap(), pages);
         }
-        let error = "8k".parse::<Pages>().unwrap_err();
-        let expected = "`8k` is not a choice of pages: expected 4k, thp, 2m or 1g";
-        assert_eq!(error.to_string(), expected);
+        assert_eq!("2048K".parse(), Ok(Pages::HUGE_2M));
+        for wrong in ["3m", "2k", "0g", "4", "k", "", "99999999999g", "huge"] {
+            let error = wrong.parse::<Pages>().unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!(
+                    "`{wrong}` is not a choice of pages: expected thp or a size such as 4k, 64k, \
+                     2m or 1g"
+                )
+            );
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! The words by which cells, their parts and verdicts are called in every format.
 
 use numalab_page::Mood;
-use numalab_page::number::{count, size};
+use numalab_page::number::{count, percent, size, trimmed};
 use numalab_record::{CoreCell, Experiment, LatencyCell, Metric, Team, WorkerPlan};
 use numalab_stats::Verdict;
 
 use crate::compare::{Answer, Compared, ComparedCell};
+use crate::shape::{FarEnd, TwoModes};
 use crate::study::{Change, EffectKind};
 
 /// What is changed: `pages 4k → 2m`, `guest off → on where host=on`.
@@ -22,6 +23,37 @@ pub fn change_words(kind: EffectKind, change: &Change) -> String {
     let held = change.held.iter().map(|one| format!("{}={}", one.factor, one.level));
     let held = held.collect::<Vec<_>>().join(", ");
     if held.is_empty() { changed } else { format!("{changed} where {held}") }
+}
+
+/// How the far ends of two samples compare: `far ends worse`.
+pub(crate) fn far_end(of: &FarEnd) -> &'static str {
+    match (of.is_shown, of.is_worse) {
+        (true, true) => "far ends worse",
+        (true, false) => "far ends better",
+        (false, _) => "far ends not decided",
+    }
+}
+
+/// Where the far ends differ: `p99.9 101 to 900`.
+pub(crate) fn far_values(of: &FarEnd, number: impl Fn(f64) -> String) -> String {
+    let percentile = format!("p{}", trimmed(of.percentile));
+    let [baseline, candidate] = of.values.map(number);
+    match of.is_shown {
+        true => format!("{percentile} {baseline} to {candidate}"),
+        false => format!("{percentile} may be {} off, by few values", percent(of.change_percent)),
+    }
+}
+
+/// Two groups of values: `70 % of the values near 100 ns, 30 % near 140 ns`.
+pub(crate) fn two_modes(of: &TwoModes, unit: &str, number: impl Fn(f64) -> String) -> String {
+    let [lower, upper] = of.centres.map(|centre| format!("{} {unit}", number(centre)));
+    let percent = (100.0 * of.upper_share).round();
+    format!(
+        "{} % of the values near {}, {percent} % near {}",
+        100.0 - percent,
+        lower.trim_end(),
+        upper.trim_end()
+    )
 }
 
 /// Who chases at the same time.

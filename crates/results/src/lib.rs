@@ -27,6 +27,7 @@ pub mod samples;
 pub mod scaling;
 pub mod self_test;
 mod settings;
+pub mod shape;
 pub mod study;
 pub mod system;
 pub mod tiering;

@@ -29,7 +29,7 @@ fn run(machine: Machine, figures: Figures, noise: f64, disturbed: bool) -> Named
     let mut cells = Vec::new();
     for (id, (latency, bandwidth)) in (0_u32..).zip(figures) {
         let worker = WorkerPlan { cpu: CpuId(id), node: NodeId(id) };
-        let (size_bytes, pages) = (1 << 28, Pages::Base);
+        let (size_bytes, pages) = (1 << 28, Pages::BASE_4K);
         let pattern = AccessPattern::Random;
         let chase = LatencyCell { worker, size_bytes, pattern, pages, team: Team::Serial };
         let stream = BandwidthCell {

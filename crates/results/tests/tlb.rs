@@ -115,7 +115,7 @@ impl Simulated {
     }
 
     fn cell(&self, pattern: AccessPattern, pages: Pages, size_bytes: u64, rng: &mut Rng) -> f64 {
-        let block = if pages == Pages::Base { 256 * KIB } else { 2 * MIB };
+        let block = if pages == Pages::BASE_4K { 256 * KIB } else { 2 * MIB };
         let mut offsets: Vec<u64> = match pattern {
             AccessPattern::OneLinePer(apart) => {
                 let line = |n: u64| n * apart + (n + n / 32) % (apart / LINE) * LINE;
@@ -151,7 +151,7 @@ impl Simulated {
             add(AccessPattern::PageLocal, Pages::Transparent, size);
         }
         for pages in octaves(16, 8192) {
-            add(AccessPattern::OneLinePer(4 * KIB), Pages::Base, pages * 4 * KIB);
+            add(AccessPattern::OneLinePer(4 * KIB), Pages::BASE_4K, pages * 4 * KIB);
             add(AccessPattern::OneLinePer(4 * KIB), Pages::Transparent, pages * 4 * KIB);
         }
         for pages in octaves(16, 512) {
@@ -229,7 +229,7 @@ fn each_level_of_a_tlb_has_its_entries_and_its_cost_on_pages_of_both_sizes() {
     for machine in [SKYLAKE, ZEN, COVE, SMALL] {
         let document = machine.run();
         let summary = Summary::of(&document);
-        let small = of_pages(&summary, Pages::Base);
+        let small = of_pages(&summary, Pages::BASE_4K);
         assert_entries(small, &machine.small.map(|level| level.entries), 1.0);
         let cost = small.levels[1].cost_ns;
         assert!((cost - machine.small[1].ns).abs() < 0.4, "{machine:?}: {cost}");
@@ -252,7 +252,7 @@ fn a_tlb_of_random_replacement_ends_within_half_an_octave_of_its_entries() {
     for machine in [SKYLAKE, ZEN] {
         let machine = Simulated { replacement: Replacement::Random, ..machine };
         let document = machine.run();
-        let small = &of_pages(&Summary::of(&document), Pages::Base).clone();
+        let small = &of_pages(&Summary::of(&document), Pages::BASE_4K).clone();
         assert_entries(small, &machine.small.map(|level| level.entries), 1.41);
     }
 }

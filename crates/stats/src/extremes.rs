@@ -112,7 +112,7 @@ fn interval(sample: &Sample, percentile: f64, direction: Direction) -> Option<In
 }
 
 /// Returns the probability of fewer than `k` successes in `n` trials of probability `q` each.
-fn binomial_below(k: usize, n: usize, q: f64) -> f64 {
+pub(crate) fn binomial_below(k: usize, n: usize, q: f64) -> f64 {
     match k {
         0 => 0.0,
         _ if k > n => 1.0,

@@ -29,7 +29,8 @@ pub(crate) struct Selection {
     /// Nodes whose memory to measure, such as 0,1 or all; !0 are all but node 0 (default: all)
     #[arg(long, value_name = "LIST")]
     pub nodes: Option<Chosen<NodeId>>,
-    /// Pages behind the buffers: 4k, thp, 2m, 1g (default: thp where it is on, else 4k)
+    /// Pages behind the buffers: thp, the base page's size (4k, 16k or 64k) or that of a reserved
+    /// pool (2m, 1g; 512m on arm64, 16m on POWER) (default: thp where it is on, else base pages)
     #[arg(long, value_name = "PAGES")]
     pub pages: Option<Pages>,
 }

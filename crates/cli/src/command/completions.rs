@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
 use numalab_formats::gallery;
-use numalab_host::Root;
-use numalab_record::{Pages, StreamKernel};
+use numalab_host::{Root, pages_here};
+use numalab_record::StreamKernel;
 
 use super::Cli;
 use crate::failure::Failure;
@@ -53,13 +53,13 @@ fn completed(argument: Arg, group: &str) -> Arg {
 }
 
 fn values(argument: &str, group: &str) -> Vec<&'static str> {
-    let pages = Pages::ALL.map(Pages::name);
+    let pages = || pages_here(&Root::live()).into_iter().map(|pages| &*pages.name().leak());
     // The names live as long as this process, which ends when they are printed.
     let knobs = || numalab_host::knobs::list(&Root::live()).into_iter().map(|knob| knob.name);
     match (group, argument) {
         (_, "pattern") => PATTERNS.to_vec(),
         ("guest", "pages") => HOST_PAGES.to_vec(),
-        (_, "pages") => pages.to_vec(),
+        (_, "pages") => pages().collect(),
         ("guest", "kernel") => GUEST_KERNELS.to_vec(),
         (_, "kernel") => StreamKernel::ALL.map(StreamKernel::name).to_vec(),
         ("study", "study") => numalab_study::bundled().iter().map(|(name, _)| *name).collect(),

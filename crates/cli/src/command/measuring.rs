@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_formats::mess;
-use numalab_host::{Interrupt, Root, UtcTime, note, read_environment};
+use numalab_host::{
+    Interrupt, Root, UtcTime, base_pages, note, read_environment, transparent_huge_page_mode,
+};
 use numalab_measure::{
     MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, StoreError, Tally,
     check_plan,
@@ -62,11 +64,9 @@ pub(crate) fn too_few(selection: &Selection) -> Code {
 
 /// Transparent huge pages where the kernel gives them, else base pages.
 pub(crate) fn usual_pages() -> Pages {
-    let root = Root::live();
-    let modes = read_environment(&root).fact("thp_enabled").map(str::to_owned);
-    match modes {
+    match transparent_huge_page_mode(&Root::live()) {
         Some(mode) if mode != "never" => Pages::Transparent,
-        _ => Pages::Base,
+        _ => base_pages(),
     }
 }
 

@@ -106,7 +106,11 @@ fn every_command_has_help_with_an_example() {
 fn a_malformed_command_line_is_exit_2_with_the_expected_form() {
     refuses(&["latency", "--size", "12X"], 2, &["12X", "expected"]);
     refuses(&["latency", "--cpus", "0-"], 2, &["0-", "expected"]);
-    refuses(&["latency", "--pages", "3m"], 2, &["3m", "expected 4k, thp, 2m or 1g"]);
+    refuses(
+        &["latency", "--pages", "3m"],
+        2,
+        &["3m", "expected thp or a size such as 4k, 64k, 2m or 1g"],
+    );
     refuses(&["bandwidth", "--kernel", "scale"], 2, &["scale", "triad"]);
     refuses(&["measure", "--precision", "0"], 2, &["precision"]);
     refuses(&["measure", "--budget", "soon"], 2, &["soon", "30s"]);

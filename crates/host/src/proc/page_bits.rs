@@ -6,10 +6,9 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use numalab_record::Pages;
-
 use crate::mapping::Mapping;
 use crate::system_page::base_page_bytes;
+use crate::system_page::base_pages;
 
 /// Bytes of an entry of `pagemap`.
 const ENTRY_BYTES: usize = 8;
@@ -76,7 +75,7 @@ pub fn has_soft_dirty() -> bool {
     let own = std::process::id();
     let tried = || {
         let page_bytes = usize::try_from(base_page_bytes()).ok()?;
-        let mut mapping = Mapping::new(2 * page_bytes, Pages::Base).ok()?;
+        let mut mapping = Mapping::new(2 * page_bytes, base_pages()).ok()?;
         mapping.as_bytes_mut().fill(1);
         clear_bits(own, ClearedBits::SoftDirty).ok()?;
         mapping.as_bytes_mut()[page_bytes] = 2;
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn pages_that_are_used_after_clearing_are_referenced_and_others_are_not() {
-        let mut mapping = Mapping::new(64 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(64 << 12, base_pages()).unwrap();
         // Other tests' mappings beside it stay their own: the kernel joins those of the same kind.
         let (address, bytes) = (mapping.span().address as *mut _, mapping.span().len_bytes);
         // SAFETY: this is the mapping's own range, and only core dumps ask for what changes.
@@ -110,7 +109,7 @@ mod tests {
         clear_bits(own, ClearedBits::Referenced).unwrap();
         assert_eq!(referenced(), 0);
         // More pages than any TLB has entries.
-        Mapping::new(64 << 20, Pages::Base).unwrap().as_bytes_mut().fill(1);
+        Mapping::new(64 << 20, base_pages()).unwrap().as_bytes_mut().fill(1);
         mapping.as_bytes_mut()[..3 << 12].fill(2);
         assert_eq!(referenced(), 3 << 12);
     }
@@ -121,7 +120,7 @@ mod tests {
             eprintln!("NOT RUN: this kernel has no soft-dirty bits");
             return;
         }
-        let mut mapping = Mapping::new(8 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(8 << 12, base_pages()).unwrap();
         mapping.as_bytes_mut().fill(1);
         let (own, start) = (std::process::id(), mapping.span().address as u64);
         clear_bits(own, ClearedBits::SoftDirty).unwrap();

@@ -32,7 +32,7 @@ fn memory_that_is_partly_on_transparent_huge_pages_is_proven_with_their_share() 
     };
     assert_eq!(sizes.values().sum::<u64>(), size as u64);
     assert!(sizes[&(2 << 20)] <= size as u64 / 2, "{sizes:?}");
-    let half = Span { pages: Pages::Huge2M, ..mapping.span() };
+    let half = Span { pages: Pages::HUGE_2M, ..mapping.span() };
     let reserved = prove_page_size(half, 2 << 20).unwrap_err();
     assert!(matches!(reserved, ProofError::WrongPageSize { .. }), "{reserved}");
 }

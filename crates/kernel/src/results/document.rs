@@ -264,7 +264,7 @@ fn joined(workers: &[WorkerPlan]) -> String {
 }
 
 fn pages(boot: &Boot) -> Pages {
-    if boot.page_bytes == 1 << 30 { Pages::Huge1G } else { Pages::Huge2M }
+    if boot.page_bytes == 1 << 30 { Pages::HUGE_1G } else { Pages::HUGE_2M }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts and nanoseconds far below 2^53")]

@@ -9,6 +9,8 @@ pub enum Launcher {
     Local,
     /// PyTorch's `torchrun`.
     Torchrun,
+    /// `horovodrun`, with MPI or without.
+    Horovod,
     /// IBM's `jsrun` (Job Step Manager).
     Jsrun,
     /// Open MPI's `mpirun`, on its own or by PRRTE.
@@ -36,6 +38,7 @@ impl fmt::Display for Launcher {
         f.pad(match self {
             Self::Local => "numalab",
             Self::Torchrun => "torchrun",
+            Self::Horovod => "horovodrun",
             Self::Jsrun => "jsrun",
             Self::OpenMpi => "Open MPI's mpirun",
             Self::Mvapich => "MVAPICH's mpirun_rsh",
@@ -120,7 +123,14 @@ pub(super) const JSRUN: Variables = Variables {
 };
 
 /// Launchers that can run inside another one's step come before those that cannot.
-pub(super) const BEFORE_SLURM: [Variables; 6] = [
+pub(super) const BEFORE_SLURM: [Variables; 7] = [
+    // Horovod's launcher over Gloo (`runner/gloo_run.py`); over MPI, its ranks are those of MPI.
+    Variables {
+        size: Some("HOROVOD_SIZE"),
+        local_rank: Some("HOROVOD_LOCAL_RANK"),
+        local_size: &["HOROVOD_LOCAL_SIZE"],
+        ..usual(Launcher::Horovod, &["HOROVOD_RANK"])
+    },
     // Open MPI 5.0, "Environment variables set for MPI applications".
     Variables {
         size: Some("OMPI_COMM_WORLD_SIZE"),

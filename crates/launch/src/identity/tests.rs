@@ -87,6 +87,11 @@ fn every_launcher_is_understood() {
             "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=4 TORCHELASTIC_RUN_ID=none",
             (Launcher::Torchrun, 3, Some(8), Some(1), Some(4)),
         ),
+        (
+            "HOROVOD_RANK=3 HOROVOD_SIZE=8 HOROVOD_LOCAL_RANK=1 HOROVOD_LOCAL_SIZE=4 \
+             HOROVOD_CROSS_RANK=0",
+            (Launcher::Horovod, 3, Some(8), Some(1), Some(4)),
+        ),
         ("PMI_RANK=0 PMI_SIZE=2", (Launcher::Pmi, 0, Some(2), None, None)),
         ("PMIX_RANK=3 PRTE_LAUNCHED=1", (Launcher::Pmix, 3, None, None, None)),
         ("NUMALAB_RANK=1 NUMALAB_RANKS=2", (Launcher::Local, 1, Some(2), Some(1), Some(2))),

@@ -124,6 +124,7 @@ mod tests {
     use numalab_topology::{CpuId, NodeId};
 
     use super::*;
+    use numalab_host::base_pages;
 
     fn seat(host: &str, cpu: u32) -> Seat {
         let placement = Placement {
@@ -162,7 +163,7 @@ mod tests {
         SessionPlan {
             work: Work::Bandwidth(StreamRules { kernel, pattern, isa: IsaName("avx2".to_owned()) }),
             sizes_bytes: vec![1 << 20],
-            pages: Pages::Base,
+            pages: base_pages(),
             serial,
             seed: 0,
             precision: 0.01,

@@ -165,6 +165,9 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
         Launcher::Pals => join(&["PALS_APID", "PBS_JOBID"]),
         Launcher::Flux => join(&["FLUX_JOB_ID", "FLUX_URI"]),
         Launcher::Torchrun => join(&["TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"]),
+        Launcher::Horovod => {
+            join(&["HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"])
+        }
         Launcher::Jsrun => join(&["LSB_JOBID", "PMIX_NAMESPACE"]),
         Launcher::Alps => join(&["ALPS_APP_ID"]),
         Launcher::Pmix => join(&["PMIX_NAMESPACE"]),

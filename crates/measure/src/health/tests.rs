@@ -1,4 +1,5 @@
-use numalab_record::{BandwidthCell, CellResult, Document, IsaName, LatencyCell, Pages};
+use numalab_host::base_pages;
+use numalab_record::{BandwidthCell, CellResult, Document, IsaName, LatencyCell};
 use numalab_topology::CpuId;
 
 use super::*;
@@ -13,7 +14,7 @@ fn latency(cpu: u32, node: u32, pattern: AccessPattern, size_bytes: u64) -> Late
         worker: worker(cpu, node),
         size_bytes,
         pattern,
-        pages: Pages::Base,
+        pages: base_pages(),
         team: Team::Serial,
     }
 }
@@ -24,7 +25,7 @@ fn read(workers: &[(u32, u32)], size_bytes: u64) -> BandwidthCell {
         kernel: StreamKernel::Read,
         pattern: AccessPattern::Sequential,
         size_bytes,
-        pages: Pages::Base,
+        pages: base_pages(),
         isa: IsaName("portable".to_owned()),
     }
 }

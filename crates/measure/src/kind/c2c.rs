@@ -4,11 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use numalab_host::page_size_bytes;
+use numalab_host::{base_pages, page_size_bytes};
 use numalab_membench::{Barrier, C2cError, Line, Ping, Pong, RoundTrips};
-use numalab_record::{
-    C2cCell, Cell, Effort, Experiment, Metric, Outcome, Pages, Placement, Sample,
-};
+use numalab_record::{C2cCell, Cell, Effort, Experiment, Metric, Outcome, Placement, Sample};
 use numalab_stats::Sample as Values;
 use numalab_topology::{CpuId, Machine, NodeId};
 
@@ -103,9 +101,9 @@ fn run(
     experiment: &C2cCell,
     limit: Duration,
 ) -> Result<Measured, MeasureError> {
-    let page_bytes = page_size_bytes(Pages::Base);
+    let page_bytes = page_size_bytes(base_pages());
     let source = MemorySource::Node(experiment.home);
-    let mut buffer = Buffer::untouched(page_bytes, Pages::Base, source)?;
+    let mut buffer = Buffer::untouched(page_bytes, base_pages(), source)?;
     let claim = buffer.claim();
     let lines = buffer.lines(page_bytes)?;
     // Not a power of two apart: such a distance could map all lines to the same slice.
@@ -243,9 +241,9 @@ mod tests {
     #[test]
     fn a_line_is_on_no_node_until_its_sender_writes_it() {
         let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
-        let bytes = page_size_bytes(Pages::Base);
+        let bytes = page_size_bytes(base_pages());
         let source = MemorySource::Node(node);
-        let mut buffer = Buffer::untouched(bytes, Pages::Base, source).expect("memory");
+        let mut buffer = Buffer::untouched(bytes, base_pages(), source).expect("memory");
         let span = buffer.claim().span;
         assert!(numalab_host::prove_span(span, node).is_err(), "it was not touched");
         let lines = buffer.lines(bytes).expect("lines");

@@ -1,10 +1,11 @@
 //! Core cells: the clock frequency, L1 load-to-use latency as a multiple of a dependent add, and an
 //! atomic addition.
 
+use numalab_host::base_pages;
 use std::time::Duration;
 
 use numalab_membench::{Adds, AtomicAdds, Line};
-use numalab_record::{AccessPattern, Cell, CoreCell, Metric, Pages};
+use numalab_record::{AccessPattern, Cell, CoreCell, Metric};
 use numalab_topology::CpuId;
 
 use super::{Measurement, Together};
@@ -43,7 +44,7 @@ fn run(
     let node = node.or_else(|| context.machine.memory_nodes().first()).unwrap_or_default();
     let work = || -> Result<Measured, MeasureError> {
         let pinned = pinned(cpu)?;
-        let order = ChaseOrder { pattern: AccessPattern::Random, pages: Pages::Base };
+        let order = ChaseOrder { pattern: AccessPattern::Random, pages: base_pages() };
         let source = MemorySource::Node(node);
         let mut buffer = Buffer::touched(context, BUFFER_BYTES, order.pages, source)?;
         let claim = buffer.claim();

@@ -40,7 +40,7 @@ pub struct LatencySpec {
 /// random within what the TLB covers; small pages need a random order over everything.
 #[must_use]
 pub fn plain_pattern(pages: Pages) -> AccessPattern {
-    if pages == Pages::Base { AccessPattern::Random } else { AccessPattern::PageLocal }
+    if pages.is_small() { AccessPattern::Random } else { AccessPattern::PageLocal }
 }
 
 /// Returns sizes from `from` to `to` bytes, two per octave (powers of two and 1.5 times those),

@@ -293,6 +293,7 @@ impl<'a> LoadedTeam<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numalab_host::base_pages;
     use numalab_record::Experiment;
     use numalab_topology::{Cpu, Node};
     use std::collections::BTreeSet;
@@ -335,7 +336,7 @@ mod tests {
         let machine = machine();
         let scope = Scope::new(&machine, None, None).unwrap();
         let kernels = [StreamKernel::Read, StreamKernel::Write];
-        let cells = loaded_surface(&machine, &scope, CpuId(0), &kernels, (64, Pages::Base));
+        let cells = loaded_surface(&machine, &scope, CpuId(0), &kernels, (64, base_pages()));
         let curves: BTreeSet<_> = cells
             .iter()
             .map(|cell| match &cell.experiment {

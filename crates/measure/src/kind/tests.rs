@@ -1,6 +1,6 @@
+use numalab_host::base_pages;
 use numalab_record::{
-    AccessPattern, C2cCell, CoreCell, LatencyCell, LoadedCell, Pages, StreamKernel, Team,
-    WorkerPlan,
+    AccessPattern, C2cCell, CoreCell, LatencyCell, LoadedCell, StreamKernel, Team, WorkerPlan,
 };
 use numalab_topology::{CpuId, NodeId};
 
@@ -17,7 +17,7 @@ fn loaded(delay: Option<u32>, kernel: StreamKernel) -> LoadedCell {
         kernel,
         delay,
         size_bytes: 1 << 30,
-        pages: Pages::Base,
+        pages: base_pages(),
     }
 }
 
@@ -66,7 +66,7 @@ fn an_experiment_is_measured_by_its_own_kind() {
         worker: worker(0),
         size_bytes: 1 << 30,
         pattern: AccessPattern::Random,
-        pages: Pages::Base,
+        pages: base_pages(),
         team: Team::Serial,
     };
     let latency = Experiment::Latency(cell);

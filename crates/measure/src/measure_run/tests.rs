@@ -1,3 +1,4 @@
+use numalab_host::base_pages;
 use numalab_record::{
     CellResult, CoreCell, Effort, Metric, Outcome, Sample as Measured, StreamKernel,
 };
@@ -20,7 +21,7 @@ fn sizes(cells: &[Cell]) -> Vec<u64> {
 
 /// The document of a first phase in which each size has this latency.
 fn curve(machine: &Machine, latency_ns: impl Fn(u64) -> f64) -> Document {
-    let plan = plan(machine, Effort::Normal, Pages::Base).first_phase();
+    let plan = plan(machine, Effort::Normal, base_pages()).first_phase();
     let result = |cell: &Cell| {
         let size = cell.experiment.cell().map_or(0, |cell: &LatencyCell| cell.size_bytes);
         let sample = |index: u32| Measured {
@@ -48,7 +49,7 @@ fn curve(machine: &Machine, latency_ns: impl Fn(u64) -> f64) -> Document {
 fn a_measuring_run_begins_with_memory_and_leaves_out_no_size() {
     let machine = machine(2, 2);
     for effort in [Effort::Quick, Effort::Normal, Effort::Thorough] {
-        let plan = plan(&machine, effort, Pages::Base);
+        let plan = plan(&machine, effort, base_pages());
         let cells = plan.first_phase();
         let mut found = sizes(&cells);
         let memory = found[0];
@@ -65,7 +66,7 @@ fn a_measuring_run_begins_with_memory_and_leaves_out_no_size() {
 #[test]
 fn more_effort_looks_at_more_and_larger_sizes() {
     let machine = machine(2, 2);
-    let found = |effort| plan(&machine, effort, Pages::Base).survey.curve_sizes();
+    let found = |effort| plan(&machine, effort, base_pages()).survey.curve_sizes();
     let (quick, normal, thorough) =
         (found(Effort::Quick), found(Effort::Normal), found(Effort::Thorough));
     assert_eq!(quick[..4], [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB]);
@@ -100,18 +101,18 @@ fn beyond_the_caches_is_four_times_where_the_last_one_ends() {
 fn a_worker_never_gets_more_than_its_share_of_the_memory() {
     let mut machine = machine(1, 2);
     machine.nodes[0].memory_bytes = 1024 * MIB;
-    let plan = plan(&machine, Effort::Normal, Pages::Base);
+    let plan = plan(&machine, Effort::Normal, base_pages());
     // A half for four workers and one more, in whole large pages.
     assert_eq!(plan.beyond_bytes(None), 102 * MIB);
     machine.nodes[0].memory_bytes = MIB;
-    let plan = MeasurePlan::new(&machine, whole(&machine), Effort::Normal, Pages::Base);
+    let plan = MeasurePlan::new(&machine, whole(&machine), Effort::Normal, base_pages());
     assert_eq!(plan.beyond_bytes(None), 4 * MIB, "the least");
 }
 
 #[test]
 fn a_run_that_is_compared_takes_the_sizes_of_the_other() {
     let machine = machine(1, 2);
-    let of = plan(&machine, Effort::Quick, Pages::Base);
+    let of = plan(&machine, Effort::Quick, base_pages());
     assert_eq!(of.beyond_bytes(None), 256 * MIB);
     let mut other = curve(&machine, |_| 5.0);
     let BandwidthCell { size_bytes, .. } = {
@@ -131,7 +132,7 @@ fn a_run_that_is_compared_takes_the_sizes_of_the_other() {
 fn the_foreseen_plan_is_both_phases_without_duplicates() {
     let machine = machine(2, 2);
     for effort in [Effort::Quick, Effort::Normal, Effort::Thorough] {
-        let plan = plan(&machine, effort, Pages::Base);
+        let plan = plan(&machine, effort, base_pages());
         let cells = plan.foreseen();
         let first = plan.first_phase();
         assert_eq!(cells[..first.len()], first[..]);
@@ -147,7 +148,7 @@ fn the_foreseen_plan_is_both_phases_without_duplicates() {
 #[test]
 fn a_quick_run_has_one_cpu_of_each_node_in_its_matrix_and_three_kernels() {
     let machine = machine(2, 2);
-    let plan = plan(&machine, Effort::Quick, Pages::Base);
+    let plan = plan(&machine, Effort::Quick, base_pages());
     let cells = plan.phase_beyond(64 * MIB);
     let matrix = cells.iter().filter(|cell| {
         let latency: Option<&LatencyCell> = cell.experiment.cell();

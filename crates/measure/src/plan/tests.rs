@@ -1,5 +1,6 @@
+use numalab_host::base_pages;
 use numalab_record::{
-    AccessPattern, CoreCell, Experiment, FramesCell, LatencyCell, Pages, Team, WorkerPlan,
+    AccessPattern, CoreCell, Experiment, FramesCell, LatencyCell, Team, WorkerPlan,
 };
 use numalab_topology::{CpuId, NodeId};
 
@@ -8,7 +9,7 @@ use crate::kind::latency::{LatencySpec, latency_cells};
 
 fn latency(cpu: u32, node: u32, size_bytes: u64) -> Cell {
     let worker = WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) };
-    let (pattern, pages, team) = (AccessPattern::Random, Pages::Base, Team::Serial);
+    let (pattern, pages, team) = (AccessPattern::Random, base_pages(), Team::Serial);
     latency_cells(&[worker], &[size_bytes], LatencySpec { pattern, pages, team }).remove(0)
 }
 
@@ -67,7 +68,7 @@ fn an_empty_plan_can_be_run_and_one_without_a_possible_cell_gives_the_first_reas
             worker: WorkerPlan { cpu: CpuId(0), node: NodeId(0) },
             size_bytes: 4096,
             pattern: AccessPattern::Stride(bytes),
-            pages: Pages::Base,
+            pages: base_pages(),
             team: Team::Serial,
         };
         Cell::of(Experiment::Latency(cell))

@@ -10,7 +10,7 @@ fn worker(cpu: u32, node: u32) -> WorkerPlan {
 
 fn latency(size_bytes: u64, team: Team) -> LatencyCell {
     let pattern = AccessPattern::Stride(256);
-    LatencyCell { worker: worker(1, 0), size_bytes, pattern, pages: Pages::Huge2M, team }
+    LatencyCell { worker: worker(1, 0), size_bytes, pattern, pages: Pages::HUGE_2M, team }
 }
 
 fn bandwidth(workers: Vec<WorkerPlan>) -> BandwidthCell {
@@ -31,7 +31,7 @@ fn loaded(delay: Option<u32>) -> LoadedCell {
         kernel: StreamKernel::Read,
         delay,
         size_bytes: 1 << 30,
-        pages: Pages::Base,
+        pages: Pages::BASE_4K,
     }
 }
 
@@ -133,7 +133,7 @@ fn axes_are_what_a_kind_shares_with_others() {
     let axes = |at: usize| all()[at].description().axes();
     let latency = Axes {
         size_bytes: Some(64 << 20),
-        pages: Some(Pages::Huge2M),
+        pages: Some(Pages::HUGE_2M),
         pattern: Some(AccessPattern::Stride(256)),
         kernel: None,
     };

@@ -117,7 +117,7 @@ fn run() -> String {
             worker,
             size_bytes,
             pattern: AccessPattern::Random,
-            pages: Pages::Base,
+            pages: Pages::BASE_4K,
             team: Team::Serial,
         }))
     };

@@ -19,7 +19,7 @@ fn latency(pattern: AccessPattern, size_bytes: u64, pages: Pages, team: Team) ->
 
 #[test]
 fn a_latency_names_its_worker_its_order_its_size_its_pages_and_who_else_chases() {
-    let random = latency(AccessPattern::Random, 1 << 30, Pages::Base, Team::Serial);
+    let random = latency(AccessPattern::Random, 1 << 30, Pages::BASE_4K, Team::Serial);
     assert_eq!(experiment(&random), "cpu 3 → node 1, random over 1G, 4k pages, one at a time");
     let stride =
         latency(AccessPattern::Stride(256), 96 << 10, Pages::Transparent, Team::Concurrent);
@@ -34,7 +34,7 @@ fn a_bandwidth_names_its_kernel_its_workers_and_its_instructions() {
             kernel: StreamKernel::Triad,
             pattern: AccessPattern::Sequential,
             size_bytes: 64 << 20,
-            pages: Pages::Base,
+            pages: Pages::BASE_4K,
             isa: IsaName("avx2".to_owned()),
         };
         experiment(&Experiment::Bandwidth(cell))
@@ -61,7 +61,7 @@ fn a_loaded_latency_names_the_chaser_the_load_and_its_throttle() {
             kernel: StreamKernel::Read,
             delay,
             size_bytes: 64 << 20,
-            pages: Pages::Base,
+            pages: Pages::BASE_4K,
         };
         let expected = format!("cpu 0 → node 0 against 2 cpus → node 0 read, {words}");
         assert_eq!(experiment(&Experiment::Loaded(cell)), expected);

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::SampleComparison;
 use crate::VerdictWord;
 use crate::document::{Bounds, bounds};
+use crate::shape::TwoModes;
 
 /// Two files of numbers compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,21 +64,24 @@ pub struct ComparedSample {
     pub median: f64,
     /// Their mean.
     pub mean: f64,
+    /// Their two modes, if a median describes neither.
+    pub modes: Option<TwoModes>,
 }
 
 impl ComparedSamples {
     pub(crate) fn of(of: &SampleComparison) -> Self {
-        let side = |name: &String, sample: &Sample| ComparedSample {
+        let side = |name: &String, sample: &Sample, modes: &Option<TwoModes>| ComparedSample {
             name: name.clone(),
             values: sample.values().to_vec(),
             median: sample.median(),
             mean: sample.mean(),
+            modes: modes.clone(),
         };
         let gain = of.gain_of_means();
         Self {
             unit: of.unit.clone(),
-            baseline: side(&of.names[0], &of.baseline),
-            candidate: side(&of.names[1], &of.candidate),
+            baseline: side(&of.names[0], &of.baseline, &of.modes[0]),
+            candidate: side(&of.names[1], &of.candidate, &of.modes[1]),
             margin_percent: of.margin.as_percent(),
             verdict: of.found.verdict.into(),
             change_percent: of.found.percent(),

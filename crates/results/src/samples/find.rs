@@ -7,11 +7,9 @@ use numalab_stats::{
     Sample, Verdict, extremes, ratio_of_means,
 };
 
-pub use published::{Published, PublishedError, PublishedRow};
+use crate::shape::{FarEnd, TwoModes};
 
-/// Far ends that reach this much farther, in percent, are named even where chance could have made
-/// them so.
-const FAR_PERCENT: f64 = 100.0;
+pub use published::{Published, PublishedError, PublishedRow};
 
 /// Two samples that were taken apart from each other, and what there is to say about them.
 #[derive(Clone, Debug)]
@@ -34,6 +32,8 @@ pub struct SampleComparison {
     pub order: Order,
     /// The percentiles of the bad end that both samples are large enough for.
     pub extremes: Vec<Extreme>,
+    /// The modes of baseline and candidate, where one has two.
+    pub modes: [Option<TwoModes>; 2],
 }
 
 impl SampleComparison {
@@ -55,8 +55,21 @@ impl SampleComparison {
         let criteria = Criteria { margin, ..Criteria::new(direction) };
         let (found, order) = numalab_stats::compare_in_order(&baseline, &candidate, &criteria);
         let all = (baseline.len() + candidate.len()) as f64;
-        let extremes = extremes(&baseline, &candidate, direction, order.effective_size / all);
-        Ok(Self { names, unit, direction, margin, baseline, candidate, found, order, extremes })
+        let worth = order.effective_size / all;
+        let extremes = extremes(&baseline, &candidate, direction, worth);
+        let modes = [&baseline, &candidate].map(|sample| TwoModes::of(sample, worth, margin));
+        Ok(Self {
+            names,
+            unit,
+            direction,
+            margin,
+            baseline,
+            candidate,
+            found,
+            order,
+            extremes,
+            modes,
+        })
     }
 
     /// By how much better the candidate's mean is, in percent, as such figures are usually
@@ -74,17 +87,10 @@ impl SampleComparison {
         Some(Estimate { value: percent(ratio.value), interval, ..ratio })
     }
 
-    /// The farthest percentile at which the samples are shown to differ by more than the margin,
-    /// else one at which the candidate may be so far off that it has to be said.
+    /// Where the far ends differ.
     #[must_use]
-    pub fn differing_extreme(&self) -> Option<&Extreme> {
-        let margin = self.margin.as_percent();
-        let shown = |extreme: &&Extreme| extreme.is_shown() && extreme.percent().abs() > margin;
-        let far = |extreme: &&Extreme| {
-            extreme.reach_percent(self.direction).abs() > FAR_PERCENT.max(margin)
-        };
-        let ends = || self.extremes.iter().rev();
-        ends().find(shown).or_else(|| ends().find(far))
+    pub fn far_end(&self) -> Option<FarEnd> {
+        FarEnd::of(&self.extremes, self.direction, self.margin)
     }
 
     /// Whether the candidate is worse by more than the margin.

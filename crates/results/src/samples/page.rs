@@ -4,7 +4,7 @@ mod published;
 
 use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
-use numalab_page::{Lead, Page, Panel, Part, Table};
+use numalab_page::{Lead, Mood, Page, Panel, Part, Table};
 use numalab_record::Kind;
 use numalab_stats::{Direction, Extreme, Ground, Interval, Trend, Verdict};
 
@@ -13,6 +13,7 @@ use crate::document;
 use crate::label;
 use crate::report::Report;
 use crate::samples::SampleComparison;
+use crate::shape::{FarEnd, TwoModes};
 
 impl Report for SampleComparison {
     fn page(&self) -> Page {
@@ -22,11 +23,15 @@ impl Report for SampleComparison {
             brand: "numalab compare".to_owned(),
             title: "Two samples".to_owned(),
             meta: self.names.join(" · "),
-            lead: vec![headline(self)],
-            parts: [part("Values", values(self)), effects, part("Far ends", far_ends(self))]
-                .into_iter()
-                .flatten()
-                .collect(),
+            lead: std::iter::once(headline(self)).chain(modes(self)).collect(),
+            parts: [
+                part("Values", values(self)),
+                effects,
+                part("Far ends", far_ends(&self.extremes)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             ..Page::default()
         }
     }
@@ -84,43 +89,39 @@ fn headline(of: &SampleComparison) -> Lead {
         }
     };
     let lead = Lead::new(name, sentence, label::mood(of.found.verdict));
-    match of.differing_extreme() {
-        Some(extreme) => with_far_end(lead, of, extreme),
+    match of.far_end() {
+        Some(far_end) => with_far_end(lead, &far_end),
         None => lead,
     }
 }
 
 /// The answer of the medians with what they do not see.
-fn with_far_end(lead: Lead, of: &SampleComparison, extreme: &Extreme) -> Lead {
-    let change = match extreme.is_shown() {
-        true => extreme.percent(),
-        false => extreme.reach_percent(of.direction),
+fn with_far_end(lead: Lead, far_end: &FarEnd) -> Lead {
+    let name = format!("{} by medians, {}", lead.name, label::far_end(far_end));
+    let mood = if far_end.is_worse { label::mood(Verdict::Worse) } else { lead.mood };
+    Lead::new(name, format!("{}; {}", lead.sentence, label::far_values(far_end, precise)), mood)
+}
+
+/// The samples that have two modes.
+fn modes(of: &SampleComparison) -> Option<Lead> {
+    let said = |(name, modes): (&String, &Option<TwoModes>)| {
+        let modes = modes.as_ref()?;
+        Some(format!("{name}: {}.", label::two_modes(modes, &of.unit, precise)))
     };
-    let is_worse = (change > 0.0) == (of.direction == Direction::LowerIsBetter);
-    let percentile = format!("p{}", trimmed(extreme.percentile));
-    let [baseline, candidate] = extreme.values.map(precise);
-    let (name, far) = match extreme.is_shown() {
-        true if is_worse => ("far ends worse", format!("{percentile} {baseline} to {candidate}")),
-        true => ("far ends better", format!("{percentile} {baseline} to {candidate}")),
-        false => {
-            let far = percent(change);
-            ("far ends not decided", format!("{percentile} may be {far} off, by few values"))
-        }
-    };
-    let name = format!("{} by medians, {name}", lead.name);
-    let mood = if is_worse { label::mood(Verdict::Worse) } else { lead.mood };
-    Lead::new(name, format!("{}; {far}", lead.sentence), mood)
+    let sentences: Vec<String> = of.names.iter().zip(&of.modes).filter_map(said).collect();
+    let sentence = format!("{} A median describes neither group.", sentences.join(" "));
+    (!sentences.is_empty()).then(|| Lead::new("Two modes", sentence, Mood::Odd))
 }
 
 /// The percentiles of the bad end.
-fn far_ends(of: &SampleComparison) -> Table {
+pub(crate) fn far_ends(extremes: &[Extreme]) -> Table {
     let cell = |value: f64, interval: Option<Interval>| match interval {
         Some(Interval { lo, hi }) => {
             format!("{} ({} to {})", precise(value), precise(lo), precise(hi))
         }
         None => precise(value),
     };
-    let rows = of.extremes.iter().map(|extreme| {
+    let rows = extremes.iter().map(|extreme| {
         let [a, b] = extreme.values;
         let [of_a, of_b] = extreme.intervals;
         let (baseline, candidate) = (cell(a, of_a), cell(b, of_b));
@@ -288,5 +289,25 @@ mod tests {
         assert!(sentence.ends_with("; p99.9 100 to 10"), "{sentence}");
         let (name, sentence) = lead([same(), sample(4000, 1001, 900.0)], Direction::LowerIsBetter);
         assert_eq!(name, "Equivalent within 2 % by medians, far ends not decided", "{sentence}");
+    }
+
+    #[test]
+    fn two_modes_are_said_after_the_answer() {
+        let mixed: Vec<f64> = sample(400, 500, 0.0)
+            .into_iter()
+            .enumerate()
+            .map(|(at, value)| if at * 37 % 10 < 3 { value + 50.0 } else { value })
+            .collect();
+        let names = ["a", "b"].map(str::to_owned);
+        let values = [sample(400, 500, 0.0), mixed];
+        let compared =
+            SampleComparison::of(names, values, "ns".to_owned(), Direction::LowerIsBetter, 2.0);
+        let page = compared.expect("compared").page();
+        assert_eq!(page.lead[1].name, "Two modes");
+        assert_eq!(
+            page.lead[1].sentence,
+            "b: 70 % of the values near 100.485 ns, 30 % near 150.535 ns. A median describes neither \
+             group."
+        );
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::VerdictWord;
 use crate::document::{Bounds, bounds};
 use crate::label::change_words;
+use crate::samples::document::ComparedExtreme;
 use crate::study::{Change, Effect, StudyFinding, StudySummary, Subject};
 
 /// A study with every raw sample and every effect.
@@ -64,6 +65,9 @@ pub struct EffectFound {
     pub permutation_p: f64,
     /// The effect of each block: log ratios, or differences where there are none.
     pub differences: Vec<f64>,
+    /// Percentiles of the bad end, where both sides have values enough: 300 for p99, 3,000 for
+    /// p99.9.
+    pub extremes: Vec<ComparedExtreme>,
 }
 
 /// What a comparison found.
@@ -142,6 +146,7 @@ impl EffectFound {
             bootstrap_log_mean: [bootstrap.value, bootstrap.interval.lo, bootstrap.interval.hi],
             permutation_p: effect.permutation.p,
             differences: effect.differences.clone(),
+            extremes: effect.extremes.iter().map(ComparedExtreme::of).collect(),
         }
     }
 }

@@ -7,9 +7,11 @@ use numalab_record::study::{
     Cells, Counted, EndReason, Entry, Notice, Quantity, SampleEntry, StudyDocument,
 };
 use numalab_stats::{
-    Comparison, Confidence, Criteria, Direction, Draws, Estimate, Margin, Resampling, Sample, Test,
-    Verdict, bootstrap_bca, paired_permutation,
+    Comparison, Confidence, Criteria, Direction, Draws, Estimate, Extreme, Margin, Resampling,
+    Sample, Test, Verdict, bootstrap_bca, paired_permutation,
 };
+
+use crate::shape::{FarEnd, TwoModes};
 
 mod aa;
 mod adjust;
@@ -18,12 +20,14 @@ mod contrasts;
 mod finding;
 mod guests;
 mod pair;
+mod shapes;
 mod without_effect;
 mod worse;
 
 use aa::aa_arm;
 use adjust::adjust;
 use contrasts::{Asked, asked};
+use shapes::{far_ends, modes};
 
 pub use aa::AaArm;
 pub use best::BestTreatment;
@@ -75,6 +79,8 @@ pub struct Subject {
     pub effects: Vec<Effect>,
     /// What the machine finds where there is nothing to find.
     pub aa: Option<AaArm>,
+    /// The two modes of a treatment's values, by treatment; facts are not examined.
+    pub modes: Vec<Option<TwoModes>>,
 }
 
 /// One comparison of a metric.
@@ -97,6 +103,10 @@ pub struct Effect {
     pub bootstrap: Estimate,
     /// The permutation test of the mean effect.
     pub permutation: Test,
+    /// The percentiles of the bad end that both sides have values enough for.
+    pub extremes: Vec<Extreme>,
+    /// Where the far ends of both sides differ.
+    pub far_end: Option<FarEnd>,
 }
 
 impl<'a> StudySummary<'a> {
@@ -330,7 +340,19 @@ fn subject(
         .collect();
     let aa = (!is_fact).then(|| aa_arm(&cells, &criteria)).flatten();
     let is_primary = run.rules.is_primary(&name, &quantity.metric);
-    Subject { workload, name, quantity, is_primary, is_fact, margin_percent, cells, effects, aa }
+    let modes = if is_fact { Vec::new() } else { modes(&cells, criteria.margin) };
+    Subject {
+        workload,
+        name,
+        quantity,
+        is_primary,
+        is_fact,
+        margin_percent,
+        cells,
+        effects,
+        aa,
+        modes,
+    }
 }
 
 fn criteria(better: Direction, margin_percent: f64) -> Criteria {
@@ -351,6 +373,7 @@ fn effect(
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let resampling = Resampling { resamples: RESAMPLES, ..Resampling::new(seed) };
     let both = first != cells;
+    let extremes = far_ends(asked.sides, cells, criteria.direction);
     Some(Effect {
         kind: asked.kind,
         change: asked.change.clone(),
@@ -364,5 +387,7 @@ fn effect(
             &Draws { draws: DRAWS, seed },
         ),
         differences: differences.values().to_vec(),
+        far_end: FarEnd::of(&extremes, criteria.direction, criteria.margin),
+        extremes,
     })
 }

@@ -24,6 +24,7 @@ use numalab_record::study::{StudyRun, Workload};
 
 use super::document::StudyResults;
 use crate::report::Report;
+use crate::samples::page::far_ends;
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
 /// Metrics of which run order and pairs are drawn; the tables have all of them.
@@ -104,6 +105,9 @@ fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
     let is_answer =
         |effect: &&Effect| summary.answers().any(|(_, answer)| std::ptr::eq(answer, *effect));
     for effect in subject.effects.iter().filter(is_answer) {
+        if !effect.extremes.is_empty() {
+            panels.push(Panel::table(far_ends(&effect.extremes)).folded());
+        }
         let caption = format!(
             "{}: the change in each block, {}",
             subject.quantity.metric,

@@ -52,7 +52,7 @@ fn pattern() -> impl Strategy<Value = AccessPattern> {
 }
 
 fn pages() -> impl Strategy<Value = Pages> {
-    let all = vec![Pages::Base, Pages::Transparent, Pages::Huge2M, Pages::Huge1G];
+    let all = vec![Pages::BASE_4K, Pages::Transparent, Pages::HUGE_2M, Pages::HUGE_1G];
     proptest::sample::select(all)
 }
 

@@ -145,8 +145,8 @@ impl Builder {
         };
         let axes = experiment.description().axes();
         let (bytes, pages) =
-            (axes.size_bytes.unwrap_or(4 * KIB), axes.pages.unwrap_or(Pages::Base));
-        let is_huge = pages != Pages::Base && bytes >= 2 * MIB;
+            (axes.size_bytes.unwrap_or(4 * KIB), axes.pages.unwrap_or(Pages::BASE_4K));
+        let is_huge = pages != Pages::BASE_4K && bytes >= 2 * MIB;
         let page_bytes = if is_huge { 2 * MIB } else { 4 * KIB };
         let placement = |worker: WorkerPlan| Placement {
             cpu: worker.cpu,
@@ -212,8 +212,8 @@ impl Builder {
         }
         let huge = Pages::Transparent;
         self.latency((0, 0), GIB, AccessPattern::PageLocal, huge, memory_ns * 0.93);
-        self.latency((0, 0), GIB, AccessPattern::Random, Pages::Base, memory_ns * 1.31);
-        self.latency((0, 0), GIB, AccessPattern::PageLocal, Pages::Base, memory_ns * 0.95);
+        self.latency((0, 0), GIB, AccessPattern::Random, Pages::BASE_4K, memory_ns * 1.31);
+        self.latency((0, 0), GIB, AccessPattern::PageLocal, Pages::BASE_4K, memory_ns * 0.95);
     }
 
     /// One line of each page: 64 and 1,536 entries for small pages, 32 and more than 512 for
@@ -226,7 +226,7 @@ impl Builder {
             let small_ns = small.iter().find(|(held, _)| pages <= *held).map_or(0.0, cost);
             let apart = AccessPattern::OneLinePer(4 * KIB);
             let bytes = 4 * KIB * pages;
-            self.latency((0, 0), bytes, apart, Pages::Base, line_ns + small_ns);
+            self.latency((0, 0), bytes, apart, Pages::BASE_4K, line_ns + small_ns);
             self.latency((0, 0), bytes, apart, Pages::Transparent, line_ns);
             if pages <= 512 {
                 let huge_ns = if pages <= 32 { 0.0 } else { 2.2 };

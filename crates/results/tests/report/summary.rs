@@ -48,7 +48,7 @@ fn a_cache_that_ends_far_below_its_reported_size_keeps_its_name_and_is_odd() {
 fn a_page_walk_is_random_minus_page_local() {
     let document = runs::one_node();
     let summary = Summary::of(&document);
-    let costs: Vec<(&str, f64)> =
+    let costs: Vec<(String, f64)> =
         summary.walks.iter().map(|walk| (walk.pages.name(), walk.cost_ns)).collect();
     assert_eq!(costs.len(), 2);
     assert!(costs[0].0 == "4k" && (costs[0].1 - 98.0 * 0.36).abs() < 1.0, "{costs:?}");

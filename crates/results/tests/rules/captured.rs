@@ -102,7 +102,7 @@ fn latencies_that_were_measured_are_taken_over_and_the_others_named() {
         .collect();
     assert_eq!(access, [(0, Some(100_000)), (1, Some(180_000))]);
     let (_, bytes, pages) = captured.chase.expect("a chase");
-    assert_eq!((bytes, pages), (1 << 30, Pages::Base));
+    assert_eq!((bytes, pages), (1 << 30, Pages::BASE_4K));
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn cells_are_matched_by_name_and_by_all_that_was_to_be_done() {
     let Experiment::Latency(of) = &mut other.document.cells[1].cell.experiment else {
         panic!("a latency cell")
     };
-    of.pages = Pages::Huge2M;
+    of.pages = Pages::HUGE_2M;
     let found = compared(&[old()], &[other]);
     let compared_ids: Vec<&CellId> = found.rows.iter().filter_map(|row| row.of.cell()).collect();
     assert_eq!(compared_ids, [&id(&sized(1, 1.0))], "the other is not the same experiment");

@@ -264,7 +264,7 @@ fn a_walk_costs_what_random_order_takes_beyond_page_local_at_the_largest_common_
             LatencyCell {
                 pattern: random,
                 size_bytes: 64 * MIB,
-                pages: Pages::Huge2M,
+                pages: Pages::HUGE_2M,
                 ..chase(0, 0)
             },
             100.0,
@@ -273,7 +273,7 @@ fn a_walk_costs_what_random_order_takes_beyond_page_local_at_the_largest_common_
     let of = document(cells);
     let walks = Summary::of(&of).walks;
     let [walk] = &walks[..] else { panic!("{walks:?}") };
-    assert_eq!((walk.size_bytes, walk.pages, walk.cost_ns), (8 * MIB, Pages::Base, 30.0));
+    assert_eq!((walk.size_bytes, walk.pages, walk.cost_ns), (8 * MIB, Pages::BASE_4K, 30.0));
 }
 
 #[test]

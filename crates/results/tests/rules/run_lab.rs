@@ -49,7 +49,7 @@ pub fn chase(cpu: u32, node: u32) -> LatencyCell {
         worker: worker(cpu, node),
         size_bytes: 1 << 30,
         pattern: AccessPattern::Random,
-        pages: Pages::Base,
+        pages: Pages::BASE_4K,
         team: Team::Serial,
     }
 }
@@ -61,7 +61,7 @@ pub fn stream(workers: Vec<WorkerPlan>) -> BandwidthCell {
         kernel: StreamKernel::Read,
         pattern: AccessPattern::Sequential,
         size_bytes: 64 * MIB,
-        pages: Pages::Base,
+        pages: Pages::BASE_4K,
         isa: IsaName("avx2".to_owned()),
     }
 }
@@ -73,7 +73,7 @@ pub fn loaded(delay: Option<u32>) -> LoadedCell {
         kernel: StreamKernel::Read,
         delay,
         size_bytes: 256 * MIB,
-        pages: Pages::Base,
+        pages: Pages::BASE_4K,
     }
 }
 

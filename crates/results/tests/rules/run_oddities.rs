@@ -138,7 +138,7 @@ fn huge_pages_are_missing_where_less_than_nine_tenths_of_a_buffer_has_them() {
         let huge = |cpu| {
             let of = chase(cpu, 0);
             let mut cell =
-                latency(numalab_record::LatencyCell { pages: Pages::Huge2M, ..of }, 100.0);
+                latency(numalab_record::LatencyCell { pages: Pages::HUGE_2M, ..of }, 100.0);
             cell.placements[0].bytes_per_page_size =
                 [(2 << 20, huge_mib << 20), (4096, base_mib << 20)].into();
             cell

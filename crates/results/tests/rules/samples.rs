@@ -75,7 +75,7 @@ fn few_values_have_no_far_end() {
         Direction::LowerIsBetter,
         2.0,
     );
-    assert!(few.extremes.is_empty() && few.differing_extreme().is_none());
+    assert!(few.extremes.is_empty() && few.far_end().is_none());
     let uneven = compared(
         [values(200, 1.0, 0, 1.0), values(9000, 1.0, 0, 1.0)],
         Direction::LowerIsBetter,
@@ -91,12 +91,12 @@ fn stalls_of_a_few_in_a_thousand_are_named_at_the_farthest_percentile_that_shows
     let found = compared([calm.clone(), stalls.clone()], Direction::LowerIsBetter, 2.0);
     let percentiles: Vec<f64> = found.extremes.iter().map(|of| of.percentile).collect();
     assert_eq!(percentiles, [99.0, 99.9]);
-    let extreme = found.differing_extreme().expect("it is far off");
-    assert!(extreme.is_shown() && extreme.percent() > 600.0, "{extreme:?}");
+    let extreme = found.far_end().expect("it is far off");
+    assert!(extreme.is_shown && extreme.change_percent > 600.0, "{extreme:?}");
     assert_eq!(extreme.percentile, 99.9, "{extreme:?}");
     assert!(!found.is_worse(), "medians say nothing of it");
     let same = compared([calm.clone(), calm], Direction::LowerIsBetter, 2.0);
-    assert_eq!(same.differing_extreme(), None);
+    assert_eq!(same.far_end(), None);
 }
 
 #[test]
@@ -104,15 +104,32 @@ fn a_far_end_of_rates_is_the_low_one() {
     let calm = values(6000, 100.0, 0, 1.0);
     let stalls = values(6000, 100.0, 50, 0.1);
     let found = compared([calm, stalls], Direction::HigherIsBetter, 2.0);
-    let extreme = found.differing_extreme().expect("it is far off");
-    assert!(extreme.percent() < -80.0 && extreme.values[1] < 11.0, "{extreme:?}");
+    let extreme = found.far_end().expect("it is far off");
+    assert!(extreme.change_percent < -80.0 && extreme.values[1] < 11.0, "{extreme:?}");
 }
 
 #[test]
 fn a_far_end_within_the_margin_is_not_named() {
     let [calm, other] = [values(6000, 100.0, 0, 1.0), values(6000, 100.0, 50, 1.05)];
     let narrow = compared([calm.clone(), other.clone()], Direction::LowerIsBetter, 2.0);
-    assert!(narrow.differing_extreme().is_some(), "{:?}", narrow.extremes);
+    assert!(narrow.far_end().is_some(), "{:?}", narrow.extremes);
     let wide = compared([calm, other], Direction::LowerIsBetter, 10.0);
-    assert_eq!(wide.differing_extreme(), None, "{:?}", wide.extremes);
+    assert_eq!(wide.far_end(), None, "{:?}", wide.extremes);
+}
+
+#[test]
+fn two_modes_are_named_where_they_are_farther_apart_than_the_margin() {
+    let mixed = |apart: f64| {
+        let mut rng = Rng::new(23);
+        let mut both = [values(300, 100.0, 0, 1.0), values(100, 100.0 * apart, 0, 1.0)].concat();
+        rng.shuffle(&mut both);
+        both
+    };
+    let one = || values(400, 100.0, 0, 1.0);
+    let found = compared([one(), mixed(1.4)], Direction::LowerIsBetter, 2.0);
+    let [None, Some(modes)] = &found.modes else { panic!("{:?}", found.modes) };
+    assert!((modes.centres[0] - 100.5).abs() < 0.5 && (modes.centres[1] - 140.7).abs() < 0.7);
+    assert_eq!(modes.upper_share, 0.25);
+    let wide = compared([one(), mixed(1.4)], Direction::LowerIsBetter, 50.0);
+    assert_eq!(wide.modes, [None, None], "within the margin");
 }

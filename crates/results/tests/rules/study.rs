@@ -318,3 +318,45 @@ fn the_kept_study_still_finds_what_its_report_says() {
     let best = summary.best().expect("three treatments");
     assert_eq!((best.treatment.as_str(), best.is_shown), ("placement=local", false));
 }
+
+#[test]
+fn a_tail_that_differs_is_found_in_a_study_of_equal_medians() {
+    let with_stall_in = |blocks: &[usize]| {
+        document(run(vec![choice("v", &["a", "b"])], 400), |block, treatment| {
+            if treatment == 1 && blocks.contains(&block) { 30.0 } else { 1.0 }
+        })
+    };
+    let stalls: Vec<usize> = (3..400).step_by(40).collect();
+    let of = with_stall_in(&stalls);
+    let summary = StudySummary::of(&of);
+    let (_, effect) = summary.answers().next().expect("an answer");
+    assert_eq!(effect.found.verdict, Verdict::Equivalent);
+    let far_end = effect.far_end.as_ref().expect("ten stalls in 400");
+    assert!(far_end.is_worse && far_end.is_shown && far_end.percentile == 99.0, "{far_end:?}");
+    let found = summary.findings();
+    let is_far = |what: &StudyObservation| matches!(what, StudyObservation::FarEnds { .. });
+    let far = found.iter().find(|finding| is_far(&finding.what)).expect("said of the study");
+    assert_eq!((&*far.evidence[0].workload, &*far.evidence[0].metric), ("w", "time"));
+    let of = with_stall_in(&[]);
+    assert!(!StudySummary::of(&of).findings().iter().any(|finding| is_far(&finding.what)));
+}
+
+#[test]
+fn a_treatment_with_two_modes_is_named_with_both_and_their_shares() {
+    let of = document(run(vec![choice("v", &["a", "b"])], 60), |block, treatment| {
+        if treatment == 1 && block % 3 == 0 { 1.5 } else { 1.0 }
+    });
+    let summary = StudySummary::of(&of);
+    let two: Vec<_> = summary
+        .findings()
+        .into_iter()
+        .filter_map(|finding| match finding.what {
+            StudyObservation::TwoModes { treatment, modes, .. } => Some((treatment, modes)),
+            _ => None,
+        })
+        .collect();
+    let [(treatment, modes)] = &two[..] else { panic!("{two:?}") };
+    assert!(treatment.contains('b'), "{treatment}");
+    assert!((modes.centres[1] / modes.centres[0] - 1.5).abs() < 0.05, "{modes:?}");
+    assert!((modes.upper_share - 1.0 / 3.0).abs() < 0.01, "{modes:?}");
+}

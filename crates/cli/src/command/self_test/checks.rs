@@ -1,5 +1,6 @@
 //! Each check of a self-test.
 
+use numalab_host::base_pages;
 use numalab_measure::kind::latency::{LatencySpec, latency_cells, plain_pattern};
 use numalab_measure::{BalancingFound, BalancingProbe, self_test};
 use numalab_measure::{MatrixShape, matrix_workers};
@@ -34,7 +35,7 @@ impl Checks<'_> {
         let (machine, scope) = (&self.target.machine, &self.target.scope);
         match check {
             Check::Pins => Ok(self_test::pinned_everywhere(machine, &scope.cpus)?),
-            Check::Bound => Ok(self_test::bound_to_each(&scope.nodes, Pages::Base)?),
+            Check::Bound => Ok(self_test::bound_to_each(&scope.nodes, base_pages())?),
             Check::FirstTouch => Ok(self_test::touched_by_each(&self.cpus_with_memory())?),
             Check::Proof => {
                 let (first, last) = self.two_nodes()?;
@@ -78,7 +79,7 @@ impl Checks<'_> {
             let pages: u64 = settings.value(&name)?.parse().unwrap_or_default();
             settings.set(&name, &(pages + RESERVED_PAGES).to_string())?;
         }
-        Ok(self_test::bound_to_each(nodes, Pages::Huge2M)?)
+        Ok(self_test::bound_to_each(nodes, Pages::HUGE_2M)?)
     }
 
     /// The same probe without balancing and with it.

@@ -1,11 +1,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use numalab_record::Pages;
-
 use super::*;
 use crate::mapping::Mapping;
 use crate::perf::{DataSource, SampleRecord, ServedBy};
+use crate::system_page::base_pages;
 use crate::tests::in_own_process;
 
 /// Records this process on all cpus; prints a note and returns `None` if the kernel refuses.
@@ -52,7 +51,7 @@ fn touch(mapping: &mut Mapping) {
 fn the_first_touch_of_a_page_is_sampled_with_its_address_and_code() {
     let test = "the_first_touch_of_a_page_is_sampled_with_its_address_and_code";
     let Some(mut recording) = alone(test) else { return };
-    let mut mapping = Mapping::new(256 << 12, Pages::Base).unwrap();
+    let mut mapping = Mapping::new(256 << 12, base_pages()).unwrap();
     touch(&mut mapping);
     let batch = recording.drain();
     let samples = samples(&batch, &mapping);
@@ -102,7 +101,7 @@ fn hardware_events_and_page_faults_are_parsed_by_their_own_layouts() {
     let cpus = crate::current_affinity().unwrap();
     let own = Followed::Now(std::process::id());
     let mut recording = Recording::open(own, Some(&unit), &cpus).unwrap();
-    let mut mapping = Mapping::new(256 << 12, Pages::Base).unwrap();
+    let mut mapping = Mapping::new(256 << 12, base_pages()).unwrap();
     touch(&mut mapping);
     let samples = samples(&recording.drain(), &mapping);
     let (of_unit, faults): (Vec<_>, Vec<_>) =
@@ -120,7 +119,7 @@ fn records_that_go_round_the_rings_are_all_read() {
     let mut seen = 0;
     let mut bytes = 0;
     while bytes < 3 * recording.ring_bytes() {
-        let mut mapping = Mapping::new(512 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(512 << 12, base_pages()).unwrap();
         touch(&mut mapping);
         let batch = recording.drain();
         assert_eq!(batch.lost, 0);
@@ -137,12 +136,12 @@ fn records_that_do_not_fit_are_counted_as_lost() {
     let Some(mut recording) = alone(test) else { return };
     let pages = recording.ring_bytes() / 64;
     for _ in 0..pages.div_ceil(8192) {
-        let mut mapping = Mapping::new(8192 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(8192 << 12, base_pages()).unwrap();
         touch(&mut mapping);
     }
     // Losses are reported after the next record that fits.
     let mut all = recording.drain();
-    let mut mapping = Mapping::new(64 << 12, Pages::Base).unwrap();
+    let mut mapping = Mapping::new(64 << 12, base_pages()).unwrap();
     touch(&mut mapping);
     let last = recording.drain();
     all.lost += last.lost;
@@ -156,7 +155,7 @@ fn threads_and_programs_that_are_started_later_are_followed() {
     let test = "threads_and_programs_that_are_started_later_are_followed";
     let Some(mut recording) = alone(test) else { return };
     let thread = std::thread::spawn(|| {
-        let mut mapping = Mapping::new(16 << 12, Pages::Base).unwrap();
+        let mut mapping = Mapping::new(16 << 12, base_pages()).unwrap();
         touch(&mut mapping);
         (rustix::thread::gettid().as_raw_nonzero().get(), mapping)
     });
@@ -194,7 +193,7 @@ fn a_full_ring_wakes_who_waits_and_an_idle_one_does_not() {
     let begun = Instant::now();
     let toucher = std::thread::spawn(|| {
         for _ in 0..12 {
-            let mut mapping = Mapping::new(8192 << 12, Pages::Base).unwrap();
+            let mut mapping = Mapping::new(8192 << 12, base_pages()).unwrap();
             touch(&mut mapping);
         }
     });

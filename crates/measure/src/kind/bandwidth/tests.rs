@@ -1,3 +1,4 @@
+use numalab_host::base_pages;
 use numalab_topology::{CpuId, NodeId};
 
 use super::*;
@@ -9,7 +10,7 @@ use numalab_record::LoadedCell;
 fn spec() -> BandwidthSpec {
     BandwidthSpec {
         pattern: AccessPattern::Sequential,
-        pages: Pages::Base,
+        pages: base_pages(),
         isa: IsaName("portable".to_owned()),
         size_bytes: 1 << 20,
     }
@@ -64,7 +65,7 @@ fn streams_share_buffers_of_one_team_size_and_pages() {
     assert!(!first.shares_buffers(&triad[1].experiment), "another team");
     let larger = BandwidthCell { size_bytes: 2 << 20, ..of(&triad[0]) };
     assert!(!first.shares_buffers(&Experiment::Bandwidth(larger)));
-    let huge = BandwidthCell { pages: Pages::Huge2M, ..of(&triad[0]) };
+    let huge = BandwidthCell { pages: Pages::HUGE_2M, ..of(&triad[0]) };
     assert!(!first.shares_buffers(&Experiment::Bandwidth(huge)));
 }
 
@@ -90,7 +91,7 @@ fn a_stream_in_the_order_of_a_chase_and_an_unknown_isa_are_refused_by_name() {
 fn a_loaded_curve_begins_idle_and_loads_more_and_more() {
     let chaser = WorkerPlan { cpu: CpuId(0), node: NodeId(0) };
     let load = vec![WorkerPlan { cpu: CpuId(1), node: NodeId(0) }];
-    let (kernel, size_bytes, pages) = (StreamKernel::Read, 1 << 20, Pages::Base);
+    let (kernel, size_bytes, pages) = (StreamKernel::Read, 1 << 20, base_pages());
     let idle = LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages };
     let cells = loaded_cells(&idle);
     let delays: Vec<Option<u32>> =
@@ -113,7 +114,7 @@ fn load_comes_from_every_other_core_on_the_chasers_memory() {
 fn a_surface_has_local_and_remote_load_on_each_node_for_each_kernel() {
     let machine = machine(2, 2);
     let kernels = [StreamKernel::Read, StreamKernel::Triad];
-    let size = (1 << 20, Pages::Base);
+    let size = (1 << 20, base_pages());
     let surface = loaded_surface(&machine, &whole(&machine), CpuId(0), &kernels, size);
     assert_eq!(surface.len(), 2 * 2 * 2 * 10);
     let load = |at: usize| -> Vec<u32> {

@@ -1,6 +1,6 @@
 //! The chases of `numalab measure`: the curve, the matrix, address translation, all cpus at once.
 
-use numalab_host::page_size_bytes;
+use numalab_host::{base_pages, page_size_bytes};
 use numalab_record::{AccessPattern, Cell, Effort, LatencyCell, Pages, Team};
 
 use super::{LatencySpec, curve_sizes, latency_cells, plain_pattern};
@@ -67,7 +67,7 @@ impl Survey<'_> {
     fn translation(&self, size_bytes: u64) -> Vec<Cell> {
         let worker = self.first_worker();
         let mut cells = Vec::new();
-        for pages in [self.pages, Pages::Base] {
+        for pages in [self.pages, base_pages()] {
             let mut chase = |pattern, sizes: &[u64]| {
                 cells.extend(latency_cells(&[worker], sizes, self.latency(pattern, pages)));
             };
@@ -77,7 +77,7 @@ impl Survey<'_> {
                 let sizes: Vec<u64> = counts.iter().map(|count| count * apart_bytes).collect();
                 chase(AccessPattern::OneLinePer(apart_bytes), &sizes);
             }
-            if pages == self.pages && pages == Pages::Base {
+            if pages == self.pages && pages == base_pages() {
                 break;
             }
         }
@@ -90,8 +90,8 @@ impl Survey<'_> {
     /// on large pages up to the memory of other cells. One line per base page size within large
     /// pages shows whether the TLB keeps a large page as one entry.
     fn tlb_probes(&self, pages: Pages, size_bytes: u64) -> Vec<(u64, Vec<u64>)> {
-        let base_bytes = page_size_bytes(Pages::Base);
-        if pages == Pages::Base {
+        let base_bytes = page_size_bytes(base_pages());
+        if pages == base_pages() {
             return vec![(base_bytes, self.tlb_counts(MOST_TLB_PAGES))];
         }
         let page_bytes = page_size_bytes(pages);

@@ -1,3 +1,4 @@
+use numalab_host::base_pages;
 use numalab_topology::{CpuId, NodeId};
 
 use super::*;
@@ -8,7 +9,7 @@ fn worker(cpu: u32, node: u32) -> WorkerPlan {
 }
 
 fn spec(team: Team) -> LatencySpec {
-    LatencySpec { pattern: AccessPattern::Random, pages: Pages::Base, team }
+    LatencySpec { pattern: AccessPattern::Random, pages: base_pages(), team }
 }
 
 #[test]
@@ -23,8 +24,8 @@ fn sizes_of_a_curve_are_two_per_octave_with_both_ends() {
 
 #[test]
 fn large_pages_are_chased_page_by_page_and_small_ones_at_random() {
-    assert_eq!(plain_pattern(Pages::Base), AccessPattern::Random);
-    for pages in [Pages::Transparent, Pages::Huge2M, Pages::Huge1G] {
+    assert_eq!(plain_pattern(base_pages()), AccessPattern::Random);
+    for pages in [Pages::Transparent, Pages::HUGE_2M, Pages::HUGE_1G] {
         assert_eq!(plain_pattern(pages), AccessPattern::PageLocal, "{pages:?}");
     }
 }
@@ -63,14 +64,14 @@ fn serial_cells_share_a_node_and_concurrent_ones_a_size() {
     };
     let shares =
         |one: &LatencyCell, other: LatencyCell| one.shares_buffers(&Experiment::Latency(other));
-    let serial = cell(0, 4096, Pages::Base, Team::Serial);
-    assert!(shares(&serial, cell(0, 8192, Pages::Base, Team::Serial)));
-    assert!(!shares(&serial, cell(1, 4096, Pages::Base, Team::Serial)));
-    assert!(!shares(&serial, cell(0, 4096, Pages::Huge2M, Team::Serial)));
-    assert!(!shares(&serial, cell(0, 4096, Pages::Base, Team::Concurrent)));
-    let together = cell(0, 4096, Pages::Base, Team::Concurrent);
-    assert!(shares(&together, cell(1, 4096, Pages::Base, Team::Concurrent)));
-    assert!(!shares(&together, cell(1, 8192, Pages::Base, Team::Concurrent)));
+    let serial = cell(0, 4096, base_pages(), Team::Serial);
+    assert!(shares(&serial, cell(0, 8192, base_pages(), Team::Serial)));
+    assert!(!shares(&serial, cell(1, 4096, base_pages(), Team::Serial)));
+    assert!(!shares(&serial, cell(0, 4096, Pages::HUGE_2M, Team::Serial)));
+    assert!(!shares(&serial, cell(0, 4096, base_pages(), Team::Concurrent)));
+    let together = cell(0, 4096, base_pages(), Team::Concurrent);
+    assert!(shares(&together, cell(1, 4096, base_pages(), Team::Concurrent)));
+    assert!(!shares(&together, cell(1, 8192, base_pages(), Team::Concurrent)));
     let core = numalab_record::CoreCell { cpu: CpuId(0) };
     assert!(!serial.shares_buffers(&Experiment::Core(core)));
 }
@@ -99,7 +100,7 @@ fn a_chase_of_few_lines_is_built_at_once_and_needs_no_warm_up() {
         worker: worker(0, 0),
         size_bytes,
         pattern,
-        pages: Pages::Base,
+        pages: base_pages(),
         team: Team::Serial,
     };
     let few = cell(AccessPattern::OneLinePer(4096), 1 << 30);

@@ -63,9 +63,25 @@ fn bind(node: u32, machine: &MachineCosts, program: &str) -> Lines {
             ("OpenMP", format!("OMP_PLACES='{places}' OMP_PROC_BIND=close {program}")),
             ("taskset", format!("taskset -c {cpus} {program}")),
             ("cgroup", scope(&format!("AllowedCPUs={cpus} -p AllowedMemoryNodes={node}"), program)),
+            ("systemd", service(Some(&cpus), "bind", &node.to_string(), program)),
+            (
+                "Flux",
+                format!(
+                    "flux run -n1 -o cpu-affinity=map:{cpus} numactl --membind={node} {program}"
+                ),
+            ),
         ]);
     }
+    lines.extend(guests_on(node));
     lines
+}
+
+/// The same for a guest in which the program runs; the guest's name is the reader's to give.
+fn guests_on(node: u32) -> Lines {
+    vec![
+        ("libvirt", format!("virsh numatune GUEST --mode strict --nodeset {node} --config")),
+        ("xl", format!("xl create GUEST.cfg 'cpus=\"node:{node}\"'")),
+    ]
 }
 
 fn interleave(nodes: &str, program: &str) -> Lines {
@@ -74,6 +90,8 @@ fn interleave(nodes: &str, program: &str) -> Lines {
         ("numalab", policy),
         ("numactl", format!("numactl --interleave={nodes} {program}")),
         ("srun", format!("srun -n1 numactl --interleave={nodes} {program}")),
+        ("systemd", service(None, "interleave", nodes, program)),
+        ("libvirt", format!("virsh numatune GUEST --mode interleave --nodeset {nodes} --config")),
     ]
 }
 
@@ -152,6 +170,12 @@ fn scope(properties: &str, program: &str) -> String {
     format!("systemd-run --scope -p {properties} {program}")
 }
 
+/// A service with a memory policy of its own, which a scope cannot have (systemd.exec(5)).
+fn service(cpus: Option<&CpuSet>, policy: &str, nodes: &str, program: &str) -> String {
+    let affinity = cpus.map_or_else(String::new, |cpus| format!("-p CPUAffinity={cpus} "));
+    format!("systemd-run --pipe {affinity}-p NUMAPolicy={policy} -p NUMAMask={nodes} {program}")
+}
+
 /// Intervals of OpenMP: `{0}:4` are four places of a CPU each.
 fn openmp_places(cpus: &CpuSet) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
@@ -208,6 +232,13 @@ mod tests {
                 format!("OMP_PLACES='{{1}}:1,{{3}}:1' OMP_PROC_BIND=close {program}"),
                 format!("taskset -c 1,3 {program}"),
                 format!("systemd-run --scope -p AllowedCPUs=1,3 -p AllowedMemoryNodes=1 {program}"),
+                format!(
+                    "systemd-run --pipe -p CPUAffinity=1,3 -p NUMAPolicy=bind -p NUMAMask=1 \
+                     {program}"
+                ),
+                format!("flux run -n1 -o cpu-affinity=map:1,3 numactl --membind=1 {program}"),
+                "virsh numatune GUEST --mode strict --nodeset 1 --config".to_owned(),
+                "xl create GUEST.cfg 'cpus=\"node:1\"'".to_owned(),
             ]
         );
         let cpus = Candidate::Cpus { spread: Spread::Groups, cpus: vec![0, 1, 2, 9] };

@@ -1,7 +1,6 @@
 //! How addresses are translated, by what the TLB was found to hold.
 
 use numalab_memory_model::machine::{Tlb, TlbPart};
-use numalab_record::Pages;
 
 use super::Remark;
 use crate::run::{Summary, Tlb as Probed};
@@ -59,7 +58,7 @@ pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tl
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn nested_accesses(probed: &Probed) -> Option<u32> {
     let (last, level) = (probed.points.last()?, probed.levels.last()?);
-    let is_small = probed.pages == Pages::Base && probed.is_of_pages();
+    let is_small = probed.pages.is_small() && probed.is_of_pages();
     let walk_ns = probed.beyond_ns.filter(|_| is_small)? - level.cost_ns;
     let accesses = (walk_ns / last.cached_ns).round().clamp(1.0, MOST_ACCESSES) as u32;
     (accesses > 1).then(|| accesses - 1)

@@ -281,7 +281,7 @@ fn split_huge_pages(summary: &Summary<'_>) -> Option<RunFinding> {
     if !is_guest || summary.proof.not_huge_cells > 0 {
         return None;
     }
-    let Split { huge, small, pages } = split(&summary.tlbs)?;
+    let Split { huge, small, pages, .. } = split(&summary.tlbs)?;
     let walk = summary.walks.iter().find(|walk| walk.pages == pages);
     let what = Oddity::HugePagesSplit {
         lines: huge.pages,

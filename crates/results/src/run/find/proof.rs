@@ -7,12 +7,8 @@ use numalab_topology::CpuSet;
 
 use super::cell::CellSummary;
 
-/// Bytes in a base page.
-pub(super) const BASE_BYTES: u64 = 4096;
 /// Bytes in a 2 MiB page.
 const HUGE_2M_BYTES: u64 = 2 << 20;
-/// Bytes in a 1 GiB page.
-const HUGE_1G_BYTES: u64 = 1 << 30;
 
 /// The placement proofs of a run, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,15 +88,17 @@ fn huge_page_bytes(experiment: &Experiment) -> Option<u64> {
 
 /// The size of these pages in bytes.
 pub(super) fn page_bytes(pages: Pages) -> u64 {
-    huge_bytes(pages).unwrap_or(BASE_BYTES)
+    match pages {
+        Pages::Transparent => HUGE_2M_BYTES,
+        Pages::Sized(bytes) => bytes,
+    }
 }
 
 /// The size of these pages in bytes, if they are huge.
 pub(super) fn huge_bytes(pages: Pages) -> Option<u64> {
     match pages {
-        Pages::Base => None,
-        Pages::Transparent | Pages::Huge2M => Some(HUGE_2M_BYTES),
-        Pages::Huge1G => Some(HUGE_1G_BYTES),
+        Pages::Transparent => Some(HUGE_2M_BYTES),
+        Pages::Sized(bytes) => (!pages.is_small()).then_some(bytes),
     }
 }
 

@@ -102,6 +102,8 @@ pub(super) struct Split<'a> {
     /// As many of small pages.
     pub small: &'a TlbPoint,
     pub pages: Pages,
+    /// The pages of `small`.
+    pub small_pages: Pages,
 }
 
 /// Huge pages over which translations cost a good part of what they do over small ones, though
@@ -109,11 +111,11 @@ pub(super) struct Split<'a> {
 pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
     tlbs.iter().filter(|tlb| !tlb.is_of_pages()).find_map(|tlb| {
         let huge = tlb.last()?;
-        let of_base = |base: &&Tlb| base.worker == tlb.worker && base.pages == Pages::Base;
+        let of_base = |base: &&Tlb| base.worker == tlb.worker && base.pages.is_small();
         let base = tlbs.iter().find(of_base)?;
         let small = base.points.iter().find(|small| small.pages == huge.pages)?;
         let is_dear = small.cost_ns() > LEAST_COST * small.cached_ns;
-        let split = Split { huge, small, pages: tlb.pages };
+        let split = Split { huge, small, pages: tlb.pages, small_pages: base.pages };
         (is_dear && huge.cost_ns() > SPLIT_SHARE * small.cost_ns()).then_some(split)
     })
 }
@@ -131,15 +133,15 @@ pub(super) struct Reach {
 /// Where walks in an order on pages outgrow the TLB. Those that stay within a block at a time need
 /// no more than its pages: one if it is huge, unless it is small ones to the TLB.
 pub(super) fn reaches(tlbs: &[Tlb], pattern: AccessPattern, pages: Pages) -> Vec<Reach> {
-    let is_split = split(tlbs).is_some_and(|split| split.pages == pages);
+    let split = split(tlbs).filter(|split| split.pages == pages);
     let block_bytes = match pattern {
         AccessPattern::PageLocal => page_bytes(pages).max(LEAST_BLOCK_BYTES),
         _ => u64::MAX,
     };
-    let pages = match pattern {
-        _ if is_split => Pages::Base,
-        AccessPattern::PageLocal if huge_bytes(pages).is_some() => return Vec::new(),
-        _ => pages,
+    let pages = match (split, pattern) {
+        (Some(split), _) => split.small_pages,
+        (None, AccessPattern::PageLocal) if huge_bytes(pages).is_some() => return Vec::new(),
+        (None, _) => pages,
     };
     let probed = tlbs.iter().find(|tlb| tlb.pages == pages && tlb.is_of_pages());
     let Some(tlb) = probed else { return Vec::new() };
@@ -292,7 +294,7 @@ mod tests {
 
     #[test]
     fn an_order_within_blocks_outgrows_only_the_levels_that_a_block_does() {
-        let small = tlb(Pages::Base, [0.0, 1.8, 18.0]);
+        let small = tlb(Pages::BASE_4K, [0.0, 1.8, 18.0]);
         let levels = |tlbs: &[Tlb], pattern, pages| -> Vec<u8> {
             reaches(tlbs, pattern, pages).iter().map(|reach| reach.level).collect()
         };
@@ -300,9 +302,9 @@ mod tests {
         let split = [small.clone(), tlb(Pages::Transparent, [0.0, 1.7, 9.0])];
         assert_eq!(levels(&split, local, Pages::Transparent), [1]);
         assert_eq!(levels(&split, random, Pages::Transparent), [1, 2]);
-        assert!(levels(&split, local, Pages::Base).is_empty());
+        assert!(levels(&split, local, Pages::BASE_4K).is_empty());
         let whole = [small, tlb(Pages::Transparent, [0.0; 3])];
         assert!(levels(&whole, local, Pages::Transparent).is_empty());
-        assert_eq!(levels(&whole, random, Pages::Base), [1, 2]);
+        assert_eq!(levels(&whole, random, Pages::BASE_4K), [1, 2]);
     }
 }

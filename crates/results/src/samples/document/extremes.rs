@@ -26,7 +26,7 @@ pub struct ComparedExtreme {
 }
 
 impl ComparedExtreme {
-    pub(super) fn of(of: &Extreme) -> Self {
+    pub(crate) fn of(of: &Extreme) -> Self {
         let [baseline, candidate] = of.values;
         let [baseline_interval, candidate_interval] = of.intervals.map(bounds);
         Self {

@@ -8,6 +8,7 @@ use super::aa::AaArm;
 use super::best::BestTreatment;
 use super::{Change, Effect, StudySummary, Subject};
 use crate::Finding;
+use crate::shape::{FarEnd, TwoModes};
 
 /// Below this p the baseline differs from itself.
 const FALSE_POSITIVE_P: f64 = 0.05;
@@ -58,6 +59,28 @@ pub enum StudyObservation {
     },
     /// The best of several treatments on the metric that answers the question.
     Best(BestTreatment),
+    /// The far ends of an answer's two sides differ; the evidence is the answer.
+    FarEnds {
+        /// Where they differ, and by how much.
+        #[serde(flatten)]
+        far_end: FarEnd,
+        /// The unit of the values.
+        unit: String,
+    },
+    /// The values of a treatment have two modes.
+    TwoModes {
+        /// The workload.
+        workload: String,
+        /// The metric.
+        metric: String,
+        /// Its unit.
+        unit: String,
+        /// The treatment.
+        treatment: String,
+        /// The two groups.
+        #[serde(flatten)]
+        modes: TwoModes,
+    },
     /// Not every planned block is finished.
     Incomplete {
         /// Blocks that are judged.
@@ -144,9 +167,9 @@ impl StudySummary<'_> {
     #[must_use]
     pub fn findings(&self) -> Vec<StudyFinding> {
         let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));
-        let first = [self.unanswered(), self.cannot_show(), best, self.incomplete()];
-        let first = first.into_iter().flatten();
-        first.chain([self.disturbances()]).chain(self.against_itself()).collect()
+        let first = [self.unanswered(), self.cannot_show(), best].into_iter().flatten();
+        let shapes = self.far_ends().chain(self.modes()).chain(self.incomplete());
+        first.chain(shapes).chain([self.disturbances()]).chain(self.against_itself()).collect()
     }
 
     fn unanswered(&self) -> Option<StudyFinding> {
@@ -159,6 +182,30 @@ impl StudySummary<'_> {
             _ => return None,
         };
         Some(Finding::new(what))
+    }
+
+    fn far_ends(&self) -> impl Iterator<Item = StudyFinding> {
+        self.answers().filter_map(|(subject, effect)| {
+            let far_end = effect.far_end.clone()?;
+            let unit = subject.quantity.unit.clone();
+            let found = Finding::new(StudyObservation::FarEnds { far_end, unit });
+            Some(found.shown_by(vec![EffectOf::new(subject, effect)]))
+        })
+    }
+
+    fn modes(&self) -> impl Iterator<Item = StudyFinding> {
+        self.subjects.iter().flat_map(|subject| {
+            let treatments = self.document.run.treatments.iter().zip(&subject.modes);
+            treatments.filter_map(|(treatment, modes)| {
+                Some(Finding::new(StudyObservation::TwoModes {
+                    workload: subject.name.clone(),
+                    metric: subject.quantity.metric.clone(),
+                    unit: subject.quantity.unit.clone(),
+                    treatment: treatment.name.clone(),
+                    modes: modes.clone()?,
+                }))
+            })
+        })
     }
 
     fn incomplete(&self) -> Option<StudyFinding> {

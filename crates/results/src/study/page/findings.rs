@@ -6,7 +6,7 @@ use numalab_record::study::{EndReason, Notice};
 use numalab_stats::Interval;
 
 use super::words;
-use crate::label::change_words;
+use crate::label::{self, change_words};
 use crate::study::{
     BestTreatment, CostBound, EffectKind, EffectOf, OwnDifference, StudyFinding, StudyObservation,
     StudySummary,
@@ -37,6 +37,22 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             odd("Answer", cannot_show(factor, cost.as_ref(), summary))
         }
         StudyObservation::Best(found) => best(found),
+        StudyObservation::FarEnds { far_end, unit } => {
+            let of = finding.evidence.iter().map(|of| {
+                let change = change_words(EffectKind::Main, &of.change);
+                format!("{} {} ({change})", of.workload, of.metric)
+            });
+            let of: String = of.collect();
+            let number = |value: f64| format!("{} {unit}", figure(value)).trim_end().to_owned();
+            let sentence = format!("{of}: {}.", label::far_values(far_end, number));
+            let mood = if far_end.is_worse && far_end.is_shown { Mood::Bad } else { Mood::Odd };
+            Lead::new(capital(label::far_end(far_end)), sentence, mood)
+        }
+        StudyObservation::TwoModes { workload, metric, unit, treatment, modes } => {
+            let modes = label::two_modes(modes, unit, figure);
+            let of = format!("{workload} {metric} of {treatment}");
+            odd("Two modes", format!("{of}: {modes}; the median describes neither."))
+        }
         StudyObservation::Incomplete { finished, planned, reason } => {
             odd("Not complete", incomplete(*finished, *planned, reason.as_ref()))
         }
@@ -71,6 +87,12 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             against_itself(*metrics, *differing, own, finding.threshold),
         ),
     }
+}
+
+/// `Far ends worse`.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The best of several treatments, with its value and the baseline's.

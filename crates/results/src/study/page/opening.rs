@@ -29,6 +29,9 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let best = said(|what| matches!(what, StudyObservation::Best(_)));
     let best = best.into_iter().filter(|_| !cannot);
     let explained = words::explained(summary, cannot);
+    let shapes = said(|what| {
+        matches!(what, StudyObservation::FarEnds { .. } | StudyObservation::TwoModes { .. })
+    });
     let incomplete = said(|what| matches!(what, StudyObservation::Incomplete { .. }));
     let in_doubt = found.iter().filter(|finding| is_in_doubt(finding));
     unanswered
@@ -39,6 +42,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
         .chain(levels::trends(summary))
         .chain(best)
         .chain(explained)
+        .chain(shapes)
         .chain(incomplete)
         .chain(in_doubt.map(|finding| findings::said(finding, summary)))
         .collect()

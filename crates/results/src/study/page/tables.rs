@@ -48,7 +48,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
             subject.title(),
             words::change(&effect.found),
             interval(effect),
-            words::short_verdict(&effect.found),
+            words::with_far_end(words::short_verdict(&effect.found), effect),
         ];
         match tables.iter_mut().find(|table| table.caption == change) {
             Some(table) => table.rows.push(row),
@@ -73,7 +73,7 @@ pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
             words::label(effect),
             words::change(&effect.found),
             interval(effect),
-            words::short_verdict(&effect.found),
+            words::with_far_end(words::short_verdict(&effect.found), effect),
         ]
     });
     let table = Table::new(subject.title()).words("change of").figures("change");
@@ -110,7 +110,7 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
             p(&effect.found.difference),
             p(&effect.permutation),
             p_value(effect.found.equivalence.p()),
-            words::verdict(&effect.found, subject.margin_percent),
+            plain(subject, effect),
         ]
     });
     Table::new(words::title(kind))
@@ -190,7 +190,7 @@ fn against(subject: &Subject, treatment: usize) -> Option<&Effect> {
 
 /// A verdict in words alone.
 pub(super) fn plain(subject: &Subject, effect: &Effect) -> String {
-    words::verdict(&effect.found, subject.margin_percent)
+    words::with_far_end(words::verdict(&effect.found, subject.margin_percent), effect)
 }
 
 /// The change in each block.

@@ -4,7 +4,7 @@ use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::{Lead, Mood};
 use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 
-use crate::label::change_words;
+use crate::label::{self, change_words};
 use crate::study::{Effect, EffectKind, StudySummary, Subject};
 
 /// More blocks than these decide nothing that is worth their time.
@@ -99,10 +99,21 @@ pub(super) fn verdict_words(found: &Comparison, margin_percent: f64) -> String {
     }
 }
 
+/// The words of an effect's verdict; what is not shown to differ by medians names differing far
+/// ends, since its median alone says too little.
+pub(super) fn with_far_end(word: String, effect: &Effect) -> String {
+    match (&effect.far_end, effect.found.verdict) {
+        (Some(far_end), Verdict::Equivalent | Verdict::Inconclusive { .. }) => {
+            format!("{word} by medians, {}", label::far_end(far_end))
+        }
+        _ => word,
+    }
+}
+
 /// `alloc blind → numa: better; test_numa time changes by -46.7 % (medians 9.1 → 4.9 s; 96.8 %
 /// interval: -48 to -45 %).`
 fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
-    let word = verdict_words(&effect.found, subject.margin_percent);
+    let word = with_far_end(verdict_words(&effect.found, subject.margin_percent), effect);
     let medians = effect.sides.and_then(|(baseline, candidate)| {
         let [before, after] = [subject.median(baseline)?, subject.median(candidate)?];
         let unit = &subject.quantity.unit;
@@ -142,8 +153,9 @@ fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
     if !equal.is_empty() {
         let titles: Vec<String> = equal
             .iter()
-            .map(|(subject, _)| {
-                format!("{} (within {} %)", subject.title(), trimmed(subject.margin_percent))
+            .map(|(subject, effect)| {
+                let within = format!("within {} %", trimmed(subject.margin_percent));
+                format!("{} ({})", subject.title(), with_far_end(within, effect))
             })
             .collect();
         parts.push(format!("No change that matters: {}.", titles.join(", ")));

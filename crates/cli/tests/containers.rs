@@ -1,0 +1,133 @@
+//! Container runtimes that are installed: each command works in them, or says in a line what is
+//! missing and how to get it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// What a container has of the kernel's file systems.
+#[derive(Clone, Copy, PartialEq)]
+enum View {
+    /// Both.
+    Whole,
+    /// An empty `/sys`.
+    WithoutSys,
+    /// Empty `/sys` and `/proc`.
+    WithoutBoth,
+}
+
+/// A runtime and the command that runs a shell script in a view.
+struct Runtime {
+    name: &'static str,
+    command: fn(View, &Path) -> Command,
+}
+
+const RUNTIMES: [Runtime; 2] =
+    [Runtime { name: "unshare", command: unshare }, Runtime { name: "bwrap", command: bubblewrap }];
+
+fn unshare(view: View, _directory: &Path) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc"]);
+    let hide = match view {
+        View::Whole => "",
+        View::WithoutSys => "mount -t tmpfs none /sys && ",
+        View::WithoutBoth => "mount -t tmpfs none /sys && mount -t tmpfs none /proc && ",
+    };
+    command.args(["sh", "-c", &format!("{hide}exec \"$@\""), "sh"]);
+    command
+}
+
+fn bubblewrap(view: View, directory: &Path) -> Command {
+    let mut command = Command::new("bwrap");
+    command.args(["--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--bind"]);
+    command.args([directory, directory]);
+    command.args(match view {
+        View::Whole => &["--proc", "/proc"][..],
+        View::WithoutSys => &["--proc", "/proc", "--tmpfs", "/sys"],
+        View::WithoutBoth => &["--tmpfs", "/proc", "--tmpfs", "/sys"],
+    });
+    command
+}
+
+/// The runtimes that work here; says which do not.
+fn working() -> Vec<&'static Runtime> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let works = |runtime: &&Runtime| {
+        let mut command = (runtime.command)(View::WithoutBoth, directory.path());
+        let is_working = command.arg("true").output().is_ok_and(|output| output.status.success());
+        if !is_working {
+            eprintln!("NOT RUN: {} is not installed here or may not start", runtime.name);
+        }
+        is_working
+    };
+    for absent in ["systemd-nspawn", "podman"] {
+        eprintln!("NOT RUN: {absent} is not tried by this test");
+    }
+    RUNTIMES.iter().filter(works).collect()
+}
+
+fn run(runtime: &Runtime, view: View, directory: &Path, words: &[&str]) -> Output {
+    let mut command = (runtime.command)(view, directory);
+    command.arg(env!("CARGO_BIN_EXE_numalab")).args(words).current_dir(directory);
+    command.stdin(Stdio::null()).output().expect("the runtime starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_container_with_proc_measures_looks_binds_and_checks_its_health() {
+    for runtime in working() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let here = directory.path();
+        for view in [View::Whole, View::WithoutSys] {
+            for words in [&["explore", "--nodes"][..], &["bind", "--numa=0", "--", "true"]] {
+                let output = run(runtime, view, here, words);
+                assert_eq!(
+                    output.status.code(),
+                    Some(0),
+                    "{} {words:?}: {}",
+                    runtime.name,
+                    said(&output)
+                );
+            }
+        }
+        let measure =
+            ["measure", "--quick", "--repeat", "3", "--budget", "3s", "-q", "-o", "measured"];
+        let output = run(runtime, View::Whole, here, &measure);
+        assert_eq!(output.status.code(), Some(0), "{}: {}", runtime.name, said(&output));
+        let runs = fs::read_dir(here.join("measured")).expect("runs").map(|run| {
+            let path = run.expect("a run").path();
+            path.to_str().expect("UTF-8").to_owned()
+        });
+        let runs: Vec<String> = runs.collect();
+        let mut health = vec!["fleet", "health", "-q", "--budget", "3s", "-o", "health"];
+        health.extend(runs.iter().flat_map(|run| ["--baseline", run.as_str()]));
+        let output = run(runtime, View::Whole, here, &health);
+        let code = output.status.code();
+        // Another program on the machine may make it slower than it was.
+        assert!(matches!(code, Some(0 | 4)), "{} {code:?}: {}", runtime.name, said(&output));
+    }
+}
+
+#[test]
+fn without_proc_and_sys_commands_name_the_mount_that_is_missing() {
+    for runtime in working() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let commands: [(&[&str], i32); 4] = [
+            (&["explore", "--nodes"], 3),
+            (&["latency", "--size", "64K", "-q"], 3),
+            (&["measure", "--quick", "-q"], 3),
+            (&["bind", "--numa=0", "--", "true"], 125),
+        ];
+        for (words, code) in commands {
+            let output = run(runtime, View::WithoutBoth, directory.path(), words);
+            let said = said(&output);
+            let what = format!("{} {words:?}: {said}", runtime.name);
+            assert_eq!(output.status.code(), Some(code), "{what}");
+            assert!(output.stdout.is_empty(), "{what}");
+            assert!(said.contains("/proc/meminfo") && said.contains("mount -t proc"), "{what}");
+        }
+    }
+}
