@@ -18,6 +18,7 @@ mod leaving;
 pub mod load;
 pub mod machine;
 pub mod marker;
+mod nested;
 pub mod outcome;
 pub mod owners;
 pub mod phase_names;

@@ -65,6 +65,11 @@ pub struct CacheLevel {
 /// Bits of an address within a page: 4 KiB, 2 MiB, 1 GiB.
 pub(crate) const PAGE_BITS: [u32; 3] = [12, 21, 30];
 
+/// The place in [`PAGE_BITS`] of a size of page.
+pub(crate) fn page_size(bytes: u64) -> Option<usize> {
+    PAGE_BITS.iter().position(|&bits| 1 << bits == bytes)
+}
+
 /// One array of translations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,6 +103,10 @@ pub struct Tlb {
     /// hypervisor's tables are walked as well (nested paging).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nested_accesses: Option<u32>,
+    /// The host's pages behind the guest's memory: 4096, 2097152 or 1073741824. Its page tables are walked
+    /// as well then, and a TLB holds no page larger than these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_page_bytes: Option<u64>,
     /// Position in `nodes` of the node that page tables lie on; without it, that of who walks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables_node: Option<usize>,
@@ -117,7 +126,22 @@ impl Tlb {
         };
         let first = part(1, 64, 64, 0.0, &[1 << 12, 1 << 21, 1 << 30]);
         let parts = vec![first, part(2, 2048, 8, 2.0, &[1 << 12, 1 << 21])];
-        Self { parts, upper_entries: 64, walkers: 6, nested_accesses: None, tables_node: None }
+        Self {
+            parts,
+            upper_entries: 64,
+            walkers: 6,
+            nested_accesses: None,
+            host_page_bytes: None,
+            tables_node: None,
+        }
+    }
+}
+
+impl Tlb {
+    /// The same, or a typical one, in a guest on the host's pages of 4 KiB.
+    fn nested(of: Option<Self>) -> Self {
+        let host_page_bytes = Some(1 << PAGE_BITS[0]);
+        Self { host_page_bytes, nested_accesses: None, ..of.unwrap_or_else(Self::typical) }
     }
 }
 
@@ -199,12 +223,19 @@ pub enum Stage {
     Owners,
     /// Addresses are translated.
     Tlb,
+    /// They are, by the tables of a guest and of its host.
+    Nested,
 }
 
 impl Stage {
     /// All stages by name.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("load", Self::Load), ("core", Self::Core), ("owners", Self::Owners), ("tlb", Self::Tlb)];
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("load", Self::Load),
+        ("core", Self::Core),
+        ("owners", Self::Owners),
+        ("tlb", Self::Tlb),
+        ("nested", Self::Nested),
+    ];
 
     /// The stage of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -230,6 +261,7 @@ impl Machine {
             Stage::Load => self.with_load(),
             Stage::Owners => Self { transfers: Some(Transfers::typical(self.nodes.len())), ..self },
             Stage::Tlb => Self { tlb: Some(Tlb::typical()), ..self },
+            Stage::Nested => Self { tlb: Some(Tlb::nested(self.tlb)), ..self },
             Stage::Core => Self { core: Some(Core::TYPICAL), ..self },
         }
     }

@@ -7,7 +7,7 @@ use crate::backend::common_settings::{
 };
 use crate::backend::guest_launcher::KERNEL;
 use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
-use crate::backend::{host_side, placement};
+use crate::backend::{host_side, nested_paging, placement};
 
 pub(in crate::backend) const KIND: BackendKind = BackendKind {
     name: "linux-guest",
@@ -70,6 +70,7 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
         placement::THREADS,
         placement::ENVIRONMENT,
         host_side::GUEST_MEMORY,
+        nested_paging::EMULATED_HOST_PAGES,
         ITS_KERNEL,
     ],
 };
