@@ -16,11 +16,10 @@ use numalab_record::profile::Profile;
 use numalab_record::self_test::SelfTest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
 use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
-use numalab_record::tiering::TieringProbed;
 use numalab_record::{Kind, RankRun};
 use numalab_report::documents::{
     ComparedMachine, ComparedSamples, ExploreDocument, PublishedGains, RunComparison, RunDocument,
-    StudyComparison, StudyResults,
+    StudyComparison, StudyResults, TieringDocument,
 };
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -149,7 +148,7 @@ fn all_schemas() -> [(Kind, Value); 26] {
         schema_of::<Health>(Kind::Health),
         schema_of::<KnobList>(Kind::Knobs),
         schema_of::<BalancingProbed>(Kind::Probe),
-        schema_of::<TieringProbed>(Kind::Tiering),
+        schema_of::<TieringDocument<'_>>(Kind::Tiering),
         schema_of::<SelfTest>(Kind::SelfTest),
         schema_of::<BisectDocument>(Kind::Bisect),
         schema_of::<Described>(Kind::Topology),

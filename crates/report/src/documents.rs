@@ -5,6 +5,7 @@ mod extremes;
 mod machine;
 mod run;
 mod study;
+mod tiering;
 
 use numalab_analysis::VerdictWord;
 use numalab_analysis::compare::{ComparedCell, Comparison, FactDifference};
@@ -21,6 +22,7 @@ pub use extremes::ComparedExtreme;
 pub use machine::{ComparedMachine, FigurePair};
 pub use run::{RunDocument, RunResults};
 pub use study::{AaFound, EffectFound, Found, StudyResults};
+pub use tiering::{TieringDocument, TieringFinding};
 
 /// Indented JSON of a document: its kind, and what it holds.
 ///

@@ -5,10 +5,13 @@ use numalab_kernel::event::{Guest, Run};
 use numalab_kernel::results::Results;
 use numalab_topology::{CpuLessNodes, Machine, Node, NodeId, ProximityDomain};
 
+use crate::need::has_memory;
 use crate::qemu::{DONE, Qemu, arguments, machine};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+/// What a boot with 32 GiB takes of this machine's memory at most.
+const LARGE_BYTES: u64 = 2 * GIB;
 /// Parameters of a very short run.
 const SMALL: &str = "size=4M count=2000 runs=2";
 
@@ -75,6 +78,9 @@ fn exhausts_exactly(results: &Results) {
 
 #[test]
 fn two_nodes_with_32_gib_give_every_thread_its_own_memory() {
+    if !has_memory("two nodes with 32 GiB", LARGE_BYTES) {
+        return;
+    }
     let Some(qemu) = Qemu::open() else { return };
     let machine = machine("2", 2, 32 * GIB, Some("10,21;21,10"));
     let works = "work=test_numa,storm,guests,chase,bandwidth,exhaust dump=heap";
