@@ -10,8 +10,6 @@ use crate::qemu::{DONE, Qemu, arguments, machine};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// What a boot with 32 GiB takes of this machine's memory at most.
-const LARGE_BYTES: u64 = 2 * GIB;
 /// Parameters of a very short run.
 const SMALL: &str = "size=4M count=2000 runs=2";
 
@@ -78,7 +76,7 @@ fn exhausts_exactly(results: &Results) {
 
 #[test]
 fn two_nodes_with_32_gib_give_every_thread_its_own_memory() {
-    if !has_memory("two nodes with 32 GiB", LARGE_BYTES) {
+    if !has_memory("two nodes with 32 GiB", 32 * GIB) {
         return;
     }
     let Some(qemu) = Qemu::open() else { return };
