@@ -21,6 +21,7 @@ pub mod marker;
 mod nested;
 pub mod outcome;
 pub mod owners;
+mod page_tables;
 pub mod phase_names;
 pub mod pipeline;
 mod predictor;

@@ -10,13 +10,10 @@
 use core::ops::Range;
 
 use crate::cache::Cache;
-use crate::tlb::{LEVELS, number};
+use crate::page_tables::{LEVELS, number};
 
 /// Entries of the nested TLB (AMD's Opteron, same source).
 const ENTRIES: u32 = 16;
-/// The guest's tables are at addresses of the guest above its memory, each level at its own place.
-const TABLES: u64 = 1 << 41;
-const TABLES_OF_LEVEL: u32 = 39;
 /// What tells a host's upper entry from a guest's in the cache that has both.
 pub(crate) const HOST_KEY: u64 = 1 << 60;
 
@@ -47,11 +44,6 @@ impl Nested {
     pub(crate) fn clear(&self) {
         self.tables.clear();
     }
-}
-
-/// The guest-physical address of a level's entry for a virtual address.
-pub(crate) fn table(address: u64, level: usize) -> u64 {
-    TABLES + ((level as u64) << TABLES_OF_LEVEL) + number(address, level) * 8
 }
 
 /// The host's levels that a walk reads of those up to `end`, given the lowest that is cached.

@@ -17,23 +17,11 @@ use core::ops::Range;
 use crate::cache::Cache;
 use crate::machine::{PAGE_BITS, Tlb, TlbPart, page_size};
 use crate::nested::{HOST_KEY, Nested, behind};
+use crate::page_tables::{LEVELS, number};
 
-/// Levels of page tables that lead to a 4 KiB page; to a larger one, one or two fewer.
-pub(crate) const LEVELS: usize = 4;
-/// The lowest bit of an address that each level of tables looks at.
-const LEVEL_BEGINS: [u32; LEVELS] = [39, 30, 21, 12];
-/// Page tables lie above all memory (52 bits: Intel SDM 3A, 4.1.4), each level at its own place.
-const TABLES: u64 = 1 << 52;
-const TABLES_OF_LEVEL: u32 = 48;
-/// The host's page tables lie above those of the guest.
-const HOST_TABLES: u64 = 1 << 53;
-/// Bytes of an entry.
-const ENTRY_BYTES: u64 = 8;
 /// Bits of a page's number in a key of the TLB; the frame's are above them, then the size.
 const KEY_PAGE_BITS: u32 = 24;
 const KEY_SIZE: u32 = 62;
-/// A cache's tag is the key plus one, so that none may have all bits.
-const NUMBER_MASK: u64 = (1 << 36) - 1;
 
 /// How a vCPU comes to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,21 +201,6 @@ impl Tlbs {
     }
 }
 
-/// Where a level's entry for an address is.
-pub(crate) fn entry(address: u64, level: usize) -> u64 {
-    (TABLES | (level as u64) << TABLES_OF_LEVEL) + number(address, level) * ENTRY_BYTES
-}
-
-/// Where the host's entry of a level is for a guest-physical address.
-pub(crate) fn host_entry(address: u64, level: usize) -> u64 {
-    (HOST_TABLES | (level as u64) << TABLES_OF_LEVEL) + number(address, level) * ENTRY_BYTES
-}
-
-/// Number of a level's entry for an address.
-pub(crate) fn number(address: u64, level: usize) -> u64 {
-    (address >> LEVEL_BEGINS[level]) & NUMBER_MASK
-}
-
 /// The largest size of page that both addresses allow.
 #[inline]
 fn size_of(page: u64, frame: u64) -> usize {
@@ -252,6 +225,7 @@ fn key(page: u64, frame: u64, size: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page_tables::entry;
 
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

@@ -7,8 +7,8 @@ use super::{Access, Active};
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::machine::{Machine, Tlb, page_size};
-use crate::nested::table;
-use crate::tlb::{LEVELS, TlbPlace, Tlbs, Translation, entry, host_entry};
+use crate::page_tables::{LEVELS, entry, host_entry, table};
+use crate::tlb::{TlbPlace, Tlbs, Translation};
 
 impl Active<'_> {
     /// What the translation of an access takes that begins at `time_ps`, and where it is then.
