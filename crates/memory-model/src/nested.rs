@@ -3,8 +3,8 @@
 //! Under nested paging every guest-physical address that a walk meets is translated by the host's
 //! tables: that of each table entry, and that of the data in the end. From 4 KiB pages to 4 KiB pages
 //! these are 4 × (4 + 1) + 4 = 24 references (Bhargava, Serebrin, Spadini, Manne, "Accelerating
-//! Two-Dimensional Page Walks for Virtualized Systems", ASPLOS 2008). As there, a nested TLB of 16
-//! entries has the translations of the guest's tables, and entries of the host's upper levels are
+//! Two-Dimensional Page Walks for Virtualized Systems", ASPLOS 2008). As there, a nested TLB
+//! has the translations of the guest's tables, and entries of the host's upper levels are
 //! cached with the guest's.
 
 use core::ops::Range;
@@ -12,7 +12,7 @@ use core::ops::Range;
 use crate::cache::Cache;
 use crate::page_tables::{LEVELS, number};
 
-/// Entries of the nested TLB (AMD's Opteron, same source).
+/// Entries of the nested TLB: an assumption.
 const ENTRIES: u32 = 16;
 /// What tells a host's upper entry from a guest's in the cache that has both.
 pub(crate) const HOST_KEY: u64 = 1 << 60;
