@@ -83,6 +83,7 @@ install: build
 	if [ -e target/release/numalab-kernel.elf ]; then \
 	  install -Dm644 target/release/numalab-kernel.elf $(PREFIX)/lib/numalab/numalab-kernel.elf; fi
 	target/release/numalab man $(PREFIX)/share/man/man1
+	install -Dm755 -t $(PREFIX)/share/numalab/integrations/suite integrations/suite/*
 	install -d $(PREFIX)/share/bash-completion/completions
 	target/release/numalab completions bash > $(PREFIX)/share/bash-completion/completions/numalab
 

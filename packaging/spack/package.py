@@ -29,6 +29,7 @@ class Numalab(MakefilePackage):
             cargo("build", "--release", "--locked", "-p", package)
 
     def install(self, spec, prefix):
+        install_tree("integrations/suite", prefix.share.numalab.integrations.suite)
         mkdirp(prefix.bin, prefix.lib.numalab, prefix.share.man.man1)
         install("target/release/numalab", prefix.bin)
         install("target/release/libnumalab_emulator.so", prefix.lib.numalab)

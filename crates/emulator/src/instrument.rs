@@ -286,7 +286,7 @@ extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
         Marker::Report => plugin.report(),
         Marker::Publish => plugin.publish(Some(vcpu)),
         Marker::Begin | Marker::End => {}
-        Marker::Phase(_) | Marker::NamedPhase | Marker::Letter(_) => {}
+        Marker::Phase(_) | Marker::NamedPhase | Marker::Letter(_) | Marker::HostPages(_) => {}
     }
 }
 

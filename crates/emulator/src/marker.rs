@@ -2,7 +2,8 @@
 //! anywhere else.
 
 use numalab_membench::mark::{
-    BEGIN, END, FIRST_PHASE, LETTER, NAME, NAMED_PHASE, OPCODE, PHASES, PUBLISH, REPORT, aarch64,
+    BEGIN, END, FIRST_HOST_PAGES, FIRST_PHASE, LETTER, NAME, NAMED_PHASE, OPCODE, PHASES, PUBLISH,
+    REPORT, aarch64,
 };
 use numalab_memory_model::marker::{self, Marker};
 
@@ -10,6 +11,7 @@ use numalab_memory_model::marker::{self, Marker};
 pub const LENGTH: usize = 8;
 /// Length of one on aarch64.
 pub const AARCH64_LENGTH: usize = 4;
+const LAST_HOST_PAGES: u8 = FIRST_HOST_PAGES + 2;
 /// Number of the letter 0, behind all code bytes.
 const LETTERS: usize = 0x100;
 
@@ -45,6 +47,7 @@ pub fn number(marker: Marker) -> usize {
         Marker::Report => REPORT,
         Marker::Publish => PUBLISH,
         Marker::NamedPhase => NAMED_PHASE,
+        Marker::HostPages(size) => FIRST_HOST_PAGES + size.min(2),
         Marker::Phase(phase) => phase.saturating_add(FIRST_PHASE),
         Marker::Letter(letter) => return LETTERS + usize::from(letter),
     };
@@ -66,6 +69,7 @@ fn of_code(code: u8) -> Option<Marker> {
         REPORT => Some(Marker::Report),
         PUBLISH => Some(Marker::Publish),
         NAMED_PHASE => Some(Marker::NamedPhase),
+        FIRST_HOST_PAGES..=LAST_HOST_PAGES => Some(Marker::HostPages(code - FIRST_HOST_PAGES)),
         FIRST_PHASE.. => Some(Marker::Phase(code - FIRST_PHASE)),
         _ => None,
     }

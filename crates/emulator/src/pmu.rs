@@ -81,12 +81,15 @@ fn counts(engine: &Engine, vcpu: usize) -> PmuCounts {
         time_ns: engine.time_ps(vcpu) / 1000,
         node: small(home),
         phase: small(engine.gate.phase()),
+        host_page_bytes: engine.host_page_bytes().unwrap_or(0),
         ..PmuCounts::default()
     };
     let mut cost_ps = 0;
     for figures in engine.counters.phases().map(|(_, vcpus)| &vcpus[vcpu]) {
         counts.instructions += figures.instructions.get();
         cost_ps += figures.cost_ps.get();
+        counts.walks += figures.walks.get();
+        counts.references += figures.references.get();
         for (target, node) in figures.nodes.iter().enumerate() {
             let remote = usize::from(target != home);
             counts.loads[remote] += node.accesses[0].get();

@@ -79,6 +79,7 @@ struct Vcpu {
 #[derive(Debug, Serialize)]
 struct Translation {
     walks: u64,
+    walk_references: u64,
     translation_ns: u64,
 }
 
@@ -171,6 +172,7 @@ fn vcpu_of(machine: &Machine, vcpu: usize, figures: &VcpuFigures) -> Vcpu {
         other: figures.other.get(),
         translation: machine.tlb.as_ref().map(|_| Translation {
             walks: figures.walks.get(),
+            walk_references: figures.references.get(),
             translation_ns: figures.translation_ps.get() / 1000,
         }),
         local_share: share(figures.nodes[home].all(), all),

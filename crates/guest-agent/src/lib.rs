@@ -3,6 +3,7 @@
 
 mod digest;
 pub mod init;
+pub mod nested_paging;
 pub mod protocol;
 pub mod xen;
 

@@ -36,6 +36,8 @@ pub const REPORT: u8 = 3;
 pub const PUBLISH: u8 = 4;
 /// Code of [`named_phase`], sent after its letters.
 pub const NAMED_PHASE: u8 = 5;
+/// Code of the host's pages of 4 KiB; those of 2 MiB and of 1 GiB follow it.
+pub const FIRST_HOST_PAGES: u8 = 6;
 /// Code of phase 0; the others follow it.
 pub const FIRST_PHASE: u8 = 0x10;
 /// Number of phases that have a code.
@@ -63,6 +65,16 @@ pub fn report() {
 #[inline]
 pub fn publish() {
     emit::<PUBLISH>();
+}
+
+/// Tells the plugin the size of the host's pages behind this guest's memory: 0 for 4 KiB, 1 for 2 MiB,
+/// 2 and more for 1 GiB. A machine without nested paging ignores it.
+pub fn host_pages(size: u8) {
+    match size {
+        0 => emit::<FIRST_HOST_PAGES>(),
+        1 => emit::<{ FIRST_HOST_PAGES + 1 }>(),
+        _ => emit::<{ FIRST_HOST_PAGES + 2 }>(),
+    }
 }
 
 /// Marks that the following code belongs to a phase, 0 to 239; higher numbers mean the last one.
@@ -212,6 +224,7 @@ mod tests {
         (0..=u8::MAX).for_each(phase);
         named_phase("walk");
         named_phase("größe\u{7f}\0");
+        (0..=u8::MAX).for_each(host_pages);
         publish();
         report();
         end();

@@ -82,6 +82,12 @@ pub struct PmuCounts {
     pub stores: [u64; 2],
     /// Accesses that reached memory of its own node, and of others.
     pub misses: [u64; 2],
+    /// Walks of page tables.
+    pub walks: u64,
+    /// Entries of page tables that walks read, those of a host's tables included.
+    pub references: u64,
+    /// Size in bytes of the host's pages behind the guest's memory, 0 without nested paging.
+    pub host_page_bytes: u64,
     /// Index of its node.
     pub node: u32,
     /// The phase at the time of publication.
@@ -100,6 +106,7 @@ impl PmuCounts {
         words[6..8].copy_from_slice(&self.stores);
         words[8..10].copy_from_slice(&self.misses);
         words[10] = u64::from(self.node) | u64::from(self.phase) << 32;
+        words[11..14].copy_from_slice(&[self.walks, self.references, self.host_page_bytes]);
         words[BY_NODE..].copy_from_slice(&self.nodes);
         let mut bytes = [0; STRIDE - 8];
         for (place, word) in bytes.chunks_exact_mut(8).zip(&words[1..]) {
@@ -187,6 +194,9 @@ impl<'a> Pmu<'a> {
             loads: [at(32)?, at(40)?],
             stores: [at(48)?, at(56)?],
             misses: [at(64)?, at(72)?],
+            walks: at(88)?,
+            references: at(96)?,
+            host_page_bytes: at(104)?,
             node: self.word(block + 80)?,
             phase: self.word(block + 84)?,
             nodes,
@@ -247,6 +257,9 @@ mod tests {
             loads: [4, 5],
             stores: [6, 7],
             misses: [8, 9],
+            walks: 27,
+            references: 28,
+            host_page_bytes: 4096,
             node: 1,
             phase: 3,
             nodes: [0; PMU_NODES],

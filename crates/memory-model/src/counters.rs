@@ -75,6 +75,8 @@ pub struct VcpuFigures {
     pub other: Figure,
     /// Walks of page tables.
     pub walks: Figure,
+    /// Entries of page tables that they read, those of a host's tables included.
+    pub references: Figure,
     /// What translations took: walks, and hits in farther TLBs.
     pub translation_ps: Figure,
     /// What memory, caches and translations took, the instructions that ran beside included.
@@ -91,6 +93,7 @@ impl VcpuFigures {
             io: Figure::default(),
             other: Figure::default(),
             walks: Figure::default(),
+            references: Figure::default(),
             translation_ps: Figure::default(),
             cost_ps: Figure::default(),
             time_ps: Figure::default(),

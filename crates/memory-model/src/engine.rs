@@ -88,6 +88,8 @@ pub struct Engine {
     tlb_hit_ps: Vec<u64>,
     /// Accesses that a step of a walk takes beside that to its own entry.
     nested_accesses: u64,
+    /// The same where nobody follows the walk.
+    assumed_nested: u64,
     bandwidth: Option<Mutex<Bandwidth>>,
     load: Option<Mutex<Load>>,
     owners: Option<Owners>,
@@ -147,6 +149,7 @@ impl Engine {
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             tlb_hit_ps: machine.tlb.as_ref().map_or_else(Vec::new, translation::hits_ps),
             nested_accesses: translation::nested_accesses(machine),
+            assumed_nested: translation::assumed_nested(machine),
             bandwidth: bandwidth.map(Mutex::new),
             load: load.map(Mutex::new),
             owners: machine.transfers.as_ref().map(|_| Owners::new(own_lines)),
@@ -226,9 +229,23 @@ impl Engine {
                 let number = self.names.lock().number(vcpu, entered);
                 return Marker::Phase(u8::try_from(number).unwrap_or(0));
             }
+            Marker::HostPages(size) => self.set_host_pages(usize::from(size)),
             _ => {}
         }
         marker
+    }
+
+    /// The host's pages behind the guest's memory are of this size from now on.
+    fn set_host_pages(&self, size: usize) {
+        let tlbs = |vcpu: &Vcpu| {
+            vcpu.state.lock().tlbs.iter_mut().for_each(|tlbs| tlbs.set_host_pages(size))
+        };
+        self.vcpus.iter().for_each(tlbs);
+    }
+
+    /// Bytes of the host's pages behind the guest's memory, if there is a host that has any.
+    pub fn host_page_bytes(&self) -> Option<u64> {
+        self.vcpus.first()?.state.lock().tlbs.as_ref()?.host_page_bytes()
     }
 
     /// Gives the vCPU its turn, if it has none, and ends it in time.

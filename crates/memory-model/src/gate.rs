@@ -74,7 +74,7 @@ impl Gate {
     /// phase's number.
     pub fn mark(&self, marker: Marker) -> Change {
         let (seen, change) = match marker {
-            Marker::NamedPhase | Marker::Letter(_) => return Change::None,
+            Marker::NamedPhase | Marker::Letter(_) | Marker::HostPages(_) => return Change::None,
             Marker::Begin => {
                 let was = self.depth.fetch_add(1, Relaxed);
                 (0, if was == 0 { Change::Opened } else { Change::None })

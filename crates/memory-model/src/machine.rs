@@ -1,7 +1,6 @@
 //! The memory system to emulate: nodes, vCPUs, latencies, bandwidths, caches.
 
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +18,11 @@ const LEAST_UNLOADED_NS: f64 = 1.0;
 mod check;
 mod core;
 mod error;
+mod tlb;
 pub use core::Core;
 pub use error::MachineError;
+pub(crate) use tlb::{PAGE_BITS, page_size};
+pub use tlb::{Tlb, TlbPart};
 
 /// A node and the guest-physical memory on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,65 +62,6 @@ pub struct CacheLevel {
     /// What a hit costs beyond the instruction's own time.
     #[serde(default)]
     pub latency_ns: f64,
-}
-
-/// Bits of an address within a page: 4 KiB, 2 MiB, 1 GiB.
-pub(crate) const PAGE_BITS: [u32; 3] = [12, 21, 30];
-
-/// One array of translations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlbPart {
-    /// 1 is the nearest; a level has a part for each of its arrays.
-    pub level: u8,
-    /// Sizes of the pages that it holds: 4096, 2097152, 1073741824. A level that holds no pages of
-    /// a size holds pieces of them as large as it can.
-    pub page_bytes: Vec<u64>,
-    /// Translations in all, a whole number of sets.
-    pub entries: u32,
-    /// Entries of a set.
-    pub ways: u32,
-    /// What a hit costs beyond the access.
-    #[serde(default)]
-    pub latency_ns: f64,
-}
-
-/// How a core translates addresses of data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tlb {
-    /// Its arrays.
-    pub parts: Vec<TlbPart>,
-    /// Entries of the upper levels of page tables that it keeps, from which a walk goes on.
-    #[serde(default)]
-    pub upper_entries: u32,
-    /// Walks at a time, where misses overlap.
-    pub walkers: u32,
-    /// Accesses that each step of a walk takes beside that to its own entry, 1 to 24, if there are any: a
-    /// hypervisor's tables are walked as well (nested paging).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nested_accesses: Option<u32>,
-    /// Position in `nodes` of the node that page tables lie on; without it, that of who walks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tables_node: Option<usize>,
-}
-
-impl Tlb {
-    /// Sizes and walkers of AMD's Zen 3 (Software Optimization Guide for AMD Family 19h
-    /// Processors, publication 56665); 64 upper entries and 2 ns for a hit in the second level
-    /// are assumptions.
-    fn typical() -> Self {
-        let part = |level, entries, ways, latency_ns, page_bytes: &[u64]| TlbPart {
-            level,
-            page_bytes: page_bytes.to_vec(),
-            entries,
-            ways,
-            latency_ns,
-        };
-        let first = part(1, 64, 64, 0.0, &[1 << 12, 1 << 21, 1 << 30]);
-        let parts = vec![first, part(2, 2048, 8, 2.0, &[1 << 12, 1 << 21])];
-        Self { parts, upper_entries: 64, walkers: 6, nested_accesses: None, tables_node: None }
-    }
 }
 
 /// What a line takes that comes from another vCPU's caches, in ns: half a round trip.
@@ -199,12 +142,19 @@ pub enum Stage {
     Owners,
     /// Addresses are translated.
     Tlb,
+    /// They are, by the tables of a guest and of its host.
+    Nested,
 }
 
 impl Stage {
     /// All stages by name.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("load", Self::Load), ("core", Self::Core), ("owners", Self::Owners), ("tlb", Self::Tlb)];
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("load", Self::Load),
+        ("core", Self::Core),
+        ("owners", Self::Owners),
+        ("tlb", Self::Tlb),
+        ("nested", Self::Nested),
+    ];
 
     /// The stage of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -230,6 +180,7 @@ impl Machine {
             Stage::Load => self.with_load(),
             Stage::Owners => Self { transfers: Some(Transfers::typical(self.nodes.len())), ..self },
             Stage::Tlb => Self { tlb: Some(Tlb::typical()), ..self },
+            Stage::Nested => Self { tlb: Some(Tlb::nested(self.tlb)), ..self },
             Stage::Core => Self { core: Some(Core::TYPICAL), ..self },
         }
     }
@@ -278,6 +229,8 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
     use crate::arguments::machine_of;
 

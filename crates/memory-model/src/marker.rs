@@ -16,6 +16,8 @@ pub enum Marker {
     Publish,
     /// What follows counts for the phase whose name the executing vCPU has spelled.
     NamedPhase,
+    /// The host's pages are of this size from now on: 0 for 4 KiB, 1 for 2 MiB, 2 for 1 GiB.
+    HostPages(u8),
     /// What follows counts for this phase, from 0.
     Phase(u8),
     /// The next letter of a phase's name.

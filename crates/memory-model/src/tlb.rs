@@ -12,24 +12,16 @@
 //!   address space. They compete with data for the caches.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::cache::Cache;
-use crate::machine::{PAGE_BITS, Tlb, TlbPart};
+use crate::machine::{PAGE_BITS, Tlb, TlbPart, page_size};
+use crate::nested::{HOST_KEY, Nested, behind};
+use crate::page_tables::{LEVELS, number};
 
-/// Levels of page tables that lead to a 4 KiB page; to a larger one, one or two fewer.
-const LEVELS: usize = 4;
-/// The lowest bit of an address that each level of tables looks at.
-const LEVEL_BEGINS: [u32; LEVELS] = [39, 30, 21, 12];
-/// Page tables lie above all memory (52 bits: Intel SDM 3A, 4.1.4), each level at its own place.
-const TABLES: u64 = 1 << 52;
-const TABLES_OF_LEVEL: u32 = 48;
-/// Bytes of an entry.
-const ENTRY_BYTES: u64 = 8;
 /// Bits of a page's number in a key of the TLB; the frame's are above them, then the size.
 const KEY_PAGE_BITS: u32 = 24;
 const KEY_SIZE: u32 = 62;
-/// A cache's tag is the key plus one, so that none may have all bits.
-const NUMBER_MASK: u64 = (1 << 36) - 1;
 
 /// How a vCPU comes to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +66,8 @@ impl Default for TlbPlace {
 pub(crate) struct Tlbs {
     levels: Vec<Level>,
     upper: Option<Cache>,
+    /// The host's part, where the guest's memory is on pages of a host.
+    nested: Option<Nested>,
 }
 
 impl Tlbs {
@@ -99,7 +93,8 @@ impl Tlbs {
         };
         let entries = tlb.upper_entries;
         let upper = (entries > 0).then(|| Cache::of_lines(u64::from(entries), entries, 0));
-        Self { levels: numbers.iter().map(level).collect(), upper }
+        let nested = tlb.host_page_bytes.and_then(page_size).map(Nested::new);
+        Self { levels: numbers.iter().map(level).collect(), upper, nested }
     }
 
     /// Whether the nearest level still has a translation that it had, which is the most recent one then.
@@ -113,16 +108,17 @@ impl Tlbs {
     #[inline]
     pub(crate) fn hits(&self, page: u64, frame: u64) -> bool {
         let nearest = &self.levels[0];
-        let held = nearest.held[size_of(page, frame)];
+        let held = nearest.held[self.held_size(size_of(page, frame))];
         held.is_some_and(|(part, size)| nearest.parts[part].access_held(key(page, frame, size)))
     }
 
     /// Translates an address; all levels have the translation then. Where the nearest one has it, too.
     pub(crate) fn translate(&self, page: u64, frame: u64) -> (Translation, TlbPlace) {
         let size = size_of(page, frame);
+        let held = self.held_size(size);
         let mut nearest = TlbPlace::default();
         let has = |(at, level): (usize, &Level)| {
-            let Some((part, size)) = level.held[size] else { return false };
+            let Some((part, size)) = level.held[held] else { return false };
             let key = key(page, frame, size);
             if at == 0 {
                 nearest = TlbPlace { key, part: u8::try_from(part).unwrap_or(NOWHERE) };
@@ -140,6 +136,56 @@ impl Tlbs {
     pub(crate) fn clear(&self) {
         self.levels.iter().flat_map(|level| &level.parts).for_each(Cache::clear);
         self.upper.iter().for_each(Cache::clear);
+        self.nested.iter().for_each(Nested::clear);
+    }
+
+    /// The host's pages are of this size from now on, if there is a host.
+    pub(crate) fn set_host_pages(&mut self, size: usize) {
+        if let Some(nested) = &mut self.nested {
+            nested.size = size;
+            self.clear();
+        }
+    }
+
+    /// Bytes of the host's pages.
+    pub(crate) fn host_page_bytes(&self) -> Option<u64> {
+        self.nested.as_ref().map(|nested| 1 << PAGE_BITS[nested.size])
+    }
+
+    /// Whether there is a host with page tables.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.nested.is_some()
+    }
+
+    /// The host's levels that are read to translate the guest-physical address of a table's entry: none
+    /// if the nested TLB has it.
+    pub(crate) fn to_table(&self, address: u64) -> Range<usize> {
+        match &self.nested {
+            Some(nested) if !nested.has_table(address) => self.host_walk(address, nested.end()),
+            _ => 0..0,
+        }
+    }
+
+    /// The same for an address of data, at the end of a walk.
+    pub(crate) fn to_data(&self, address: u64) -> Range<usize> {
+        self.nested.as_ref().map_or(0..0, |nested| self.host_walk(address, nested.end()))
+    }
+
+    fn host_walk(&self, address: u64, end: usize) -> Range<usize> {
+        let Some(upper) = &self.upper else { return behind(None, end) };
+        let key = |level: usize| HOST_KEY | number(address, level) << 2 | level as u64;
+        let known = (0..end - 1).rev().find(|&level| upper.holds(key(level)));
+        let levels = behind(known, end);
+        (levels.start.saturating_sub(1)..end - 1).for_each(|level| {
+            upper.access(key(level));
+        });
+        levels
+    }
+
+    /// The size as which TLBs have a page of a guest: that of the host's, if that is smaller.
+    #[inline]
+    fn held_size(&self, size: usize) -> usize {
+        self.nested.as_ref().map_or(size, |nested| size.min(nested.size))
     }
 
     /// The walk to a page whose entry is in the last of so many levels.
@@ -153,16 +199,6 @@ impl Tlbs {
         });
         Translation::Walk { first, end }
     }
-}
-
-/// Where a level's entry for an address is.
-pub(crate) fn entry(address: u64, level: usize) -> u64 {
-    (TABLES | (level as u64) << TABLES_OF_LEVEL) + number(address, level) * ENTRY_BYTES
-}
-
-/// Number of a level's entry for an address.
-fn number(address: u64, level: usize) -> u64 {
-    (address >> LEVEL_BEGINS[level]) & NUMBER_MASK
 }
 
 /// The largest size of page that both addresses allow.
@@ -189,6 +225,7 @@ fn key(page: u64, frame: u64, size: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page_tables::entry;
 
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
@@ -215,6 +252,7 @@ mod tests {
             walkers: 1,
             nested_accesses: None,
             tables_node: None,
+            host_page_bytes: None,
         })
     }
 

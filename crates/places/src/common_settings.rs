@@ -76,9 +76,11 @@ pub(super) const EMULATE_STAGES: SettingSpec = SettingSpec {
 };
 pub(super) const COUNTERS: SettingSpec = SettingSpec {
     name: "counters",
-    kind: SettingKind::List("names in /proc/vmstat"),
+    kind: SettingKind::List(
+        "names in /proc/vmstat, or emulated_walks, emulated_walk_references, emulated_accesses",
+    ),
     default: "",
-    about: "counters of /proc/vmstat that are shown with each metric",
+    about: "counters of /proc/vmstat, and of the memory emulator, that are shown with each metric",
 };
 pub(super) const COUNT_MIGRATIONS: SettingSpec = SettingSpec {
     name: "count-migrations",

@@ -1,5 +1,7 @@
 //! This machine: treatments are knobs, and parts of the commands that are run.
 
+use std::collections::BTreeMap;
+
 use numalab_host::{
     Interrupt, Root, SystemWatch, adopt_orphans, on_path, read_environment, run_command,
 };
@@ -20,6 +22,7 @@ use super::disturbance_watch::allowed_cpus;
 use super::exec::{self, Counting, PagesSeen, PagesWatch};
 use super::facts;
 use super::knob_settings::{self, KnobSettings, check_names};
+use super::nested_paging::{self, EMULATED_HOST_PAGES};
 use super::placement::{self, Placement};
 
 /// How long a tool may take to tell its version.
@@ -86,6 +89,13 @@ impl Host {
 }
 
 impl PreparedHost {
+    /// What the kernel has counted up to now, and the emulator where there is one.
+    fn counted(&self) -> BTreeMap<String, u64> {
+        let mut counted = facts::vmstat();
+        counted.extend(nested_paging::counted(&self.machine));
+        counted
+    }
+
     fn counting(&self) -> Counting {
         if self.options.count_migrations { Counting::Scheduler } else { Counting::Off }
     }
@@ -109,7 +119,8 @@ impl Backend for Host {
                 remedy: "install it: apt-get install linux-perf".to_owned(),
             });
         }
-        check_names(scope, &KIND, |name| knob_settings::find("", name).is_some())?;
+        let is_told = |name: &str| name == EMULATED_HOST_PAGES.name;
+        check_names(scope, &KIND, |name| is_told(name) || knob_settings::find("", name).is_some())?;
         let mut notices = knob_settings::inspect("", scope.treatments)?;
         notices.extend(placement::inspect(scope, &machine()?)?);
         for treatment in scope.treatments {
@@ -142,6 +153,7 @@ impl Backend for Host {
 impl Prepared for PreparedHost {
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         let mut evidence = self.knobs.apply(&treatment.settings)?;
+        evidence.extend(nested_paging::apply(&treatment.settings, &self.machine)?);
         let mut placements: Vec<Placement> = Vec::new();
         for workload in &self.workloads {
             let placement = Placement::of(&treatment.settings, workload, &self.machine)?;
@@ -160,14 +172,14 @@ impl Prepared for PreparedHost {
         let settings = &request.treatment.settings;
         let placement = Placement::of(settings, request.workload, &self.machine)?;
         let before = self.watch.snapshot();
-        let counters_before = facts::vmstat();
+        let counters_before = self.counted();
         let pages = self.options.watch_pages.then(PagesWatch::start);
         let executed = exec::run(request, &placement, self.counting(), &self.interrupt);
         let seen = pages.map(PagesWatch::end);
         let executed = executed?;
         let output = self.options.watch_output.then(|| Evidence::fact(OUTPUT, executed.output));
         let mut counters = executed.counters;
-        counters.extend(facts::grown(&self.options.counters, &counters_before, &facts::vmstat()));
+        counters.extend(facts::grown(&self.options.counters, &counters_before, &self.counted()));
         let load = self.watch.snapshot().disturbance_since(&before);
         let disturbance = load.map(|load| Disturbance::Load { on: LoadedMachine::Own, load });
         Ok(Observation {

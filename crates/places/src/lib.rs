@@ -21,6 +21,7 @@ mod kernel;
 mod knob_settings;
 mod linux_guest;
 mod live_guest;
+mod nested_paging;
 mod placement;
 mod tolerant;
 

@@ -1,5 +1,6 @@
 //! Figures of a probe of memory tiers that contradict each other.
 
+pub mod document;
 mod find;
 pub mod page;
 

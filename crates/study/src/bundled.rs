@@ -18,6 +18,7 @@ const STUDIES: &[(&str, &str)] = &[
     ("frame-allocator-flat", include_str!("../studies/frame-allocator-flat.toml")),
     ("guest-scaling", include_str!("../studies/guest-scaling.toml")),
     ("hugepages", include_str!("../studies/hugepages.toml")),
+    ("hugepages-emulated", include_str!("../studies/hugepages-emulated.toml")),
     ("hugepages-host", include_str!("../studies/hugepages-host.toml")),
     ("memory-policy", include_str!("../studies/memory-policy.toml")),
     ("noise", include_str!("../studies/noise.toml")),

@@ -31,7 +31,7 @@ pub(crate) struct MemoryCostArgs {
     /// bandwidth, to three times at the limit of --emulate-bandwidth), core (misses overlap, 16
     /// at a time, unless one's address depends on another), owners (a store takes the line from
     /// the caches of who has it), tlb (a page that the TLBs do not have costs a walk of page
-    /// tables) [default: none]
+    /// tables), nested (so it does, and the walk goes through a host's tables too) [default: none]
     #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "emulate_like")]
     pub emulate_stages: Option<Stages>,
 }

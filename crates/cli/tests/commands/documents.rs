@@ -21,6 +21,7 @@ use numalab_results::run::document::RunDocument;
 use numalab_results::samples::document::{ComparedSamples, PublishedGains};
 use numalab_results::scaling::ScalingSummary;
 use numalab_results::study::document::{StudyComparison, StudyResults};
+use numalab_results::tiering::document::TieringDocument;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -140,7 +141,7 @@ fn all_schemas() -> [(Kind, Value); 25] {
         schema_of::<Health>(Kind::Health),
         schema_of::<KnobList>(Kind::Knobs),
         schema_of::<BalancingProbed>(Kind::Probe),
-        schema_of::<TieringProbed>(Kind::Tiering),
+        schema_of::<TieringDocument<'_>>(Kind::Tiering),
         schema_of::<SelfTest>(Kind::SelfTest),
         schema_of::<BisectDocument>(Kind::Bisect),
         schema_of::<Described>(Kind::Topology),

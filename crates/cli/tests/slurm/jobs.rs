@@ -346,6 +346,36 @@ fn queue(lab: &Lab) -> String {
 }
 
 #[test]
+fn a_job_script_of_the_suite_runs_under_its_own_names() {
+    let (_turn, Some(lab)) = (turn(), lab()) else { return };
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations/suite");
+    for name in ["run_numa_benchmarks.sh", "wrapper_numa.sh", "numa_bench"] {
+        fs::copy(suite.join(name), lab.directory().join(name)).expect("copied");
+    }
+    let numalab = Path::new(NUMALAB).parent().expect("a directory").display();
+    let path = format!("{numalab}:{}", std::env::var("PATH").unwrap_or_default());
+    let arch = architecture(&lab.directory(), "0-7", 4);
+    let of_suite = ["./run_numa_benchmarks.sh", "--arch", &arch, "--sequential", "0", "--label"];
+    let ours = ["suite", "--memory-sizes=1", "--rank-option=--iterations=1000"];
+    let mut sbatch = lab.command("sbatch");
+    sbatch.env("PATH", &path).args(["--wait", "--parsable"]).args(of_suite).args(ours);
+    let submitted = output(sbatch.arg("--rank-option=--overcommit"));
+    assert!(submitted.status.success(), "{}", logs(&lab.directory()));
+    let job = text(&submitted.stdout).trim().to_owned();
+    let results = lab.directory().join(format!("results_scaling/job_{job}_suite"));
+    assert_eq!(csvs(&results).len(), 8, "{results:?}");
+    assert!(results.join(format!("slurm_run_numa_benchmarks_{job}.log")).exists());
+    let csv = "--csv=suite.csv";
+    let bench = ["./numa_bench", "--size=1", "--iterations=1000", "--overcommit", csv];
+    let wrapped = [&["./wrapper_numa.sh", "--numa=0", "--"][..], &bench].concat();
+    let options = ["-N1", "-n2", "--cpu-bind=none"];
+    let shown = prints(srun(lab, &options, &wrapped).env("PATH", &path));
+    assert!(shown.contains("[Rank 1] Binding to NUMA domain 0"), "{shown}");
+    let kept = fs::read_to_string(lab.directory().join("suite.csv")).expect("written");
+    assert!(is_csv_of(2, &kept), "{kept}");
+}
+
+#[test]
 fn a_job_array_measures_each_element_and_a_batch_script_is_no_rank() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };
     let script = format!(

@@ -273,12 +273,21 @@ impl World {
 
 /// Nothing is counted of a cpu.
 fn clear(figures: &VcpuFigures) {
-    let VcpuFigures { nodes, instructions, io, other, walks, translation_ps, cost_ps, time_ps } =
-        figures;
+    let VcpuFigures {
+        nodes,
+        instructions,
+        io,
+        other,
+        walks,
+        references,
+        translation_ps,
+        cost_ps,
+        time_ps,
+    } = figures;
     let of_nodes = nodes.iter().flat_map(|node| {
         node.accesses.iter().chain(&node.misses).chain([&node.cost_ps, &node.queue_ps])
     });
-    let own = [instructions, io, other, walks, translation_ps, cost_ps, time_ps];
+    let own = [instructions, io, other, walks, references, translation_ps, cost_ps, time_ps];
     of_nodes.chain(own).for_each(|figure| figure.set(0));
 }
 

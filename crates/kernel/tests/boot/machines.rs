@@ -5,6 +5,7 @@ use numalab_kernel::event::{Guest, Run};
 use numalab_kernel::results::Results;
 use numalab_topology::{CpuLessNodes, Machine, Node, NodeId, ProximityDomain};
 
+use crate::need::has_memory;
 use crate::qemu::{DONE, Qemu, arguments, machine};
 
 const MIB: u64 = 1 << 20;
@@ -75,6 +76,9 @@ fn exhausts_exactly(results: &Results) {
 
 #[test]
 fn two_nodes_with_32_gib_give_every_thread_its_own_memory() {
+    if !has_memory("two nodes with 32 GiB", 32 * GIB) {
+        return;
+    }
     let Some(qemu) = Qemu::open() else { return };
     let machine = machine("2", 2, 32 * GIB, Some("10,21;21,10"));
     let works = "work=test_numa,storm,guests,chase,bandwidth,exhaust dump=heap";

@@ -6,6 +6,7 @@
 mod failures;
 mod iso;
 mod machines;
+mod need;
 mod qemu;
 mod small;
 mod tables;

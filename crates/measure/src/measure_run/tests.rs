@@ -172,13 +172,13 @@ fn a_quick_run_has_one_cpu_of_each_node_in_its_matrix_and_three_kernels() {
 fn a_plan_is_made_again_from_what_it_was_asked_for() {
     let machine = machine(2, 2);
     let scope = Scope::new(&machine, Some(&"1".parse().unwrap()), None).unwrap();
-    let asked = MeasurePlan::new(&machine, scope, Effort::Quick, Pages::Base);
+    let asked = MeasurePlan::new(&machine, scope, Effort::Quick, Pages::BASE_4K);
     let mut other = curve(&machine, |_| 5.0);
-    let sized = plan(&machine, Effort::Quick, Pages::Base).phase_beyond(64 * MIB);
+    let sized = plan(&machine, Effort::Quick, Pages::BASE_4K).phase_beyond(64 * MIB);
     other.run.plan.extend(sized);
     let asked = asked.like(Some(&other));
     let again = MeasurePlan::again(&machine, &asked.choice()).unwrap().like(None);
     assert_eq!(again.foreseen(), asked.foreseen());
     assert_eq!(again.beyond_bytes(None), 64 * MIB);
-    assert_ne!(again.foreseen(), plan(&machine, Effort::Quick, Pages::Base).foreseen());
+    assert_ne!(again.foreseen(), plan(&machine, Effort::Quick, Pages::BASE_4K).foreseen());
 }

@@ -6,8 +6,9 @@ use core::ops::Range;
 use super::{Access, Active};
 use crate::cost::ps;
 use crate::counters::Kind;
-use crate::machine::{Machine, Tlb};
-use crate::tlb::{TlbPlace, Tlbs, Translation, entry};
+use crate::machine::{Machine, Tlb, page_size};
+use crate::page_tables::{LEVELS, entry, host_entry, table};
+use crate::tlb::{TlbPlace, Tlbs, Translation};
 
 impl Active<'_> {
     /// What the translation of an access takes that begins at `time_ps`, and where it is then.
@@ -21,7 +22,7 @@ impl Active<'_> {
         let (translation, place) = tlbs.translate(access.virtual_address, access.address);
         let taken_ps = match translation {
             Translation::Hit(level) => self.engine.tlb_hit_ps[level],
-            Translation::Walk { first, end } => self.walk_ps(access, time_ps, first..end),
+            Translation::Walk { first, end } => self.walk_ps(tlbs, access, time_ps, first..end),
         };
         if taken_ps > 0 {
             self.figures.translation_ps.add(taken_ps);
@@ -30,19 +31,45 @@ impl Active<'_> {
     }
 
     /// What a walk of these levels takes.
-    fn walk_ps(&self, access: Access, time_ps: u64, levels: Range<usize>) -> u64 {
+    fn walk_ps(&self, tlbs: &Tlbs, access: Access, time_ps: u64, levels: Range<usize>) -> u64 {
         self.figures.walks.add(1);
+        let nested = self.engine.nested_accesses;
+        self.figures.references.add(levels.len() as u64 * (1 + nested));
         // The farthest TLB had to be asked before.
         let asked_ps = self.engine.tlb_hit_ps.last().copied().unwrap_or(0);
-        levels.fold(asked_ps, |walked_ps, level| {
-            walked_ps + self.entry_ps(access, level, time_ps + walked_ps)
+        let of = access.virtual_address;
+        let walked_ps = levels.fold(asked_ps, |walked_ps, level| {
+            let of_host = || table(of, level);
+            let walked_ps = match tlbs.is_nested() {
+                true => {
+                    self.host_ps(access, of_host(), tlbs.to_table(of_host()), time_ps, walked_ps)
+                }
+                false => walked_ps,
+            };
+            walked_ps + self.entry_ps(access, entry(of, level), time_ps + walked_ps)
+        });
+        self.host_ps(access, access.address, tlbs.to_data(access.address), time_ps, walked_ps)
+    }
+
+    /// How long a walk has taken after it read these levels of the host's tables for a guest-physical
+    /// address.
+    fn host_ps(
+        &self,
+        access: Access,
+        address: u64,
+        levels: Range<usize>,
+        time_ps: u64,
+        walked_ps: u64,
+    ) -> u64 {
+        self.figures.references.add(levels.len() as u64);
+        levels.fold(walked_ps, |walked_ps, level| {
+            walked_ps + self.entry_ps(access, host_entry(address, level), time_ps + walked_ps)
         })
     }
 
-    /// What it takes to read a level's entry for an access. A hypervisor's entries are taken to be in
-    /// the cache that has this one, or in the farthest.
-    fn entry_ps(&self, access: Access, level: usize, time_ps: u64) -> u64 {
-        let address = entry(access.virtual_address, level);
+    /// What it takes to read a table's entry at this address for an access. The nested accesses of a
+    /// machine file are taken to be in the cache that has this one, or in the farthest.
+    fn entry_ps(&self, access: Access, address: u64, time_ps: u64) -> u64 {
         let (hit_ps, nested) = (&self.engine.hit_ps, self.engine.nested_accesses);
         if let Some(found) = self.hit(address).level {
             return hit_ps[found] * (1 + nested);
@@ -60,6 +87,12 @@ impl Active<'_> {
 /// Accesses that a step of a walk takes beside that to its own entry.
 pub(super) fn nested_accesses(machine: &Machine) -> u64 {
     machine.tlb.as_ref().and_then(|tlb| tlb.nested_accesses).map_or(0, u64::from)
+}
+
+/// The same where nobody follows the walk: with a host's tables, that of the entry's own address.
+pub(super) fn assumed_nested(machine: &Machine) -> u64 {
+    let pages = machine.tlb.as_ref().and_then(|tlb| tlb.host_page_bytes).and_then(page_size);
+    pages.map_or_else(|| nested_accesses(machine), |size| (LEVELS - size) as u64)
 }
 
 /// What a hit costs in each level, nearest first.
@@ -81,6 +114,7 @@ mod tests {
     use crate::arguments::Arguments;
     use crate::engine::{Engine, PS_PER_INSTRUCTION};
     use crate::machine::TlbPart;
+    use crate::marker::Marker;
     use crate::pipeline::flow::Flow;
     use crate::pipeline::x86::decode;
 
@@ -97,7 +131,14 @@ mod tests {
             latency_ns,
         };
         let parts = alloc::vec![part(1, 16, 0.0), part(2, 64, 3.0)];
-        Tlb { parts, upper_entries: 16, walkers: 2, nested_accesses: None, tables_node: None }
+        Tlb {
+            parts,
+            upper_entries: 16,
+            walkers: 2,
+            nested_accesses: None,
+            host_page_bytes: None,
+            tables_node: None,
+        }
     }
 
     fn engine(more: &str, tlb: Tlb) -> Engine {
@@ -219,6 +260,70 @@ mod tests {
         let memory_ps = figures.nodes[0].cost_ps.get();
         assert_eq!(memory_ps, 4 * 256 * 100_000);
         assert_eq!(figures.cost_ps.get(), memory_ps + figures.translation_ps.get());
+    }
+
+    /// References of the first walk, and of those of 256 pages after it, from an address that allows
+    /// guest pages of this size.
+    fn references(tlb: Tlb, guest: u32, host: u8) -> (u64, u64) {
+        let engine = engine("", tlb);
+        engine.mark(0, Marker::HostPages(host));
+        // As far from the frame as the size of page is large, and no larger.
+        let beyond = (1 << guest) | 1 << 40;
+        let walk = |page: u64| {
+            let access = load(MIB + page * PAGE, (MIB + page * PAGE).wrapping_add(beyond));
+            engine.enter(0).access(access);
+            engine.counters.of(0, 0).references.get()
+        };
+        let first = walk(0);
+        (first, (1..=256).map(walk).last().unwrap_or(0) - first)
+    }
+
+    #[test]
+    fn a_walk_of_a_guest_on_a_host_takes_24_references_and_fewer_on_larger_pages() {
+        let host = Tlb { host_page_bytes: Some(PAGE), upper_entries: 0, ..small_tlb() };
+        let of = |guest, size| references(host.clone(), guest, size).0;
+        assert_eq!([of(12, 0), of(12, 1), of(12, 2)], [24, 19, 14]);
+        assert_eq!([of(21, 0), of(21, 1), of(21, 2)], [19, 15, 11]);
+        assert_eq!(
+            of(12, 0),
+            references(small_tlb_in_a_guest(0), 12, 0).0,
+            "the first is the whole walk"
+        );
+    }
+
+    fn small_tlb_in_a_guest(upper_entries: u32) -> Tlb {
+        Tlb { host_page_bytes: Some(PAGE), upper_entries, ..small_tlb() }
+    }
+
+    #[test]
+    fn walks_that_follow_find_the_upper_entries_and_the_guests_tables() {
+        let (_, later) = references(small_tlb_in_a_guest(32), 12, 0);
+        // The guest's last entry and the host's for the data.
+        assert!((512..540).contains(&later), "{later} references of 256 walks");
+    }
+
+    #[test]
+    fn a_host_of_small_pages_takes_a_guests_large_ones_apart() {
+        let tlb = || {
+            let mut tlb = small_tlb_in_a_guest(16);
+            tlb.parts.iter_mut().for_each(|part| part.page_bytes.push(2 << 20));
+            tlb
+        };
+        let walks = |host| {
+            let engine = engine("", tlb());
+            engine.mark(0, Marker::HostPages(host));
+            (0..256).for_each(|page| {
+                engine.enter(0).access(load(page * PAGE, page * PAGE | 1 << 40));
+            });
+            engine.counters.of(0, 0).walks.get()
+        };
+        assert_eq!([walks(0), walks(1), walks(2)], [256, 1, 1]);
+    }
+
+    #[test]
+    fn a_machine_without_a_host_takes_no_notice_of_its_pages() {
+        assert_eq!(references(small_tlb(), 12, 0).0, 4);
+        assert_eq!(references(small_tlb(), 12, 2).0, 4);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::error::{LEAST_MB_S, MOST_LINES};
 use super::{
     CacheLevel, Core, MOST_NODES, MOST_VCPUS, Machine, MachineError, PAGE_BITS, SCHEMA, Scope,
-    TlbPart,
+    TlbPart, page_size,
 };
 use crate::curve::Curve;
 use alloc::vec::Vec;
@@ -67,6 +67,13 @@ impl Machine {
         count("arrays of the TLB", tlb.parts.len(), 16)?;
         count("walkers", tlb.walkers as usize, 64)?;
         count("nested accesses", tlb.nested_accesses.map_or(1, |most| most as usize), 24)?;
+        match (tlb.host_page_bytes, tlb.nested_accesses) {
+            (Some(_), Some(_)) => return Err(MachineError::NestedTwice),
+            (Some(bytes), None) if page_size(bytes).is_none() => {
+                return Err(MachineError::HostPages { bytes });
+            }
+            _ => {}
+        }
         tlb.parts.iter().try_for_each(check_tlb_part)?;
         if tlb.upper_entries > 1024 {
             let (what, most) = ("upper entries of page tables", 1024);

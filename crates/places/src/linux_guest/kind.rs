@@ -8,7 +8,7 @@ use crate::common_settings::{
     WATCH_PAGES,
 };
 use crate::guest_launcher::KERNEL;
-use crate::{host_side, placement};
+use crate::{host_side, nested_paging, placement};
 
 pub(crate) const KIND: BackendKind = BackendKind {
     name: "linux-guest",
@@ -71,6 +71,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
         placement::THREADS,
         placement::ENVIRONMENT,
         host_side::GUEST_MEMORY,
+        nested_paging::EMULATED_HOST_PAGES,
         ITS_KERNEL,
     ],
 };

@@ -32,7 +32,7 @@ fn chase(cpu: u32, size_bytes: u64) -> Experiment {
         worker: worker(cpu),
         size_bytes,
         pattern: AccessPattern::Random,
-        pages: Pages::Base,
+        pages: Pages::BASE_4K,
         team: Team::Concurrent,
     })
 }
@@ -43,7 +43,7 @@ fn streams(cpus: &[u32], size_bytes: u64) -> Experiment {
         kernel: StreamKernel::Read,
         pattern: AccessPattern::Sequential,
         size_bytes,
-        pages: Pages::Base,
+        pages: Pages::BASE_4K,
         isa: IsaName("avx2".to_owned()),
     })
 }

@@ -10,6 +10,7 @@ use crate::document::document;
 use crate::over_time::{curves, rows, seconds};
 use crate::report::Report;
 use crate::tiering::Contradiction;
+use crate::tiering::document::TieringDocument;
 
 impl Report for TieringProbed {
     fn page(&self) -> Page {
@@ -44,7 +45,7 @@ impl Report for TieringProbed {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        document(Kind::Tiering, self)
+        document(Kind::Tiering, &TieringDocument::of(self))
     }
 
     /// A row for each look.
@@ -196,5 +197,11 @@ mod tests {
         let said =
             "Contradiction an access takes 7033 ns, and what was counted on the tiers costs 140";
         assert!(text.contains(said), "{text}");
+        let json = probed([&[], &[]], &figures).json().unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let expected = serde_json::json!([{
+            "figures": ["latency", "predicted"], "values": [7033.0, 140.0]
+        }]);
+        assert_eq!(json["findings"], expected);
     }
 }

@@ -49,6 +49,7 @@ pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tl
         upper_entries: UPPER_ENTRIES,
         walkers: WALKERS,
         nested_accesses,
+        host_page_bytes: None,
         tables_node: None,
     })
 }

@@ -1,0 +1,70 @@
+//! What a guest with emulated memory says to the emulator about its host's pages, and hears of walks.
+
+use std::thread;
+
+use numalab_host::{emulator_counters, pin};
+use numalab_membench::mark;
+use numalab_membench::pmu::{Pmu, PmuCounts};
+use numalab_topology::{CpuId, CpuSet};
+
+/// What walks of page tables came to on all of this guest's cpus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walks {
+    /// Walks of page tables.
+    pub walks: u64,
+    /// Entries of page tables that they read, those of the host's tables included.
+    pub references: u64,
+    /// Loads and stores.
+    pub accesses: u64,
+    /// Bytes of the host's pages, 0 without nested paging.
+    pub host_page_bytes: u64,
+}
+
+impl Walks {
+    fn plus(self, counts: &PmuCounts) -> Self {
+        Self {
+            walks: self.walks + counts.walks,
+            references: self.references + counts.references,
+            accesses: self.accesses + counts.nodes.iter().sum::<u64>(),
+            host_page_bytes: counts.host_page_bytes,
+        }
+    }
+}
+
+/// Makes the emulator take the host's pages for 4 KiB (0), 2 MiB (1) or 1 GiB (2) large.
+pub fn set_host_pages(size: u8) {
+    mark::host_pages(size);
+}
+
+/// Counts of all these cpus up to now; none without an emulator that publishes them, and where a cpu
+/// cannot be used.
+#[must_use]
+pub fn walks(cpus: &CpuSet) -> Option<Walks> {
+    let pmu = Pmu::over(emulator_counters()?)?;
+    cpus.iter().try_fold(Walks::default(), |sum, cpu| Some(sum.plus(&published(pmu, cpu)?)))
+}
+
+/// A cpu's counts, which only the cpu itself can publish.
+fn published(pmu: Pmu<'static>, cpu: CpuId) -> Option<PmuCounts> {
+    let publish = move || {
+        pin(cpu).ok()?;
+        mark::publish();
+        pmu.counts(cpu.0)
+    };
+    thread::spawn(publish).join().ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_cpus_add_up_and_pages_do_not() {
+        let mut counts = PmuCounts { walks: 2, references: 48, ..PmuCounts::default() };
+        counts.host_page_bytes = 4096;
+        counts.nodes[..2].copy_from_slice(&[5, 6]);
+        let sum = Walks::default().plus(&counts).plus(&counts);
+        let expected = Walks { walks: 4, references: 96, accesses: 22, host_page_bytes: 4096 };
+        assert_eq!(sum, expected);
+    }
+}

@@ -1,0 +1,98 @@
+//! The host's pages behind a guest whose memory is emulated: a level that the emulator is given from
+//! inside, so that one guest lasts for all of them.
+
+use std::collections::BTreeMap;
+
+use numalab_guest_agent::nested_paging;
+use numalab_record::study::{Evidence, Setting};
+use numalab_topology::Machine;
+
+use numalab_study::BackendError;
+use numalab_study::StudyPlace;
+use numalab_study::{SettingKind, SettingSpec};
+
+const SIZES: [(&str, u64); 3] = [("4k", 4 << 10), ("2m", 2 << 20), ("1g", 1 << 30)];
+
+pub(crate) const EMULATED_HOST_PAGES: SettingSpec = SettingSpec {
+    name: "emulate-host-pages",
+    kind: SettingKind::OneOf(&["4k", "2m", "1g"]),
+    default: "4k",
+    about: "the host's pages that the emulator takes its memory to be on (with emulate-stages = \
+            \"nested\")",
+};
+
+/// Gives the emulator the host's pages of a treatment, if it has any, and reads them back.
+pub(super) fn apply(
+    settings: &BTreeMap<String, Setting>,
+    machine: &Machine,
+) -> Result<Option<Evidence>, BackendError> {
+    let Some(wanted) = settings.get(EMULATED_HOST_PAGES.name).map(ToString::to_string) else {
+        return Ok(None);
+    };
+    let (size, bytes) = size(&wanted)?;
+    nested_paging::set_host_pages(size);
+    let walks = nested_paging::walks(&machine.usable_cpus());
+    let found = walks.map_or(0, |walks| walks.host_page_bytes);
+    if found != bytes {
+        return Err(BackendError::Lacking {
+            what: format!("{}: the emulator has no host's page tables", EMULATED_HOST_PAGES.name),
+            remedy: "give the backend emulate-stages = \"nested\" and emulate-latency".to_owned(),
+        });
+    }
+    Ok(Some(Evidence::of(EMULATED_HOST_PAGES.name, wanted, name(found))))
+}
+
+/// The emulator's place in its list of sizes, and the bytes.
+fn size(wanted: &str) -> Result<(u8, u64), BackendError> {
+    let found = (0_u8..).zip(SIZES).find(|(_, (name, _))| *name == wanted);
+    found.map(|(at, (_, bytes))| (at, bytes)).ok_or_else(|| BackendError::BadInput {
+        place: StudyPlace::Factor(EMULATED_HOST_PAGES.name.to_owned()),
+        found: wanted.to_owned(),
+        expected: "4k, 2m or 1g".to_owned(),
+    })
+}
+
+fn name(bytes: u64) -> &'static str {
+    SIZES.iter().find(|(_, size)| *size == bytes).map_or("none", |(name, _)| name)
+}
+
+/// What the emulator has counted, by the names that `counters` takes beside those of `/proc/vmstat`.
+pub(super) fn counted(machine: &Machine) -> BTreeMap<String, u64> {
+    let Some(walks) = nested_paging::walks(&machine.usable_cpus()) else { return BTreeMap::new() };
+    let of = [
+        ("emulated_walks", walks.walks),
+        ("emulated_walk_references", walks.references),
+        ("emulated_accesses", walks.accesses),
+    ];
+    of.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_the_emulators_numbers_and_others_are_refused() {
+        assert_eq!(["4k", "2m", "1g"].map(|text| size(text).unwrap().0), [0, 1, 2]);
+        assert_eq!([4096, 2 << 20, 1 << 30, 0].map(name), ["4k", "2m", "1g", "none"]);
+        let error = size("16k").unwrap_err().to_string();
+        assert_eq!(error, "factor emulate-host-pages: 16k: expected 4k, 2m or 1g");
+    }
+
+    #[test]
+    fn a_machine_without_the_emulator_cannot_take_the_level() {
+        let machine = numalab_topology::UniformMachine {
+            cpus: 1,
+            threads_per_core: 1,
+            packages: 1,
+            l3_groups: 1,
+            memory_bytes: 1 << 30,
+        };
+        let machine = machine.build().unwrap();
+        assert_eq!(apply(&BTreeMap::new(), &machine).unwrap(), None);
+        let level = Setting::Text("2m".to_owned());
+        let settings = BTreeMap::from([(EMULATED_HOST_PAGES.name.to_owned(), level)]);
+        let error = apply(&settings, &machine).unwrap_err().to_string();
+        assert!(error.contains("the emulator has no host's page tables"), "{error}");
+    }
+}
