@@ -9,7 +9,6 @@ use numalab_host::{
     AffinityError, ErrorClass, LimitSource, Mapping, MemoryError, MemoryLimit, Root, base_pages,
     current_affinity, pin,
 };
-use numalab_record::Pages;
 
 /// Set in the process of a test within its group: the group's directory.
 const GROUP: &str = "NUMALAB_TEST_GROUP";

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use numalab_host::{
     Mapping, Reason, SystemWatch, ThreadSnapshot, base_pages, current_affinity, current_place, pin,
 };
-use numalab_record::Pages;
 use numalab_record::study::Load;
 
 fn work_for(duration: Duration) {

@@ -5,7 +5,7 @@ use std::thread;
 use numalab_host::{
     ErrorClass, Mapping, MappingError, ProofError, Root, base_pages, prove, read_machine,
 };
-use numalab_record::{Pages, ProofMethod};
+use numalab_record::ProofMethod;
 
 /// Makes these system calls of the calling thread fail with `EPERM`; false if the kernel has no
 /// filters (qemu-user).

@@ -61,7 +61,7 @@ fn asked(process: u32, from: u64, to: u64, page_bytes: u64) -> BTreeMap<u32, u64
 #[cfg(test)]
 mod tests {
     use numalab_host::{Mapping, base_pages};
-    use numalab_record::Pages;
+    
 
     use super::*;
 

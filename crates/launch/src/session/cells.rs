@@ -120,7 +120,7 @@ pub(super) fn finished(
 #[cfg(test)]
 mod tests {
     use numalab_measure::StreamRules;
-    use numalab_record::{AccessPattern, IsaName, Pages, Placement, ProofMethod, StreamKernel};
+    use numalab_record::{AccessPattern, IsaName, Placement, ProofMethod, StreamKernel};
     use numalab_topology::{CpuId, NodeId};
 
     use super::*;
