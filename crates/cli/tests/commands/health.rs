@@ -37,7 +37,8 @@ fn worse(output: &Output) -> (&'static str, &'static str) {
 fn a_machine_slower_than_its_class_is_failing_with_a_reason_in_one_line() {
     let place = tempfile::tempdir().expect("made");
     let run = measured(place.path());
-    let fast = class(&run, &place.path().join("fast"), 0.2, 1);
+    // The run may have been disturbed by other load, and the checks may be: factors beyond that.
+    let fast = class(&run, &place.path().join("fast"), 0.01, 1);
     let output = health(&fast, &["-q"]);
     let line = said(&output);
     let begins = line.starts_with("node ") && line.contains(": memory latency ");
@@ -50,7 +51,7 @@ fn a_machine_slower_than_its_class_is_failing_with_a_reason_in_one_line() {
     assert_eq!(json["severity"], worse(&output).1);
     assert_eq!(json["findings"][0]["symptom"], "slower");
 
-    let slow = class(&run, &place.path().join("slow"), 5.0, 1);
+    let slow = class(&run, &place.path().join("slow"), 100.0, 1);
     let output = health(&slow, &["-q"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(said(&output), "healthy: no figure is worse than in 3 runs\n");
