@@ -129,6 +129,8 @@ pub struct Surroundings<'a> {
     pub machine: &'a Machine,
     /// Its environment.
     pub look: Look<'a>,
+    /// Writes a run for programs, as it lies beside the CSV.
+    pub render: fn(&Document) -> serde_json::Result<String>,
 }
 
 /// Measures with all ranks; rank 0 gets what they found. `begin` is called by rank 0 once
@@ -292,16 +294,22 @@ fn finish(
     let memory = if last { memory::text(team.rank(), plan, &nodes) } else { String::new() };
     let memory = team.all_gather(memory.as_bytes())?.pop().unwrap_or_default();
     let memory = String::from_utf8_lossy(&memory).into_owned();
-    let finished = ledger.map(|ledger| deliver(ledger, memory)).transpose();
+    let finished = ledger.map(|ledger| deliver(around, ledger, memory)).transpose();
     agree(team, finished)
 }
 
-fn deliver(ledger: Ledger, memory: String) -> Result<Findings, SessionError> {
+fn deliver(
+    around: Surroundings<'_>,
+    ledger: Ledger,
+    memory: String,
+) -> Result<Findings, SessionError> {
     let Ledger { csv, recorder, .. } = ledger;
     let document = recorder.document();
     let table = document.rank_table().ok_or(SessionError::Nothing)?;
     if let Some(csv) = csv {
-        csv.finish(&document, &table)?;
+        let json = (around.render)(&document);
+        let json = json.map_err(|error| SessionError::Message(error.to_string()))?;
+        csv.finish(&json, &table)?;
     }
     Ok(Findings { recorder, document, table, memory })
 }

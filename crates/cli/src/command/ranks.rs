@@ -8,7 +8,8 @@ use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
 use numalab_launch::team::Team;
-use numalab_record::{Launch, Pages, Run};
+use numalab_record::{Document, Launch, Pages, Run};
+use numalab_results::Report;
 use numalab_results::run::Summary;
 use numalab_results::scaling::RanksReport;
 use numalab_topology::Machine;
@@ -88,7 +89,8 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let look = |name: &str| std::env::var(name).ok();
     let joined = Team::join(identity, &task.ranks.meet, &look);
     let mut team = joined.map_err(|error| of_rank(identity, error.class(), &error))?;
-    let around = Surroundings { identity, machine: &target.machine, look: &look };
+    let render = |document: &Document| Summary::of(document).json();
+    let around = Surroundings { identity, machine: &target.machine, look: &look, render };
     let mut begin = |team: &Team, launch: Launch| {
         if !output::quiet() && task.given.output.format == Format::Text {
             // A reader that went away is told of at the end.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use numalab_host::files::write_atomically;
 use numalab_host::open_locked;
-use numalab_record::{Document, RankTable};
+use numalab_record::RankTable;
 
 use super::SessionError;
 use crate::suite::{csv_header, csv_row, mapping_check};
@@ -55,13 +55,11 @@ impl PartialCsv {
 
     /// Writes `<stem>.json`, the run in one file, and `mapping_check.log`, and gives the CSV its
     /// name last: where it is, all is.
-    pub fn finish(self, run: &Document, table: &RankTable) -> Result<(), SessionError> {
+    pub fn finish(self, run: &str, table: &RankTable) -> Result<(), SessionError> {
         let write = |path: PathBuf, text: &str| {
             write_atomically(&path, text).map_err(|error| SessionError::Write { path, error })
         };
-        let json =
-            serde_json::to_string(run).map_err(|error| SessionError::Message(error.to_string()))?;
-        write(json_path(&self.path), &json)?;
+        write(json_path(&self.path), run)?;
         write(self.path.with_file_name("mapping_check.log"), &mapping_check(table))?;
         let named = self.file.sync_all().and_then(|()| fs::rename(&self.part, &self.path));
         named.map_err(|error| SessionError::Write { path: self.path.clone(), error })?;
