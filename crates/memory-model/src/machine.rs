@@ -19,8 +19,10 @@ const LEAST_UNLOADED_NS: f64 = 1.0;
 mod check;
 mod core;
 mod error;
+mod timing;
 pub use core::Core;
 pub use error::MachineError;
+pub use timing::{CLASSES, Class, Family, Takes, Timing};
 
 /// A node and the guest-physical memory on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,8 @@
 use super::*;
+use crate::machine::Core;
 use crate::outcome::Effect;
 use crate::pipeline::flow::Flow;
+use crate::pipeline::speeds::Speeds;
 use crate::pipeline::x86::decode;
 
 mod again;
@@ -203,7 +205,8 @@ fn load_is_of_the_node_and_of_the_link_that_carries_it() {
 
 /// A block of these instructions, leaked as those of a plugin are.
 fn block_of(instructions: &[&[u8]]) -> &'static Flow {
-    Box::leak(Box::new(Flow::new(instructions.iter().map(|bytes| decode(bytes)))))
+    let instructions = instructions.iter().map(|bytes| decode(bytes));
+    Box::leak(Box::new(Flow::new(instructions, &Speeds::of(&Core::TYPICAL))))
 }
 
 const FOLLOW: &[u8] = &[0x48, 0x8b, 0x00]; // mov (%rax),%rax

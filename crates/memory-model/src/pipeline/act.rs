@@ -41,7 +41,7 @@ impl Pipeline {
     /// The same for the store of an instruction of this number.
     #[inline]
     pub fn stores(&mut self, accessor: &Accessor, bytes: Bytes, (issue_ps, number): (u64, u64)) {
-        let ready_ps = if self.latest_ps <= issue_ps { 0 } else { self.known_ps(accessor.data) };
+        let ready_ps = self.known_ps(&accessor.data);
         self.stores.store(bytes, ready_ps.max(issue_ps), number);
     }
 
