@@ -139,7 +139,7 @@ impl Pipeline {
         self.turns_to(flow, (now_ps, instruction));
         let mut came = self.window.comes(instruction, resumes_ps);
         if flow.is_none_or(|flow| flow.fence) {
-            came.at_ps = came.at_ps.max(self.latest_ps);
+            came = Came { at_ps: came.at_ps.max(self.latest_ps), for_access: true };
             self.window.clear();
         } else if drains {
             came.at_ps = came.at_ps.max(self.combining.written_ps());
@@ -370,11 +370,17 @@ impl Pipeline {
         self.flow?.accessors.get(position as usize)
     }
 
-    /// Nothing is under way any more; when that is.
+    /// Nothing is under way any more, and another thread goes on; when that is.
     pub fn drain(&mut self) -> u64 {
+        let latest_ps = self.settles_ps();
         self.combining.close();
-        self.turns_to(None, (self.begin_ps, self.last + 1));
         self.registers.clear();
+        latest_ps
+    }
+
+    /// When all that is under way ends.
+    pub fn settles_ps(&mut self) -> u64 {
+        self.turns_to(None, (self.begin_ps, self.last + 1));
         self.window.clear();
         self.latest_ps
     }

@@ -119,6 +119,16 @@ impl Active<'_> {
         self.time_ps.set(self.time_ps.get().max(time_ps));
     }
 
+    /// It waits for all that it has under way; how long.
+    pub(super) fn settles(&mut self) -> u64 {
+        let time_ps = self.time_ps.get();
+        let latest_ps = self.state.pipeline.as_mut().map_or(0, Pipeline::settles_ps);
+        let waited_ps = latest_ps.saturating_sub(time_ps);
+        self.figures.time_ps.add(waited_ps);
+        self.time_ps.add(waited_ps);
+        waited_ps
+    }
+
     /// A vCPU of a machine begins a block of so many instructions, whose flow may be known.
     #[inline]
     pub fn block(&mut self, instructions: u64, flow: Option<&'static Flow>) -> Step {

@@ -229,6 +229,7 @@ fn turn_ns(
             load(engine, 0, address, position);
         }
     }
+    engine.mark(0, Marker::Publish);
     (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / turns as f64
 }
 

@@ -7,7 +7,7 @@ use super::*;
 const CORE: Core = Core {
     misses: 4,
     instructions: 100,
-    ns_per_instruction: 1.0,
+    ns_per_instruction: 0.001,
     prefetch: None,
     writes: None,
     atomic_ns: None,
@@ -57,7 +57,7 @@ fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
     assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
     assert_eq!(pipeline.under_way_ps(9, 10), None);
     let block = flow(&[&[0x90]]);
-    assert_eq!(begin(&mut pipeline, block, 20, 100), 20);
+    assert_eq!(begin(&mut pipeline, block, 20, 99), 20);
     assert_eq!(begin(&mut pipeline, block, 20, 102), 1002, "no more than 100 ahead of the load");
 }
 
