@@ -108,9 +108,9 @@ fn a_core_that_is_bound_with_all_finds_its_memory_and_what_others_wrote_near() {
     for line in 0..5 {
         followed.access(0, &[FOLLOW], load(65 * MIB + line * 64), there(1));
     }
-    // Each waits for the one before it, but for its own instruction.
+    // Each waits for the one before it, while the four instructions behind the first come up.
     let memory = followed.waited(0);
-    assert_eq!(memory, (5 * 249_750, -5 * 150_000), "100 ns on node 1, 250 from node 0");
+    assert_eq!(memory, (5 * 250_000 - 4 * 250, -5 * 150_000), "100 ns on node 1, 250 from node 0");
     followed.access(1, &[STORE], access(Kind::Store, 2 * MIB, 0), there(1));
     followed.access(0, &[FOLLOW], load(2 * MIB), there(1));
     let after = followed.waited(0);
