@@ -95,8 +95,7 @@ pub fn decode(bytes: &[u8]) -> Operands {
     if let [rex @ 0x40..=0x4f, rest @ ..] = code.bytes
         && !rest.is_empty()
     {
-        code = code.extended(*rex);
-        code.bytes = rest;
+        code = Code { bytes: rest, ..code.extended(*rex) };
     }
     let (map, opcode, decoded) = match code.bytes {
         [0xc5, byte, opcode, ..] => {
