@@ -368,24 +368,6 @@ mod tests {
     }
 
     #[test]
-    fn what_no_instruction_takes_is_named() {
-        let timing = |change: fn(&mut Timing)| {
-            let mut timing = Family::Zen4.timing(0.25);
-            change(&mut timing);
-            let mut machine = example();
-            machine.core = Some(Core { timing: Some(timing), ..Core::TYPICAL });
-            machine.check().map_or_else(|error| error.to_string(), |()| String::new())
-        };
-        assert_eq!(timing(|_| {}), "");
-        assert_eq!(timing(|timing| timing.width = 0), "0 instructions a cycle, expected 1 to 64");
-        assert_eq!(
-            timing(|timing| timing.divide.latency = -1.0),
-            "`core divide` has -1, expected 0 to 1000"
-        );
-        assert!(timing(|timing| timing.cycle_ns = 0.0).starts_with("`core cycle_ns` has 0"));
-    }
-
-    #[test]
     fn a_tlb_that_cannot_be_built_is_named() {
         let cases: [(Change, &str); 3] = [
             (|m| *m = tlb_of(m, |tlb| tlb.parts[1].ways = 7), "TLB level 2: entries must be"),

@@ -27,7 +27,7 @@ pub mod value;
 mod window;
 pub mod x86;
 
-pub use act::Act;
+pub use act::{Act, Times};
 use alloc::vec;
 use alloc::vec::Vec;
 use combining::{Combining, Piece};
@@ -48,17 +48,6 @@ use crate::machine::Core;
 /// whose entries are taken at some time; as a time, a few of memory's latencies, this keeps what vCPUs
 /// do in the order of their own times.
 const AHEAD_PS: u64 = 1_000_000;
-
-/// When an access of a core could begin, does begin, and is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    /// When its instruction has come up.
-    pub came_ps: u64,
-    /// When its address is known, and there is room for it.
-    pub issue_ps: u64,
-    /// When it is done.
-    pub done_ps: u64,
-}
 
 /// What a core has under way.
 #[derive(Debug)]

@@ -284,6 +284,9 @@ impl Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::machine_of;
+    use crate::machine::Core;
+    use alloc::string::{String, ToString};
 
     #[test]
     fn a_family_is_read_as_it_is_named_and_is_known_by_its_vendor_and_l2() {
@@ -309,5 +312,23 @@ mod tests {
         let text = serde_json::to_string(&timing).unwrap();
         assert!(text.contains("\"multiply\":[3.0,1.0]"), "{text}");
         assert_eq!(serde_json::from_str::<Timing>(&text).unwrap(), timing);
+    }
+
+    #[test]
+    fn what_no_instruction_takes_is_named() {
+        let timing = |change: fn(&mut Timing)| {
+            let mut timing = Family::Zen4.timing(0.25);
+            change(&mut timing);
+            let mut machine = machine_of("cpus=0,memory=1G");
+            machine.core = Some(Core { timing: Some(timing), ..Core::TYPICAL });
+            machine.check().map_or_else(|error| error.to_string(), |()| String::new())
+        };
+        assert_eq!(timing(|_| {}), "");
+        assert_eq!(timing(|timing| timing.width = 0), "0 instructions a cycle, expected 1 to 64");
+        assert_eq!(
+            timing(|timing| timing.divide.latency = -1.0),
+            "`core divide` has -1, expected 0 to 1000"
+        );
+        assert!(timing(|timing| timing.cycle_ns = 0.0).starts_with("`core cycle_ns` has 0"));
     }
 }
