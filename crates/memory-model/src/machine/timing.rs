@@ -319,7 +319,7 @@ mod tests {
         let timing = |change: fn(&mut Timing)| {
             let mut timing = Family::Zen4.timing(0.25);
             change(&mut timing);
-            let mut machine = machine_of("cpus=0,memory=1G");
+            let mut machine = machine_of("cpus=0,memory=1G,distances=10");
             machine.core = Some(Core { timing: Some(timing), ..Core::TYPICAL });
             machine.check().map_or_else(|error| error.to_string(), |()| String::new())
         };
