@@ -83,7 +83,7 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         program: None,
         api,
         id,
-        flows: Flows::of(arguments.machine.core.is_some(), &target),
+        flows: Flows::of(arguments.machine.core.as_ref(), &target),
         engine: Engine::new(arguments, addressing, ps_each, now),
         clock,
         pmu,
@@ -117,7 +117,7 @@ fn install_for_program(
     install_plugin(Plugin {
         api,
         id,
-        flows: Flows::of(arguments.machine.core.is_some(), &target),
+        flows: Flows::of(arguments.machine.core.as_ref(), &target),
         // The model's frames are ours, whatever QEMU does.
         engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now).for_threads(),
         program: Some(program),

@@ -4,33 +4,37 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::program::{Block, Kept};
+use numalab_memory_model::machine::Core;
 use numalab_memory_model::pipeline::flow::{Flow, Operands};
+use numalab_memory_model::pipeline::speeds::Speeds;
 use numalab_memory_model::pipeline::{aarch64, x86};
 
 /// Each flow once, whatever blocks have it.
 #[derive(Debug)]
 pub struct Flows {
     decode: fn(&[u8]) -> Operands,
+    speeds: Speeds,
     known: Mutex<HashSet<&'static Flow>>,
     /// Blocks of a machine.
     pub blocks: Kept<Block>,
 }
 
 impl Flows {
-    /// Where flows are needed, for a machine whose misses overlap, and can be read from the code
+    /// Where flows are needed, for a machine whose cores are modelled, and can be read from the code
     /// of a guest of this kind.
-    pub fn of(needed: bool, target: &str) -> Option<Self> {
+    pub fn of(core: Option<&Core>, target: &str) -> Option<Self> {
+        let speeds = Speeds::of(core?);
         let decode = match target {
             "x86_64" | "i386" => x86::decode,
             "aarch64" => aarch64::decode,
             _ => return None,
         };
-        needed.then(|| Self { decode, known: Mutex::default(), blocks: Kept::default() })
+        Some(Self { decode, speeds, known: Mutex::default(), blocks: Kept::default() })
     }
 
     /// The flow through a block of these instructions.
     pub fn through<'a>(&self, block: impl Iterator<Item = &'a [u8]>) -> &'static Flow {
-        let flow = Flow::new(block.map(self.decode));
+        let flow = Flow::new(block.map(self.decode), &self.speeds);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(&flow) {
             return known;
@@ -47,11 +51,12 @@ mod tests {
 
     #[test]
     fn blocks_that_do_the_same_have_one_flow() {
-        let flows = Flows::of(true, "x86_64").unwrap();
+        let flows = Flows::of(Some(&Core::TYPICAL), "x86_64").unwrap();
         // mov (%rax),%rax; twice, with a displacement
         let blocks: [&[u8]; 3] = [&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x40, 8], &[0x48, 0x8b, 0x01]];
         let [one, same, other] = blocks.map(|block| flows.through([block].into_iter()));
         assert!(std::ptr::eq(one, same) && !std::ptr::eq(one, other));
-        assert!(Flows::of(true, "riscv64").is_none() && Flows::of(false, "x86_64").is_none());
+        assert!(Flows::of(Some(&Core::TYPICAL), "riscv64").is_none());
+        assert!(Flows::of(None, "x86_64").is_none());
     }
 }

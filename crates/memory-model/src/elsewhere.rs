@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use crate::arguments::Beside;
 use crate::machine::Machine;
 use crate::pipeline::flow::Flow;
-use crate::pipeline::{Act, Pipeline};
+use crate::pipeline::{Act, Pipeline, Times};
 use crate::space::{HUGE_PAGES, PAGE_BYTES, Placement};
 use crate::tlb::{Tlbs, Translation, is_huge};
 
@@ -105,6 +105,15 @@ pub(crate) struct Went {
     pub walk_ps: u64,
 }
 
+/// When it would have come to an access, does, can issue it, and has translated its address.
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    reached_ps: u64,
+    came_ps: u64,
+    issue_ps: u64,
+    begin_ps: u64,
+}
+
 /// Where a line comes from that is not on its way already.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Line {
@@ -164,13 +173,14 @@ impl Elsewhere {
         waited_ps: u64,
     ) {
         let there_ps = now_ps.saturating_add_signed(self.later_ps);
-        let begin_ps = self.pipeline.begin(flow, there_ps, instruction);
+        let begin_ps = self.pipeline.begin(flow, there_ps, instruction).at_ps;
         self.takes(begin_ps - there_ps, waited_ps);
     }
 
     /// An access that the core made.
     pub(crate) fn access(&mut self, went: Went, line: Line, nearest_ps: u64) {
-        let (reached_ps, mut issue_ps, mut begin_ps) = self.reaches(&went);
+        let Came { reached_ps, came_ps, mut issue_ps, mut begin_ps } = self.reaches(&went);
+        let translation_ps = begin_ps - issue_ps;
         let pipeline = &mut self.pipeline;
         let under_way = pipeline.under_way_ps(went.line, begin_ps);
         let cost_ps = match (line, under_way) {
@@ -182,25 +192,26 @@ impl Elsewhere {
                 went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
             }
             (Line::Farther { takes_ps }, None) => {
-                issue_ps = pipeline.room_ps(issue_ps, went.act.instruction);
-                begin_ps = begin_ps.max(issue_ps);
+                begin_ps = pipeline.room_ps(begin_ps);
+                issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let left_ps = pipeline.left_ps(went.line, begin_ps, takes_ps, nearest_ps);
-                pipeline.fill(went.line, begin_ps + left_ps, went.act.instruction);
+                let times = (begin_ps, begin_ps + left_ps);
+                pipeline.fill(went.line, times, went.act.instruction);
                 left_ps
             }
         };
         let taken = matches!(line, Line::Core { .. });
-        let times = (issue_ps, begin_ps + cost_ps);
+        let times = Times { came_ps, issue_ps, done_ps: begin_ps + cost_ps };
         let goes_on_ps = pipeline.goes_on_ps(went.act, taken, times);
         self.takes(goes_on_ps - reached_ps, went.waited_ps);
     }
 
     /// A store past the caches that the core made.
     pub(crate) fn write(&mut self, went: Went, written: Written) {
-        let (reached_ps, mut issue_ps, mut begin_ps) = self.reaches(&went);
+        let Came { reached_ps, mut issue_ps, mut begin_ps, .. } = self.reaches(&went);
         let pipeline = &mut self.pipeline;
         if let Written::Line { takes_ps } = written {
-            issue_ps = pipeline.write_room_ps(issue_ps, went.act.instruction);
+            issue_ps = pipeline.write_room_ps(issue_ps);
             begin_ps = begin_ps.max(issue_ps);
             pipeline.write(begin_ps + takes_ps);
         }
@@ -209,10 +220,12 @@ impl Elsewhere {
 
     /// When it comes to an access, can issue it, and has translated its address.
     #[inline]
-    fn reaches(&mut self, went: &Went) -> (u64, u64, u64) {
+    fn reaches(&mut self, went: &Went) -> Came {
         let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
-        let issue_ps = self.pipeline.issue_ps(went.act.position, reached_ps);
-        (reached_ps, issue_ps, self.pipeline.walked_ps(issue_ps, went.walk_ps))
+        let came_ps = self.pipeline.comes_ps(went.act.instruction, reached_ps);
+        let issue_ps = self.pipeline.issue_ps(went.act.position, came_ps);
+        let begin_ps = self.pipeline.walked_ps(issue_ps, went.walk_ps);
+        Came { reached_ps, came_ps, issue_ps, begin_ps }
     }
 
     /// It waits so long where the core does otherwise.

@@ -205,6 +205,7 @@ impl Engine {
     /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
     /// must go on. Nobody else is [`Active`] on this thread.
     pub fn mark(&self, vcpu: usize, marker: Marker) -> (Change, i64) {
+        let settled_ns = self.settles(vcpu);
         let change = self.gate.mark(self.numbered(vcpu, marker));
         if change == Change::Opened {
             self.forget();
@@ -212,7 +213,18 @@ impl Engine {
         let aligns = change != Change::None && self.front.is_some();
         let behind_ns = if aligns { self.align() } else { 0 };
         // Before counting began, nobody's own clock was anything but QEMU's.
-        (change, if change == Change::Opened { 0 } else { behind_ns })
+        (change, if change == Change::Opened { 0 } else { settled_ns + behind_ns })
+    }
+
+    /// A vCPU waits for all that it has under way, so that its time is that of all its instructions; how far
+    /// its clock must go on.
+    fn settles(&self, vcpu: usize) -> i64 {
+        let mut active = self.enter(vcpu);
+        let waited_ps = active.settles();
+        match self.arguments.mode {
+            Mode::Virtual => active.state.clock_ns(waited_ps.cast_signed()),
+            Mode::Count | Mode::Sleep => 0,
+        }
     }
 
     /// The name of a phase, if the guest gave it one.

@@ -18,9 +18,11 @@ const LEAST_UNLOADED_NS: f64 = 1.0;
 mod check;
 mod core;
 mod error;
+mod timing;
 mod tlb;
 pub use core::Core;
 pub use error::MachineError;
+pub use timing::{CLASSES, Class, Family, Takes, Timing};
 pub(crate) use tlb::{PAGE_BITS, page_size};
 pub use tlb::{Tlb, TlbPart};
 

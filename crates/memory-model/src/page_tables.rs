@@ -6,7 +6,7 @@ pub(crate) const LEVELS: usize = 4;
 const LEVEL_BEGINS: [u32; LEVELS] = [39, 30, 21, 12];
 /// Page tables lie above all memory (52 bits: Intel SDM 3A, 4.1.4), each level at its own place.
 const TABLES: u64 = 1 << 52;
-const TABLES_OF_LEVEL: u32 = 48;
+pub(crate) const TABLES_OF_LEVEL: u32 = 48;
 /// The host's page tables lie above those of the guest.
 const HOST_TABLES: u64 = 1 << 53;
 /// Bytes of an entry.

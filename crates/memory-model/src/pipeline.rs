@@ -2,10 +2,12 @@
 //!
 //! An interval model, as those of D. Eyerman et al., "A Mechanistic Performance Model for
 //! Superscalar Out-of-Order Processors" (ACM TOCS 27, 2009): instructions take their own time
-//! and go on while their loads are under way, until one of three things stops them:
-//! - an address that comes from a load waits for that load;
-//! - a miss waits for one of the core's fill buffers;
-//! - nothing runs more instructions ahead of a load than the reorder buffer holds.
+//! and go on while others are under way. An access waits for its address, and a miss for one of the core's
+//! fill buffers; what does not need them goes past, until one of three things stops it:
+//! - nothing comes up more instructions ahead of one that has not finished than the reorder buffer holds
+//!   ([`window`]);
+//! - nothing comes up more than [`AHEAD_PS`] ahead of an access that waits for its address;
+//! - an atomic read-modify-write, a fence, and a line from another core are waited for.
 //!
 //! Values are followed through registers, as the block's instructions say ([`flow`]), and through
 //! memory from recent stores to loads of the same bytes ([`stores`]). Nothing comes up behind a
@@ -15,32 +17,37 @@
 pub mod aarch64;
 mod act;
 pub mod combining;
+mod fills;
 pub mod flow;
+mod late;
+pub mod speeds;
 pub mod stores;
 mod streams;
+pub mod value;
+mod window;
 pub mod x86;
 
-pub use act::Act;
+pub use act::{Act, Times};
 use alloc::vec;
 use alloc::vec::Vec;
 use combining::{Combining, Piece};
-use flow::{Accessor, Flow, LOADS, Late, REGISTERS, Sources};
+use fills::Fills;
+use flow::{Accessor, Flow, LOADS, REGISTERS};
+use late::Late;
 use stores::Stores;
 use streams::Streams;
+use value::Value;
+pub use window::Came;
+use window::Window;
 
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::machine::Core;
 
-/// A line on its way to a core.
-#[derive(Clone, Copy, Debug)]
-struct Fill {
-    line: u64,
-    /// When it is there.
-    done_ps: u64,
-    /// Number of the instruction that asked for it.
-    instruction: u64,
-}
+/// How long before an access can begin a core goes past it, at most. What waits stands in a scheduler, all of
+/// whose entries are taken at some time; as a time, a few of memory's latencies, this keeps what vCPUs
+/// do in the order of their own times.
+const AHEAD_PS: u64 = 1_000_000;
 
 /// What a core has under way.
 #[derive(Debug)]
@@ -53,12 +60,16 @@ pub struct Pipeline {
     loads: Late<LOADS>,
     /// Registers that a block has changed, until all of them are known.
     results: Late<REGISTERS>,
-    /// When all that is under way ends, and all lines that are.
+    /// When the block began, and its last instruction's number.
+    begin_ps: u64,
+    last: u64,
+    /// When all loads of the block end.
+    loaded_ps: u64,
+    /// When all that is under way ends.
     latest_ps: u64,
-    latest_fill_ps: u64,
-    /// The first instruction that may have to wait for a line on its way.
-    stops_at: u64,
-    fills: Vec<Fill>,
+    /// What has not finished.
+    window: Window,
+    fills: Fills,
     /// Stores past the caches, which take fill buffers as well.
     combining: Combining,
     /// Stores that loads get their data from.
@@ -86,10 +97,12 @@ impl Pipeline {
             registers: Late::default(),
             loads: Late::default(),
             results: Late::default(),
+            begin_ps: 0,
+            last: 0,
+            loaded_ps: 0,
             latest_ps: 0,
-            latest_fill_ps: 0,
-            stops_at: u64::MAX,
-            fills: Vec::new(),
+            window: Window::new(core.instructions),
+            fills: Fills::default(),
             combining: Combining::new(core.misses),
             stores: Stores::new(core.instructions),
             streams: core.prefetch.map(Streams::new),
@@ -101,49 +114,44 @@ impl Pipeline {
         }
     }
 
-    /// A block begins, of which nothing is known without its flow; when it can, if it has come
-    /// to this instruction at `now_ps`.
-    pub fn begin(&mut self, flow: Option<&'static Flow>, now_ps: u64, instruction: u64) -> u64 {
-        if self.begins_at_once(flow, now_ps, instruction) {
-            return now_ps;
+    /// A block begins, of which nothing is known without its flow, with the instruction of a number that could
+    /// come up at `now_ps`; when it does.
+    pub fn begin(&mut self, flow: Option<&'static Flow>, now_ps: u64, instruction: u64) -> Came {
+        if let Some(at_ps) = self.begins_at_once(flow, now_ps, instruction) {
+            return Came { at_ps, for_access: false };
         }
-        let now_ps = self.restarts_ps(now_ps);
+        let resumes_ps = self.restarts_ps(now_ps);
         let drains = flow.is_some_and(|flow| flow.drains || flow.fence);
         if drains {
             self.combining.close();
         }
-        if self.latest_ps <= now_ps {
-            self.begins_afresh(flow);
-            return now_ps;
-        }
-        self.turns_to(flow);
+        self.turns_to(flow, (now_ps, instruction));
+        let mut came = self.window.comes(instruction, resumes_ps);
         if flow.is_none_or(|flow| flow.fence) {
-            return self.latest_ps;
+            came = Came { at_ps: came.at_ps.max(self.latest_ps), for_access: true };
+            self.window.clear();
+        } else if drains {
+            came.at_ps = came.at_ps.max(self.combining.written_ps());
         }
-        let now_ps = if drains { now_ps.max(self.combining.written_ps()) } else { now_ps };
-        self.looked_ahead(now_ps, instruction)
+        self.begin_ps = came.at_ps;
+        came
     }
 
-    /// The same if it waits for nothing that is under way; whether that is so.
+    /// The same if it waits for no access that is under way, but for results at most.
     #[inline]
     pub fn begins_at_once(
         &mut self,
         flow: Option<&'static Flow>,
         now_ps: u64,
         instruction: u64,
-    ) -> bool {
-        if self.mispredicted || flow.is_none_or(|flow| flow.fence || flow.drains) {
-            return false;
+    ) -> Option<u64> {
+        let is_free = flow.is_some_and(|flow| !flow.fence && !flow.drains);
+        if self.mispredicted || !is_free || self.window.keeps_for_access(instruction) {
+            return None;
         }
-        if self.latest_ps <= now_ps {
-            self.begins_afresh(flow);
-            return true;
-        }
-        if instruction >= self.stops_at {
-            return false;
-        }
-        self.turns_to(flow);
-        true
+        self.turns_to(flow, (now_ps, instruction));
+        self.begin_ps = self.window.comes(instruction, now_ps).at_ps;
+        Some(self.begin_ps)
     }
 
     /// The branch at the block's end turns out to have been mispredicted.
@@ -161,36 +169,46 @@ impl Pipeline {
         if !core::mem::take(&mut self.mispredicted) {
             return now_ps;
         }
-        let decided_ps = self.flow.map_or(0, |flow| self.known_ps(flow.decided_by));
+        let decided_ps = self.flow.map_or(0, |flow| self.known_ps(&flow.decided));
         now_ps.max(decided_ps) + self.branch_ps
     }
 
-    /// A block begins with nothing under way.
+    /// Another block begins, with the instruction of a number, when that before has come up to its end at
+    /// `now_ps` and left registers as they are then.
     #[inline]
-    fn begins_afresh(&mut self, flow: Option<&'static Flow>) {
-        self.flow = flow;
-        self.registers.clear();
-        self.loads.clear();
-    }
-
-    /// Registers are as the block left them, and another one begins.
-    #[inline]
-    fn turns_to(&mut self, flow: Option<&'static Flow>) {
-        if let Some(before) = core::mem::replace(&mut self.flow, flow) {
-            let sources = before.sources;
-            if self.registers.any(sources.registers) || self.loads.any(sources.loads) {
-                self.finish(before);
-            } else {
-                self.registers.forget(before.changed);
-            }
+    fn turns_to(&mut self, flow: Option<&'static Flow>, (now_ps, instruction): (u64, u64)) {
+        let before = core::mem::replace(&mut self.flow, flow);
+        self.last = instruction + flow.map_or(0, |flow| flow.instructions.saturating_sub(1));
+        let Some(before) = before else {
+            self.registers.clear();
             self.loads.clear();
+            return;
+        };
+        let loaded_ps = core::mem::take(&mut self.loaded_ps);
+        let mut latest_ps = loaded_ps;
+        if self.registers.any(before.registers) || self.loads.any(before.loaded) {
+            latest_ps = latest_ps.max(self.finish(before, now_ps));
+        } else {
+            self.registers.forget(before.changed);
+            for (register, least_ps) in &before.tails {
+                let known_ps = self.begin_ps + least_ps;
+                if known_ps > now_ps {
+                    self.registers.set(usize::from(*register), known_ps);
+                    latest_ps = latest_ps.max(known_ps);
+                }
+            }
+        }
+        self.loads.clear();
+        if latest_ps > now_ps {
+            self.latest_ps = self.latest_ps.max(latest_ps);
+            self.window.add(instruction.saturating_sub(1), latest_ps, latest_ps == loaded_ps);
         }
     }
 
     /// When an access can begin by an instruction that has come up at `now_ps`.
     #[inline]
     pub fn issues_ps(&self, accessor: &Accessor, now_ps: u64) -> u64 {
-        if self.latest_ps <= now_ps { now_ps } else { now_ps.max(self.known_ps(accessor.address)) }
+        now_ps.max(self.known_ps(&accessor.address))
     }
 
     /// When an access can begin whose instruction is at this position of the block and has come
@@ -203,45 +221,42 @@ impl Pipeline {
         }
     }
 
+    /// When the instruction of a number comes up that could at `now_ps`.
+    #[inline]
+    pub fn comes_ps(&self, instruction: u64, now_ps: u64) -> u64 {
+        self.window.comes_ps(instruction, now_ps)
+    }
+
+    /// When what comes behind an access goes on whose instruction has come up and that can begin at these
+    /// times, if nothing has to wait for it.
+    #[inline]
+    pub fn passes_ps(came_ps: u64, issue_ps: u64) -> u64 {
+        came_ps.max(issue_ps.saturating_sub(AHEAD_PS))
+    }
+
     /// Whether no line is on its way at this time.
     #[inline]
     pub fn is_idle(&self, now_ps: u64) -> bool {
-        self.latest_fill_ps <= now_ps
+        self.fills.is_idle(now_ps)
     }
 
     /// When a line is there that is on its way already.
     #[inline]
     pub fn under_way_ps(&self, line: u64, now_ps: u64) -> Option<u64> {
-        if self.is_idle(now_ps) {
-            return None;
-        }
-        let mut fills = self.fills.iter().filter(|fill| fill.line == line && fill.done_ps > now_ps);
-        fills.next().map(|fill| fill.done_ps)
+        self.fills.under_way_ps(line, now_ps)
     }
 
-    /// When a miss that could begin at `now_ps` finds a fill buffer, and the instructions before
-    /// it a place in the reorder buffer.
-    pub fn room_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
-        self.room_of(self.core.misses, now_ps, instruction)
+    /// When a miss that could begin at `issue_ps` finds a fill buffer.
+    pub fn room_ps(&mut self, issue_ps: u64) -> u64 {
+        let of = (self.core.misses, &mut self.combining);
+        self.fills.room_ps(of, (self.begin_ps, issue_ps))
     }
 
     /// The same for a store past the caches.
-    pub fn write_room_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
+    pub fn write_room_ps(&mut self, issue_ps: u64) -> u64 {
         let Core { misses, prefetch, writes, .. } = self.core;
-        self.room_of(writes.unwrap_or(misses + prefetch.unwrap_or(0)), now_ps, instruction)
-    }
-
-    fn room_of(&mut self, most: u32, now_ps: u64, instruction: u64) -> u64 {
-        let now_ps = self.looked_ahead(now_ps, instruction);
-        self.fills.retain(|fill| fill.done_ps > now_ps);
-        let taken = self.fills.len() + self.combining.under_way(now_ps);
-        if taken < most as usize {
-            return now_ps;
-        }
-        let first = self.fills.iter().enumerate().min_by_key(|(_, fill)| fill.done_ps);
-        let (first, done_ps) = first.map_or((0, u64::MAX), |(at, fill)| (at, fill.done_ps));
-        let written_ps = self.combining.first_before(done_ps);
-        written_ps.unwrap_or_else(|| self.fills.swap_remove(first).done_ps)
+        let most = writes.unwrap_or(misses + prefetch.unwrap_or(0));
+        self.fills.room_ps((most, &mut self.combining), (self.begin_ps, issue_ps))
     }
 
     /// What of `takes_ps` is left of a miss that begins at `now_ps`: its line may have been asked for
@@ -249,7 +264,7 @@ impl Pipeline {
     #[inline]
     pub fn left_ps(&mut self, line: u64, now_ps: u64, takes_ps: u64, nearest_ps: u64) -> u64 {
         let Some(streams) = &mut self.streams else { return takes_ps };
-        let ahead_ps = now_ps - streams.asked_ps(line, now_ps);
+        let ahead_ps = now_ps.saturating_sub(streams.asked_ps(line, now_ps));
         takes_ps.saturating_sub(ahead_ps).max(nearest_ps)
     }
 
@@ -265,13 +280,12 @@ impl Pipeline {
         *first
     }
 
-    /// A line is on its way.
-    pub fn fill(&mut self, line: u64, done_ps: u64, instruction: u64) {
+    /// A line is on its way, asked for by an instruction.
+    pub fn fill(&mut self, line: u64, (begin_ps, done_ps): (u64, u64), instruction: u64) {
         self.combining.give_up(line);
-        self.fills.push(Fill { line, done_ps, instruction });
+        self.fills.add(line, (begin_ps, done_ps));
         self.latest_ps = self.latest_ps.max(done_ps);
-        self.latest_fill_ps = self.latest_fill_ps.max(done_ps);
-        self.stops_at = self.stops_at.min(instruction + u64::from(self.core.instructions));
+        self.window.add(instruction, done_ps, true);
     }
 
     /// Puts a piece of a line together with others that are stored past the caches; whether the
@@ -307,15 +321,17 @@ impl Pipeline {
     pub fn loads(&mut self, accessor: &Accessor, now_ps: u64, done_ps: u64) {
         if done_ps > now_ps {
             self.latest_ps = self.latest_ps.max(done_ps);
+            self.loaded_ps = self.loaded_ps.max(done_ps);
             let load = usize::from(accessor.load);
             self.loads.set(load, done_ps.max(self.loads.get(load)));
         }
     }
 
-    /// When what comes behind an access goes on, which could begin and ended at these times; `taken`
+    /// When what comes behind an access goes on, which is made at these times; `taken`
     /// says whether another core had its line, of which what it wrote usually decides what comes next.
     #[inline(always)]
-    pub fn goes_on_ps(&mut self, act: Act, taken: bool, (issue_ps, done_ps): (u64, u64)) -> u64 {
+    pub fn goes_on_ps(&mut self, act: Act, taken: bool, times: Times) -> u64 {
+        let Times { came_ps, issue_ps, done_ps } = times;
         let Act { position, kind, .. } = act;
         match kind {
             Kind::Load => self.loaded(position, issue_ps, done_ps),
@@ -333,7 +349,7 @@ impl Pipeline {
                 }
             }
             (accessor, _) if taken || accessor.is_none_or(|of| of.atomic) => done_ps,
-            _ => issue_ps,
+            _ => Self::passes_ps(came_ps, issue_ps),
         }
     }
 
@@ -343,43 +359,40 @@ impl Pipeline {
         self.flow?.accessors.get(position as usize)
     }
 
-    /// Nothing is under way any more; when that is.
+    /// Nothing is under way any more, and another thread goes on; when that is.
     pub fn drain(&mut self) -> u64 {
+        let latest_ps = self.settles_ps();
         self.combining.close();
-        self.begins_afresh(None);
+        self.registers.clear();
+        latest_ps
+    }
+
+    /// When all that is under way ends.
+    pub fn settles_ps(&mut self) -> u64 {
+        self.turns_to(None, (self.begin_ps, self.last + 1));
+        self.window.clear();
         self.latest_ps
     }
 
-    /// When a value is known that comes from there.
+    /// When a value of the block is known.
     #[inline]
-    fn known_ps(&self, sources: Sources) -> u64 {
-        let registers = self.registers.latest(sources.registers);
-        registers.max(self.loads.latest(sources.loads))
+    fn known_ps(&self, value: &Value) -> u64 {
+        value.known_ps(self.begin_ps, &self.registers, &self.loads)
     }
 
-    /// The registers are as the block left them.
-    fn finish(&mut self, flow: &'static Flow) {
+    /// The registers are as a block left them that has come up at `now_ps`; when all of them are known.
+    fn finish(&mut self, flow: &'static Flow, now_ps: u64) -> u64 {
         self.results.clear();
-        for (register, sources) in &flow.results {
-            let known_ps = self.known_ps(*sources);
-            if known_ps > 0 {
+        let mut latest_ps = 0;
+        for (register, value) in &flow.results {
+            let known_ps = self.known_ps(value);
+            if known_ps > now_ps {
                 self.results.set(usize::from(*register), known_ps);
+                latest_ps = latest_ps.max(known_ps);
             }
         }
         self.registers.replace(flow.changed, &self.results);
-    }
-
-    /// When the oldest access under way lets this instruction into the reorder buffer.
-    fn looked_ahead(&mut self, now_ps: u64, instruction: u64) -> u64 {
-        if instruction < self.stops_at || self.is_idle(now_ps) {
-            return now_ps;
-        }
-        let stops_at = |fill: &Fill| fill.instruction + u64::from(self.core.instructions);
-        let stop = self.fills.iter().filter(|fill| stops_at(fill) <= instruction);
-        let then_ps = stop.map(|fill| fill.done_ps).max().map_or(now_ps, |ps| ps.max(now_ps));
-        let left = self.fills.iter().filter(|fill| fill.done_ps > then_ps);
-        self.stops_at = left.map(stops_at).min().unwrap_or(u64::MAX);
-        then_ps
+        latest_ps
     }
 }
 

@@ -225,7 +225,7 @@ fn key(page: u64, frame: u64, size: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page_tables::entry;
+    use crate::page_tables::{TABLES_OF_LEVEL, entry};
 
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

@@ -59,6 +59,8 @@ pub(crate) struct VcpuState {
     pub instructions: u64,
     /// Those of them in the present block.
     pub block: u64,
+    /// How long all of them took to come up.
+    pub taken_ps: u64,
     /// Charged, but less than the clock's nanosecond.
     rest_ps: u64,
     /// The address that it loaded last, and how often in a row.
@@ -80,6 +82,7 @@ impl Vcpu {
             overlap: Overlap::default(),
             instructions: 0,
             block: 0,
+            taken_ps: 0,
             rest_ps: 0,
             watched: 0,
             looks: 0,
@@ -96,11 +99,12 @@ impl Vcpu {
 }
 
 impl VcpuState {
-    /// Begins a block of so many instructions.
+    /// Begins a block of so many instructions, which take so long to come up.
     #[inline]
-    pub fn begin_block(&mut self, instructions: u64) {
+    pub fn begin_block(&mut self, instructions: u64, takes_ps: u64) {
         self.instructions += instructions;
         self.block = instructions;
+        self.taken_ps += takes_ps;
     }
 
     /// It comes to a block; whether the branch before that was mispredicted.
@@ -153,11 +157,11 @@ impl VcpuState {
         self.block.saturating_sub(u64::from(position) + 1)
     }
 
-    /// When the instruction at this place of the present block came up, if none waited since, on a
-    /// vCPU whose time is `time_ps`.
+    /// How long the instructions take to come up that are behind this place of the present block.
     #[inline]
-    pub fn reached_ps(&self, position: u32, time_ps: u64, ps_each: u64) -> u64 {
-        time_ps.saturating_sub(self.behind(position) * ps_each)
+    pub fn behind_ps(&self, position: u32, ps_each: u64) -> u64 {
+        let accessor = self.pipeline.as_ref().and_then(|pipeline| pipeline.accessor(position));
+        accessor.map_or_else(|| self.behind(position) * ps_each, |accessor| accessor.behind_ps)
     }
 
     /// The whole nanoseconds that the clock must go on by, or back.

@@ -61,7 +61,6 @@ fn asked(process: u32, from: u64, to: u64, page_bytes: u64) -> BTreeMap<u32, u64
 #[cfg(test)]
 mod tests {
     use numalab_host::{Mapping, base_pages};
-    
 
     use super::*;
 

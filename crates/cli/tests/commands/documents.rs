@@ -10,7 +10,6 @@ use numalab_record::profile::Profile;
 use numalab_record::self_test::SelfTest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
 use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
-use numalab_record::tiering::TieringProbed;
 use numalab_results::advice::Advice;
 use numalab_results::compare::document::RunComparison;
 use numalab_results::explore::document::ExploreDocument;

@@ -23,9 +23,9 @@ pub struct Step {
 /// How a block of a thread begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Begun {
-    /// How long it waited for what the blocks before had under way.
+    /// How long it waited for accesses that the blocks before had under way.
     pub waited_ps: u64,
-    /// When it went on then.
+    /// When it went on, having waited for those or for results.
     pub resumed_ps: u64,
 }
 
@@ -46,8 +46,8 @@ pub struct Active<'a> {
     pub(super) nearest_ps: u64,
     pub(super) time_ps: &'a Figure,
     pub(super) state: MutexGuard<'a, VcpuState>,
-    /// Instructions that were counted.
-    counted: u64,
+    /// Instructions that were counted, and how long they took to come up.
+    counted: (u64, u64),
 }
 
 impl Engine {
@@ -68,7 +68,7 @@ impl Engine {
             nearest: self.vcpus[vcpu].caches.first(),
             nearest_ps: self.hit_ps.first().copied().unwrap_or(0),
             time_ps: &self.vcpus[vcpu].time_ps,
-            counted: state.instructions,
+            counted: (state.instructions, state.taken_ps),
             state,
         }
     }
@@ -86,6 +86,17 @@ impl Engine {
             active.comes_to(latest_ps);
         }
         active
+    }
+}
+
+impl Engine {
+    /// How long instructions of a block take to come up.
+    #[inline]
+    pub(super) fn takes_ps(&self, instructions: u64, flow: Option<&Flow>) -> u64 {
+        match flow {
+            Some(flow) if self.arguments.machine.core.is_some() => flow.takes_ps,
+            _ => instructions * self.ps_own,
+        }
     }
 }
 
@@ -108,13 +119,23 @@ impl Active<'_> {
         self.time_ps.set(self.time_ps.get().max(time_ps));
     }
 
+    /// It waits for all that it has under way; how long.
+    pub(super) fn settles(&mut self) -> u64 {
+        let time_ps = self.time_ps.get();
+        let latest_ps = self.state.pipeline.as_mut().map_or(0, Pipeline::settles_ps);
+        let waited_ps = latest_ps.saturating_sub(time_ps);
+        self.figures.time_ps.add(waited_ps);
+        self.time_ps.add(waited_ps);
+        waited_ps
+    }
+
     /// A vCPU of a machine begins a block of so many instructions, whose flow may be known.
     #[inline]
     pub fn block(&mut self, instructions: u64, flow: Option<&'static Flow>) -> Step {
         let engine = self.engine;
         if engine.is_plain {
             self.keep_phase();
-            self.state.begin_block(instructions);
+            self.state.begin_block(instructions, instructions * engine.ps_own);
             self.count_instructions();
             return Step::default();
         }
@@ -129,7 +150,8 @@ impl Active<'_> {
         let mut step = engine.take_turn(self.vcpu, self.time_ps.get());
         // Without owners of lines nobody is seen to wait.
         let spins = engine.owners.is_some() && self.state.spins();
-        let begun = self.begin(instructions, flow, None);
+        let before_ps = self.time_ps.get();
+        self.begin(instructions, flow, None);
         self.count_instructions();
         if spins {
             // Who waits for another one lets it run, and holds nobody up.
@@ -138,8 +160,8 @@ impl Active<'_> {
         }
         if self.state.pipeline.is_some() {
             // QEMU's clock counts the block's instructions at its own rate.
-            let (own_ps, told_ps) = (instructions * engine.ps_own, instructions * engine.ps_each);
-            let ahead_ps = (begun.waited_ps + own_ps).wrapping_sub(told_ps).cast_signed();
+            let (own_ps, told_ps) = (self.time_ps.get() - before_ps, instructions * engine.ps_each);
+            let ahead_ps = own_ps.wrapping_sub(told_ps).cast_signed();
             step.clock_ns += self.state.clock_ns(ahead_ps);
         }
         step
@@ -172,20 +194,23 @@ impl Active<'_> {
         if let Some(pipeline) = &mut state.pipeline {
             let number = state.instructions + 1;
             let mispredicted = pipeline.is_mispredicted();
-            begun.resumed_ps = pipeline.begin(flow, time_ps, number);
-            begun.waited_ps = begun.resumed_ps - time_ps;
+            let came = pipeline.begin(flow, time_ps, number);
+            begun.resumed_ps = came.at_ps;
+            let waited_ps = begun.resumed_ps - time_ps;
+            begun.waited_ps = if came.for_access { waited_ps } else { 0 };
             if let Some(shadow) = shadow {
                 if mispredicted {
                     shadow.mispredicts();
                 }
-                shadow.begin(flow, time_ps, number, begun.waited_ps);
+                shadow.begin(flow, time_ps, number, waited_ps);
             }
-            if begun.waited_ps > 0 {
-                self.figures.time_ps.add(begun.waited_ps);
+            if waited_ps > 0 {
+                self.figures.time_ps.add(waited_ps);
             }
         }
-        self.time_ps.set(begun.resumed_ps + instructions * self.engine.ps_own);
-        state.begin_block(instructions);
+        let takes_ps = self.engine.takes_ps(instructions, flow);
+        self.time_ps.set(begun.resumed_ps + takes_ps);
+        state.begin_block(instructions, takes_ps);
         begun
     }
 
@@ -252,11 +277,12 @@ impl Active<'_> {
     /// The instructions that were begun since this was done last are counted, and their time.
     #[inline]
     fn count_instructions(&mut self) {
-        let instructions = self.state.instructions - self.counted;
+        let (instructions, taken_ps) = self.counted;
+        let instructions = self.state.instructions - instructions;
         if instructions > 0 {
             self.figures.instructions.add(instructions);
-            self.figures.time_ps.add(instructions * self.engine.ps_own);
-            self.counted = self.state.instructions;
+            self.figures.time_ps.add(self.state.taken_ps - taken_ps);
+            self.counted = (self.state.instructions, self.state.taken_ps);
         }
     }
 }

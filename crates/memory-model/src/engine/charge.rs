@@ -6,8 +6,8 @@ use crate::arguments::Mode;
 use crate::counters::Kind;
 use crate::elsewhere::{Shadow, There, Went};
 use crate::outcome::{Effect, Known, NOT_WRITTEN, Outcome, Source};
-use crate::pipeline::Act;
 use crate::pipeline::stores::Bytes;
+use crate::pipeline::{Act, Times};
 use crate::regrouped::Regrouped;
 use crate::tlb::TlbPlace;
 
@@ -45,9 +45,10 @@ impl InCaches {
 /// An access that a core has come to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reached {
-    /// Number of its instruction, and when that came up.
+    /// Number of its instruction, and when that would have come up, and did.
     pub instruction: u64,
     pub reached_ps: u64,
+    pub came_ps: u64,
     /// When it can be issued.
     pub issue_ps: u64,
     /// What a walk of page tables takes, where the translation is then, and when it is known.
@@ -116,7 +117,8 @@ impl Active<'_> {
         let (engine, position) = (self.engine, access.position);
         let line = access.address >> engine.line_shift;
         let Some(reached) = self.reaches(access) else { return Outcome::default() };
-        let Reached { instruction, reached_ps, mut issue_ps, walk_ps, mut begin_ps, .. } = reached;
+        let Reached { instruction, reached_ps, came_ps, mut issue_ps, walk_ps, .. } = reached;
+        let mut begin_ps = reached.begin_ps;
         let translation_ps = begin_ps - issue_ps;
         let (found, transfer) = self.looked_up(access, begin_ps);
         let nearest_ps = self.nearest_ps;
@@ -136,19 +138,19 @@ impl Active<'_> {
             }
             (None, _, level) => {
                 missed = level.is_none();
-                issue_ps = pipeline.room_ps(issue_ps, instruction);
-                begin_ps = begin_ps.max(issue_ps);
+                begin_ps = pipeline.room_ps(begin_ps);
+                issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
                 let pipeline = self.state.pipeline.as_mut();
                 let left_ps = pipeline
                     .map_or(takes_ps, |of| of.left_ps(line, begin_ps, takes_ps, nearest_ps));
-                self.fills(line, begin_ps + left_ps, instruction);
+                self.fills(line, (begin_ps, begin_ps + left_ps), instruction);
                 (left_ps, queue_ps)
             }
         };
         let done_ps = begin_ps + cost_ps;
         let Some(pipeline) = &mut self.state.pipeline else { return Outcome::default() };
-        let (taken, times) = (transfer.is_some(), (issue_ps, done_ps));
+        let (taken, times) = (transfer.is_some(), Times { came_ps, issue_ps, done_ps });
         let goes_on_ps = pipeline.goes_on_ps(act, taken, times);
         let waited_ps = goes_on_ps - reached_ps;
         if let Some((shadow, there)) = shadow {
@@ -167,8 +169,8 @@ impl Active<'_> {
             cost_ps,
             queue_ps,
             waited_ps,
-            own_wait_ps: goes_on_ps - issue_ps,
-            resumed_ps: issue_ps,
+            own_wait_ps: goes_on_ps.saturating_sub(issue_ps),
+            resumed_ps: if goes_on_ps == came_ps { came_ps } else { issue_ps },
             done_ps,
             known: (!found.leaves).then(|| self.known(&access, reached.translated)),
         }
@@ -190,16 +192,19 @@ impl Active<'_> {
         let position = access.position;
         let instruction = self.state.instruction(position);
         let time_ps = self.time_ps.get();
-        let reached_ps = self.state.reached_ps(position, time_ps, self.engine.ps_own);
-        let issue_ps = self.state.pipeline.as_ref()?.issue_ps(position, reached_ps);
+        let behind_ps = self.state.behind_ps(position, self.engine.ps_own);
+        let reached_ps = time_ps.saturating_sub(behind_ps);
+        let pipeline = self.state.pipeline.as_mut()?;
+        let came_ps = pipeline.comes_ps(instruction, reached_ps);
+        let issue_ps = pipeline.issue_ps(position, came_ps);
         let (walk_ps, translated) = self.translation_ps(access, issue_ps);
         let begin_ps = self.state.pipeline.as_mut()?.walked_ps(issue_ps, walk_ps);
-        Some(Reached { instruction, reached_ps, issue_ps, walk_ps, translated, begin_ps })
+        Some(Reached { instruction, reached_ps, came_ps, issue_ps, walk_ps, translated, begin_ps })
     }
 
-    fn fills(&mut self, line: u64, done_ps: u64, instruction: u64) {
+    fn fills(&mut self, line: u64, times: (u64, u64), instruction: u64) {
         if let Some(pipeline) = &mut self.state.pipeline {
-            pipeline.fill(line, done_ps, instruction);
+            pipeline.fill(line, times, instruction);
         }
     }
 

@@ -27,7 +27,7 @@ impl Active<'_> {
         let (mut cost_ps, mut queue_ps) = (0, 0);
         let begins_line = !pipeline.joins(piece);
         if begins_line {
-            issue_ps = pipeline.write_room_ps(issue_ps, instruction);
+            issue_ps = pipeline.write_room_ps(issue_ps);
             begin_ps = begin_ps.max(issue_ps);
             (cost_ps, queue_ps) = self.written_ps(begin_ps, target);
         }

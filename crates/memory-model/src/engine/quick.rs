@@ -6,6 +6,7 @@ use super::{Access, Active, Engine};
 use crate::counters::Kind;
 use crate::outcome::{Known, NOT_WRITTEN, Outcome};
 use crate::owners::Owners;
+use crate::pipeline::Pipeline;
 use crate::pipeline::flow::{Accessor, Flow};
 use crate::pipeline::stores::Bytes;
 
@@ -33,14 +34,18 @@ impl Active<'_> {
     #[inline]
     pub fn begin_quickly(&mut self, instructions: u64, flow: Option<&'static Flow>) -> bool {
         let state = &mut *self.state;
-        let time_ps = self.time_ps.get();
-        if let Some(pipeline) = &mut state.pipeline
-            && !pipeline.begins_at_once(flow, time_ps, state.instructions + 1)
-        {
-            return false;
+        let mut time_ps = self.time_ps.get();
+        if let Some(pipeline) = &mut state.pipeline {
+            let begin_ps = pipeline.begins_at_once(flow, time_ps, state.instructions + 1);
+            let Some(begin_ps) = begin_ps else { return false };
+            if begin_ps > time_ps {
+                self.figures.time_ps.add(begin_ps - time_ps);
+                time_ps = begin_ps;
+            }
         }
-        self.time_ps.set(time_ps + instructions * self.engine.ps_own);
-        state.begin_block(instructions);
+        let takes_ps = self.engine.takes_ps(instructions, flow);
+        self.time_ps.set(time_ps + takes_ps);
+        state.begin_block(instructions, takes_ps);
         true
     }
 
@@ -137,18 +142,19 @@ impl Active<'_> {
         let who = self.who();
         let (engine, state) = (self.engine, &mut *self.state);
         let time_ps = self.time_ps.get();
-        let (mut reached_ps, mut issue_ps) = (time_ps, time_ps);
+        let (mut reached_ps, mut came_ps, mut issue_ps) = (time_ps, time_ps, time_ps);
         let address = bytes.address();
         let line = address >> engine.line_shift;
         let mut stores = None;
         if let Some(pipeline) = &mut state.pipeline {
             let accessor = accessor.filter(|accessor| accessor.is_quick())?;
-            reached_ps = time_ps.saturating_sub(behind * engine.ps_own);
-            issue_ps = pipeline.issues_ps(accessor, reached_ps);
+            reached_ps = time_ps.saturating_sub(accessor.behind_ps);
+            let instruction = state.instructions - behind;
+            came_ps = pipeline.comes_ps(instruction, reached_ps);
+            issue_ps = pipeline.issues_ps(accessor, came_ps);
             if pipeline.under_way_ps(line, issue_ps).is_some() {
                 return None;
             }
-            let instruction = state.instructions - behind;
             if kind == Kind::Load {
                 let forwarded = pipeline.forwarded(bytes, instruction);
                 let takes_ps = forwarded.takes_ps(issue_ps, self.nearest_ps, None);
@@ -167,7 +173,7 @@ impl Active<'_> {
             pipeline.stores(accessor, bytes, (issue_ps, number));
         }
         state.look(address, kind);
-        let waited_ps = issue_ps - reached_ps;
+        let waited_ps = Pipeline::passes_ps(came_ps, issue_ps) - reached_ps;
         if waited_ps > 0 {
             self.figures.time_ps.add(waited_ps);
             self.time_ps.set(time_ps + waited_ps);

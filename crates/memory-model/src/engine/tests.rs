@@ -1,6 +1,8 @@
 use super::*;
+use crate::machine::Core;
 use crate::outcome::Effect;
 use crate::pipeline::flow::Flow;
+use crate::pipeline::speeds::Speeds;
 use crate::pipeline::x86::decode;
 
 mod again;
@@ -203,7 +205,8 @@ fn load_counts_for_the_node_and_for_its_link() {
 
 /// Creates a block of these instructions, leaked like those of a plugin.
 fn block_of(instructions: &[&[u8]]) -> &'static Flow {
-    Box::leak(Box::new(Flow::new(instructions.iter().map(|bytes| decode(bytes)))))
+    let instructions = instructions.iter().map(|bytes| decode(bytes));
+    Box::leak(Box::new(Flow::new(instructions, &Speeds::of(&Core::TYPICAL))))
 }
 
 const FOLLOW: &[u8] = &[0x48, 0x8b, 0x00]; // mov (%rax),%rax
@@ -226,6 +229,7 @@ fn turn_ns(
             load(engine, 0, address, position);
         }
     }
+    engine.mark(0, Marker::Publish);
     (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / turns as f64
 }
 

@@ -113,9 +113,10 @@ mod tests {
     use crate::address::Addressing;
     use crate::arguments::Arguments;
     use crate::engine::{Engine, PS_PER_INSTRUCTION};
-    use crate::machine::TlbPart;
+    use crate::machine::{Core, TlbPart};
     use crate::marker::Marker;
     use crate::pipeline::flow::Flow;
+    use crate::pipeline::speeds::Speeds;
     use crate::pipeline::x86::decode;
 
     const PAGE: u64 = 4096;
@@ -174,13 +175,13 @@ mod tests {
 
     /// mov (%rax),%rax
     fn chase() -> &'static Flow {
-        Box::leak(Box::new(Flow::new([decode(&[0x48, 0x8b, 0x00])])))
+        Box::leak(Box::new(Flow::new([decode(&[0x48, 0x8b, 0x00])], &Speeds::of(&Core::TYPICAL))))
     }
 
     /// add (%rax),%rdx; add $64,%rax
     fn stream() -> &'static Flow {
         let code: [&[u8]; 2] = [&[0x48, 0x03, 0x10], &[0x48, 0x83, 0xc0, 0x40]];
-        Box::leak(Box::new(Flow::new(code.into_iter().map(decode))))
+        Box::leak(Box::new(Flow::new(code.into_iter().map(decode), &Speeds::of(&Core::TYPICAL))))
     }
 
     fn near(found: f64, expected: f64) {

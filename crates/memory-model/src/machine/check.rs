@@ -3,10 +3,13 @@
 use super::error::{LEAST_MB_S, MOST_LINES};
 use super::{
     CacheLevel, Core, MOST_NODES, MOST_VCPUS, Machine, MachineError, PAGE_BITS, SCHEMA, Scope,
-    TlbPart, page_size,
+    Timing, TlbPart, page_size,
 };
 use crate::curve::Curve;
 use alloc::vec::Vec;
+
+/// Cycles that an instruction may take.
+const MOST_CYCLES: f64 = 1000.0;
 
 /// No processor has addresses of more bits (Intel SDM 3A, 4.1.4).
 const ADDRESS_END: u64 = 1 << 52;
@@ -209,8 +212,21 @@ fn check_core(core: &Core) -> Result<(), MachineError> {
     count("lines written at a time", core.writes.map_or(1, |lines| lines as usize), 1024)?;
     core.atomic_ns.map_or(Ok(()), |ns| latency("core atomic_ns", ns))?;
     core.branch_ns.map_or(Ok(()), |ns| latency("core branch_ns", ns))?;
-    let ns = core.ns_per_instruction;
-    let (field, most) = ("core ns_per_instruction", 1000.0);
+    time("core ns_per_instruction", core.ns_per_instruction)?;
+    core.timing.as_ref().map_or(Ok(()), check_timing)
+}
+
+fn check_timing(timing: &Timing) -> Result<(), MachineError> {
+    time("core cycle_ns", timing.cycle_ns)?;
+    count("instructions a cycle", timing.width as usize, 64)?;
+    timing.all().into_iter().try_for_each(|(field, takes)| {
+        figure(field, takes.latency, MOST_CYCLES)?;
+        figure(field, takes.each, MOST_CYCLES)
+    })
+}
+
+fn time(field: &'static str, ns: f64) -> Result<(), MachineError> {
+    let most = 1000.0;
     if ns >= 0.001 {
         figure(field, ns, most)
     } else {

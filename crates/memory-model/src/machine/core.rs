@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Timing;
+
 /// How a core goes on while its loads are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,9 +27,13 @@ pub struct Core {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atomic_ns: Option<f64>,
     /// What it takes to begin anew behind a mispredicted branch once that is decided, in ns;
-    /// without it 17 cycles, of two instructions each.
+    /// without it 17 cycles, of two instructions each if `timing` does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_ns: Option<f64>,
+    /// What instructions take by class; without it all of them take `ns_per_instruction`, and results are
+    /// there at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
 }
 
 /// Cycles from when a branch turns out to be mispredicted to the first instruction behind it: a core's
@@ -46,10 +52,12 @@ impl Core {
         writes: None,
         atomic_ns: None,
         branch_ns: None,
+        timing: None,
     };
 
     /// What a mispredicted branch takes once it is decided, in ns.
     pub fn branch_ns(&self) -> f64 {
-        self.branch_ns.unwrap_or(2.0 * BRANCH_CYCLES * self.ns_per_instruction)
+        let cycle_ns = self.timing.map_or(2.0 * self.ns_per_instruction, |timing| timing.cycle_ns);
+        self.branch_ns.unwrap_or(BRANCH_CYCLES * cycle_ns)
     }
 }

@@ -5,6 +5,7 @@
 //! Advanced SIMD. Not SVE. The stack pointer counts as known. A base register that an access
 //! advances comes from what it came from before: the loaded value is no part of it.
 
+mod classes;
 mod vectors;
 
 use super::flow::{Ends, Operands, Order, Registers};
@@ -20,14 +21,16 @@ struct Word(u32);
 pub fn decode(bytes: &[u8]) -> Operands {
     let Ok(bytes) = <[u8; 4]>::try_from(bytes) else { return Operands::default() };
     let word = Word(u32::from_le_bytes(bytes));
-    match word.field(25, 4) {
+    let known = match word.field(25, 4) {
         0b1000 | 0b1001 => word.immediate(),
         0b1010 | 0b1011 => word.branch_or_system(),
         0b0100 | 0b0110 | 0b1100 | 0b1110 => word.memory(),
         0b0101 | 0b1101 => word.registers(),
         0b0111 | 0b1111 => word.vectors(),
         _ => Operands::default(),
-    }
+    };
+    // A load writes what it reads from memory, and most stores write no register.
+    known.taking(word.class()).storing(known.writes == NONE)
 }
 
 /// Operands that are registers.

@@ -5,6 +5,17 @@ use super::flow::Accessor;
 use super::stores::{Bytes, Forwarded};
 use crate::counters::Kind;
 
+/// When an access of a core could begin, does begin, and is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// When its instruction has come up.
+    pub came_ps: u64,
+    /// When its address is known, and there is room for it.
+    pub issue_ps: u64,
+    /// When it is done.
+    pub done_ps: u64,
+}
+
 /// What an instruction does to memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Act {
@@ -41,7 +52,7 @@ impl Pipeline {
     /// The same for the store of an instruction of this number.
     #[inline]
     pub fn stores(&mut self, accessor: &Accessor, bytes: Bytes, (issue_ps, number): (u64, u64)) {
-        let ready_ps = if self.latest_ps <= issue_ps { 0 } else { self.known_ps(accessor.data) };
+        let ready_ps = self.known_ps(&accessor.data);
         self.stores.store(bytes, ready_ps.max(issue_ps), number);
     }
 

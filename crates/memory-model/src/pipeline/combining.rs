@@ -107,17 +107,14 @@ impl Combining {
         self.writes.iter().copied().max().unwrap_or(0)
     }
 
-    /// Forgets writes that are done; how many are not.
-    pub fn under_way(&mut self, now_ps: u64) -> usize {
+    /// Nothing is asked any more about writes that are done before a time.
+    pub fn forget_before(&mut self, now_ps: u64) {
         self.writes.retain(|done_ps| *done_ps > now_ps);
-        self.writes.len()
     }
 
-    /// When the first write on its way is done, if that is before this; it is forgotten then.
-    pub fn first_before(&mut self, limit_ps: u64) -> Option<u64> {
-        let (at, done_ps) =
-            self.writes.iter().copied().enumerate().min_by_key(|(_, done_ps)| *done_ps)?;
-        (done_ps < limit_ps).then(|| self.writes.swap_remove(at))
+    /// When each write on its way is done.
+    pub fn under_way(&self) -> impl Iterator<Item = u64> {
+        self.writes.iter().copied()
     }
 }
 

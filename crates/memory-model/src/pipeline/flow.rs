@@ -4,6 +4,10 @@
 use alloc::vec::Vec;
 use core::ops::{BitOr, BitOrAssign};
 
+use super::speeds::Speeds;
+use super::value::Value;
+use crate::machine::Class;
+
 /// A set of registers: 31 general ones, the flags, 32 vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Registers(u64);
@@ -95,6 +99,10 @@ pub struct Operands {
     pub order: Order,
     /// How it leaves its block.
     pub ends: Ends,
+    /// What it takes.
+    pub class: Class,
+    /// Whether it writes memory, if it accesses any.
+    pub stores: bool,
 }
 
 impl Operands {
@@ -118,105 +126,34 @@ impl Operands {
         Self { ends, ..self }
     }
 
+    /// As one that takes what those of a class do.
+    pub fn taking(self, class: Class) -> Self {
+        Self { class, ..self }
+    }
+
+    /// As one that writes memory, if it accesses any.
+    pub fn storing(self, stores: bool) -> Self {
+        Self { stores: stores && self.memory, ..self }
+    }
+
     /// Writing what comes from no register.
     pub fn of_nothing(self) -> Self {
         Self { reads: Registers::NONE, ..self }
     }
 }
 
-/// Where a value comes from: registers as they were when the block began, and its loads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Sources {
-    pub(super) registers: u64,
-    /// By number of the instruction among those that access memory; the last place is that of
-    /// all that come behind.
-    pub(super) loads: u64,
-}
-
-impl Sources {
-    fn with(self, other: Self) -> Self {
-        Self { registers: self.registers | other.registers, loads: self.loads | other.loads }
-    }
-}
-
 /// Loads of a block that are told apart.
 pub const LOADS: usize = 64;
-
-/// Times of up to 64 things, of which those that matter are few.
-#[derive(Clone, Debug)]
-pub(super) struct Late<const COUNT: usize> {
-    /// A bit for each that has a time.
-    which: u64,
-    times: [u64; COUNT],
-}
-
-impl<const COUNT: usize> Default for Late<COUNT> {
-    fn default() -> Self {
-        Self { which: 0, times: [0; COUNT] }
-    }
-}
-
-impl<const COUNT: usize> Late<COUNT> {
-    #[inline]
-    pub(super) fn clear(&mut self) {
-        self.which = 0;
-    }
-
-    #[inline]
-    pub(super) fn set(&mut self, at: usize, time: u64) {
-        self.which |= 1 << at;
-        self.times[at] = time;
-    }
-
-    #[inline]
-    pub(super) fn get(&self, at: usize) -> u64 {
-        if self.which >> at & 1 == 1 { self.times[at] } else { 0 }
-    }
-
-    /// Whether those in a set have times.
-    #[inline]
-    pub(super) fn any(&self, of: u64) -> bool {
-        self.which & of != 0
-    }
-
-    /// Those in a set have no times.
-    #[inline]
-    pub(super) fn forget(&mut self, set: u64) {
-        self.which &= !set;
-    }
-
-    /// The latest time of those in a set; 0 for none.
-    #[inline]
-    pub(super) fn latest(&self, of: u64) -> u64 {
-        let mut left = of & self.which;
-        let mut latest = 0;
-        while left != 0 {
-            latest = u64::max(latest, self.times[left.trailing_zeros() as usize]);
-            left &= left - 1;
-        }
-        latest
-    }
-
-    /// Those in a set are as they are in another one.
-    #[inline]
-    pub(super) fn replace(&mut self, set: u64, by: &Self) {
-        self.which = self.which & !set | by.which & set;
-        let mut left = by.which & set;
-        while left != 0 {
-            let at = left.trailing_zeros() as usize;
-            self.times[at] = by.times[at];
-            left &= left - 1;
-        }
-    }
-}
 
 /// An instruction that accesses memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Accessor {
-    /// Where its address comes from.
-    pub address: Sources,
-    /// Where what it stores comes from.
-    pub data: Sources,
+    /// When its address is known.
+    pub address: Value,
+    /// When what it stores is known.
+    pub data: Value,
+    /// How long the instructions behind it take to come up.
+    pub behind_ps: u64,
     /// Its place among the block's loads.
     pub load: u8,
     /// Whether it is an atomic read-modify-write: what comes behind it waits for it.
@@ -238,95 +175,140 @@ impl Accessor {
 pub struct Flow {
     /// Its instructions.
     pub instructions: u64,
+    /// How long it takes until all of them have come up.
+    pub takes_ps: u64,
     /// By position; only those that access memory say anything.
     pub accessors: Vec<Accessor>,
-    /// Registers that have other values when it ends, and where those come from.
-    pub results: Vec<(u8, Sources)>,
-    /// A bit for each of those registers, and all places that their values come from.
+    /// Registers that have other values when it ends, and when those are known.
+    pub results: Vec<(u8, Value)>,
+    /// Those of them that are not known yet when the block ends, even if nothing is late.
+    pub(super) tails: Vec<(u8, u64)>,
+    /// A bit for each of those registers, and all registers and loads that their values come from.
     pub(super) changed: u64,
-    pub(super) sources: Sources,
+    pub(super) registers: u64,
+    pub(super) loaded: u64,
     /// Whether one of its instructions waits for all accesses before it.
     pub fence: bool,
     /// Whether one of them waits for the stores before it that went past the caches.
     pub drains: bool,
     /// Loads in it that are told apart.
     pub loads: usize,
-    /// How its last instruction leaves it, and where what decides that comes from.
+    /// How its last instruction leaves it, and when what decides that is known.
     pub ends: Ends,
-    pub(super) decided_by: Sources,
+    pub(super) decided: Value,
 }
 
 impl Flow {
-    /// The flow through instructions with these operands.
-    pub fn new(block: impl IntoIterator<Item = Operands>) -> Self {
-        let entry = |number: usize| Sources { registers: 1 << number, loads: 0 };
-        let mut values: [Sources; REGISTERS] = core::array::from_fn(entry);
-        let mut flow = Self::default();
-        for operands in block {
-            flow.instructions += 1;
-            flow.fence |= operands.order == Order::Fence;
-            flow.drains |= operands.order == Order::Drain;
-            let of = |registers: Registers| {
-                let each = registers.numbers().map(|number| values[number]);
-                each.fold(Sources::default(), Sources::with)
-            };
-            let (address, mut result) = (of(operands.address), of(operands.reads));
-            let load = flow.loads.min(LOADS - 1);
-            if operands.memory {
-                result.loads |= 1 << load;
-            }
-            flow.accessors.push(Accessor {
-                address,
-                data: result,
-                load: u8::try_from(load).unwrap_or(u8::MAX),
-                atomic: operands.order == Order::Atomic,
-                non_temporal_bytes: operands.non_temporal_bytes,
-            });
-            if operands.memory {
-                flow.loads = load + 1;
-            }
-            (flow.ends, flow.decided_by) = (operands.ends, result);
-            operands.writes.numbers().for_each(|number| values[number] = result);
+    /// The flow through instructions with these operands, of a core at these speeds.
+    pub fn new(block: impl IntoIterator<Item = Operands>, speeds: &Speeds) -> Self {
+        let block: Vec<Operands> = block.into_iter().collect();
+        let (instructions, takes_ps) = (block.len() as u64, speeds.takes_ps(&block));
+        let entry = |number: usize| Value::of_register(number);
+        let mut values: [Value; REGISTERS] = core::array::from_fn(entry);
+        let mut flow = Self { instructions, takes_ps, ..Self::default() };
+        for (at, operands) in block.iter().enumerate() {
+            flow.add(operands, &mut values, (at as u64, speeds));
         }
-        let changed = values.iter().enumerate().filter(|(at, value)| **value != entry(*at));
-        let number = |at: usize| u8::try_from(at).unwrap_or(u8::MAX);
-        flow.results = changed.map(|(at, value)| (number(at), *value)).collect();
-        flow.changed = flow.results.iter().fold(0, |all, (at, _)| all | 1 << at);
-        let sources = flow.results.iter().map(|(_, sources)| *sources);
-        flow.sources = sources.fold(Sources::default(), Sources::with);
+        flow.settle(values);
         flow
+    }
+
+    /// An instruction at a position follows.
+    fn add(
+        &mut self,
+        operands: &Operands,
+        values: &mut [Value; REGISTERS],
+        (at, speeds): (u64, &Speeds),
+    ) {
+        self.fence |= operands.order == Order::Fence;
+        self.drains |= operands.order == Order::Drain;
+        let up_ps = self.takes_ps * at / self.instructions;
+        let of = |registers: Registers| {
+            let each = registers.numbers().map(|number| &values[number]);
+            each.fold(Value::known(up_ps), |mut all, one| {
+                all.join(one);
+                all
+            })
+        };
+        let (address, mut result) = (of(operands.address), of(operands.reads));
+        let load = self.loads.min(LOADS - 1);
+        if operands.memory {
+            result.join(&Value::of_load(load));
+        }
+        result.delay(speeds.latency_ps(operands.class));
+        let behind_ps = self.takes_ps * (self.instructions - at - 1) / self.instructions;
+        let data = if operands.memory { result } else { Value::default() };
+        self.accessors.push(Accessor {
+            address,
+            data,
+            behind_ps,
+            load: u8::try_from(load).unwrap_or(u8::MAX),
+            atomic: operands.order == Order::Atomic,
+            non_temporal_bytes: operands.non_temporal_bytes,
+        });
+        if operands.memory {
+            self.loads = load + 1;
+        }
+        operands.writes.numbers().for_each(|number| values[number] = result);
+        (self.ends, self.decided) = (operands.ends, result);
+    }
+
+    /// What is left in registers when the block ends.
+    fn settle(&mut self, values: [Value; REGISTERS]) {
+        for (number, value) in (0_u8..).zip(values) {
+            if value == Value::of_register(usize::from(number)) {
+                continue;
+            }
+            self.changed |= 1 << number;
+            self.registers |= value.registers();
+            self.loaded |= value.loads();
+            if value.least_ps() > self.takes_ps {
+                self.tails.push((number, value.least_ps()));
+            }
+            self.results.push((number, value));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::{Core, Family};
     use crate::pipeline::x86::decode;
 
     fn flow(block: &[&[u8]]) -> Flow {
-        Flow::new(block.iter().map(|bytes| decode(bytes)))
+        Flow::new(block.iter().map(|bytes| decode(bytes)), &Speeds::of(&Core::TYPICAL))
     }
 
-    const RAX: Sources = Sources { registers: 1, loads: 0 };
+    /// Registers and loads that a value comes from.
+    fn of(value: &Value) -> (u64, u64) {
+        (value.registers(), value.loads())
+    }
+
+    fn result(flow: &Flow, register: u8) -> (u64, u64) {
+        flow.results
+            .iter()
+            .find(|(number, _)| *number == register)
+            .map(|(_, value)| of(value))
+            .unwrap()
+    }
 
     #[test]
     fn a_chases_address_is_what_it_loaded_last() {
         // mov (%rax),%rax twice; dec %ecx; jnz
         let chase = flow(&[&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x00], &[0xff, 0xc9], &[0x75, 0xf6]]);
-        assert_eq!(chase.accessors[0].address, RAX);
-        assert_eq!(chase.accessors[1].address, Sources { registers: 0, loads: 1 });
-        let rax = chase.results.iter().find(|(register, _)| *register == 0).unwrap();
-        assert_eq!(rax.1, Sources { registers: 0, loads: 2 });
+        assert_eq!(of(&chase.accessors[0].address), (1, 0));
+        assert_eq!(of(&chase.accessors[1].address), (0, 1));
+        assert_eq!(result(&chase, 0), (0, 2));
     }
 
     #[test]
     fn a_streams_address_is_none_of_what_it_loads() {
         // add (%rax),%rdx; add $8,%rax; add (%rax),%rdx
         let stream = flow(&[&[0x48, 0x03, 0x10], &[0x48, 0x83, 0xc0, 0x08], &[0x48, 0x03, 0x10]]);
-        assert_eq!(stream.accessors[0].address, RAX);
-        assert_eq!(stream.accessors[2].address, RAX);
-        let rdx = stream.results.iter().find(|(register, _)| *register == 2).unwrap();
-        assert_eq!(rdx.1, Sources { registers: 1 << 2, loads: 3 });
+        assert_eq!(of(&stream.accessors[0].address), (1, 0));
+        assert_eq!(of(&stream.accessors[2].address), (1, 0));
+        assert_eq!(result(&stream, 2), (1 << 2, 3));
     }
 
     #[test]
@@ -334,34 +316,38 @@ mod tests {
         // cmp %rax,(%rbx); jb
         let search = flow(&[&[0x48, 0x39, 0x03], &[0x72, 0xf6]]);
         assert_eq!(search.ends, Ends::Conditional);
-        assert_eq!(search.decided_by, Sources { registers: 1, loads: 1 });
+        assert_eq!(of(&search.decided), (1, 1));
         // jmp *(%rax,%rcx,8)
         let table = flow(&[&[0xff, 0x24, 0xc8]]);
-        assert_eq!((table.ends, table.decided_by.loads), (Ends::Indirect, 1));
+        assert_eq!((table.ends, table.decided.loads()), (Ends::Indirect, 1));
     }
 
     #[test]
     fn more_loads_than_are_told_apart_count_as_the_last_one() {
         let loads = vec![[0x48, 0x8b, 0x00]; 100];
-        let chase = Flow::new(loads.iter().map(|bytes| decode(bytes)));
+        let chase = Flow::new(loads.iter().map(|bytes| decode(bytes)), &Speeds::of(&Core::TYPICAL));
         assert_eq!(chase.loads, LOADS);
         assert_eq!(chase.accessors[99].load, 63);
-        assert_eq!(chase.accessors[99].address, Sources { registers: 0, loads: 1 << 63 });
+        assert_eq!(of(&chase.accessors[99].address), (0, 1 << 63));
     }
 
     #[test]
-    fn the_latest_of_a_set_decides_and_those_without_a_time_do_not_count() {
-        let mut late = Late::<64>::default();
-        [(3, 70), (1, 50), (63, 90)].into_iter().for_each(|(at, time)| late.set(at, time));
-        assert_eq!((late.latest(1 << 3 | 2), late.latest(u64::MAX), late.latest(4)), (70, 90, 0));
-        let mut by = Late::default();
-        by.set(3, 20);
-        by.set(5, 30);
-        late.replace(1 << 3 | 1 << 63, &by);
-        assert_eq!([1, 3, 5, 63].map(|at| late.get(at)), [50, 20, 0, 0]);
-        late.forget(2);
-        assert!(late.any(1 << 3 | 4) && !late.any(2));
-        late.clear();
-        assert_eq!(late.latest(u64::MAX), 0);
+    fn a_block_takes_what_its_width_or_its_busiest_units_do_and_leaves_what_is_not_known_yet() {
+        let timing = Family::GoldenCove.timing(0.3);
+        let speeds = Speeds::of(&Core { timing: Some(timing), ..Core::TYPICAL });
+        let of = |block: &[&[u8]]| Flow::new(block.iter().map(|bytes| decode(bytes)), &speeds);
+        let add: &[u8] = &[0x48, 0x83, 0xc0, 0x08];
+        let move_: &[u8] = &[0x48, 0x89, 0xd8];
+        // Twelve moves at six a cycle, six additions at five.
+        assert_eq!([of(&[move_; 12]), of(&[add; 5])].map(|flow| flow.takes_ps), [600, 300]);
+        // A comparison and its branch are one: cmp; jb
+        assert_eq!(of(&[&[0x48, 0x39, 0xd8], &[0x72, 0xfb]]).takes_ps, 150);
+        // Five additions to one register, one after the other.
+        assert!(of(&[add; 5]).tails.contains(&(0, 1500)), "{:?}", of(&[add; 5]).tails);
+        assert_eq!(of(&[move_; 12]).tails, []);
+        // mulsd %xmm1,%xmm0; divsd %xmm1,%xmm2
+        let divide = of(&[&[0xf2, 0x0f, 0x59, 0xc1], &[0xf2, 0x0f, 0x5e, 0xd1]]);
+        // The product is there when the division's unit is free, its quotient ten cycles and a half later.
+        assert_eq!((divide.takes_ps, &divide.tails[..]), (1200, &[(34, 4800)][..]));
     }
 }

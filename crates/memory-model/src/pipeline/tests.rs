@@ -1,21 +1,33 @@
 //! What of a core is under way.
 
+use super::speeds::Speeds;
 use super::stores::Bytes;
 use super::*;
 
 const CORE: Core = Core {
     misses: 4,
     instructions: 100,
-    ns_per_instruction: 1.0,
+    ns_per_instruction: 0.001,
     prefetch: None,
     writes: None,
     atomic_ns: None,
     branch_ns: Some(0.02),
+    timing: None,
 };
 
 fn flow(block: &[&[u8]]) -> Option<&'static Flow> {
     let operands = block.iter().map(|bytes| x86::decode(bytes));
-    Some(Box::leak(Box::new(Flow::new(operands))))
+    Some(Box::leak(Box::new(Flow::new(operands, &Speeds::of(&CORE)))))
+}
+
+/// When a block begins.
+fn begin(pipeline: &mut Pipeline, flow: Option<&'static Flow>, now_ps: u64, number: u64) -> u64 {
+    pipeline.begin(flow, now_ps, number).at_ps
+}
+
+/// An access that has come up when it can be issued.
+fn times((issue_ps, done_ps): (u64, u64)) -> Times {
+    Times { came_ps: issue_ps, issue_ps, done_ps }
 }
 
 #[test]
@@ -23,14 +35,14 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
     let mut pipeline = Pipeline::new(CORE, 2);
     // mov (%rax),%rcx; mov (%rcx),%rdx; mov (%rbx),%rsi
     let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11], &[0x48, 0x8b, 0x33]]);
-    assert_eq!(pipeline.begin(block, 0, 0), 0);
+    assert_eq!(begin(&mut pipeline, block, 0, 0), 0);
     assert_eq!(pipeline.issue_ps(0, 0), 0);
-    pipeline.fill(1, 100, 1);
+    pipeline.fill(1, (0, 100), 1);
     pipeline.loaded(0, 0, 100);
     assert_eq!(pipeline.issue_ps(2, 2), 2);
     assert_eq!(pipeline.issue_ps(1, 1), 100);
     // The value stays behind the block's end.
-    pipeline.begin(flow(&[&[0x48, 0x8b, 0x11]]), 3, 3);
+    begin(&mut pipeline, flow(&[&[0x48, 0x8b, 0x11]]), 3, 3);
     assert_eq!(pipeline.issue_ps(0, 3), 100);
 }
 
@@ -38,15 +50,15 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
 fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
     let mut pipeline = Pipeline::new(CORE, 2);
     for line in 0..4 {
-        assert_eq!(pipeline.room_ps(line, line), line);
-        pipeline.fill(line, 1000 + line, line);
+        assert_eq!(pipeline.room_ps(line), line);
+        pipeline.fill(line, (line, 1000 + line), line);
     }
-    assert_eq!(pipeline.room_ps(10, 10), 1000, "the first buffer to be free");
+    assert_eq!(pipeline.room_ps(10), 1000, "the first buffer to be free");
     assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
     assert_eq!(pipeline.under_way_ps(9, 10), None);
     let block = flow(&[&[0x90]]);
-    assert_eq!(pipeline.begin(block, 20, 100), 20);
-    assert_eq!(pipeline.begin(block, 20, 102), 1002, "no more than 100 ahead of the load");
+    assert_eq!(begin(&mut pipeline, block, 20, 99), 20);
+    assert_eq!(begin(&mut pipeline, block, 20, 102), 1002, "no more than 100 ahead of the load");
 }
 
 #[test]
@@ -60,8 +72,8 @@ fn walks_wait_for_a_walker() {
 fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
     for block in [flow(&[&[0x0f, 0xae, 0xe8]]), None] {
         let mut pipeline = Pipeline::new(CORE, 2);
-        pipeline.fill(7, 500, 1);
-        assert_eq!(pipeline.begin(block, 10, 2), 500);
+        pipeline.fill(7, (0, 500), 1);
+        assert_eq!(begin(&mut pipeline, block, 10, 2), 500);
     }
 }
 
@@ -73,21 +85,33 @@ fn what_comes_behind_an_atomic_read_modify_write_waits_for_it() {
     let mut plain = Pipeline::new(CORE, 2);
     plain.begin(flow(add), 0, 0);
     for kind in [Kind::Load, Kind::Store] {
-        assert_eq!(plain.goes_on_ps(act(0, kind), false, (10, 20)), 20, "for each of its accesses");
+        assert_eq!(
+            plain.goes_on_ps(act(0, kind), false, times((10, 20))),
+            20,
+            "for each of its accesses"
+        );
     }
     let mut longer = Pipeline::new(Core { atomic_ns: Some(5.0), ..CORE }, 2);
     longer.begin(flow(add), 0, 0);
-    assert_eq!(longer.goes_on_ps(act(0, Kind::Load), false, (10, 20)), 5020);
-    assert_eq!(longer.goes_on_ps(act(0, Kind::Store), false, (30, 40)), 30, "its load took it all");
-    assert_eq!(longer.goes_on_ps(act(0, Kind::Store), false, (50, 60)), 5060, "QEMU said no load");
+    assert_eq!(longer.goes_on_ps(act(0, Kind::Load), false, times((10, 20))), 5020);
+    assert_eq!(
+        longer.goes_on_ps(act(0, Kind::Store), false, times((30, 40))),
+        30,
+        "its load took it all"
+    );
+    assert_eq!(
+        longer.goes_on_ps(act(0, Kind::Store), false, times((50, 60))),
+        5060,
+        "QEMU said no load"
+    );
     for pipeline in [&mut plain, &mut longer] {
         assert_eq!(
-            pipeline.goes_on_ps(act(1, Kind::Load), false, (40, 90)),
+            pipeline.goes_on_ps(act(1, Kind::Load), false, times((40, 90))),
             40,
             "a load of its own"
         );
         assert_eq!(
-            pipeline.goes_on_ps(act(1, Kind::Load), true, (40, 90)),
+            pipeline.goes_on_ps(act(1, Kind::Load), true, times((40, 90))),
             90,
             "another core's line"
         );
@@ -100,15 +124,15 @@ fn a_load_waits_for_the_data_of_the_store_that_it_loads_from() {
     let block =
         flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x89, 0x0b], &[0x48, 0x8b, 0x13], &[0x48, 0x8b, 0x32]]);
     let mut pipeline = Pipeline::new(CORE, 2);
-    pipeline.begin(block, 0, 0);
-    pipeline.fill(1, 100, 1);
+    begin(&mut pipeline, block, 0, 0);
+    pipeline.fill(1, (0, 100), 1);
     let act = |position, kind, address| {
         let bytes = Bytes::new(address, 8);
         Act { position, instruction: u64::from(position) + 1, kind, bytes }
     };
-    pipeline.goes_on_ps(act(0, Kind::Load, 64), false, (0, 100));
+    pipeline.goes_on_ps(act(0, Kind::Load, 64), false, times((0, 100)));
     assert_eq!(
-        pipeline.goes_on_ps(act(1, Kind::Store, 512), false, (1, 6)),
+        pipeline.goes_on_ps(act(1, Kind::Store, 512), false, times((1, 6))),
         1,
         "it waits for no one"
     );
@@ -116,7 +140,7 @@ fn a_load_waits_for_the_data_of_the_store_that_it_loads_from() {
     let takes_ps = load.forwarded(&pipeline).takes_ps(2, 5, None);
     assert_eq!(takes_ps, 103, "a hit behind what was loaded at 100");
     assert_eq!(act(2, Kind::Load, 520).forwarded(&pipeline).takes_ps(2, 5, None), 5);
-    pipeline.goes_on_ps(load, false, (2, 2 + takes_ps));
+    pipeline.goes_on_ps(load, false, times((2, 2 + takes_ps)));
     assert_eq!(pipeline.issue_ps(3, 3), 105);
 }
 
@@ -126,15 +150,32 @@ fn nothing_comes_up_behind_a_mispredicted_branch_before_it_is_decided() {
     let block = flow(&[&[0x48, 0x39, 0x08], &[0x75, 0xfb]]);
     let mut pipeline = Pipeline::new(CORE, 2);
     for (mispredicted, expected_ps) in [(false, 4), (true, 120)] {
-        pipeline.begin(block, 0, 0);
-        pipeline.fill(1, 100, 1);
+        begin(&mut pipeline, block, 0, 0);
+        pipeline.fill(1, (0, 100), 1);
         pipeline.loaded(0, 0, 100);
         if mispredicted {
             pipeline.mispredicts();
         }
-        assert_eq!(pipeline.begin(block, 4, 3), expected_ps);
+        assert_eq!(begin(&mut pipeline, block, 4, 3), expected_ps);
     }
-    assert_eq!(pipeline.begin(block, 130, 5), 130, "the next one was predicted");
+    assert_eq!(begin(&mut pipeline, block, 130, 5), 130, "the next one was predicted");
     pipeline.mispredicts();
-    assert_eq!(pipeline.begin(block, 140, 7), 160, "with nothing under way");
+    assert_eq!(begin(&mut pipeline, block, 140, 7), 160, "with nothing under way");
+}
+
+#[test]
+fn what_does_not_need_an_address_goes_past_the_access_that_waits_for_it() {
+    let passes = |issue_ps| Pipeline::passes_ps(10, issue_ps);
+    assert_eq!(passes(500_000), 10);
+    assert_eq!(passes(1_200_000), 200_000, "but no more than so far");
+    // mov (%rax),%rcx; mov (%rcx),%rdx, and another block that uses neither
+    let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11]]);
+    let mut pipeline = Pipeline::new(CORE, 2);
+    begin(&mut pipeline, block, 0, 1);
+    pipeline.loaded(0, 0, 100);
+    let issue_ps = pipeline.issue_ps(1, 1);
+    pipeline.loaded(1, issue_ps, 250);
+    assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 2, 3), 2);
+    assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 60, 101), 60);
+    assert_eq!(begin(&mut pipeline, flow(&[&[0x90]]), 61, 102), 250, "the buffer is full");
 }

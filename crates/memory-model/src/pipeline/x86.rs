@@ -6,6 +6,7 @@
 //! where they differ by the instruction's length: 40 to 4F is a prefix in one, and a whole
 //! instruction in the other.
 
+mod classes;
 mod vectors;
 
 use super::flow::{Ends, Operands, Order, Registers};
@@ -94,17 +95,16 @@ pub fn decode(bytes: &[u8]) -> Operands {
     if let [rex @ 0x40..=0x4f, rest @ ..] = code.bytes
         && !rest.is_empty()
     {
-        code = code.extended(*rex);
-        code.bytes = rest;
+        code = Code { bytes: rest, ..code.extended(*rex) };
     }
-    let decoded = match code.bytes {
+    let (map, opcode, decoded) = match code.bytes {
         [0xc5, byte, opcode, ..] => {
             code.reg_high = (!byte >> 7) << 3;
             code.third = Some((!byte >> 3) & 15);
             code = code.with_prefix_of(*byte);
             code.vector_length = byte >> 2 & 1;
             code.bytes = &code.bytes[3..];
-            code.vector(1, *opcode)
+            (1, *opcode, code.vector(1, *opcode))
         }
         [0xc4, one, two, opcode, ..] => {
             code = code.extended(!one >> 5);
@@ -112,7 +112,7 @@ pub fn decode(bytes: &[u8]) -> Operands {
             code = code.with_prefix_of(*two);
             code.vector_length = two >> 2 & 1;
             code.bytes = &code.bytes[4..];
-            code.vector(one & 31, *opcode)
+            (one & 31, *opcode, code.vector(one & 31, *opcode))
         }
         [0x62, one, two, third, opcode, ..] => {
             code = code.extended(!one >> 5);
@@ -121,23 +121,24 @@ pub fn decode(bytes: &[u8]) -> Operands {
             code = code.with_prefix_of(*two);
             code.vector_length = third >> 5 & 3;
             code.bytes = &code.bytes[5..];
-            code.vector(one & 7, *opcode)
+            (one & 7, *opcode, code.vector(one & 7, *opcode))
         }
         [0x0f, map @ (0x38 | 0x3a), opcode, ..] => {
             code.bytes = &code.bytes[3..];
-            code.vector(if *map == 0x38 { 2 } else { 3 }, *opcode)
+            let map = if *map == 0x38 { 2 } else { 3 };
+            (map, *opcode, code.vector(map, *opcode))
         }
         [0x0f, opcode, ..] => {
             code.bytes = &code.bytes[2..];
-            code.second_map(*opcode)
+            (1, *opcode, code.second_map(*opcode))
         }
         [opcode, ..] => {
             code.bytes = &code.bytes[1..];
-            code.first_map(*opcode)
+            (0, *opcode, code.first_map(*opcode))
         }
-        [] => None,
+        [] => (0, 0x90, None),
     };
-    let mut operands = decoded.unwrap_or_default();
+    let mut operands = decoded.unwrap_or_default().taking(code.class(map, opcode));
     if code.locked && operands.memory {
         operands.order = Order::Atomic;
     }
@@ -209,7 +210,9 @@ impl Code<'_> {
             Form::Nothing => (Registers::NONE, Registers::NONE),
         };
         let is_atomic = form == Form::Exchange && fields.is_memory;
+        let stores = matches!(form, Form::Store | Form::Set | Form::ToMemory | Form::Modify);
         Some(Operands {
+            stores: (stores || is_atomic) && fields.is_memory,
             address: fields.address,
             reads,
             writes,
@@ -238,11 +241,12 @@ impl Code<'_> {
         Some(match opcode {
             0x00..=0x3f if opcode & 7 < 6 => return self.arithmetic(opcode),
             0x40..=0x4f => Self::plain(low, low | FLAGS),
-            0x50..=0x57 => Self::memory(RSP, low, none),
+            0x50..=0x57 => Self::memory(RSP, low, none).storing(true),
             0x58..=0x5f => Self::memory(RSP, none, low),
             0x63 | 0x8a | 0x8b => return self.general(Form::Load),
             0x69 | 0x6b => return self.general(Form::Load).map(|known| known.also(none, FLAGS)),
-            0x68 | 0x6a | 0xc2 | 0xc3 | 0xcb | 0xe8 => Self::memory(RSP, none, none),
+            0x68 | 0x6a | 0xe8 => Self::memory(RSP, none, none).storing(true),
+            0xc2 | 0xc3 | 0xcb => Self::memory(RSP, none, none),
             0x70..=0x7f => Self::plain(FLAGS, none).ending(Ends::Conditional),
             0x80..=0x83 => return self.immediate(),
             0x84 | 0x85 => return self.general(Form::Compare),

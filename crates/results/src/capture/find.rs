@@ -9,7 +9,7 @@ mod transfers;
 pub use load::{CurveFamily, curve_families};
 
 use numalab_memory_model::curve::Curve;
-use numalab_memory_model::machine::{Core, Tlb, Transfers};
+use numalab_memory_model::machine::{Core, Family, Tlb, Transfers};
 use numalab_record::Document;
 use numalab_topology::{Machine, Node, NodeId};
 use serde::Serialize;
@@ -96,6 +96,13 @@ pub enum Remark {
         /// Instructions a cycle.
         per_cycle: u8,
     },
+    /// What instructions take is that of the family's table, known by vendor and L2.
+    CoreTimed {
+        /// The family.
+        family: Family,
+    },
+    /// What instructions take by class is left out: no table for such a core.
+    NoTiming,
     /// What a core has under way is left out: no reads by one core alone, or no clock.
     NoCore,
     /// What an atomic addition takes is left out: an older run did not measure it.

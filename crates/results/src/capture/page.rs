@@ -37,6 +37,13 @@ fn sentence(remark: &Remark) -> String {
              are assumed.",
             figure(*gb_per_s)
         ),
+        Remark::CoreTimed { family } => format!(
+            "Instructions take what the published table of {} cores says, which vendor and L2 stand for.",
+            family.name()
+        ),
+        Remark::NoTiming => "Left out: what instructions take by class, for lack of a table for \
+                             such a core."
+            .to_owned(),
         Remark::NoCore => "Left out: what a core has under way, for lack of reads by one CPU \
                            alone, its latency or its clock."
             .to_owned(),

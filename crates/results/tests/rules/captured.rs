@@ -1,6 +1,7 @@
 //! Machine files out of runs: what is taken over, derived, replaced and left out.
 
 use numalab_memory_model::curve::Curve;
+use numalab_memory_model::machine::Family;
 use numalab_record::{
     BandwidthCell, CellResult, Document, Experiment, LatencyCell, LoadedCell, Metric, Pages,
     Sample, StreamKernel,
@@ -179,6 +180,26 @@ fn writes_that_bypass_caches_and_atomic_additions_are_taken_over_where_they_were
     assert_eq!(found.writes, Some(10));
     assert!((found.atomic_ns.unwrap() - 5.0).abs() < 1e-6, "beyond a hit of 1 ns: {found:?}");
     assert!(!captured.remarks.contains(&Remark::NoAtomicAdd));
+}
+
+#[test]
+fn a_core_takes_the_table_of_its_family_where_there_is_one() {
+    let cells = || {
+        vec![latency(chase(0, 0), 100.0), bandwidth(stream(vec![worker(0, 0)]), 12.8), core(0, 4.0)]
+    };
+    let mut known = with_fact(document(cells()), "cpu_vendor", "AuthenticAMD");
+    known.run.machine.caches = vec![cache(2, CacheKind::Unified, MIB)];
+    let captured = capture(&known);
+    let timing = captured.figures.core.unwrap().timing.expect("a table");
+    assert_eq!((timing.family, timing.cycle_ns), (Family::Zen4, 0.25));
+    assert!(captured.remarks.contains(&Remark::CoreTimed { family: Family::Zen4 }));
+    let unknown = capture(&with_fact(document(cells()), "cpu_vendor", "Other"));
+    assert!(
+        unknown.remarks.contains(&Remark::NoTiming)
+            && unknown.figures.core.unwrap().timing.is_none()
+    );
+    let emulated = capture(&with_fact(known, "time", "virtual"));
+    assert_eq!(emulated.figures.core.unwrap().timing, None, "one instruction a cycle");
 }
 
 #[test]

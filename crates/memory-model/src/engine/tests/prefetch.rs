@@ -15,7 +15,9 @@ fn line_ns(prefetch: &str, step: u64) -> f64 {
     let engine = engine_of_file(&machine);
     let mut code = [COUNT; 16];
     code[0] = READ;
-    let block = block_of(&code);
+    let core = engine.arguments.machine.core.unwrap_or(Core::TYPICAL);
+    let flow = Flow::new(code.into_iter().map(decode), &Speeds::of(&core));
+    let block: &Flow = Box::leak(Box::new(flow));
     for line in 0..LINES {
         engine.block_of(0, block);
         load(&engine, 0, line * step % (64 * MIB), 0);

@@ -1,7 +1,7 @@
 //! What a core has under way.
 
 use numalab_memory_model::curve::Curve;
-use numalab_memory_model::machine::Core;
+use numalab_memory_model::machine::{Core, Family, Timing};
 use numalab_record::{AccessPattern, StreamKernel};
 use numalab_topology::Machine;
 
@@ -73,6 +73,14 @@ pub(super) fn core(
     let per_cycle = if is_emulated(summary) { 1 } else { PER_CYCLE };
     let Alone { gb_per_s, clock_ghz, .. } = reads;
     remarks.push(Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle });
+    let timing = if is_emulated(summary) {
+        None
+    } else {
+        let timing = timing(summary, machine, clock_ghz);
+        let timed = |timing: Timing| Remark::CoreTimed { family: timing.family };
+        remarks.push(timing.map_or(Remark::NoTiming, timed));
+        timing
+    };
     let atomic_ns = atomic_ns(summary, cache_latency_ns.first().copied().unwrap_or(0.0));
     if atomic_ns.is_none() {
         remarks.push(Remark::NoAtomicAdd);
@@ -83,8 +91,16 @@ pub(super) fn core(
         writes: alone(StreamKernel::WriteNt).map(|writes| writes.lines()),
         ns_per_instruction: 1.0 / (clock_ghz * f64::from(per_cycle)),
         atomic_ns,
+        timing,
         ..Core::TYPICAL
     })
+}
+
+/// What instructions take, by the table of the core's family.
+fn timing(summary: &Summary<'_>, machine: &Machine, clock_ghz: f64) -> Option<Timing> {
+    let vendor = summary.run.environment.facts.get("cpu_vendor")?;
+    let l2 = machine.caches.iter().find(|cache| cache.level == 2)?;
+    Some(Family::of(vendor, l2.size_bytes?)?.timing(clock_ghz.recip()))
 }
 
 /// What an atomic addition takes longer than a load that hits the nearest cache.

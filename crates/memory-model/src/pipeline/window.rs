@@ -1,0 +1,119 @@
+//! The reorder buffer: how far instructions come up ahead of those that have not finished.
+
+use alloc::collections::VecDeque;
+
+/// From an instruction on nothing comes up before a time.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    instruction: u64,
+    until_ps: u64,
+    /// Whether it is until the end of an access.
+    access: bool,
+}
+
+/// The instructions of a core that have not finished. They leave in their order, so that of those that
+/// finish later than all before them alone anything is kept.
+#[derive(Debug)]
+pub struct Window {
+    length: u64,
+    stops: VecDeque<Stop>,
+    /// The first instruction that may have to wait.
+    from: u64,
+}
+
+/// What an instruction has to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came {
+    /// When it comes up.
+    pub at_ps: u64,
+    /// Whether it waited for the end of an access.
+    pub for_access: bool,
+}
+
+impl Window {
+    /// An empty one, of so many instructions.
+    pub fn new(length: u32) -> Self {
+        Self { length: u64::from(length), stops: VecDeque::new(), from: u64::MAX }
+    }
+
+    /// An instruction finishes then, by the end of an access or not.
+    #[inline]
+    pub fn add(&mut self, instruction: u64, until_ps: u64, access: bool) {
+        if self.stops.back().is_some_and(|last| last.until_ps >= until_ps) {
+            return;
+        }
+        let instruction = instruction + self.length;
+        if self.stops.is_empty() {
+            self.from = instruction;
+        }
+        self.stops.push_back(Stop { instruction, until_ps, access });
+    }
+
+    /// Whether an instruction has a place for certain.
+    #[inline]
+    pub fn holds(&self, instruction: u64) -> bool {
+        instruction < self.from
+    }
+
+    /// Whether one that it may have to wait for finishes by the end of an access.
+    #[inline]
+    pub fn keeps_for_access(&self, instruction: u64) -> bool {
+        let mut before = self.stops.iter().take_while(|stop| stop.instruction <= instruction);
+        !self.holds(instruction) && before.any(|stop| stop.access)
+    }
+
+    /// When an instruction comes up that could at `now_ps`.
+    #[inline]
+    pub fn comes(&mut self, instruction: u64, now_ps: u64) -> Came {
+        let mut came = Came { at_ps: now_ps, for_access: true };
+        if self.holds(instruction) {
+            return came;
+        }
+        while let Some(stop) = self.stops.front().filter(|stop| stop.instruction <= instruction) {
+            if stop.until_ps > came.at_ps {
+                came = Came { at_ps: stop.until_ps, for_access: stop.access };
+            }
+            self.stops.pop_front();
+        }
+        self.from = self.stops.front().map_or(u64::MAX, |stop| stop.instruction);
+        came
+    }
+
+    /// The same of an instruction of the present block, for which others may ask again.
+    #[inline]
+    pub fn comes_ps(&self, instruction: u64, now_ps: u64) -> u64 {
+        if self.holds(instruction) {
+            return now_ps;
+        }
+        // The latest one that it stands behind is the last to leave.
+        let before = self.stops.iter().take_while(|stop| stop.instruction <= instruction);
+        before.last().map_or(now_ps, |stop| stop.until_ps.max(now_ps))
+    }
+
+    /// All instructions have finished.
+    pub fn clear(&mut self) {
+        self.stops.clear();
+        self.from = u64::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_waits_for_those_that_are_a_windows_length_before_it_to_leave_in_order() {
+        let mut window = Window::new(100);
+        window.add(1, 1000, true);
+        window.add(2, 500, true);
+        window.add(3, 1200, false);
+        let mut comes = |instruction| {
+            let Came { at_ps, for_access } = window.comes(instruction, 10);
+            (at_ps, for_access)
+        };
+        assert_eq!(comes(100), (10, true));
+        assert_eq!(comes(102), (1000, true), "not before the one that it stands behind");
+        assert_eq!(comes(103), (1200, false));
+        assert_eq!(comes(500), (10, true));
+    }
+}

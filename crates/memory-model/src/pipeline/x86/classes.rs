@@ -1,0 +1,88 @@
+//! What kind of instruction of x86 it is, by its place in Intel's maps of opcodes (SDM 2, appendix A).
+
+use super::Code;
+use crate::machine::Class;
+
+impl Code<'_> {
+    /// The class of an instruction of a map, from 0 on, which stands at its ModRM byte.
+    pub(super) fn class(&self, map: u8, opcode: u8) -> Class {
+        let in_memory = self.bytes.first().is_some_and(|byte| byte >> 6 < 3);
+        let class = match map {
+            0 => self.first_class(opcode),
+            1 => second_class(opcode),
+            2 => self.third_class(opcode),
+            _ => fourth_class(opcode),
+        };
+        // What extends or repeats what it loads does so on the way.
+        let extends = match map {
+            0 => opcode == 0x63,
+            1 => matches!(opcode, 0x12 | 0x16 | 0x6e | 0x7e | 0xb6 | 0xb7 | 0xbe | 0xbf | 0xd6),
+            2 => matches!(opcode, 0x18..=0x1a | 0x58..=0x5a | 0x78 | 0x79),
+            _ => false,
+        };
+        if extends && in_memory { Class::Move } else { class }
+    }
+
+    fn first_class(&self, opcode: u8) -> Class {
+        match (opcode, self.middle()) {
+            (0x50..=0x5f | 0x68 | 0x6a | 0x88..=0x8b | 0x8f | 0x90, _) => Class::Move,
+            (0xa0..=0xa3 | 0xb0..=0xbf | 0xc6 | 0xc7 | 0xc9, _) => Class::Move,
+            (0x69 | 0x6b, _) | (0xf6 | 0xf7, 4 | 5) => Class::Multiply,
+            (0xf6 | 0xf7, 6 | 7) => Class::Divide,
+            (0x70..=0x7f | 0xc2 | 0xc3 | 0xe0..=0xe3 | 0xe8..=0xeb, _) => Class::Branch,
+            (0xff, 2..=5) => Class::Branch,
+            (0xff, 6) => Class::Move,
+            (0xa4..=0xa7 | 0xaa..=0xaf | 0xd8..=0xdf, _) => Class::Other,
+            _ => Class::Integer,
+        }
+    }
+
+    fn third_class(&self, opcode: u8) -> Class {
+        match (opcode, self.repeat) {
+            (0x04 | 0x0b | 0x28 | 0x40 | 0x96..=0xbf | 0xdb..=0xdf, _) => Class::FpMultiply,
+            (0x00 | 0x0c | 0x0d | 0x16..=0x1a | 0x20..=0x25 | 0x30..=0x36, _) => Class::Shuffle,
+            (0x58..=0x5a | 0x78 | 0x79, _) => Class::Shuffle,
+            (0x90..=0x93, _) => Class::Other,
+            // CRC32 and MULX
+            (0xf0 | 0xf1 | 0xf6, Some(0xf2)) => Class::Multiply,
+            (0xf0 | 0xf1, None) => Class::Move,
+            (0xf2..=0xf7, _) => Class::Integer,
+            _ => Class::VectorInteger,
+        }
+    }
+}
+
+fn second_class(opcode: u8) -> Class {
+    match opcode {
+        0x0d | 0x10..=0x13 | 0x16..=0x1f | 0x28 | 0x29 | 0x2b | 0x6f | 0x7f | 0xe7 | 0xf0 => {
+            Class::Move
+        }
+        0x2a | 0x2c..=0x2f | 0x58 | 0x5a..=0x5d | 0x5f | 0x7c | 0x7d | 0xc2 | 0xd0 | 0xe6 => {
+            Class::FpAdd
+        }
+        0x52 | 0x53 | 0x59 | 0xd5 | 0xe4 | 0xe5 | 0xf4..=0xf6 => Class::FpMultiply,
+        0x51 | 0x5e => Class::FpDivide,
+        0x14 | 0x15 | 0x50 | 0x60..=0x63 | 0x67..=0x6e | 0x70 | 0x7e => Class::Shuffle,
+        0xc4..=0xc6 | 0xd6 | 0xd7 => Class::Shuffle,
+        0x80..=0x8f => Class::Branch,
+        // SHLD, IMUL, SHRD; POPCNT, BSF and BSR, which the multiplier's unit does
+        0xa4 | 0xa5 | 0xac | 0xad | 0xaf | 0xb8 | 0xbc | 0xbd => Class::Multiply,
+        0x40..=0x4f | 0x90..=0x9f | 0xa3 | 0xab | 0xb0..=0xbf | 0xc0 | 0xc1 | 0xc3 => {
+            Class::Integer
+        }
+        0xc8..=0xcf => Class::Integer,
+        0x54..=0x57 | 0x64..=0x66 | 0x71..=0x76 | 0xd1..=0xfe => Class::VectorInteger,
+        _ => Class::Other,
+    }
+}
+
+fn fourth_class(opcode: u8) -> Class {
+    match opcode {
+        0x00..=0x06 | 0x0c..=0x0f | 0x14..=0x22 | 0x38 | 0x39 | 0x46 => Class::Shuffle,
+        0x08..=0x0b | 0x44 => Class::FpMultiply,
+        0x40..=0x42 => Class::FpDivide,
+        0x60..=0x63 => Class::Other,
+        0xf0 => Class::Integer,
+        _ => Class::VectorInteger,
+    }
+}
