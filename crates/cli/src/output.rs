@@ -5,8 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use numalab_host::visible;
-use numalab_page::Style;
-use numalab_page::{Page, Private};
+use numalab_page::{Page, Private, Style};
 use numalab_places::BACKENDS;
 use numalab_record::shell::quoted;
 use numalab_results::Report;

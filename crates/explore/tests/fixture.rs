@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use numalab_explore::{ExploreError, read_guests, read_nodes, read_process};
 use numalab_host::{ErrorClass, Root};
-use numalab_page::Lead;
-use numalab_page::Style;
+use numalab_page::{Lead, Style};
 use numalab_record::explore::{MappingKind, Unseen, View};
 use numalab_results::Report;
 use numalab_results::explore::Explored;

@@ -250,7 +250,7 @@ impl Engine {
     /// The host's pages behind the guest's memory are of this size from now on.
     fn set_host_pages(&self, size: usize) {
         let tlbs = |vcpu: &Vcpu| {
-            vcpu.state.lock().tlbs.iter_mut().for_each(|tlbs| tlbs.set_host_pages(size))
+            vcpu.state.lock().tlbs.iter_mut().for_each(|tlbs| tlbs.set_host_pages(size));
         };
         self.vcpus.iter().for_each(tlbs);
     }

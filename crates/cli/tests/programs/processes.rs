@@ -36,7 +36,7 @@ fn forked_workers_are_threads_of_one_program_on_cpus_of_their_own() {
     assert!(nodes.contains(&0) && nodes.contains(&1), "{nodes:?}");
     let block = block_accesses(&report);
     let remote = of_nodes(&block, 1, 0);
-    assert!(remote >= READS && remote % READS == 0, "{block:?}");
+    assert!(remote >= READS && remote.is_multiple_of(READS), "{block:?}");
     assert!(reads_by_all(&report) >= WORKERS * READS, "{block:?}");
     let busy = |thread: &Value| thread["busy_ns"].as_u64().expect("a time");
     let threads = report["program"]["threads"].as_array().expect("threads");

@@ -314,7 +314,7 @@ mod tests {
             let engine = engine("", tlb());
             engine.mark(0, Marker::HostPages(host));
             (0..256).for_each(|page| {
-                engine.enter(0).access(load(page * PAGE, page * PAGE | 1 << 40));
+                engine.enter(0).access(load(page * PAGE, (page * PAGE) | (1 << 40)));
             });
             engine.counters.of(0, 0).walks.get()
         };

@@ -7,9 +7,8 @@ use crate::run::Summary;
 use numalab_record::{Metric, Placement, RankFigures, RankTable};
 
 use crate::report::Report;
-use numalab_page::Page;
-use numalab_page::Style;
 use numalab_page::rows::Rows;
+use numalab_page::{Page, Style};
 
 /// What the ranks of one launch found: a run, in text and CSV as the benchmark suite has it.
 #[derive(Debug)]

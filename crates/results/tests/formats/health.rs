@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use numalab_page::Mood;
-use numalab_page::Style;
+use numalab_page::{Mood, Style};
 use numalab_record::CellId;
 use numalab_results::Report;
 use numalab_results::fleet::{Family, Scope};

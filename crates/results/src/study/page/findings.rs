@@ -7,6 +7,7 @@ use numalab_stats::Interval;
 
 use super::words;
 use crate::label::{self, change_words};
+use crate::shape::FarEnd;
 use crate::study::{
     BestTreatment, CostBound, EffectKind, EffectOf, OwnDifference, StudyFinding, StudyObservation,
     StudySummary,
@@ -37,17 +38,7 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             odd("Answer", cannot_show(factor, cost.as_ref(), summary))
         }
         StudyObservation::Best(found) => best(found),
-        StudyObservation::FarEnds { far_end, unit } => {
-            let of = finding.evidence.iter().map(|of| {
-                let change = change_words(EffectKind::Main, &of.change);
-                format!("{} {} ({change})", of.workload, of.metric)
-            });
-            let of: String = of.collect();
-            let number = |value: f64| format!("{} {unit}", figure(value)).trim_end().to_owned();
-            let sentence = format!("{of}: {}.", label::far_values(far_end, number));
-            let mood = if far_end.is_worse && far_end.is_shown { Mood::Bad } else { Mood::Odd };
-            Lead::new(capital(label::far_end(far_end)), sentence, mood)
-        }
+        StudyObservation::FarEnds { far_end, unit } => far_ends(finding, far_end, unit),
         StudyObservation::TwoModes { workload, metric, unit, treatment, modes } => {
             let modes = label::two_modes(modes, unit, figure);
             let of = format!("{workload} {metric} of {treatment}");
@@ -87,6 +78,18 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             against_itself(*metrics, *differing, own, finding.threshold),
         ),
     }
+}
+
+fn far_ends(finding: &StudyFinding, far_end: &FarEnd, unit: &str) -> Lead {
+    let of = finding.evidence.iter().map(|of| {
+        let change = change_words(EffectKind::Main, &of.change);
+        format!("{} {} ({change})", of.workload, of.metric)
+    });
+    let of: String = of.collect();
+    let number = |value: f64| format!("{} {unit}", figure(value)).trim_end().to_owned();
+    let sentence = format!("{of}: {}.", label::far_values(far_end, number));
+    let mood = if far_end.is_worse && far_end.is_shown { Mood::Bad } else { Mood::Odd };
+    Lead::new(capital(label::far_end(far_end)), sentence, mood)
 }
 
 /// `Far ends worse`.
