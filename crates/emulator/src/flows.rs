@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::program::{Block, Kept};
 use numalab_memory_model::machine::Core;
-use numalab_memory_model::pipeline::flow::{Flow, Operands};
+use numalab_memory_model::pipeline::flow::Flow;
+use numalab_memory_model::pipeline::operands::Operands;
 use numalab_memory_model::pipeline::speeds::Speeds;
 use numalab_memory_model::pipeline::{aarch64, x86};
 

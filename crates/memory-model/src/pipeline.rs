@@ -4,15 +4,15 @@
 //! Superscalar Out-of-Order Processors" (ACM TOCS 27, 2009): instructions take their own time
 //! and go on while others are under way. An access waits for its address, and a miss for one of the core's
 //! fill buffers; what does not need them goes past, until one of three things stops it:
-//! - nothing comes up more instructions ahead of one that has not finished than the reorder buffer holds
-//!   ([`window`]);
-//! - nothing comes up more than [`AHEAD_PS`] ahead of an access that waits for its address;
+//! - nothing comes up more instructions ahead of one that has not finished than the reorder buffer
+//!   (`window`) holds;
+//! - nothing comes up more than `AHEAD_PS` ahead of an access that waits for its address;
 //! - an atomic read-modify-write, a fence, and a line from another core are waited for.
 //!
 //! Values are followed through registers, as the block's instructions say ([`flow`]), and through
-//! memory from recent stores to loads of the same bytes ([`stores`]). Nothing comes up behind a
-//! branch that was mispredicted until what decides it is known, and the core has begun anew there. Stores past the caches wait for nothing but a fill
-//! buffer ([`combining`]). Lines of sequential streams can be asked for ahead (`streams`).
+//! memory from recent stores to loads of the same bytes ([`stores`]). Nothing comes up behind a branch that
+//! was mispredicted until what decides it is known, and the core has begun anew there. Stores past the caches
+//! wait for nothing but a fill buffer ([`combining`]). Lines of sequential streams can be asked for ahead (`streams`).
 
 pub mod aarch64;
 mod act;
@@ -20,6 +20,7 @@ pub mod combining;
 mod fills;
 pub mod flow;
 mod late;
+pub mod operands;
 pub mod speeds;
 pub mod stores;
 mod streams;
@@ -28,15 +29,14 @@ mod window;
 pub mod x86;
 
 pub use act::{Act, Times};
-use alloc::vec;
 use alloc::vec::Vec;
 use combining::{Combining, Piece};
 use fills::Fills;
-use flow::{Accessor, Flow, LOADS, REGISTERS};
+use flow::{Accessor, Flow};
 use late::Late;
 use stores::Stores;
 use streams::Streams;
-use value::Value;
+use value::{LOADS, Value};
 pub use window::Came;
 use window::Window;
 
@@ -55,11 +55,11 @@ pub struct Pipeline {
     core: Core,
     flow: Option<&'static Flow>,
     /// When each register has its value, as far as that may be yet to come.
-    registers: Late<REGISTERS>,
+    registers: Late<{ operands::REGISTERS }>,
     /// When each load of the block ends, as far as that may be yet to come.
     loads: Late<LOADS>,
     /// Registers that a block has changed, until all of them are known.
-    results: Late<REGISTERS>,
+    results: Late<{ operands::REGISTERS }>,
     /// When the block began, and its last instruction's number.
     begin_ps: u64,
     last: u64,
@@ -106,7 +106,7 @@ impl Pipeline {
             combining: Combining::new(core.misses),
             stores: Stores::new(core.instructions),
             streams: core.prefetch.map(Streams::new),
-            walkers: vec![0; walkers as usize],
+            walkers: [0].repeat(walkers as usize),
             atomic_ps: core.atomic_ns.map(ps),
             branch_ps: ps(core.branch_ns()),
             mispredicted: false,

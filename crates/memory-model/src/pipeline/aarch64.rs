@@ -8,7 +8,7 @@
 mod classes;
 mod vectors;
 
-use super::flow::{Ends, Operands, Order, Registers};
+use super::operands::{Ends, Operands, Order, Registers};
 
 const FLAGS: Registers = Registers::FLAGS;
 const NONE: Registers = Registers::NONE;

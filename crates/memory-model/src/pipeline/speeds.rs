@@ -1,6 +1,6 @@
 //! How fast a core runs instructions: what a block takes to come up, and what results take.
 
-use super::flow::{Ends, Operands, Registers};
+use super::operands::{Ends, Operands, Registers};
 use crate::cost::ps;
 use crate::machine::{CLASSES, Class, Core};
 

@@ -1,7 +1,10 @@
 //! When a value is known that a block computes: so long after each thing that it comes from.
 
-use super::flow::{LOADS, REGISTERS};
 use super::late::Late;
+use super::operands::REGISTERS;
+
+/// Loads of a block that are told apart.
+pub(super) const LOADS: usize = 64;
 
 /// Things that a value comes from and whose latencies are told apart; those behind them share the last
 /// place, which has the longest.

@@ -9,7 +9,7 @@
 mod classes;
 mod vectors;
 
-use super::flow::{Ends, Operands, Order, Registers};
+use super::operands::{Ends, Operands, Order, Registers};
 use vectors::Kind;
 
 const RAX: Registers = general(0);
