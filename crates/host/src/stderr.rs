@@ -10,16 +10,24 @@ use std::io::{self, Write};
 
 /// Characters of a message at most: a quoted input can be one line of a megabyte.
 const MOST_CHARACTERS: usize = 4000;
+/// Characters of its end that are kept: behind the input that a message quotes it says what is
+/// wrong with it.
+const OF_END: usize = 500;
 
-/// Writes `numalab: TEXT` as a line to standard error, shortened if it is long.
+/// Writes `numalab: TEXT` as a line to standard error; a long text loses its middle.
 pub fn note(text: impl Display) {
     let text = text.to_string();
-    let mut shown = visible(&text);
-    if let Some((end, _)) = shown.char_indices().nth(MOST_CHARACTERS) {
-        let all = shown.chars().count();
-        shown = format!("{}... ({all} characters)", &shown[..end]).into();
+    print_error(format_args!("numalab: {}\n", shortened(visible(&text))));
+}
+
+fn shortened(text: Cow<'_, str>) -> Cow<'_, str> {
+    let all = text.chars().count();
+    if all <= MOST_CHARACTERS {
+        return text;
     }
-    print_error(format_args!("numalab: {shown}\n"));
+    let begin: String = text.chars().take(MOST_CHARACTERS - OF_END).collect();
+    let end: String = text.chars().skip(all - OF_END).collect();
+    format!("{begin}... ({all} characters) ...{end}").into()
 }
 
 /// Writes `text` unchanged to standard error. Errors are ignored: there is nowhere left to report
@@ -63,6 +71,18 @@ fn colour(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_message_keeps_its_beginning_and_what_is_said_behind_a_quoted_input() {
+        let quoted = "é".repeat(2 * MOST_CHARACTERS);
+        let text = shortened(format!("process 7 ({quoted}): no such thing").into());
+        assert!(text.starts_with("process 7 (é") && text.ends_with("é): no such thing"), "{text}");
+        assert!(
+            text.contains("... (8027 characters) ...") && text.chars().count() < 4100,
+            "{text}"
+        );
+        assert_eq!(shortened("short".into()), "short");
+    }
 
     #[test]
     fn terminal_control_sequences_are_replaced_and_colours_stay() {

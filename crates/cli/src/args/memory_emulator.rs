@@ -23,15 +23,17 @@ pub(crate) struct MemoryCostArgs {
     #[arg(long, value_name = "LIMITS", value_parser = parse_bandwidth, conflicts_with = "emulate_like")]
     pub emulate_bandwidth: Option<BandwidthModel>,
     /// Caches in front of memory, such as 32K,1M@4,16M/16@12.5 (/ways; @nanoseconds that a hit
-    /// costs, else none): nearest first, the third shared by an L3 group [default: none, every
-    /// access reaches memory; with --emulate-tiers two levels, 32K and 256K]
+    /// costs, else none): nearest first, the third shared by an L3 group; none, every access reaches
+    /// memory [default: 32K, 1M and 16M for one program (emulate, profile, advise); none for a
+    /// guest, and with --emulate-tiers two levels, 32K and 256K]
     #[arg(long, value_name = "SIZES", value_parser = caches, conflicts_with = "emulate_like")]
     pub emulate_cache: Option<Caches>,
     /// Stages of the memory model beyond these, with typical figures: load (latency rises with
     /// bandwidth, to three times at the limit of --emulate-bandwidth), core (misses overlap, 16
     /// at a time, unless one's address depends on another), owners (a store takes the line from
     /// the caches of who has it), tlb (a page that the TLBs do not have costs a walk of page
-    /// tables), nested (so it does, and the walk goes through a host's tables too) [default: none]
+    /// tables), nested (so it does, and the walk goes through a host's tables too); none
+    /// [default: core,owners,tlb for one program; none for a guest]
     #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "emulate_like")]
     pub emulate_stages: Option<Stages>,
 }

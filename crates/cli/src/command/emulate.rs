@@ -25,7 +25,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     described.findings.iter().for_each(note);
     let program = EmulatedProgram::new(
         PLUGIN.find().map_err(GuestError::from)?,
-        described.emulated_memory(&args.costs)?,
+        described.followed_memory(&args.costs)?,
         threads(&args.threads, &described.machine)?,
         args.command.clone(),
     );

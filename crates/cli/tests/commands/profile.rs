@@ -181,17 +181,17 @@ fn a_command_that_ends_at_once_is_said_to() {
 }
 
 #[test]
-fn a_child_that_does_the_work_is_what_the_report_is_of() {
+fn a_child_and_the_program_that_a_shell_became_are_in_the_report() {
     let Some(profile) = profile("faults", &[uses(), "100", "0", "1", "fork"]) else { return };
     assert!(number(&region(&profile, TABLE)["first_touches"][0]["pages"]) == TABLE);
-    let others = profile["others"].as_array().expect("others");
-    assert_eq!(others.len(), 1, "{others:#?}");
-    assert_ne!(others[0]["process"], profile["program"]["process"]);
+    let processes = profile["processes"].as_array().expect("processes");
+    assert_eq!(processes.len(), 2, "{processes:#?}");
+    assert_ne!(processes[0]["process"], processes[1]["process"]);
     let script = format!("exec {} 100 0 1", uses());
     let profile = self::profile("faults", &["sh", "-c", &script]).expect("as before");
     assert_eq!(profile["name"], "uses");
-    let others = profile["others"].as_array().expect("others");
-    assert!(others.iter().any(|of| of["name"] == "sh"), "{others:#?}");
+    let processes = profile["processes"].as_array().expect("processes");
+    assert!(processes.iter().any(|of| of["name"] == "sh"), "{processes:#?}");
 }
 
 #[test]

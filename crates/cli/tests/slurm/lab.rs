@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A running SLURM; dropping it stops it.
@@ -50,8 +51,10 @@ impl Lab {
         let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
         let directory = directory.keep();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/lab/lab.sh");
-        // Ten ports of our own, as far as other labs go.
-        let port = 36_000 + std::process::id() % 2_000 * 10 + u32::from(nodes.len() == 1) * 5;
+        // Five ports for each lab: up to four of this process, apart from those of others.
+        static LABS: AtomicU32 = AtomicU32::new(0);
+        let lab = LABS.fetch_add(1, Ordering::Relaxed);
+        let port = 36_000 + std::process::id() % 1_000 * 20 + lab % 4 * 5;
         let mut supervisor = Command::new(script)
             .arg(&directory)
             .arg(port.to_string())

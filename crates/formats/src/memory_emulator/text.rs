@@ -74,7 +74,10 @@ pub fn format_caches(caches: &[CacheLevel]) -> String {
 #[must_use]
 pub fn format_stages(stages: &[Stage]) -> String {
     let name = |stage: &Stage| Stage::ALL.iter().find(|(_, of)| of == stage).map(|(name, _)| *name);
-    stages.iter().filter_map(name).collect::<Vec<_>>().join(",")
+    match stages {
+        [] => "none".to_owned(),
+        _ => stages.iter().filter_map(name).collect::<Vec<_>>().join(","),
+    }
 }
 
 /// Parses `85.5` or `85.5ns`, from `least` to a second.
@@ -152,15 +155,18 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
     Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns })
 }
 
-/// Parses names of stages: `load,core,owners,tlb`.
+/// Parses names of stages: `load,core,owners,tlb`, or `none`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the name.
 pub fn parse_stages(text: &str) -> Result<Vec<Stage>, CostTextError> {
     let wrong = |name: &str| CostTextError {
         text: name.to_owned(),
-        expected: "stages: load, core, owners, tlb",
+        expected: "stages: load, core, owners, tlb, nested, or none",
     };
+    if text == "none" {
+        return Ok(Vec::new());
+    }
     let stage = |name: &str| Stage::named(name.trim()).ok_or_else(|| wrong(name));
     text.split(',').map(stage).collect()
 }
@@ -210,7 +216,9 @@ mod tests {
         let all = Stage::ALL.map(|(name, _)| name).join(",");
         assert_eq!(parse_stages(&all), Ok(Stage::ALL.map(|(_, stage)| stage).to_vec()));
         let error = parse_stages("load,fast").unwrap_err().to_string();
-        assert_eq!(error, format!("`fast`: expected stages: {}", all.replace(',', ", ")));
+        let all = all.replace(',', ", ");
+        assert_eq!(error, format!("`fast`: expected stages: {all}, or none"));
+        assert_eq!(parse_stages(&format_stages(&[])), Ok(Vec::new()));
     }
 
     #[test]
