@@ -48,7 +48,7 @@ impl Subject {
         let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
         has_worked(&program.command[0], &ran)?;
         let followed = Followed::read(&reports)?;
-        match followed.not_followed().filter(|_| followed.is_mostly_lost()) {
+        match followed.mostly_lost() {
             Some(lost) => Err(AdviseError::MostNotFollowed(lost)),
             None => Ok((ran, followed)),
         }

@@ -82,7 +82,7 @@ fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
 
 /// Refuses what is known of the smaller part of the processes only.
 pub(super) fn has_most(followed: &Followed) -> Result<(), Failure> {
-    match followed.not_followed().filter(|_| followed.is_mostly_lost()) {
+    match followed.mostly_lost() {
         Some(lost) => Err(Failure::new(Code::Lacking, lost)),
         None => Ok(()),
     }

@@ -69,15 +69,15 @@ impl Followed {
         self.not_followed().into_iter().chain(several).collect()
     }
 
-    /// Reports whether more processes were lost than seen: the figures are of the smaller part.
+    /// Returns the processes that were not followed, in a sentence, if they are more than those
+    /// that were: the figures are of the smaller part.
     #[must_use]
-    pub fn is_mostly_lost(&self) -> bool {
-        self.lost.len() > self.number()
+    pub fn mostly_lost(&self) -> Option<String> {
+        self.not_followed().filter(|_| self.lost.len() > self.number())
     }
 
     /// Returns the processes that were not followed, in a sentence.
-    #[must_use]
-    pub fn not_followed(&self) -> Option<String> {
+    fn not_followed(&self) -> Option<String> {
         let named = self.lost[..self.lost.len().min(MOST_NAMED)].join(", ");
         let more = self.lost.len().saturating_sub(MOST_NAMED);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };

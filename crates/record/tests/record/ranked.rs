@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use numalab_record::scaling::{Mode, ScalingFile, ScalingMetric, read};
 use numalab_record::*;
-use numalab_topology::{CpuId, Machine, NodeId};
+use numalab_topology::{CpuId, NodeId};
+
+use crate::samples::planned;
 
 const SIZES: [u64; 2] = [2 << 20, 1 << 20];
 
@@ -80,22 +82,8 @@ fn document(teams: &[&[usize]], serial: bool, cells: Vec<CellResult>) -> Documen
         ranks: vec![seat; ranks],
         teams: teams.iter().map(|team| team.to_vec()).collect(),
     };
-    let run = Run {
-        schema: Kind::Run.into(),
-        name: "latency".to_owned(),
-        label: None,
-        version: "1".to_owned(),
-        command: Vec::new(),
-        started_unix_ms: 0,
-        seed: 0,
-        precision: 0.01,
-        budget_ns: 1,
-        environment: Environment::default(),
-        machine: Machine::default(),
-        survey: None,
-        launch: Some(launch),
-        plan: cells.iter().map(|cell| cell.cell.clone()).collect(),
-    };
+    let plan = cells.iter().map(|cell| cell.cell.clone()).collect();
+    let run = Run { launch: Some(launch), ..planned(plan) };
     Document { run, cells }
 }
 

@@ -110,18 +110,9 @@ proptest! {
     }
 }
 
-fn run() -> String {
-    let worker = WorkerPlan { cpu: numalab_topology::CpuId(0), node: numalab_topology::NodeId(0) };
-    let of = |size_bytes| {
-        Cell::of(Experiment::Latency(LatencyCell {
-            worker,
-            size_bytes,
-            pattern: AccessPattern::Random,
-            pages: Pages::BASE_4K,
-            team: Team::Serial,
-        }))
-    };
-    let run = Run {
+/// A run of latencies that plans these cells, and nothing else.
+pub fn planned(plan: Vec<Cell>) -> Run {
+    Run {
         schema: Kind::Run.into(),
         name: "latency".to_owned(),
         label: None,
@@ -135,9 +126,22 @@ fn run() -> String {
         machine: numalab_topology::Machine::default(),
         survey: None,
         launch: None,
-        plan: vec![of(4096), of(8192)],
+        plan,
+    }
+}
+
+fn run() -> String {
+    let worker = WorkerPlan { cpu: numalab_topology::CpuId(0), node: numalab_topology::NodeId(0) };
+    let of = |size_bytes| {
+        Cell::of(Experiment::Latency(LatencyCell {
+            worker,
+            size_bytes,
+            pattern: AccessPattern::Random,
+            pages: Pages::BASE_4K,
+            team: Team::Serial,
+        }))
     };
-    serde_json::to_string(&run).unwrap()
+    serde_json::to_string(&planned(vec![of(4096), of(8192)])).unwrap()
 }
 
 const FIRST: &str = "latency/random/4k/cpu0/node0/4K";

@@ -1,6 +1,5 @@
 //! Every label as a whole.
 
-use crate::study::{HeldLevel, LevelChange};
 use numalab_record::{
     AccessPattern, BandwidthCell, C2cCell, Cell, FramesCell, IsaName, LoadedCell, Pages,
     StreamKernel,
@@ -8,6 +7,7 @@ use numalab_record::{
 use numalab_topology::{CpuId, NodeId};
 
 use super::*;
+use crate::study::{HeldLevel, LevelChange};
 
 fn on(cpu: u32, node: u32) -> WorkerPlan {
     WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) }

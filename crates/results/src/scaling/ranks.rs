@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::run::Summary;
+use numalab_page::rows::Rows;
+use numalab_page::{Page, Style};
 use numalab_record::{Metric, Placement, RankFigures, RankTable};
 
 use crate::report::Report;
-use numalab_page::rows::Rows;
-use numalab_page::{Page, Style};
+use crate::run::Summary;
 
 /// What the ranks of one launch found: a run, in text and CSV as the benchmark suite has it.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! A probe of memory tiers in JSON.
 
-use crate::tiering::Contradiction;
 use numalab_record::tiering::TieringProbed;
 use serde::Serialize;
+
+use crate::tiering::Contradiction;
 
 /// What a probe of memory tiers found, and which of its figures deny each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
