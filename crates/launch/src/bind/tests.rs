@@ -69,8 +69,11 @@ fn auto_leaves_out_memory_without_cpus_unless_it_is_weighted_or_there_is_no_othe
         ..Default::default()
     };
     let chosen = |nodes: &[(u32, &str)], choice: &str, kind| {
-        let nodes = nodes.iter().map(|&(id, cpus)| node(id, cpus)).collect();
-        let machine = Machine { nodes, ..Machine::default() };
+        let nodes: Vec<_> = nodes.iter().map(|&(id, cpus)| node(id, cpus)).collect();
+        let cpus = nodes.iter().flat_map(|node| node.cpus.iter());
+        let online = |id| numalab_topology::Cpu { id, online: true, ..Default::default() };
+        let cpus = cpus.map(online).collect();
+        let machine = Machine { nodes, cpus, ..Machine::default() };
         let choice = choice.parse::<NodeChoice>().unwrap().on(&machine, kind);
         let turn = |local| {
             Binding::of(&choice, kind, Some(&rank(local, 3)), &machine.usable_memory_nodes())
