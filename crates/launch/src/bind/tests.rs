@@ -70,9 +70,17 @@ fn auto_leaves_out_memory_without_cpus_unless_it_is_weighted_or_there_is_no_othe
     };
     let chosen = |nodes: &[(u32, &str)], choice: &str, kind| {
         let nodes: Vec<_> = nodes.iter().map(|&(id, cpus)| node(id, cpus)).collect();
-        let cpus = nodes.iter().flat_map(|node| node.cpus.iter());
-        let online = |id| numalab_topology::Cpu { id, online: true, ..Default::default() };
-        let cpus = cpus.map(online).collect();
+        let online = |node: NodeId, id| numalab_topology::Cpu {
+            id,
+            online: true,
+            node: Some(node),
+            ..Default::default()
+        };
+        let of_node = |node: &numalab_topology::Node| {
+            let id = node.id;
+            node.cpus.iter().map(|cpu| online(id, cpu)).collect::<Vec<_>>()
+        };
+        let cpus = nodes.iter().flat_map(of_node).collect();
         let machine = Machine { nodes, cpus, ..Machine::default() };
         let choice = choice.parse::<NodeChoice>().unwrap().on(&machine, kind);
         let turn = |local| {
