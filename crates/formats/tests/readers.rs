@@ -685,3 +685,11 @@ fn lscpu_cores_are_those_of_the_architecture_or_unknown() {
     let hybrid = siblings(&text("x86_64", 12, "0-19"));
     assert_eq!(hybrid, (String::new(), "cores-unknown".to_owned()));
 }
+
+#[test]
+fn what_lstopo_draws_is_refused_with_the_command_that_writes_xml() {
+    for text in ["Machine (16GB total)\n  Package L#0\n", "Package:2 NUMANode:1 PU:2", ""] {
+        let said = hwloc::read_xml(text).unwrap_err().to_string();
+        assert!(said.contains("no XML in the text, as `lstopo --of xml FILE` writes it"), "{said}");
+    }
+}

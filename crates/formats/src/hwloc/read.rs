@@ -20,9 +20,13 @@ const MAX_ELEMENTS: u32 = 2_000_000;
 /// Reads the output of `lstopo --of xml`, in the format of hwloc 1, 2 or 3.
 ///
 /// # Errors
-/// [`ReadError::Markup`] if the text is not XML, [`ReadError::Syntax`] for an attribute of another
-/// form, [`ReadError::Absent`] if it contains no topology or no cpu.
+/// [`ReadError::Markup`] for damaged XML, [`ReadError::Syntax`] for an attribute of another form,
+/// [`ReadError::Absent`] if it is not XML or contains no topology or no cpu.
 pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
+    if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
+        let what = "XML in the text, as `lstopo --of xml FILE` writes it";
+        return Err(ReadError::Absent { format: FORMAT, what });
+    }
     let options =
         ParsingOptions { allow_dtd: true, nodes_limit: MAX_ELEMENTS, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options)
