@@ -95,7 +95,7 @@ impl Reader {
                 self.open = open;
             }
             ["available:", count, "nodes" | "node", list] => {
-                self.announce(number, line, count, list)?
+                self.announce(number, line, count, list)?;
             }
             ["node", id, "cpus:", cpus @ ..] => {
                 let node = node_id(number, line, id)?;

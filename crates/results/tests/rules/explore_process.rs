@@ -80,8 +80,7 @@ fn shared_memory_that_fills_its_nodes_is_to_be_spread_alone() {
         transparent_huge_bytes: None,
     };
     let crowds = |mapping: MappingView, left: [f64; 2]| {
-        let left = left.into_iter().enumerate();
-        let available_by_node = left.map(|(node, share)| (NodeId(node as u32), share)).collect();
+        let available_by_node = (0..).map(NodeId).zip(left).collect();
         let threads = vec![thread(1, 0, "0-1", 0.0)];
         let view = ProcessView { mappings: vec![mapping], available_by_node, ..process(threads) };
         let is_so = |problem: &Problem| {
