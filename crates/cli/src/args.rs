@@ -121,6 +121,8 @@ pub(crate) struct MeasureArgs {
 pub(crate) enum FailIf {
     /// Anything is worse by more than the margin, for sure
     Worse,
+    /// Anything is worse, or its far end (p99, p99.9) is shown to be
+    FarEnds,
 }
 
 #[derive(Debug, Args)]

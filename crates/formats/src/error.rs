@@ -45,6 +45,20 @@ pub enum ReadError {
         /// The described items.
         described: String,
     },
+    /// A row of the distance table does not fit its columns.
+    #[error(
+        "{format}: node {node} has {distances} distances under {columns} nodes; expected one for each"
+    )]
+    Row {
+        /// The format.
+        format: &'static str,
+        /// The node of the row.
+        node: String,
+        /// Number of distances in the row.
+        distances: usize,
+        /// Number of columns.
+        columns: usize,
+    },
     /// The text has more items than any machine has; it is refused before it costs time and memory.
     #[error("{format}: {found} {what}, expected at most {most}")]
     TooMany {

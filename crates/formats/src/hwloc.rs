@@ -67,6 +67,8 @@ pub const SYNTHETIC_CARRIED: Carried = Carried {
 
 /// The info attribute that marks a node without cpus: hwloc attaches it to an object that has some.
 const CPU_LESS: &str = "NumalabCpuLess";
+/// The info attribute that marks a node whose memory is unknown: hwloc has no word for it.
+const MEMORY_UNKNOWN: &str = "NumalabMemoryUnknown";
 /// The largest page size of ordinary memory (Arm, POWER); most huge pages are larger.
 const LARGEST_BASE_PAGE: u64 = 64 << 10;
 

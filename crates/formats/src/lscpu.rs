@@ -1,7 +1,8 @@
 //! The output of `lscpu`.
 //!
 //! It contains the online cpus of every node and, only as counts, threads, cores, packages and
-//! caches; it has neither memory nor distances.
+//! caches; it has neither memory nor distances. Where cores differ in threads, as on hybrid
+//! processors, the counts do not say which cpus make a core.
 
 mod lines;
 
@@ -14,7 +15,8 @@ use lines::{CacheLine, FORMAT, Lines};
 
 /// Reads the output of `lscpu`. Items that are counted but not listed are laid out in the numbering
 /// of Linux on x86: within a node all first threads come before all second ones, and cores, L3
-/// groups and packages are contiguous in order of node.
+/// groups and packages are contiguous in order of node. On POWER and s390 the threads of a core
+/// are contiguous too.
 ///
 /// # Errors
 /// [`ReadError::Syntax`] for a damaged list of cpus, [`ReadError::Absent`] if no cpu is listed,
@@ -87,6 +89,14 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     if sets.is_empty() {
         sets.push(online);
     }
+    if let Some(all) = lines.threads_of_all().filter(|&all| all > machine.online_cpus().len()) {
+        let message = format!(
+            "the counts make {all} threads, but {} cpus are online: cores differ in threads, or some are offline",
+            machine.online_cpus().len()
+        );
+        findings.warning("cores-unknown", "Thread(s) per core".to_owned(), message);
+        return Vec::new();
+    }
     let mut cores = Vec::new();
     for set in sets {
         let cpus: Vec<CpuId> = set.iter().collect();
@@ -97,7 +107,11 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
         }
         let count = cpus.len() / threads;
         cores.extend((0..count).map(|core| {
-            let siblings = (0..threads).map(|thread| cpus[core + thread * count]);
+            let place = |thread| match lines.has_adjacent_threads {
+                true => core * threads + thread,
+                false => core + thread * count,
+            };
+            let siblings = (0..threads).map(|thread| cpus[place(thread)]);
             siblings.collect::<Vec<CpuId>>()
         }));
     }
@@ -120,7 +134,7 @@ fn number_packages(
     let Some(packages) = lines.packages.filter(|&packages| packages > 0) else {
         return;
     };
-    let nodes = machine.nodes.len().max(1);
+    let nodes = machine.cpu_nodes().len().max(1);
     let whole = nodes.is_multiple_of(packages) || packages.is_multiple_of(nodes);
     if !whole || !cores.len().is_multiple_of(packages) {
         let message =
@@ -144,8 +158,8 @@ fn number_l3_groups(
 ) {
     let reported =
         lines.caches.iter().find(|cache| cache.level == 3).and_then(|cache| cache.instances);
-    let told =
-        per_node.map(|per_node| usize::try_from(per_node).unwrap_or(0) * machine.nodes.len());
+    let with_cpus = machine.cpu_nodes().len();
+    let told = per_node.map(|per_node| usize::try_from(per_node).unwrap_or(0) * with_cpus);
     if let Some((told, reported)) = told.zip(reported).filter(|(told, reported)| told != reported) {
         let message = format!(
             "{told} L3 groups are given, but lscpu reports {reported}; the given number is used"

@@ -3,11 +3,12 @@
 //! It contains the online nodes, their online cpus, memory and free memory in whole MiB, and
 //! distances, but no packages, cores or caches.
 
+mod cpus;
 mod write;
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{CpuSet, Distances, Findings, NodeId, NodeSet};
+use numalab_topology::{Distances, Findings, NodeId, NodeSet};
 
 use crate::assembly::Assembly;
 use crate::distance::record;
@@ -16,6 +17,7 @@ use crate::feature::{Carried, Feature};
 use crate::pasted;
 use crate::reading::Reading;
 
+use cpus::Lists;
 pub use write::write;
 
 const FORMAT: &str = "numactl --hardware";
@@ -33,8 +35,10 @@ pub const CARRIED: Carried = Carried {
 ///
 /// # Errors
 /// [`ReadError::Syntax`] for a damaged line and for an unrecognised line within the output;
-/// [`ReadError::Cut`] if fewer nodes, sizes or rows of distances are described than announced; [`ReadError::Denied`] if the
-/// text states that there is no NUMA; [`ReadError::Absent`] if there is no node in the text.
+/// [`ReadError::Cut`] if fewer nodes, sizes or rows of distances are described than announced;
+/// [`ReadError::Row`] if a row has more or fewer distances than there are columns;
+/// [`ReadError::Denied`] if the text states that there is no NUMA; [`ReadError::Absent`] if there
+/// is no node in the text.
 pub fn read(text: &str) -> Result<Reading, ReadError> {
     let mut reader = Reader::default();
     for (number, line) in pasted::lines(text, &mut reader.findings) {
@@ -65,8 +69,7 @@ struct Reader {
     columns: Vec<NodeId>,
     rows: BTreeMap<NodeId, Vec<u8>>,
     open: Open,
-    /// The cpus of the list that is open.
-    listed: CpuSet,
+    cpus: Lists,
     /// The nodes that have a line with their size, known or not.
     sized: NodeSet,
     /// True if libnuma's warnings have been reported.
@@ -91,14 +94,14 @@ impl Reader {
                 }
                 self.open = open;
             }
-            ["available:", _, "nodes" | "node", list] => {
-                let list = list.trim_matches(['(', ')']);
-                let set = list.parse().map_err(|_| malformed(number, line, "a list of nodes"))?;
-                self.available = Some(set);
+            ["available:", count, "nodes" | "node", list] => {
+                self.announce(number, line, count, list)?;
             }
             ["node", id, "cpus:", cpus @ ..] => {
-                self.listed = CpuSet::new();
-                self.cpus(number, line, id, cpus)?;
+                let node = node_id(number, line, id)?;
+                self.assembly.node(node);
+                self.cpus.begin(node, number, line, cpus);
+                self.open = Open::Cpus(node);
             }
             ["node", id, what @ ("size:" | "free:"), size @ ..] => {
                 self.memory(number, line, id, what, size)?;
@@ -119,6 +122,25 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads the line that announces the nodes.
+    fn announce(
+        &mut self,
+        number: usize,
+        line: &str,
+        count: &str,
+        list: &str,
+    ) -> Result<(), ReadError> {
+        let list = list.trim_matches(['(', ')']);
+        let set: NodeSet = list.parse().map_err(|_| malformed(number, line, "a list of nodes"))?;
+        if count.parse() != Ok(set.len()) {
+            return Err(malformed(number, line, "as many nodes in the list as are counted"));
+        }
+        if self.available.replace(set).is_some() {
+            return Err(malformed(number, line, "the output for one machine, once"));
+        }
+        Ok(())
+    }
+
     /// Reads a line with only numbers, which continues the line before it.
     fn continued(
         &mut self,
@@ -128,7 +150,11 @@ impl Reader {
         words: &[&str],
     ) -> Result<(), ReadError> {
         match open {
-            Open::Cpus(node) => self.cpus(number, line, &node.to_string(), words),
+            Open::Cpus(node) => {
+                self.cpus.go_on(node, words);
+                self.open = open;
+                Ok(())
+            }
             Open::Columns => self.add_columns(number, line, words),
             Open::Row(id) => self.add_to_row(number, line, id, words),
             Open::Nothing => Err(malformed(number, line, "a line with a label for its numbers")),
@@ -198,34 +224,6 @@ impl Reader {
         Ok(self.assembly.node(node_id(number, line, id)?))
     }
 
-    fn cpus(
-        &mut self,
-        number: usize,
-        line: &str,
-        id: &str,
-        cpus: &[&str],
-    ) -> Result<(), ReadError> {
-        let node = node_id(number, line, id)?;
-        let expected = || malformed(number, line, "cpus such as `0 1 2` or `0-2, 8 (4)`");
-        let mut set = CpuSet::new();
-        for word in cpus {
-            // With --cpu-compress the number of cpus follows in parentheses.
-            if word.starts_with('(') {
-                continue;
-            }
-            let listed = word.trim_end_matches(',').parse().map_err(|_| expected())?;
-            if !self.listed.intersection(&listed).is_empty() {
-                let once = "each cpu once; a number may be broken at the end of a line";
-                return Err(malformed(number, line, once));
-            }
-            self.listed.extend_from(&listed);
-            set.extend_from(&listed);
-        }
-        self.assembly.place(&set, node, &place(number));
-        self.open = Open::Cpus(node);
-        Ok(())
-    }
-
     fn add_to_row(
         &mut self,
         number: usize,
@@ -266,22 +264,16 @@ impl Reader {
         }
     }
 
-    /// Warns about rows that are longer or shorter than the heading.
-    fn check_rows(&mut self) {
-        for (id, values) in &self.rows {
-            if values.len() != self.columns.len() {
-                let message = format!(
-                    "has {} distances under {} nodes; those without a column are ignored",
-                    values.len(),
-                    self.columns.len()
-                );
-                self.findings.warning(
-                    "distance-row-length",
-                    format!("distances of node {id}"),
-                    message,
-                );
-            }
-        }
+    /// Checks that each row of the distance table has a distance for each column.
+    fn check_rows(&self) -> Result<(), ReadError> {
+        let wrong = self.rows.iter().find(|(_, values)| values.len() != self.columns.len());
+        let Some((id, values)) = wrong else { return Ok(()) };
+        Err(ReadError::Row {
+            format: FORMAT,
+            node: id.to_string(),
+            distances: values.len(),
+            columns: self.columns.len(),
+        })
     }
 
     fn finish(mut self) -> Result<Reading, ReadError> {
@@ -299,7 +291,8 @@ impl Reader {
             self.findings.warning("nodes-announced", "line available".to_owned(), message);
         }
         self.check_whole(&ids)?;
-        self.check_rows();
+        self.check_rows()?;
+        self.cpus.place(&mut self.assembly)?;
         let claims = self.assembly.take_claims();
         let mut machine = self.assembly.finish(FORMAT)?;
         if !self.rows.is_empty() {

@@ -61,7 +61,9 @@ pub use huge_pool::HugePool;
 pub use linux_version::linux_version;
 pub use mapping::{Mapping, Span, bound_and_touched};
 pub use mapping_error::MappingError;
-pub use memory_limit::{LimitSource, MemoryError, MemoryLimit, nodes_with_memory};
+pub use memory_limit::{
+    LimitSource, MemoryError, MemoryLimit, available_shares, nodes_with_memory,
+};
 pub use memory_usage::{MemoryUse, memory_use};
 pub use mpi::{Mpi, MpiError, MpiFlavour};
 pub use page_nodes::{PageNodesError, page_nodes};

@@ -143,6 +143,15 @@ pub fn nodes_with_memory(root: &Root) -> NodeSet {
     list.and_then(|list| list.parse().ok()).unwrap_or_default()
 }
 
+/// Returns the share of each node's memory that is free or can be reclaimed, 0 to 1.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "sizes of memory")]
+pub fn available_shares(root: &Root) -> BTreeMap<NodeId, f64> {
+    let share = |of: NodeMemory| of.available_bytes as f64 / of.total_bytes as f64;
+    let nodes = read_nodes(root).into_iter().filter(|(_, of)| of.total_bytes > 0);
+    nodes.map(|(node, of)| (node, share(of))).collect()
+}
+
 struct NodeMemory {
     total_bytes: u64,
     available_bytes: u64,

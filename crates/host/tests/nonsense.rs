@@ -140,6 +140,27 @@ fn a_short_row_stands_for_the_online_nodes() {
 }
 
 #[test]
+fn memory_that_one_node_does_not_say_is_unknown_and_not_given_to_another() {
+    let top = machine_tree();
+    let known = read(&top).machine.nodes[0].memory_bytes;
+    fs::remove_file(top.path().join(format!("{NODE}/node1/meminfo"))).unwrap();
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["no-meminfo"]);
+    let nodes: Vec<_> =
+        reading.machine.nodes.iter().map(|node| (node.memory_bytes, node.memory_unknown)).collect();
+    assert_eq!(nodes, [(known, false), (0, true)]);
+}
+
+#[test]
+fn online_cpus_of_no_node_are_noted() {
+    let top = machine_tree();
+    write(top.path(), &format!("{NODE}/node1/cpulist"), b"2\n");
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["cpu-without-node"]);
+    assert_eq!(reading.machine.cpus[3].node, None);
+}
+
+#[test]
 fn rows_too_short_or_too_long_are_findings() {
     for row in ["10", "21 10 30"] {
         let top = machine_tree();

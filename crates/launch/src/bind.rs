@@ -14,6 +14,8 @@ pub use seats::{SeatError, Seats};
 pub enum NodeChoice {
     /// Not given: node 0, as the suite documents.
     Unsaid,
+    /// The nodes that suit programs, in turn.
+    Auto,
     /// The chosen nodes with memory, in turn.
     InTurn(Chosen<NodeId>),
     /// One node for all ranks, one for each rank of a host, or one for each of all ranks.
@@ -27,7 +29,7 @@ impl std::str::FromStr for NodeChoice {
     fn from_str(text: &str) -> Result<Self, BindError> {
         let malformed = || BindError::List { text: text.to_owned() };
         match text {
-            "auto" => return Ok(Self::InTurn(Chosen::All)),
+            "auto" => return Ok(Self::Auto),
             _ if text == "all" || text.starts_with('!') => {
                 return text.parse().map(Self::InTurn).map_err(|_| malformed());
             }
@@ -43,6 +45,24 @@ impl std::str::FromStr for NodeChoice {
             nodes.extend(set.iter());
         }
         Ok(Self::List(nodes))
+    }
+}
+
+impl NodeChoice {
+    /// Resolves `auto` on a machine: the usable nodes with memory and cpus, because memory without
+    /// cpus belongs to a device or is a slower tier, which is for programs that name it. Weights
+    /// take such memory into account, and where there is no other it is used.
+    #[must_use]
+    pub fn on(self, machine: &Machine, kind: PolicyKind) -> Self {
+        let usable = machine.usable_memory_nodes();
+        let with_cpus = usable.intersection(&machine.cpu_nodes());
+        match self {
+            Self::Auto if kind == PolicyKind::Weighted || with_cpus.is_empty() => {
+                Self::InTurn(Chosen::All)
+            }
+            Self::Auto => Self::InTurn(Chosen::These(with_cpus)),
+            other => other,
+        }
     }
 }
 
@@ -137,6 +157,7 @@ impl Binding {
         let rank = task.map_or(0, Task::rank);
         let named = match choice {
             NodeChoice::Unsaid => vec![NodeId(0)],
+            NodeChoice::Auto => present.iter().collect(),
             NodeChoice::InTurn(chosen) => chosen.of(present).iter().collect(),
             NodeChoice::List(nodes) => nodes.clone(),
         };
@@ -168,7 +189,9 @@ impl Binding {
         } else {
             let entries = named.len();
             let seat = match (choice, task) {
-                (NodeChoice::InTurn(_), task) => task.map_or(Ok(0), local_rank)? % entries,
+                (NodeChoice::Auto | NodeChoice::InTurn(_), task) => {
+                    task.map_or(Ok(0), local_rank)? % entries
+                }
                 _ => Seats { option: "--numa", what: "nodes", entries }.of(task)?,
             };
             let node = named.get(seat).copied().unwrap_or_default();

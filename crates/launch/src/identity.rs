@@ -20,6 +20,8 @@ pub struct Task {
     size: Option<Named>,
     local_rank: Option<Named>,
     local_size: Option<Named>,
+    /// The launcher of several other tasks on this host, in one of which this one's launcher ran.
+    outer: Option<Launcher>,
 }
 
 /// A rank's place among all ranks.
@@ -61,6 +63,7 @@ impl Task {
             size: Some((SIZE, size)),
             local_rank: Some((RANK, rank)),
             local_size: Some((SIZE, size)),
+            outer: None,
         }
     }
 
@@ -92,6 +95,13 @@ impl Task {
     #[must_use]
     pub fn local_size(&self) -> Option<usize> {
         self.local_size.map(|(_, size)| size)
+    }
+
+    /// Returns the launcher of several tasks on this host, if this rank's launcher ran in one of
+    /// them: its local rank is then that of one task, and others on the host have the same.
+    #[must_use]
+    pub fn outer(&self) -> Option<Launcher> {
+        self.outer
     }
 
     /// Returns its place among all ranks.
@@ -128,15 +138,33 @@ impl Task {
             let (present, missing) = (variables.signs[0], variables.rank);
             return Err(IdentityError::Incomplete { present, missing, launcher });
         };
+        let rank = (rank.0, rank.1.saturating_sub(variables.first));
         let size = optional(variables.size)?;
-        let mut local_rank = optional(variables.local_rank)?;
-        let set = variables.local_size.iter().find(|name| look(name).is_some());
-        let mut local_size = optional(set.copied())?;
+        let first_set = |names: &[&'static str]| {
+            optional(names.iter().find(|name| look(name).is_some()).copied())
+        };
+        let mut local_rank = first_set(variables.local_rank)?;
+        let mut local_size = first_set(variables.local_size)?;
         if optional(variables.hosts)?.is_some_and(|(_, hosts)| hosts == 1) {
             local_rank = local_rank.or(Some(rank));
             local_size = local_size.or(size);
         }
-        Ok(Some(Self { launcher, rank, size, local_rank, local_size }))
+        Ok(Some(Self { launcher, rank, size, local_rank, local_size, outer: None }))
+    }
+
+    /// Reports whether this host seems to have other ranks of this launcher.
+    fn has_neighbours(&self) -> bool {
+        self.local_size().unwrap_or(1) > 1 || self.local_rank().unwrap_or(0) > 0
+    }
+
+    /// Forgets the local numbers if they are those within one of several tasks that another
+    /// launcher started on this host.
+    fn within(self, outer: &Self) -> Self {
+        let is_same = self.rank() == outer.rank() && self.size() == outer.size();
+        if is_same || self.launcher == outer.launcher || !outer.has_neighbours() {
+            return self;
+        }
+        Self { local_rank: None, local_size: None, outer: Some(outer.launcher), ..self }
     }
 
     /// Adds the user's variables for numbers that the launcher does not give.
@@ -146,7 +174,7 @@ impl Task {
             None => number(look, self.launcher, name),
         };
         let size = given(self.size, SIZE)?;
-        let is_alone = size.is_some_and(|(_, size)| size == 1);
+        let is_alone = size.is_some_and(|(_, size)| size == 1) && self.outer.is_none();
         let alone = |known: Option<Named>, value| known.or(is_alone.then_some((SIZE, value)));
         let local_rank = alone(given(self.local_rank, LOCAL_RANK)?, 0);
         let local_size = alone(given(self.local_size, LOCAL_SIZE)?, 1);
@@ -163,8 +191,10 @@ impl Task {
         };
         below(Some(self.rank), self.size)?;
         below(self.local_rank, self.local_size)?;
-        below(self.local_rank, self.size)?;
-        if let Some(((name, local), (of, size))) = self.local_size.zip(self.size)
+        // Within one of several tasks, the user's local numbers are those among all of the host.
+        let all = self.size.filter(|_| self.outer.is_none());
+        below(self.local_rank, all)?;
+        if let Some(((name, local), (of, size))) = self.local_size.zip(all)
             && local > size
         {
             return Err(IdentityError::MoreOnHost { name, local, of, size, launcher });
@@ -194,7 +224,7 @@ pub enum IdentityError {
     },
     /// The launcher's variables are incomplete.
     #[error(
-        "{present} is set as by {launcher}, but {missing} is not: start the ranks by srun, mpirun or --ranks"
+        "{present} is set as by {launcher}, but {missing} is not: set it, or start the ranks by srun, mpirun or --ranks"
     )]
     Incomplete {
         /// The variable that is set.
@@ -288,6 +318,7 @@ pub fn detect(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
             None => last(look)?,
         },
     };
+    let found = found.map(|task| outers(look).fold(task, |task, outer| task.within(&outer)));
     let found = found.map(|task| task.completed(look)).transpose()?;
     if let Some(found) = &found {
         found.check(look)?;
@@ -317,6 +348,14 @@ fn innermost(look: Look<'_>) -> Option<Variables> {
     order.into_iter().find(is_there)
 }
 
+/// Returns the ranks of all launchers that have variables here and that can run another one.
+fn outers(look: Look<'_>) -> impl Iterator<Item = Task> {
+    let is_there = move |variables: &&Variables| look(variables.rank).is_some();
+    let others = BEFORE_SLURM.iter().chain([&JSRUN]).filter(is_there);
+    let others = others.filter_map(move |variables| Task::of(variables, look).ok().flatten());
+    others.chain(slurm::task(look).ok().flatten())
+}
+
 /// Detects a rank if no launcher identifies itself.
 fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let is_there = |variables: &&Variables| look(variables.signs[0]).is_some();
@@ -325,10 +364,17 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     }
     // `RANK` alone, or with a text, belongs to another tool.
     let is_number = |name: &str| number(look, Launcher::Torchrun, name).is_ok_and(|n| n.is_some());
-    match TORCHRUN.signs.iter().all(|name| is_number(name)) {
-        true => Task::of(&TORCHRUN, look),
-        false => Ok(None),
+    if TORCHRUN.signs.iter().all(|name| is_number(name)) {
+        return Task::of(&TORCHRUN, look);
     }
+    // A local rank alone is that of a task of which the rest is missing here.
+    let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
+    for &Variables { launcher, rank, local_rank, .. } in known {
+        if let Some(&present) = local_rank.iter().find(|name| look(name).is_some()) {
+            return Err(IdentityError::Incomplete { present, missing: rank, launcher });
+        }
+    }
+    Ok(None)
 }
 
 fn number<'a>(

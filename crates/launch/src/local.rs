@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use numalab_host::{Interrupt, die_with_parent, note};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::identity::{RANK, SIZE};
+use crate::identity::{LOCAL_RANK, LOCAL_SIZE, RANK, SIZE};
 
 /// Variable with the ranks' meeting place.
 pub const MEETING: &str = "NUMALAB_MEETING";
@@ -40,6 +40,8 @@ pub fn run(ranks: usize, words: &[String], interrupt: &Interrupt) -> Result<u8, 
             .args(arguments)
             .env(RANK, rank.to_string())
             .env(SIZE, ranks.to_string())
+            .env_remove(LOCAL_RANK)
+            .env_remove(LOCAL_SIZE)
             .env(MEETING, &meeting);
         die_with_parent(&mut command);
         match command.spawn() {

@@ -90,7 +90,7 @@ impl Scope {
     }
 
     /// Returns the node with memory nearest to `cpu`: its own, else the node in scope at the
-    /// smallest distance, else the first.
+    /// smallest distance, else the first. Memory without cpus, such as a GPU's, is the last resort.
     #[must_use]
     pub fn nearest_node(&self, machine: &Machine, cpu: CpuId) -> NodeId {
         let home = machine.cpu(cpu).and_then(|cpu| cpu.node);
@@ -99,7 +99,9 @@ impl Scope {
             Some(home) => machine.distance(home, node).unwrap_or(u8::MAX),
             None => u8::MAX,
         };
-        self.nodes.iter().copied().min_by_key(distance).unwrap_or_default()
+        let with_cpus = machine.cpu_nodes();
+        let key = |node: &NodeId| (!with_cpus.contains(*node), distance(node));
+        self.nodes.iter().copied().min_by_key(key).unwrap_or_default()
     }
 
     /// Returns one cpu of each core: the first sibling in scope.

@@ -1,7 +1,7 @@
 //! The words by which cells, their parts and verdicts are called in every format.
 
-use numalab_page::Mood;
 use numalab_page::number::{count, percent, size, trimmed};
+use numalab_page::{Lead, Mood};
 use numalab_record::{CoreCell, Experiment, LatencyCell, Metric, Team, WorkerPlan};
 use numalab_stats::Verdict;
 
@@ -32,6 +32,26 @@ pub(crate) fn far_end(of: &FarEnd) -> &'static str {
         (true, false) => "far ends better",
         (false, _) => "far ends not decided",
     }
+}
+
+/// `Far ends worse`.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Adds to a verdict how the far ends compare: `equivalent by medians, far ends worse`.
+pub(crate) fn with_far_end(verdict: &str, far_end: Option<&FarEnd>) -> String {
+    far_end.map_or_else(
+        || verdict.to_owned(),
+        |of| format!("{verdict} by medians, {}", self::far_end(of)),
+    )
+}
+
+/// Returns a lead about far ends.
+pub(crate) fn far_end_lead(of: &FarEnd, sentence: String) -> Lead {
+    let mood = if of.is_shown_worse() { Mood::Bad } else { Mood::Odd };
+    Lead::new(capital(far_end(of)), sentence, mood)
 }
 
 /// Where the far ends differ: `p99.9 101 to 900`.

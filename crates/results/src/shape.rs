@@ -46,6 +46,12 @@ impl FarEnd {
             is_shown,
         })
     }
+
+    /// Reports whether the candidate's end is shown to be the worse one.
+    #[must_use]
+    pub fn is_shown_worse(&self) -> bool {
+        self.is_shown && self.is_worse
+    }
 }
 
 /// Two groups of values that a median does not describe.

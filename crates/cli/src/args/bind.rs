@@ -24,8 +24,8 @@ With only options after --, it runs `numalab latency` with them. Neither numactl
 launcher is needed.")]
 pub(crate) struct BindArgs {
     /// A node for all ranks; a node for each rank, or for each rank of a host, such as 0,1,2,3; or
-    /// nodes in turn by the rank's number on its host: auto, or !0 for all but node 0 (default:
-    /// node 0)
+    /// nodes in turn by the rank's number on its host: auto (those with memory and cpus), all, or
+    /// !0 for all but node 0 (default: node 0)
     #[arg(long, value_name = "NODES")]
     pub numa: Option<NodeChoice>,
     /// Bind to cpus and memory of the node that this PCI device is near: an address such as

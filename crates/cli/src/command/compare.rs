@@ -75,18 +75,19 @@ fn tolerance(margin_percent: f64) -> Result<Tolerance, Failure> {
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))
 }
 
-/// Fails with exit code 4 if it was asked to and anything is worse by more than the margin.
+/// Fails with exit code 4 if it was asked to and anything, or a far end, is worse by more than the
+/// margin.
 pub(crate) fn fail_if(
     condition: Option<FailIf>,
-    any_worse: bool,
+    [any_worse, any_far_end_worse]: [bool; 2],
     margin_percent: f64,
     baseline: &str,
 ) -> Result<(), Failure> {
-    match condition {
-        Some(FailIf::Worse) if any_worse => {
-            let message = format!("worse than {baseline} by more than {margin_percent} %");
-            Err(Failure::new(Code::Worse, message))
-        }
-        _ => Ok(()),
-    }
+    let what = match condition {
+        Some(_) if any_worse => "worse",
+        Some(FailIf::FarEnds) if any_far_end_worse => "far ends worse",
+        _ => return Ok(()),
+    };
+    let message = format!("{what} than {baseline} by more than {margin_percent} %");
+    Err(Failure::new(Code::Worse, message))
 }

@@ -166,5 +166,6 @@ fn judge(args: &MeasureArgs, baseline: &[NamedRun], runs: &[NamedRun]) -> Result
     if args.given.output.format == Format::Text {
         output::show(&comparison, Format::Text)?;
     }
-    fail_if(args.fail_if, comparison.any_worse(), args.margin, &comparison.baseline.join(", "))
+    let worse = [comparison.any_worse(), comparison.any_far_end_worse()];
+    fail_if(args.fail_if, worse, args.margin, &comparison.baseline.join(", "))
 }

@@ -9,7 +9,7 @@ use numalab_topology::{
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
 use super::element::{number, os_index, place, positive, set, set_or_empty};
-use super::{CPU_LESS, FORMAT, LARGEST_BASE_PAGE, distances, memory_attributes};
+use super::{CPU_LESS, FORMAT, LARGEST_BASE_PAGE, MEMORY_UNKNOWN, distances, memory_attributes};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
 use crate::reading::Reading;
@@ -20,9 +20,13 @@ const MAX_ELEMENTS: u32 = 2_000_000;
 /// Reads the output of `lstopo --of xml`, in the format of hwloc 1, 2 or 3.
 ///
 /// # Errors
-/// [`ReadError::Markup`] if the text is not XML, [`ReadError::Syntax`] for an attribute of another
-/// form, [`ReadError::Absent`] if it contains no topology or no cpu.
+/// [`ReadError::Markup`] for damaged XML, [`ReadError::Syntax`] for an attribute of another form,
+/// [`ReadError::Absent`] if it is not XML or contains no topology or no cpu.
 pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
+    if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
+        let what = "XML in the text, as `lstopo --of xml FILE` writes it";
+        return Err(ReadError::Absent { format: FORMAT, what });
+    }
     let options =
         ParsingOptions { allow_dtd: true, nodes_limit: MAX_ELEMENTS, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options)
@@ -125,10 +129,11 @@ impl<'a> Reader<'a> {
             if let Some(bytes) = element.attribute("local_memory") {
                 node.memory_bytes = number(element, "local_memory", bytes)?;
             }
+            node.memory_unknown = is_marked(element, MEMORY_UNKNOWN);
             node.huge_pages = huge_pages(element)?;
             node.memory_side_caches = memory_side_caches(element)?;
             let set: CpuSet = match set(element, "complete_cpuset")? {
-                _ if is_cpu_less(element) => CpuSet::new(),
+                _ if is_marked(element, CPU_LESS) => CpuSet::new(),
                 Some(set) => set,
                 None => set_or_empty(element, "cpuset")?,
             };
@@ -307,11 +312,10 @@ fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
     Some((level.parse().ok()?, kind))
 }
 
-/// Returns true if the writer marked a node as having no cpus, although it is attached to an object
-/// that has some.
-fn is_cpu_less(node: Element<'_, '_>) -> bool {
-    let infos = || node.children().filter(|child| child.has_tag_name("info"));
-    infos().any(|info| info.attribute("name") == Some(CPU_LESS))
+/// Returns true if our own writer marked a node in this way.
+fn is_marked(node: Element<'_, '_>, mark: &str) -> bool {
+    let mut infos = node.children().filter(|child| child.has_tag_name("info"));
+    infos.any(|info| info.attribute("name") == Some(mark))
 }
 
 /// Returns the pools of huge pages of a node: all page sizes except the smallest, if that can be

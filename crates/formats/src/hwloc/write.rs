@@ -8,7 +8,7 @@ use numalab_topology::{
 };
 
 use super::tree::{CacheOrder, Kind, Object, Tree};
-use super::{CPU_LESS, LARGEST_BASE_PAGE, bitmap, memory_attributes};
+use super::{CPU_LESS, LARGEST_BASE_PAGE, MEMORY_UNKNOWN, bitmap, memory_attributes};
 use crate::error::WriteError;
 use crate::xml_text::XmlText;
 
@@ -220,6 +220,9 @@ impl Writer<'_> {
             if node.cpus.intersection(&online).is_empty() {
                 // It is attached to an object with cpus of others, or with cpus without a node.
                 self.xml.empty("info", &[("name", &CPU_LESS), ("value", &1)]);
+            }
+            if node.memory_unknown {
+                self.xml.empty("info", &[("name", &MEMORY_UNKNOWN), ("value", &1)]);
             }
         }
         self.xml.close();

@@ -18,6 +18,9 @@ pub(super) struct Lines {
     pub(super) online: CpuSet,
     pub(super) offline: CpuSet,
     pub(super) threads_per_core: Option<usize>,
+    cores_per_package: Option<usize>,
+    /// True on POWER and s390, which number the threads of a core one after the other.
+    pub(super) has_adjacent_threads: bool,
     pub(super) packages: Option<usize>,
     pub(super) node_count: Option<usize>,
     cpu_count: Option<usize>,
@@ -47,7 +50,8 @@ impl Lines {
             }
         }
         if lines.online.is_empty() && lines.nodes.values().all(CpuSet::is_empty) {
-            let what = "line with cpus (`On-line CPU(s) list` or `NUMA node0 CPU(s)`)";
+            let what = "line with cpus (`On-line CPU(s) list` or `NUMA node0 CPU(s)`), as \
+                        `LC_ALL=C lscpu` prints them without options";
             return Err(ReadError::Absent { format: FORMAT, what });
         }
         lines.check_whole()?;
@@ -65,6 +69,10 @@ impl Lines {
             }
             "CPU(s)" => self.cpu_count = self.cpu_count.or(count()),
             "Thread(s) per core" => self.threads_per_core = self.threads_per_core.or(count()),
+            "Core(s) per socket" => self.cores_per_package = self.cores_per_package.or(count()),
+            "Architecture" => {
+                self.has_adjacent_threads |= value.starts_with("ppc") || value.starts_with("s390");
+            }
             "Socket(s)" => self.packages = self.packages.or(count()),
             "NUMA node(s)" => self.node_count = self.node_count.or(count()),
             key => {
@@ -79,6 +87,12 @@ impl Lines {
             }
         }
         Ok(())
+    }
+
+    /// Returns the number of threads of all cores, if every core has as many as is said for one.
+    pub(super) fn threads_of_all(&self) -> Option<usize> {
+        let cores = self.cores_per_package?.checked_mul(self.packages?)?;
+        cores.checked_mul(self.threads_per_core?)
     }
 
     /// Fails if fewer cpus or nodes are listed than counted, because a part of the text is missing.

@@ -95,12 +95,17 @@ fn is_believable(
     let contradicted = match usable {
         Some(usable) => known(usable).difference(online),
         // A copied tree has the mask as it was set, including offline cpus: it disproves the list
-        // only if no online cpu is in it.
+        // only if no online cpu is in it, or together with the cpus' own files.
         None => {
             let status = reader.root.document("proc/self/status").unwrap_or_default();
             let mask = field(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok());
             let mask: CpuSet = known(&mask.unwrap_or_default());
-            if mask.intersection(online).is_empty() { mask } else { CpuSet::new() }
+            if mask.intersection(online).is_empty() {
+                mask
+            } else {
+                let mut own = |id| reader.number(&format!("{}/online", directory(id)));
+                mask.difference(online).iter().filter(|id| own(*id) == Some(1)).collect()
+            }
         }
     };
     if !contradicted.is_empty() {

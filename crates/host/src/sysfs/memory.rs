@@ -100,8 +100,12 @@ pub(super) fn side_caches(reader: &mut Reader<'_>, directory: &str) -> Vec<Memor
 /// kernel that initialises memory on first use counts it into its node only then, and so does one
 /// with memory that was added at run time. The only node with memory gets all of it; several get
 /// shares in proportion to their memory blocks, if the blocks hold that much. That is a note, since
-/// such a kernel works correctly; otherwise the nodes' memory is unknown, which is a warning.
+/// such a kernel works correctly; otherwise the nodes' memory is unknown, which is a warning. A
+/// node that does not say its own memory has the difference, so nothing is compared.
 pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[MemoryRange]) {
+    if nodes.iter().any(|node| node.memory_unknown) {
+        return;
+    }
     let sum = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
     let reported = sum(&mut nodes.iter().map(|node| node.memory_bytes));
     let machine = of_machine(reader);

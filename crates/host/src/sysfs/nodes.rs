@@ -59,6 +59,7 @@ fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
         online: true,
         cpus: cpus.iter().map(|cpu| cpu.id).collect(),
         memory_bytes: memory.total_bytes.unwrap_or(0),
+        memory_unknown: memory.total_bytes.is_none(),
         free_bytes: memory.free_bytes,
         huge_pages: memory::huge_pages(reader, "sys/kernel/mm/hugepages"),
         ..Node::default()
@@ -77,6 +78,7 @@ fn read_one(reader: &mut Reader<'_>, id: NodeId, online: bool, alone: bool) -> N
         online,
         cpus,
         memory_bytes: memory.total_bytes.unwrap_or(0),
+        memory_unknown: online && memory.total_bytes.is_none(),
         free_bytes: memory.free_bytes,
         huge_pages: memory::huge_pages(reader, &format!("{directory}/hugepages")),
         memory_side_caches: memory::side_caches(reader, &directory),
@@ -128,6 +130,12 @@ pub(super) fn assign_cpus(
     parts.into_values().for_each(|parts| note_parts(reader, &parts));
     if let [node] = nodes {
         adopt(reader, node, cpus);
+    }
+    let homeless: CpuSet =
+        cpus.iter().filter(|cpu| cpu.online && cpu.node.is_none()).map(|cpu| cpu.id).collect();
+    if !homeless.is_empty() {
+        let message = format!("cpus {homeless} are online, but no node lists them");
+        reader.note("cpu-without-node", NODE_DIRECTORY, message);
     }
 }
 

@@ -37,6 +37,11 @@ pub enum SeatError {
         "rank {rank} was started by {launcher}, which does not say which of this host's ranks it is: set {LOCAL_RANK} (from 0), or name one node"
     )]
     NoLocalRank { rank: usize, launcher: Launcher },
+    /// The rank's launcher ran in one of several tasks of another launcher on this host.
+    #[error(
+        "rank {rank} was started by {launcher} within one of several tasks that {outer} started on this host, so its number among all of the host is not known: set {LOCAL_RANK} (from 0), or name one node"
+    )]
+    Nested { rank: usize, launcher: Launcher, outer: Launcher },
     /// The launcher does not give the number of ranks on this host.
     #[error(
         "{option} names {entries} {what}, but {launcher} does not say how many ranks this host has: set {LOCAL_SIZE}, or name one for each of all ranks"
@@ -107,5 +112,8 @@ impl Seats {
 /// Returns the rank's number on its host.
 pub(super) fn local_rank(task: &Task) -> Result<usize, SeatError> {
     let (rank, launcher) = (task.rank(), task.launcher());
-    task.local_rank().ok_or(SeatError::NoLocalRank { rank, launcher })
+    task.local_rank().ok_or(match task.outer() {
+        Some(outer) => SeatError::Nested { rank, launcher, outer },
+        None => SeatError::NoLocalRank { rank, launcher },
+    })
 }

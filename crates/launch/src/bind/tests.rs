@@ -60,6 +60,46 @@ fn auto_cycles_through_the_present_nodes_with_gaps_in_their_numbers() {
 }
 
 #[test]
+fn auto_leaves_out_memory_without_cpus_unless_it_is_weighted_or_there_is_no_other() {
+    let node = |id: u32, cpus: &str| numalab_topology::Node {
+        id: NodeId(id),
+        online: true,
+        memory_bytes: 1 << 30,
+        cpus: cpus.parse().unwrap(),
+        ..Default::default()
+    };
+    let chosen = |nodes: &[(u32, &str)], choice: &str, kind| {
+        let nodes: Vec<_> = nodes.iter().map(|&(id, cpus)| node(id, cpus)).collect();
+        let online = |node: NodeId, id| numalab_topology::Cpu {
+            id,
+            online: true,
+            node: Some(node),
+            ..Default::default()
+        };
+        let of_node = |node: &numalab_topology::Node| {
+            let id = node.id;
+            node.cpus.iter().map(|cpu| online(id, cpu)).collect::<Vec<_>>()
+        };
+        let cpus = nodes.iter().flat_map(of_node).collect();
+        let machine = Machine { nodes, cpus, ..Machine::default() };
+        let choice = choice.parse::<NodeChoice>().unwrap().on(&machine, kind);
+        let turn = |local| {
+            Binding::of(&choice, kind, Some(&rank(local, 3)), &machine.usable_memory_nodes())
+        };
+        let nodes: Vec<_> =
+            (0..3).map(|local| turn(local).unwrap().policy.nodes().to_string()).collect();
+        nodes.join(" ")
+    };
+    let gpus = [(0, "0-3"), (1, "4-7"), (2, ""), (10, "")];
+    assert_eq!(chosen(&gpus, "auto", PolicyKind::Bind), "0 1 0");
+    assert_eq!(chosen(&gpus, "all", PolicyKind::Bind), "0 1 2");
+    assert_eq!(chosen(&gpus, "auto", PolicyKind::Interleave), "0,1 0,1 0,1");
+    assert_eq!(chosen(&gpus, "auto", PolicyKind::Weighted), "0-2,10 0-2,10 0-2,10");
+    assert_eq!(chosen(&gpus, "2", PolicyKind::Bind), "2 2 2");
+    assert_eq!(chosen(&[(1, ""), (3, "")], "auto", PolicyKind::Bind), "1 3 1");
+}
+
+#[test]
 fn a_list_of_another_length_than_the_ranks_is_refused() {
     let error = nodes_of("0,1,2", "0-3", 4).unwrap_err();
     assert!(error.to_string().contains("3 nodes for 4 ranks"), "{error}");

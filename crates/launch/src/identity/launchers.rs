@@ -27,6 +27,8 @@ pub enum Launcher {
     Slurm,
     /// Cray's ALPS (`aprun`).
     Alps,
+    /// LSF's `blaunch`.
+    Blaunch,
     /// Another launcher that speaks PMI.
     Pmi,
     /// Another launcher that speaks `PMIx`.
@@ -47,6 +49,7 @@ impl fmt::Display for Launcher {
             Self::Pals => "PALS",
             Self::Slurm => "srun",
             Self::Alps => "ALPS",
+            Self::Blaunch => "blaunch",
             Self::Pmi => "a PMI launcher",
             Self::Pmix => "a PMIx launcher",
         })
@@ -60,8 +63,11 @@ pub(super) struct Variables {
     /// Variables that are set if and only if this launcher started the process.
     pub signs: &'static [&'static str],
     pub rank: &'static str,
+    /// The number of the first rank.
+    pub first: usize,
     pub size: Option<&'static str>,
-    pub local_rank: Option<&'static str>,
+    /// The first that is set counts.
+    pub local_rank: &'static [&'static str],
     pub local_size: &'static [&'static str],
     /// The number of hosts; if it is 1, the local numbers follow.
     pub hosts: Option<&'static str>,
@@ -81,8 +87,9 @@ const fn usual(launcher: Launcher, signs: &'static [&'static str]) -> Variables 
         launcher,
         signs,
         rank: signs[0],
+        first: 0,
         size: None,
-        local_rank: None,
+        local_rank: &[],
         local_size: &[],
         hosts: None,
     }
@@ -91,8 +98,8 @@ const fn usual(launcher: Launcher, signs: &'static [&'static str]) -> Variables 
 /// numalab's own ranks, which are always the innermost.
 pub(super) const OWN: Variables = Variables {
     size: Some(SIZE),
-    local_rank: Some(RANK),
-    local_size: &[SIZE],
+    local_rank: &[LOCAL_RANK, RANK],
+    local_size: &[LOCAL_SIZE, SIZE],
     ..usual(Launcher::Local, &[RANK])
 };
 
@@ -100,7 +107,7 @@ pub(super) const OWN: Variables = Variables {
 /// first only together with torchrun's own `TORCHELASTIC_RUN_ID`, and last without it.
 pub(super) const TORCHRUN: Variables = Variables {
     size: Some("WORLD_SIZE"),
-    local_rank: Some("LOCAL_RANK"),
+    local_rank: &["LOCAL_RANK"],
     local_size: &["LOCAL_WORLD_SIZE"],
     ..usual(Launcher::Torchrun, &["RANK", "WORLD_SIZE", "LOCAL_RANK"])
 };
@@ -109,7 +116,7 @@ pub(super) const TORCHRUN: Variables = Variables {
 /// shell plugin sets some variables of PALS.
 pub(super) const FLUX: Variables = Variables {
     size: Some("FLUX_JOB_SIZE"),
-    local_rank: Some("FLUX_TASK_LOCAL_ID"),
+    local_rank: &["FLUX_TASK_LOCAL_ID"],
     hosts: Some("FLUX_JOB_NNODES"),
     ..usual(Launcher::Flux, &["FLUX_TASK_RANK"])
 };
@@ -117,7 +124,7 @@ pub(super) const FLUX: Variables = Variables {
 /// IBM Spectrum LSF, jsrun(1). It sets Open MPI's variables too, since Spectrum MPI is based on it.
 pub(super) const JSRUN: Variables = Variables {
     size: Some("JSM_NAMESPACE_SIZE"),
-    local_rank: Some("JSM_NAMESPACE_LOCAL_RANK"),
+    local_rank: &["JSM_NAMESPACE_LOCAL_RANK"],
     local_size: &["JSM_NAMESPACE_LOCAL_SIZE"],
     ..usual(Launcher::Jsrun, &["JSM_NAMESPACE_RANK"])
 };
@@ -127,28 +134,28 @@ pub(super) const BEFORE_SLURM: [Variables; 7] = [
     // Horovod's launcher over Gloo (`runner/gloo_run.py`); over MPI, its ranks are those of MPI.
     Variables {
         size: Some("HOROVOD_SIZE"),
-        local_rank: Some("HOROVOD_LOCAL_RANK"),
+        local_rank: &["HOROVOD_LOCAL_RANK"],
         local_size: &["HOROVOD_LOCAL_SIZE"],
         ..usual(Launcher::Horovod, &["HOROVOD_RANK"])
     },
     // Open MPI 5.0, "Environment variables set for MPI applications".
     Variables {
         size: Some("OMPI_COMM_WORLD_SIZE"),
-        local_rank: Some("OMPI_COMM_WORLD_LOCAL_RANK"),
+        local_rank: &["OMPI_COMM_WORLD_LOCAL_RANK"],
         local_size: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
         ..usual(Launcher::OpenMpi, &["OMPI_COMM_WORLD_RANK"])
     },
     // MVAPICH2 user guide, "MPIRUN_RSH Parameters".
     Variables {
         size: Some("MV2_COMM_WORLD_SIZE"),
-        local_rank: Some("MV2_COMM_WORLD_LOCAL_RANK"),
+        local_rank: &["MV2_COMM_WORLD_LOCAL_RANK"],
         local_size: &["MV2_COMM_WORLD_LOCAL_SIZE"],
         ..usual(Launcher::Mvapich, &["MV2_COMM_WORLD_RANK"])
     },
     // MVAPICH 3 renamed them.
     Variables {
         size: Some("MVP_COMM_WORLD_SIZE"),
-        local_rank: Some("MVP_COMM_WORLD_LOCAL_RANK"),
+        local_rank: &["MVP_COMM_WORLD_LOCAL_RANK"],
         local_size: &["MVP_COMM_WORLD_LOCAL_SIZE"],
         ..usual(Launcher::Mvapich, &["MVP_COMM_WORLD_RANK"])
     },
@@ -157,7 +164,7 @@ pub(super) const BEFORE_SLURM: [Variables; 7] = [
     Variables {
         rank: "PMI_RANK",
         size: Some("PMI_SIZE"),
-        local_rank: Some("MPI_LOCALRANKID"),
+        local_rank: &["MPI_LOCALRANKID"],
         local_size: &["MPI_LOCALNRANKS"],
         ..usual(Launcher::Hydra, &["MPI_LOCALRANKID"])
     },
@@ -165,7 +172,7 @@ pub(super) const BEFORE_SLURM: [Variables; 7] = [
     // HPE's mpiexec(1) of PALS; without its PMI (`--pmi=pmix`), PMI_SIZE is not set.
     Variables {
         size: Some("PMI_SIZE"),
-        local_rank: Some("PALS_LOCAL_RANKID"),
+        local_rank: &["PALS_LOCAL_RANKID"],
         local_size: &["PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"],
         ..usual(Launcher::Pals, &["PALS_RANKID"])
     },
@@ -173,16 +180,18 @@ pub(super) const BEFORE_SLURM: [Variables; 7] = [
 
 /// The launchers with the least information. SLURM sets variables of ALPS, PMI and `PMIx` for its
 /// own tasks.
-pub(super) const AFTER_SLURM: [Variables; 3] = [
+pub(super) const AFTER_SLURM: [Variables; 4] = [
     // Cray's aprun(1).
     usual(Launcher::Alps, &["ALPS_APP_PE"]),
     // PMI 1 and 2 of any process manager; Cray's also sets the local numbers.
     Variables {
         size: Some("PMI_SIZE"),
-        local_rank: Some("PMI_LOCAL_RANK"),
+        local_rank: &["PMI_LOCAL_RANK"],
         local_size: &["PMI_LOCAL_SIZE"],
         ..usual(Launcher::Pmi, &["PMI_RANK"])
     },
+    // LSF's process manager counts tasks from 1, as PRRTE reads it (`ess/lsf`).
+    Variables { first: 1, ..usual(Launcher::Blaunch, &["LSF_PM_TASKID"]) },
     // The PMIx standard, "Environment variables"; everything else must be queried from its server.
     usual(Launcher::Pmix, &["PMIX_RANK"]),
 ];

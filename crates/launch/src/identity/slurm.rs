@@ -7,15 +7,19 @@ use super::{IdentityError, Launcher, Look, Task, number};
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
 /// Returns the rank of a step that `srun` started. The shell of a batch script, of `salloc` or of
-/// an adopted login belongs to a step too, but is not a rank.
+/// an adopted login belongs to a step too, but is not a rank; it has number 0. Where a container or
+/// a wrapper left out the step's number, any other number is a rank's.
 pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let launcher = Launcher::Slurm;
     let step = look("SLURM_STEP_ID").or_else(|| look("SLURM_STEPID"));
     let is_of_ranks = |step: &str| step.parse().is_ok_and(|step: u32| step < FIRST_SPECIAL_STEP);
-    if !step.is_some_and(|step| is_of_ranks(step.trim())) {
+    if step.as_ref().is_some_and(|step| !is_of_ranks(step.trim())) {
         return Ok(None);
     }
     let Some((_, rank)) = number(look, launcher, "SLURM_PROCID")? else { return Ok(None) };
+    if step.is_none() && rank == 0 {
+        return Ok(None);
+    }
     let size = match number(look, launcher, "SLURM_STEP_NUM_TASKS")? {
         Some(size) => Some(size),
         None => number(look, launcher, "SLURM_NTASKS")?,
@@ -27,7 +31,14 @@ pub(super) fn task(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     let local_size = node
         .zip(per_node)
         .and_then(|((_, node), (name, text))| Some((name, tasks_on_node(&text, node)?)));
-    Ok(Some(Task { launcher, rank: ("SLURM_PROCID", rank), size, local_rank, local_size }))
+    Ok(Some(Task {
+        launcher,
+        rank: ("SLURM_PROCID", rank),
+        size,
+        local_rank,
+        local_size,
+        outer: None,
+    }))
 }
 
 /// Returns the tasks on the node with this number, from `2(x3),1`: two on each of three nodes, one

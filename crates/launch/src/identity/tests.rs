@@ -92,6 +92,7 @@ fn every_launcher_is_understood() {
              HOROVOD_CROSS_RANK=0",
             (Launcher::Horovod, 3, Some(8), Some(1), Some(4)),
         ),
+        ("LSF_PM_TASKID=3 LSB_JOBID=7", (Launcher::Blaunch, 2, None, None, None)),
         ("PMI_RANK=0 PMI_SIZE=2", (Launcher::Pmi, 0, Some(2), None, None)),
         ("PMIX_RANK=3 PRTE_LAUNCHED=1", (Launcher::Pmix, 3, None, None, None)),
         ("NUMALAB_RANK=1 NUMALAB_RANKS=2", (Launcher::Local, 1, Some(2), Some(1), Some(2))),
@@ -103,21 +104,24 @@ fn every_launcher_is_understood() {
 
 #[test]
 fn the_innermost_launcher_counts() {
+    let alone = "SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=0 \
+                 SLURM_NODEID=1 SLURM_STEP_TASKS_PER_NODE=1(x2)";
     let flux = Some((Launcher::Flux, 40, Some(64), Some(8), None));
-    assert_eq!(known(&format!("{STEP} {FLUX_TASK}")), flux, "Flux in a step");
+    assert_eq!(known(&format!("{alone} {FLUX_TASK}")), flux, "Flux in a step");
     let pals = "PALS_RANKID=40 PALS_NODEID=2";
     assert_eq!(known(&format!("{FLUX_TASK} {pals}")), flux, "Flux sets PALS's too");
     let jsrun = "JSM_NAMESPACE_RANK=1 JSM_NAMESPACE_SIZE=2 OMPI_COMM_WORLD_RANK=1";
     assert_eq!(known(&format!("{FLUX_TASK} {jsrun}")), flux, "Flux in jsrun");
+    let of_flux = "FLUX_JOB_SIZE=4 FLUX_JOB_NNODES=4 FLUX_TASK_RANK=2 FLUX_TASK_LOCAL_ID=0";
     let mpirun = "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=3 \
                   OMPI_COMM_WORLD_LOCAL_SIZE=4";
     let inner = Some((Launcher::OpenMpi, 3, Some(4), Some(3), Some(4)));
     let salloc = "SLURM_STEP_ID=4294967290 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1";
-    for outer in [STEP, salloc, FLUX_TASK] {
+    for outer in [alone, salloc, of_flux] {
         assert_eq!(known(&format!("{outer} {mpirun}")), inner, "{outer}");
     }
     let torchrun = "RANK=3 WORLD_SIZE=4 LOCAL_RANK=3 TORCHELASTIC_RUN_ID=7";
-    let found = known(&format!("{STEP} {torchrun}")).unwrap();
+    let found = known(&format!("{alone} {torchrun}")).unwrap();
     assert_eq!(found.0, Launcher::Torchrun, "torchrun in a step");
     // A job script exports such names without torchrun.
     assert_eq!(
@@ -125,6 +129,65 @@ fn the_innermost_launcher_counts() {
         Launcher::Slurm
     );
     assert_eq!(known(&format!("{STEP} ALPS_APP_PE=5 PMIX_RANK=5")).unwrap().0, Launcher::Slurm);
+}
+
+#[test]
+fn a_launcher_within_one_of_several_tasks_of_a_host_gives_no_number_on_it() {
+    let mpirun = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 \
+                  OMPI_COMM_WORLD_LOCAL_SIZE=1";
+    let torchrun = "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 TORCHELASTIC_RUN_ID=1";
+    let jsrun = "JSM_NAMESPACE_RANK=5 JSM_NAMESPACE_SIZE=8 JSM_NAMESPACE_LOCAL_RANK=1";
+    let of_flux = "FLUX_TASK_RANK=5 FLUX_JOB_SIZE=8 FLUX_TASK_LOCAL_ID=1";
+    for (inner, outer, launcher) in [
+        (mpirun, STEP, Launcher::Slurm),
+        (torchrun, STEP, Launcher::Slurm),
+        (torchrun, jsrun, Launcher::Jsrun),
+        (mpirun, of_flux, Launcher::Flux),
+    ] {
+        let variables = format!("{inner} {outer}");
+        let pairs: Vec<_> =
+            variables.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
+        let task = of(&pairs).unwrap().unwrap();
+        assert_eq!((task.outer(), task.rank()), (Some(launcher), 0), "{variables}");
+        assert_eq!(task.local_rank(), None, "{variables}");
+        let of_all = known(&format!("{variables} NUMALAB_LOCAL_RANK=5")).unwrap();
+        assert_eq!(of_all.3, Some(5), "{variables}");
+    }
+    // The same rank by two names, as from `srun --mpi=pmi2` under Hydra's variables.
+    let same = format!("{STEP} MPI_LOCALRANKID=1 MPI_LOCALNRANKS=4 PMI_RANK=5 PMI_SIZE=8");
+    assert_eq!(known(&same), Some((Launcher::Hydra, 5, Some(8), Some(1), Some(4))));
+}
+
+#[test]
+fn a_rank_of_which_variables_are_missing_is_not_taken_for_a_single_process() {
+    for (variables, missing) in [
+        ("NUMALAB_LOCAL_RANK=2", "NUMALAB_RANK"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_RANK"),
+        ("MV2_COMM_WORLD_LOCAL_RANK=1", "MV2_COMM_WORLD_RANK"),
+        ("PALS_LOCAL_RANKID=1", "PALS_RANKID"),
+        ("FLUX_TASK_LOCAL_ID=1", "FLUX_TASK_RANK"),
+        ("JSM_NAMESPACE_LOCAL_RANK=1", "JSM_NAMESPACE_RANK"),
+    ] {
+        let said = error(variables);
+        assert!(said.contains(&format!("but {missing} is not: set it")), "{said}");
+    }
+    let found = known("NUMALAB_RANK=5 NUMALAB_RANKS=8 NUMALAB_LOCAL_RANK=1 NUMALAB_LOCAL_RANKS=4");
+    assert_eq!(found, Some((Launcher::Local, 5, Some(8), Some(1), Some(4))));
+    let found = known("SLURM_PROCID=2 SLURM_NTASKS=4 SLURM_LOCALID=2");
+    assert_eq!(found, Some((Launcher::Slurm, 2, Some(4), Some(2), None)), "without its step");
+}
+
+#[test]
+fn numbers_of_independent_jobs_are_not_ranks() {
+    for index in [
+        "JOB_COMPLETION_INDEX=3",
+        "SGE_TASK_ID=3",
+        "SLURM_ARRAY_TASK_ID=3",
+        "PBS_ARRAY_INDEX=3",
+        "LSB_JOBINDEX=3",
+    ] {
+        assert_eq!(known(index), None, "{index}");
+    }
 }
 
 #[test]

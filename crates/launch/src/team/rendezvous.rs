@@ -169,6 +169,7 @@ fn start_of(launcher: Launcher, look: Look<'_>) -> String {
             join(&["HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"])
         }
         Launcher::Jsrun => join(&["LSB_JOBID", "PMIX_NAMESPACE"]),
+        Launcher::Blaunch => join(&["LSB_JOBID"]),
         Launcher::Alps => join(&["ALPS_APP_ID"]),
         Launcher::Pmix => join(&["PMIX_NAMESPACE"]),
         // The environment does not distinguish one start from another; the process that started all

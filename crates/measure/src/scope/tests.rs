@@ -169,3 +169,17 @@ fn a_matrix_goes_through_nodes_and_for_each_through_cpus() {
     assert_eq!(found(MatrixShape::PerNode), [(0, 0), (1, 0), (0, 1), (1, 1)]);
     assert_eq!(MatrixShape::default(), MatrixShape::PerCpu);
 }
+
+#[test]
+fn memory_without_cpus_is_local_to_no_cpu_while_there_is_other_memory() {
+    let mut near = with_memory_alone(machine(2, 1));
+    near.nodes[1].memory_bytes = 0;
+    near.distances =
+        Distances::from_rows(&[vec![10, 40, 30], vec![40, 10, 20], vec![30, 20, 10]]).unwrap();
+    let of_cpu = |nodes: Option<NodeSet>| {
+        let scope = Scope::new(&near, None, nodes.as_ref()).unwrap();
+        scope.nearest_node(&near, near.nodes[1].cpus.first().unwrap()).0
+    };
+    assert_eq!(of_cpu(None), 0);
+    assert_eq!(of_cpu(nodes("2")), 2, "named");
+}

@@ -69,6 +69,7 @@ impl Placement {
                 let (mut command, cpus, stop) = (command(), cpus.clone(), stop.clone());
                 command.env(identity::RANK, rank.to_string());
                 command.env(identity::SIZE, self.ranks.len().to_string());
+                command.env_remove(identity::LOCAL_RANK).env_remove(identity::LOCAL_SIZE);
                 command.env(local::MEETING, &meeting);
                 scope.spawn(move || {
                     let ran = placed(Some(&cpus), None, |_| {

@@ -35,6 +35,8 @@ pub struct ProcessView {
     pub devices: Vec<DeviceUse>,
     /// The cpus of each node.
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
+    /// The share of each node's memory that is free or can be reclaimed, 0 to 1.
+    pub available_by_node: BTreeMap<NodeId, f64>,
     /// Whether the kernel balances memory between nodes; `None` for one that cannot.
     pub numa_balancing: Option<bool>,
     /// Who gets transparent huge pages; `None` on a kernel without them.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{ComparedCell, Comparison, FactDifference};
 use crate::document::{Bounds, bounds};
 use crate::label::{answer_word, compared};
+use crate::shape::FarEnd;
 
 /// Runs compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -60,6 +61,8 @@ pub struct ComparedRow {
     pub spread_percent: Option<f64>,
     /// The answer: a verdict, `not judged` or `seen once`.
     pub verdict: &'static str,
+    /// Where the far ends of all cells of a kind differ, in parts of each run's median.
+    pub far_end: Option<FarEnd>,
     /// The sizes of page in bytes that most of the memory had on each side, where they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
@@ -96,6 +99,7 @@ impl ComparedRow {
             interval_percent: bounds(row.interval_percent),
             spread_percent: row.spread_percent,
             verdict: answer_word(row.answer),
+            far_end: row.far_end.clone(),
             pages_differ: row.pages_differ,
         }
     }

@@ -1,9 +1,11 @@
 //! Runs compared: what the machine did before, and what it does now.
 
 mod cells;
+mod far_ends;
 mod shifts;
 mod tolerance;
 
+pub(crate) use far_ends::far_end_of;
 pub(crate) use shifts::answers;
 
 use numalab_record::{Cell, CellId, Document, Environment, Metric};
@@ -11,6 +13,8 @@ use numalab_stats::{Interval, Verdict};
 use serde::Serialize;
 
 pub use tolerance::Tolerance;
+
+use crate::shape::FarEnd;
 
 /// A run and what it is called.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +81,8 @@ pub struct ComparedCell {
     pub interval_percent: Option<Interval>,
     /// What is to be made of it.
     pub answer: Answer,
+    /// Where the far ends of all cells of a kind differ, in parts of each run's median.
+    pub far_end: Option<FarEnd>,
     /// The sizes of page in bytes that most of the memory had in the baseline and in the
     /// candidate, where they differ.
     pub pages_differ: Option<(u64, u64)>,
@@ -129,6 +135,12 @@ impl Comparison {
     #[must_use]
     pub fn any_worse(&self) -> bool {
         self.figures().any(|row| row.answer == Answer::Judged(Verdict::Worse))
+    }
+
+    /// Reports whether the far end of any kind is shown to be worse beyond the tolerance.
+    #[must_use]
+    pub fn any_far_end_worse(&self) -> bool {
+        self.kinds.iter().any(|row| row.far_end.as_ref().is_some_and(FarEnd::is_shown_worse))
     }
 
     /// Every row, kinds first.

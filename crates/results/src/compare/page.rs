@@ -38,7 +38,7 @@ impl Report for Comparison {
             brand: "numalab compare".to_owned(),
             title: title(self),
             meta: names(self),
-            lead: vec![headline(self)],
+            lead: [headline(self)].into_iter().chain(far_ends(self)).collect(),
             parts: parts.into_iter().flatten().collect(),
             ..Page::default()
         }
@@ -126,6 +126,16 @@ fn headline(of: &Comparison) -> Lead {
     Lead::new(count(worse + better, "figure") + " changed", sentence, mood)
 }
 
+/// Returns a lead for each kind whose far end is shown to differ.
+fn far_ends(of: &Comparison) -> impl Iterator<Item = Lead> {
+    let shown = of.kinds.iter().filter_map(|row| Some((row, row.far_end.as_ref()?)));
+    shown.filter(|(_, far_end)| far_end.is_shown).map(|(row, far_end)| {
+        let values = label::far_values(far_end, |value| format!("{} times", trimmed(value)));
+        let sentence = format!("{}: {values} the median of its run.", name(row));
+        label::far_end_lead(far_end, sentence)
+    })
+}
+
 /// What changed, largest change first, for a terminal.
 fn changed_cells(of: &Comparison) -> Table {
     let is_shown = |row: &&ComparedCell| match row.answer {
@@ -196,7 +206,7 @@ fn kind_table(kinds: &[ComparedCell]) -> Table {
             percent(row.change_percent),
             interval(row),
             row.spread_percent.map_or_else(dash, spread),
-            label::answer_word(row.answer).to_owned(),
+            label::with_far_end(label::answer_word(row.answer), row.far_end.as_ref()),
         ]
     };
     Table::new(KINDS)

@@ -135,6 +135,13 @@ pub enum Remedy {
         /// How many.
         pages: u64,
     },
+    /// One piece of shared memory is spread over nodes before it is touched.
+    InterleaveSegment {
+        /// These nodes.
+        nodes: NodeSet,
+        /// What it is called.
+        segment: String,
+    },
     /// Page cache of a node makes room before memory goes elsewhere.
     ReclaimOnNode,
     /// Free memory of a node is put together.

@@ -93,6 +93,12 @@ impl SampleComparison {
         FarEnd::of(&self.extremes, self.direction, self.margin)
     }
 
+    /// Reports whether the candidate's far end is shown to be worse.
+    #[must_use]
+    pub fn is_far_end_worse(&self) -> bool {
+        self.far_end().as_ref().is_some_and(FarEnd::is_shown_worse)
+    }
+
     /// Whether the candidate is worse by more than the margin.
     #[must_use]
     pub fn is_worse(&self) -> bool {

@@ -64,6 +64,7 @@ fn process() -> ProcessView {
             files: vec!["/dev/nvme0n1".to_owned(), "/dev/nvme0n1p1".to_owned()],
         }],
         cpus_by_node: cpus_by_node(),
+        available_by_node: [(NodeId(0), 0.5)].into(),
         numa_balancing: Some(false),
         transparent_huge_pages: Some(HugePageMode::Madvise),
         unseen: vec![

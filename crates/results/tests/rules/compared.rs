@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::{
-    CellId, CellResult, Document, Environment, Experiment, LatencyCell, Metric, Pages,
+    CellId, CellResult, Document, Environment, Experiment, LatencyCell, Metric, Pages, Sample,
 };
 use numalab_results::compare::{
     Answer, Compared, ComparedCell, Comparison, FactDifference, NamedRun, Tolerance, compare,
@@ -77,6 +77,43 @@ fn a_gain_is_better_and_no_change_is_equivalent_within_the_tolerance() {
     assert_eq!(within.kinds[0].answer, Answer::Judged(Verdict::Equivalent));
     assert_eq!((wide.as_percent(), Tolerance::default().as_percent()), (15.0, 2.0));
     assert!(Tolerance::percent(-1.0).is_err() && Tolerance::percent(f64::NAN).is_err());
+}
+
+/// The same runs with many windows in each cell, of which some runs have some that last longer.
+fn with_tails(mut runs: Vec<NamedRun>, stalled: &[usize]) -> Vec<NamedRun> {
+    for (at, run) in runs.iter_mut().enumerate() {
+        for cell in &mut run.document.cells {
+            let first = cell.samples[0].clone();
+            let window = |number: u32| {
+                let far = if stalled.contains(&at) && number % 50 == 7 { 4.0 } else { 1.0 };
+                let own = 1.0 + 0.0001 * f64::from(number * 7 % 11);
+                Sample { value: first.value * own * far, ..first.clone() }
+            };
+            cell.samples = (0..300).map(window).collect();
+        }
+    }
+    runs
+}
+
+#[test]
+fn far_ends_that_differ_are_seen_where_medians_do_not_but_not_by_one_run() {
+    let against = |baseline: &[usize], candidate: &[usize]| {
+        let sides = [baseline, candidate].map(|of| with_tails(runs(&NOISE, 1.0), of));
+        let found = compared(&sides[0], &sides[1]);
+        assert_eq!(found.kinds[0].answer, Answer::Judged(Verdict::Equivalent));
+        (found.kinds[0].far_end.clone(), found.any_far_end_worse())
+    };
+    let (far_end, is_worse) = against(&[], &[0, 1, 2, 3]);
+    let far_end = far_end.expect("a far end");
+    assert!(is_worse && far_end.is_shown_worse(), "{far_end:?}");
+    assert!(far_end.percentile >= 99.0 && far_end.values[0] < 1.1, "{far_end:?}");
+    assert!(far_end.values[1] > 3.9, "{far_end:?}");
+    let (better, is_worse) = against(&[0, 1, 2, 3], &[]);
+    assert!(better.is_some_and(|end| end.is_shown && !end.is_worse) && !is_worse);
+    let (once, is_worse) = against(&[], &[2]);
+    assert!(once.is_none_or(|end| !end.is_shown) && !is_worse, "one run's stalls");
+    assert_eq!(against(&[], &[]), (None, false));
+    assert_eq!(against(&[0, 1, 2, 3], &[0, 1, 2, 3]), (None, false));
 }
 
 #[test]

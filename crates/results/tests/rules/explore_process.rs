@@ -50,6 +50,7 @@ fn process(threads: Vec<ThreadView>) -> ProcessView {
         remote_share: None,
         devices: Vec::new(),
         cpus_by_node: BTreeMap::from([(NodeId(0), cpus("0-1")), (NodeId(1), cpus("2-3"))]),
+        available_by_node: BTreeMap::new(),
         numa_balancing: Some(false),
         transparent_huge_pages: None,
         unseen: Vec::new(),
@@ -63,6 +64,55 @@ fn found(view: ProcessView) -> Vec<ExploreFinding> {
 fn apart(node: u32, home: u32, share: f64, touched: Touched) -> Problem {
     let (node, home) = (NodeId(node), NodeId(home));
     Problem::Process(ProcessProblem::ThreadsRemote { node, home, share, touched })
+}
+
+#[test]
+fn shared_memory_that_fills_its_nodes_is_to_be_spread_alone() {
+    let segment = |kind, policy: &str, mib: u64| MappingView {
+        start: 0x7f00,
+        size_bytes: None,
+        policy: policy.to_owned(),
+        kind,
+        file: Some("/SYSV00000000 (deleted)".to_owned()),
+        bytes_by_node: bytes(&[(0, mib * MIB)]),
+        own: true,
+        page_bytes: 4096,
+        transparent_huge_bytes: None,
+    };
+    let crowds = |mapping: MappingView, left: [f64; 2]| {
+        let available_by_node = (0..).map(NodeId).zip(left).collect();
+        let threads = vec![thread(1, 0, "0-1", 0.0)];
+        let view = ProcessView { mappings: vec![mapping], available_by_node, ..process(threads) };
+        let is_so = |problem: &Problem| {
+            matches!(problem, Problem::Process(ProcessProblem::SegmentCrowds { .. }))
+        };
+        found(view).into_iter().find(|finding| is_so(&finding.what.problem))
+    };
+    let found = crowds(segment(MappingKind::Shared, "default", 900), [0.002, 0.97]).unwrap();
+    let (nodes, segment_name) = (NodeSet::from_iter([NodeId(0)]), "/SYSV00000000 (deleted)");
+    let roomy = NodeSet::from_iter([NodeId(1)]);
+    assert_eq!(
+        found.what.problem,
+        Problem::Process(ProcessProblem::SegmentCrowds {
+            segment: segment_name.to_owned(),
+            bytes: 900 * MIB,
+            nodes,
+            share: 0.002,
+            roomy,
+        })
+    );
+    let both = NodeSet::from_iter([NodeId(0), NodeId(1)]);
+    let remedy = Remedy::InterleaveSegment { nodes: both, segment: segment_name.to_owned() };
+    assert_eq!((found.what.remedy, found.evidence), (Some(remedy), vec![Place::Mapping(0x7f00)]));
+    for (kind, policy, mib, left) in [
+        (MappingKind::Shared, "default", 900, [0.5, 0.97]),
+        (MappingKind::Shared, "default", 900, [0.002, 0.01]),
+        (MappingKind::Shared, "interleave:0-1", 900, [0.002, 0.97]),
+        (MappingKind::Shared, "default", 1, [0.002, 0.97]),
+        (MappingKind::Anonymous, "default", 900, [0.002, 0.97]),
+    ] {
+        assert_eq!(crowds(segment(kind, policy, mib), left), None, "{kind:?} {policy} {left:?}");
+    }
 }
 
 #[test]

@@ -35,5 +35,5 @@ pub(super) fn run(args: &CompareArgs, file: &Path, result: &Path) -> Result<(), 
     };
     let compared = MachineComparison::of(&expected, &found, margin);
     output::show(&compared, args.format)?;
-    fail_if(args.fail_if, compared.worse().next().is_some(), margin, &name)
+    fail_if(args.fail_if, [compared.worse().next().is_some(), false], margin, &name)
 }

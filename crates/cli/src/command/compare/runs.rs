@@ -22,7 +22,12 @@ pub(super) fn run(
     let (before, after) = (named_runs(baseline)?, named_runs(candidate)?);
     let comparison = compare(&before, &after, margin)?;
     output::show(&comparison, args.format)?;
-    fail_if(args.fail_if, comparison.any_worse(), margin, &comparison.baseline.join(", "))
+    fail_if(
+        args.fail_if,
+        [comparison.any_worse(), comparison.any_far_end_worse()],
+        margin,
+        &comparison.baseline.join(", "),
+    )
 }
 
 /// Compares runs with a margin in percent.

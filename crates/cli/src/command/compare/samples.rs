@@ -23,7 +23,12 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
     let comparison = SampleComparison::of(names, values, unit, args.better, margin)
         .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
     output::show(&comparison, args.format)?;
-    fail_if(args.fail_if, comparison.is_worse(), margin, &paths[0].display().to_string())
+    fail_if(
+        args.fail_if,
+        [comparison.is_worse(), comparison.is_far_end_worse()],
+        margin,
+        &paths[0].display().to_string(),
+    )
 }
 
 /// The values of a file: those that match the pattern, or all of its words.

@@ -25,5 +25,10 @@ pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(),
         ))
     })?;
     output::show(&pair, args.format)?;
-    fail_if(args.fail_if, pair.any_worse(), margin, &first.display().to_string())
+    fail_if(
+        args.fail_if,
+        [pair.any_worse(), pair.any_far_end_worse()],
+        margin,
+        &first.display().to_string(),
+    )
 }

@@ -78,7 +78,7 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<Pat
 
 fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), Failure> {
     match condition {
-        Some(FailIf::Worse) if summary.any_worse() => {
+        Some(_) if summary.any_worse() => {
             let worse = summary.worse().map(|(subject, effect)| {
                 let change = change_words(effect.kind, &effect.change);
                 format!("{} ({change})", subject.title())
@@ -86,6 +86,11 @@ fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), 
             let worse: Vec<String> = worse.collect();
             let margin = summary.document.run.rules.margin_percent;
             let message = format!("worse by more than {margin} %: {}", worse.join(", "));
+            Err(Failure::new(Code::Worse, message))
+        }
+        Some(FailIf::FarEnds) if summary.any_far_end_worse() => {
+            let margin = summary.document.run.rules.margin_percent;
+            let message = format!("far ends worse by more than {margin} %");
             Err(Failure::new(Code::Worse, message))
         }
         _ => Ok(()),

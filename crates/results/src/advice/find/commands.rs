@@ -72,9 +72,17 @@ fn bind(node: u32, machine: &MachineCosts, program: &str) -> Lines {
             ),
         ]);
     }
+    let numactl = format!("numactl --cpunodebind={node} --membind={node}");
+    lines
+        .push(("torchrun", format!("torchrun --nproc-per-node=1 --no-python {numactl} {program}")));
+    lines.push(("Kubernetes", KUBELET.to_owned()));
     lines.extend(guests_on(node));
     lines
 }
+
+/// Options with which kubelet gives a Guaranteed pod of whole cpus one node; it chooses which.
+const KUBELET: &str = "kubelet --cpu-manager-policy=static --memory-manager-policy=Static \
+                       --topology-manager-policy=single-numa-node";
 
 /// The same for a guest in which the program runs; the guest's name is the reader's to give.
 fn guests_on(node: u32) -> Lines {
@@ -237,6 +245,11 @@ mod tests {
                      {program}"
                 ),
                 format!("flux run -n1 -o cpu-affinity=map:1,3 numactl --membind=1 {program}"),
+                format!(
+                    "torchrun --nproc-per-node=1 --no-python numactl --cpunodebind=1 --membind=1 \
+                     {program}"
+                ),
+                KUBELET.to_owned(),
                 "virsh numatune GUEST --mode strict --nodeset 1 --config".to_owned(),
                 "xl create GUEST.cfg 'cpus=\"node:1\"'".to_owned(),
             ]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{Cell, CellId, Metric, Placement};
+use numalab_record::{Cell, CellId, Metric, Placement, Sample};
 
 use super::NamedRun;
 use crate::run::CellSummary;
@@ -12,6 +12,8 @@ struct MeasuredCell<'a> {
     cell: &'a Cell,
     placements: &'a [Placement],
     median: f64,
+    /// The windows that nothing disturbed, as parts of the median.
+    windows: Vec<f64>,
     position: usize,
 }
 
@@ -54,7 +56,12 @@ fn medians(run: &NamedRun) -> Run<'_> {
             let figure = summary.figure(metric).filter(|figure| figure.median > 0.0);
             let Some(median) = figure.map(|figure| figure.median) else { continue };
             let (cell, placements) = (&result.cell, &result.placements[..]);
-            let measured = MeasuredCell { cell, placements, median, position };
+            let is_clean = |sample: &&Sample| {
+                sample.metric == metric && sample.value.is_finite() && sample.disturbed.is_none()
+            };
+            let clean = result.samples.iter().filter(is_clean);
+            let windows = clean.map(|sample| sample.value / median).collect();
+            let measured = MeasuredCell { cell, placements, median, windows, position };
             cells.insert((&result.cell.id, metric), measured);
         }
     }
@@ -70,6 +77,8 @@ pub(super) struct MatchedCell<'a> {
     /// The logarithms of its medians in the runs of the baseline and of the candidate, where
     /// they have it.
     pub logs: [Vec<Option<f64>>; 2],
+    /// Its clean windows in each run, as parts of the run's median.
+    pub windows: [Vec<Vec<f64>>; 2],
     /// The sizes of page in both, where they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
@@ -85,11 +94,18 @@ pub(super) fn matched<'a>(sides: &[Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
         let logs = |cells: &[Option<&MeasuredCell<'_>>]| {
             cells.iter().map(|cell| cell.map(|cell| cell.median.ln())).collect()
         };
+        let windows = |cells: &[Option<&MeasuredCell<'_>>]| {
+            cells
+                .iter()
+                .map(|cell| cell.map_or_else(Vec::new, |cell| cell.windows.clone()))
+                .collect()
+        };
         Some(MatchedCell {
             cell: old.cell,
             metric: key.1,
             position: old.position,
             logs: [logs(&before), logs(&after)],
+            windows: [windows(&before), windows(&after)],
             pages_differ: different_pages(old.placements, new.placements),
         })
     };

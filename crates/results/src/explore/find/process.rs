@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use numalab_record::explore::{
-    BytesByNode, DeviceUse, HugePageMode, ProcessView, ThreadView, spread,
+    BytesByNode, DeviceUse, HugePageMode, MappingKind, MappingView, ProcessView, ThreadView, spread,
 };
 use numalab_topology::{DeviceKind, NodeId, NodeSet};
 use serde::Serialize;
 
+use super::nodes::{FULL, PLENTY};
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
@@ -67,6 +68,19 @@ pub enum ProcessProblem {
         /// The nodes where threads run.
         nodes: NodeSet,
     },
+    /// Shared memory fills the nodes where it was first touched, while others have room.
+    SegmentCrowds {
+        /// What it is called.
+        segment: String,
+        /// Its size in memory.
+        bytes: u64,
+        /// The nodes that it lies on.
+        nodes: NodeSet,
+        /// The largest share of memory that one of them has left.
+        share: f64,
+        /// The nodes with room.
+        roomy: NodeSet,
+    },
     /// Much of a process is swapped out.
     SwappedOut {
         /// What is out.
@@ -92,6 +106,7 @@ pub enum Touched {
 pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
     let mut findings = remote_threads(view);
     findings.extend(bound_apart(view));
+    findings.extend(crowding_segments(view));
     findings.extend(remote_devices(view));
     findings.extend(few_huge_pages(view));
     findings.extend(swapped(view));
@@ -183,6 +198,40 @@ fn bound_apart(view: &ProcessView) -> Option<ExploreFinding> {
     (bytes >= LEAST_BYTES && !runs_on.is_empty()).then(|| {
         let problem = ProcessProblem::BoundApart { nodes: bound.keys().copied().collect(), bytes };
         Finding::new(Advice::note(Problem::Process(problem), None)).shown_by(places)
+    })
+}
+
+/// Large shared memory, placed by first touch, on nodes that are full while others have room.
+fn crowding_segments(view: &ProcessView) -> impl Iterator<Item = ExploreFinding> {
+    let left = &view.available_by_node;
+    let roomy = left.iter().filter(|(_, share)| **share >= PLENTY).map(|(node, _)| *node);
+    let roomy: NodeSet = roomy.collect();
+    let is_shared =
+        |of: &&MappingView| matches!(of.kind, MappingKind::Shared | MappingKind::HugePool);
+    let is_by_touch = |of: &&MappingView| ["default", "local"].contains(&of.policy.as_str());
+    let shared = view.mappings.iter().filter(is_shared).filter(is_by_touch);
+    shared.filter_map(move |of| {
+        let bytes = spread::total(&of.bytes_by_node);
+        let nodes: NodeSet = of
+            .bytes_by_node
+            .iter()
+            .filter(|(_, bytes)| **bytes > 0)
+            .map(|(node, _)| *node)
+            .collect();
+        let of_nodes = nodes.iter().map(|node| left.get(&node).copied().unwrap_or(1.0));
+        let share = of_nodes.fold(0.0, f64::max);
+        if bytes < LARGE_BYTES || share >= FULL || roomy.is_empty() {
+            return None;
+        }
+        let segment = of.file.clone().unwrap_or_else(|| format!("{:x}", of.start));
+        let remedy = Remedy::InterleaveSegment {
+            nodes: nodes.iter().chain(roomy.iter()).collect(),
+            segment: segment.clone(),
+        };
+        let roomy = roomy.clone();
+        let problem = ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy };
+        let advice = Advice::wrong(Problem::Process(problem), remedy);
+        Some(Finding::new(advice).over(FULL).shown_by(vec![Place::Mapping(of.start)]))
     })
 }
 

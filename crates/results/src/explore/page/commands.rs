@@ -1,6 +1,6 @@
 //! Remedies as commands.
 
-use numalab_topology::NodeId;
+use numalab_topology::{NodeId, NodeSet};
 
 use crate::explore::Remedy;
 
@@ -31,6 +31,7 @@ pub(super) fn command(remedy: &Remedy) -> String {
                 if *balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
             format!("{balance}start it as numactl --interleave={nodes} -- {command}")
         }
+        Remedy::InterleaveSegment { nodes, segment } => interleave_segment(nodes, segment),
         Remedy::BindNear { device, command } => {
             format!("start it as numalab bind --near {device} -- {command}")
         }
@@ -61,6 +62,17 @@ pub(super) fn command(remedy: &Remedy) -> String {
              create (Xen does not move memory)"
         ),
     }
+}
+
+fn interleave_segment(nodes: &NodeSet, segment: &str) -> String {
+    let of = match segment.strip_suffix(" (deleted)").unwrap_or(segment) {
+        file if file.starts_with("/dev/") => format!("--file={file}"),
+        _ => "--shmid=ID (of ipcs -m)".to_owned(),
+    };
+    format!(
+        "numactl --interleave={nodes} {of} before it is first touched, or the program's own option \
+         for it; all other memory stays by first touch"
+    )
 }
 
 fn pin_domain(guest: &str, node: NodeId, is_pinned: bool) -> String {

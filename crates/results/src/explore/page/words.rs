@@ -93,6 +93,12 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
                  threads run on {which} {nodes}"
             )
         }
+        ProcessProblem::SegmentCrowds { segment, bytes, nodes, share, roomy } => format!(
+            "shared memory {segment} of {} lies on nodes {nodes}, where it was first touched and \
+             which have at most {} left, while nodes {roomy} have room",
+            size_words(*bytes),
+            share_words(*share)
+        ),
         ProcessProblem::SwappedOut { bytes, share } => format!(
             "{} of its memory ({}) is swapped out; it comes back to the node of the thread that \
              touches it",

@@ -81,10 +81,14 @@ pub struct Tlb {
 }
 
 impl Tlb {
-    /// Whether there is one line for each page.
+    /// Whether there is one line for each page. Transparent huge pages are as large as the
+    /// machine's page tables make them: 2 MiB, or 512 MiB with base pages of 64 KiB.
     #[must_use]
     pub fn is_of_pages(&self) -> bool {
-        self.apart_bytes == page_bytes(self.pages)
+        match self.pages {
+            Pages::Transparent => !Pages::Sized(self.apart_bytes).is_small(),
+            Pages::Sized(bytes) => self.apart_bytes == bytes,
+        }
     }
 
     /// The point of most pages.
@@ -134,8 +138,12 @@ pub(super) struct Reach {
 /// no more than its pages: one if it is huge, unless it is small ones to the TLB.
 pub(super) fn reaches(tlbs: &[Tlb], pattern: AccessPattern, pages: Pages) -> Vec<Reach> {
     let split = split(tlbs).filter(|split| split.pages == pages);
+    let of_pages = |tlb: &&Tlb| tlb.pages == pages && tlb.is_of_pages();
+    let probed_bytes = tlbs.iter().find(of_pages).map(|tlb| tlb.apart_bytes);
     let block_bytes = match pattern {
-        AccessPattern::PageLocal => page_bytes(pages).max(LEAST_BLOCK_BYTES),
+        AccessPattern::PageLocal => {
+            probed_bytes.unwrap_or_else(|| page_bytes(pages)).max(LEAST_BLOCK_BYTES)
+        }
         _ => u64::MAX,
     };
     let pages = match (split, pattern) {
@@ -290,6 +298,17 @@ mod tests {
             levels: vec![level(1, 64, 0.0), level(2, 2048, 1.8)],
             beyond_ns: Some(costs_ns[2]),
         }
+    }
+
+    #[test]
+    fn lines_a_transparent_huge_page_apart_are_of_pages_whatever_its_size_is() {
+        let apart = |pages, apart_bytes| Tlb { apart_bytes, ..tlb(pages, [0.0; 3]) }.is_of_pages();
+        for (bytes, expected) in
+            [(4 << 10, false), (64 << 10, false), (2 << 20, true), (512 << 20, true)]
+        {
+            assert_eq!(apart(Pages::Transparent, bytes), expected, "{bytes}");
+        }
+        assert!(apart(Pages::BASE_4K, 4 << 10) && !apart(Pages::HUGE_2M, 4 << 10));
     }
 
     #[test]

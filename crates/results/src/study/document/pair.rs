@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::compare::FactDifference;
 use crate::document::{Bounds, bounds};
 use crate::label::answer_word;
+use crate::shape::FarEnd;
 use crate::study::{PairRow, StudyPair};
 
 /// Two runs of a study compared.
@@ -43,6 +44,8 @@ pub struct PairedValue {
     pub interval_percent: Option<Bounds>,
     /// The answer: a verdict, or `not judged`.
     pub verdict: &'static str,
+    /// Where the far ends of its blocks differ.
+    pub far_end: Option<FarEnd>,
 }
 
 impl<'a> StudyComparison<'a> {
@@ -56,6 +59,7 @@ impl<'a> StudyComparison<'a> {
             change_percent: row.change_percent,
             interval_percent: bounds(row.interval_percent),
             verdict: answer_word(row.answer),
+            far_end: row.far_end.clone(),
         };
         Self {
             judged: pair.is_judged(),

@@ -6,10 +6,13 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::{Entry, StudyDocument};
-use numalab_stats::{Confidence, Direction, Interval, RunShift, Sample, Verdict, percent_change};
+use numalab_stats::{
+    Confidence, Criteria, Direction, Interval, RunShift, Sample, Verdict, percent_change,
+};
 
 use super::{StudySummary, Subject};
-use crate::compare::{Answer, FactDifference, Tolerance, answers, lasting_differences};
+use crate::compare::{Answer, FactDifference, Tolerance, answers, far_end_of, lasting_differences};
+use crate::shape::FarEnd;
 
 /// Two runs of a study.
 #[derive(Clone, Debug)]
@@ -43,6 +46,8 @@ pub struct PairRow {
     pub interval_percent: Option<Interval>,
     /// What is to be made of it, by how sessions differ; all rows are allowed for (Holm).
     pub answer: Answer,
+    /// Where the far ends of its blocks differ.
+    pub far_end: Option<FarEnd>,
 }
 
 impl<'a> StudyPair<'a> {
@@ -65,6 +70,12 @@ impl<'a> StudyPair<'a> {
     #[must_use]
     pub fn is_judged(&self) -> bool {
         self.rows.iter().any(|row| matches!(row.answer, Answer::Judged(_)))
+    }
+
+    /// Reports whether the far end of any metric is shown to be worse in the second run.
+    #[must_use]
+    pub fn any_far_end_worse(&self) -> bool {
+        self.rows.iter().any(|row| row.far_end.as_ref().is_some_and(FarEnd::is_shown_worse))
     }
 
     /// Whether any metric of any treatment is worse in the second run, beyond the tolerance.
@@ -91,13 +102,33 @@ fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Toleranc
             let treatments = &after.document.run.treatments;
             let other = treatments.iter().position(|other| other.name == treatment.name);
             let Some(other) = other else { continue };
-            let found = row([(old, at), (new, other)], &sessions, &treatment.name);
+            let sides = [(old, at), (new, other)];
+            let criteria =
+                Criteria { margin: tolerance.margin(), ..Criteria::new(old.quantity.better) };
+            let found = row(sides, &sessions, &treatment.name).map(|(row, shift)| {
+                let has_sessions = row.sessions.iter().all(|&sessions| sessions > 1);
+                let far_end = far_end(sides, &criteria, has_sessions);
+                (PairRow { far_end, ..row }, shift)
+            });
             rows.extend(found.map(|(row, shift)| (row, shift, old.quantity.better)));
         }
     }
     let shifts: Vec<_> = rows.iter().map(|(_, shift, better)| (*shift, *better)).collect();
     let answers = answers(&shifts, tolerance, 1.0);
     rows.into_iter().zip(answers).map(|((row, ..), answer)| PairRow { answer, ..row }).collect()
+}
+
+/// Returns where the far ends of two treatments' blocks differ. It is not shown where a side has
+/// fewer than two sessions, because the end could be that of a session.
+fn far_end(
+    sides: [(&Subject, usize); 2],
+    criteria: &Criteria,
+    has_sessions: bool,
+) -> Option<FarEnd> {
+    let column =
+        |(subject, at): (&Subject, usize)| Sample::new(&subject.cells.treatments.get(at)?[..]).ok();
+    let found = far_end_of([column(sides[0])?, column(sides[1])?], criteria)?;
+    Some(FarEnd { is_shown: found.is_shown && has_sessions, ..found })
 }
 
 /// The session that ended each block.
@@ -146,6 +177,7 @@ fn row(
             hi: percent_change(interval.hi),
         }),
         answer: Answer::NotJudged,
+        far_end: None,
     };
     Some((row, shift.or_else(|| RunShift::of(&[0.0], &[0.0]))?))
 }

@@ -88,14 +88,7 @@ fn far_ends(finding: &StudyFinding, far_end: &FarEnd, unit: &str) -> Lead {
     let of: String = of.collect();
     let number = |value: f64| format!("{} {unit}", figure(value)).trim_end().to_owned();
     let sentence = format!("{of}: {}.", label::far_values(far_end, number));
-    let mood = if far_end.is_worse && far_end.is_shown { Mood::Bad } else { Mood::Odd };
-    Lead::new(capital(label::far_end(far_end)), sentence, mood)
-}
-
-/// `Far ends worse`.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    label::far_end_lead(far_end, sentence)
 }
 
 /// The best of several treatments, with its value and the baseline's.

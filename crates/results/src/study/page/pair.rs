@@ -114,7 +114,7 @@ fn values(of: &StudyPair<'_>) -> Table {
             row.change_percent.map_or_else(|| "–".to_owned(), percent),
             interval.map_or_else(|| "–".to_owned(), words::range),
             row.sessions.map(|sessions| sessions.to_string()).join(", "),
-            answer_word(row.answer).to_owned(),
+            label::with_far_end(answer_word(row.answer), row.far_end.as_ref()),
         ]
     });
     Table::new("The second run compared with the first; intervals are from how sessions differ")

@@ -1,0 +1,107 @@
+//! The cpus of nodes, from lists that may be wrapped at any column.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{CpuSet, NodeId};
+
+use super::{malformed, place};
+use crate::assembly::Assembly;
+use crate::error::ReadError;
+
+/// The lists of all nodes.
+#[derive(Debug, Default)]
+pub(super) struct Lists(BTreeMap<NodeId, List>);
+
+/// A list as it is written.
+#[derive(Debug, Default)]
+struct List {
+    /// The number of the first line, and its text.
+    begin: (usize, String),
+    words: Vec<String>,
+    /// The words that begin a line, but not the first line.
+    wraps: Vec<usize>,
+}
+
+impl Lists {
+    /// Begins the list of a node, with the words of its first line.
+    pub(super) fn begin(&mut self, node: NodeId, number: usize, line: &str, words: &[&str]) {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        self.0.insert(node, List { begin: (number, line.to_owned()), words, wraps: Vec::new() });
+    }
+
+    /// Goes on with the list of a node.
+    pub(super) fn go_on(&mut self, node: NodeId, words: &[&str]) {
+        let list = self.0.entry(node).or_default();
+        list.wraps.push(list.words.len());
+        list.words.extend(words.iter().map(|word| (*word).to_owned()));
+    }
+
+    /// Places the cpus of all nodes.
+    ///
+    /// # Errors
+    /// [`ReadError::Syntax`] for a word that is not a list of cpus, and for a wrapped list that has
+    /// cpus of another one or not in order: a number is then broken in a way that is not clear.
+    pub(super) fn place(self, assembly: &mut Assembly) -> Result<(), ReadError> {
+        let mut read = Vec::new();
+        for (node, list) in &self.0 {
+            read.push((*node, list, list.read()?));
+        }
+        for (node, list, cpus) in &read {
+            let is_shared = |(other, _, theirs): &(NodeId, &List, CpuSet)| {
+                other != node && theirs != cpus && !theirs.intersection(cpus).is_empty()
+            };
+            if !list.wraps.is_empty() && read.iter().any(is_shared) {
+                return Err(list.broken());
+            }
+            assembly.place(cpus, *node, &place(list.begin.0));
+        }
+        Ok(())
+    }
+}
+
+impl List {
+    fn read(&self) -> Result<CpuSet, ReadError> {
+        let (number, line) = &self.begin;
+        let (mut all, mut last) = (CpuSet::new(), None);
+        for word in self.rejoined() {
+            // With --cpu-compress the number of cpus follows in parentheses.
+            if word.starts_with('(') {
+                continue;
+            }
+            let expected = "cpus such as `0 1 2` or `0-2, 8 (4)`";
+            let cpus: CpuSet = word
+                .trim_end_matches(',')
+                .parse()
+                .map_err(|_| malformed(*number, line, expected))?;
+            let is_in_order = self.wraps.is_empty() || last < cpus.first();
+            if !is_in_order || !all.intersection(&cpus).is_empty() {
+                return Err(self.broken());
+            }
+            last = cpus.iter().last();
+            all.extend_from(&cpus);
+        }
+        Ok(all)
+    }
+
+    /// Returns the words with numbers joined that a wrap has broken: numactl prints cpus in order,
+    /// so that a number at a wrap which is not above the one before it is a part of a number.
+    fn rejoined(&self) -> Vec<String> {
+        let mut words = self.words.clone();
+        for &wrap in self.wraps.iter().rev() {
+            let number = |index: usize| words.get(index).and_then(|word| word.parse::<u32>().ok());
+            let [earlier, before, after] =
+                [2, 1, 0].map(|back| wrap.checked_sub(back).and_then(number));
+            let Some((before, after)) = before.zip(after) else { continue };
+            if after <= before || earlier.is_some_and(|earlier| before <= earlier) {
+                let rest = words.remove(wrap);
+                words[wrap - 1] += &rest;
+            }
+        }
+        words
+    }
+
+    fn broken(&self) -> ReadError {
+        let expected = "each cpu once and in order; a number may be broken at the end of a line";
+        malformed(self.begin.0, &self.begin.1, expected)
+    }
+}
