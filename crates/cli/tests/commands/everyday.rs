@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::command::{numalab, prints, run, stderr, stdout};
+use crate::command::{numalab, prints, refuses, run, stderr, stdout};
 use crate::schemas;
 
 const COMMANDS: &[&str] = &[
@@ -44,17 +44,6 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn code(output: &Output) -> i32 {
     output.status.code().expect("it ended by itself")
-}
-
-/// Fails with `expected` and a message that contains each of `words`.
-fn refuses(arguments: &[&str], expected: i32, words: &[&str]) {
-    let output = run(arguments);
-    let message = stderr(&output);
-    assert_eq!(code(&output), expected, "{arguments:?}: {message}");
-    assert!(output.stdout.is_empty(), "{arguments:?} printed {}", stdout(&output));
-    for word in words {
-        assert!(message.contains(word), "{arguments:?}: no `{word}` in: {message}");
-    }
 }
 
 fn result_directory(parent: &Path) -> PathBuf {
@@ -441,7 +430,7 @@ fn a_marked_command_keeps_its_output_and_its_exit_code() {
     let output = run(&["mark", "--phase", "2", "--", "sh", "-c", "echo done; exit 7"]);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(7), &b"done\n"[..]));
     let absent = run(&["mark", "--", "/no/such/program"]);
-    let errors = String::from_utf8_lossy(&absent.stderr).into_owned();
+    let errors = stderr(&absent);
     assert_eq!(absent.status.code(), Some(127), "{errors}");
     assert!(errors.contains("/no/such/program"), "{errors}");
     let beyond = run(&["mark", "--phase", "240", "--", "true"]);

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 
+use crate::command::{self, stderr, stdout};
 use crate::schemas;
 
 /// Pages of the table and of the block in `programs/uses.c`.
@@ -43,18 +44,14 @@ fn fill_line() -> String {
 }
 
 fn numalab(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    let mut command = command::numalab(words);
     // Without the plugin nothing is emulated.
-    command.args(words).stdin(Stdio::null()).env("NUMALAB_EMULATOR", "/nonexistent");
+    command.env("NUMALAB_EMULATOR", "/nonexistent");
     command
 }
 
 fn run(words: &[&str]) -> Output {
     numalab(words).output().expect("numalab starts")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// The profile of a command by a source; `None`, and loud words, where the kernel forbids it.
@@ -163,7 +160,7 @@ fn a_process_that_runs_is_looked_at_for_a_time_and_goes_on() {
 fn a_commands_exit_code_is_its_own_and_so_is_its_output() {
     let output = run(&["profile", "--source", "referenced", "--", uses(), "50", "0", "1", "fails"]);
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = stdout(&output);
     assert!(printed.starts_with("table 0x") && printed.lines().count() == 2, "{printed}");
     assert!(stderr(&output).contains("The command failed: exit code 7"), "{}", stderr(&output));
     let code = |words: &[&str]| run(&[&["profile", "--"], words].concat()).status.code();
@@ -278,7 +275,7 @@ fn what_cannot_be_looked_at_is_refused_with_its_code() {
 fn a_dry_run_names_the_source_and_why_no_better_one() {
     let output = run(&["profile", "--dry-run", "--", "no-such-program"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = stdout(&output);
     assert!(said.contains("not emulation: "), "{said}");
     let source = said.lines().last().expect("a line").strip_prefix("source: ").expect("a source");
     let passed: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("not ")).collect();
@@ -298,7 +295,7 @@ fn a_kept_profile_is_shown_in_every_format() {
     let shown = |format: &str| {
         let output = run(&["report", file, "--format", format]);
         assert_eq!(output.status.code(), Some(0), "{format}: {}", stderr(&output));
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        stdout(&output)
     };
     let kept: Value = serde_json::from_str(&fs::read_to_string(file).expect("kept")).expect("JSON");
     assert_eq!(schemas::document(&shown("json")), kept);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::command::{NUMALAB, ends, numalab_in, stderr, stdout};
 use crate::schemas;
 
 /// A place with a study file in it.
@@ -32,22 +33,12 @@ impl Place {
     }
 
     fn numalab(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-        command.args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.numalab(arguments).output().expect("numalab starts")
+        numalab_in(self.directory.path(), arguments)
     }
 
     /// What a command prints that ends with `code`.
     fn ends(&self, arguments: &[&str], code: i32) -> (String, String) {
-        let output = self.run(arguments);
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {out}{err}");
-        (out, err)
+        ends(&mut self.numalab(arguments), code)
     }
 
     fn started(&self, arguments: &[&str]) -> Child {
@@ -203,7 +194,7 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
         git(&["commit", "-q", "-m", &format!("commit {commit}")]);
     }
     git(&["bisect", "start", "HEAD", "HEAD~7"]);
-    let program = env!("CARGO_BIN_EXE_numalab");
+    let program = NUMALAB;
     // As `numalab study run --help` has it.
     let script = format!(
         "{program} study run s.toml -q --fail-if worse; r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r"
@@ -279,10 +270,10 @@ fn an_interrupted_study_says_how_to_go_on() {
     let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status();
     assert!(sent.expect("kill starts").success());
     let output = running.wait_with_output().expect("it ends");
-    let message = String::from_utf8(output.stderr).expect("UTF-8");
+    let message = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("numalab study resume results/s-"), "{message}");
-    let out = String::from_utf8(output.stdout).expect("UTF-8");
+    let out = stdout(&output);
     assert!(out.contains("it was interrupted"), "{out}");
 }
 
@@ -380,7 +371,7 @@ fn traced(place: &Place, arguments: &[&str]) -> Option<(String, Vec<String>, Vec
         .args(["-f", "-qq", "-o"])
         .arg(&trace)
         .args(["-e", "trace=file,network,execve"])
-        .arg(env!("CARGO_BIN_EXE_numalab"))
+        .arg(NUMALAB)
         .args(arguments)
         .env_remove("NUMALAB_CACHE")
         .env("XDG_CACHE_HOME", place.directory.path().join("cache"))
