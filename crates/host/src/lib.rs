@@ -48,7 +48,7 @@ pub use allowed::allowed_now;
 pub use clock::{UtcTime, cpu_ns_of, monotonic_ns, monotonic_raw_ns};
 pub use command::{
     CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,
-    run_command, run_with_input, spawn_held, terminate_with_parent, tool,
+    run_command, run_with_input, spawn_held, terminate_with_parent, tool, users_program,
 };
 pub use directory_lock::{DirectoryLock, DirectoryLockError};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};

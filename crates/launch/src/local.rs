@@ -1,10 +1,10 @@
 //! Runs ranks as processes of this machine, without a launcher.
 
 use std::io;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use numalab_host::{Interrupt, die_with_parent, note};
+use numalab_host::{Interrupt, die_with_parent, note, users_program};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::identity::{RANK, SIZE};
@@ -35,12 +35,8 @@ pub fn run(ranks: usize, words: &[String], interrupt: &Interrupt) -> Result<u8, 
     let meeting = format!("local-{}-{time}", std::process::id());
     let mut children: Vec<(usize, Child)> = Vec::new();
     for rank in 0..ranks {
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env(RANK, rank.to_string())
-            .env(SIZE, ranks.to_string())
-            .env(MEETING, &meeting);
+        let mut command = users_program(program, arguments);
+        command.env(RANK, rank.to_string()).env(SIZE, ranks.to_string()).env(MEETING, &meeting);
         die_with_parent(&mut command);
         match command.spawn() {
             Ok(child) => children.push((rank, child)),

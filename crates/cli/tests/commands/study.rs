@@ -1,9 +1,10 @@
 //! Studies from outside: what is written when, what survives, and what the exit codes say.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -87,6 +88,34 @@ fn assert_every_cell_once(journal: &str, cells: usize) {
         let fits = disturbed.len() <= 2 && all_but_last.iter().all(|disturbed| *disturbed);
         assert!(fits, "{cell}: {disturbed:?}");
     }
+}
+
+/// A directory in which a program `probe` prints this.
+fn with_probe(place: &Place, name: &str, mode: u32, printed: &str) -> String {
+    let directory = place.directory.path().join(name);
+    let program = directory.join("probe");
+    fs::create_dir(&directory).expect("made");
+    fs::write(&program, format!("#!/bin/sh\necho {printed}\n")).expect("written");
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("executable");
+    fs::set_permissions(&directory, Permissions::from_mode(mode)).expect("set");
+    directory.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn root_runs_no_workload_that_anyone_may_have_put_on_the_path() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("NOT RUN: the path of root, without being root");
+        return;
+    }
+    let place = Place::with("probe {v}", 2);
+    let open = with_probe(&place, "open", 0o777, "t = 99");
+    let good = with_probe(&place, "good", 0o755, "t = 10");
+    let path = std::env::var("PATH").expect("a path");
+    let mut command = place.numalab(&["study", "run", "s.toml", "-q"]);
+    ends(command.env("PATH", format!("{open}:{good}:{path}")), 0);
+    let journal = place.journal().expect("a journal");
+    let tens = samples(&journal).iter().all(|sample| sample["readings"][0]["value"] == 10.0);
+    assert!(tens, "{journal}");
 }
 
 #[test]

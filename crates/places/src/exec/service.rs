@@ -5,10 +5,11 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use numalab_host::{CommandError, Interrupt, Ran, run_command};
+use tempfile::TempDir;
+
+use numalab_host::{CommandError, Interrupt, Ran, run_command, users_program};
 use numalab_study::BackendError;
 use numalab_workload::Workload;
-use tempfile::TempDir;
 
 /// A service has no end of its own.
 const FOR_EVER: Duration = Duration::from_secs(30 * 86_400);
@@ -122,9 +123,7 @@ impl Drop for Running {
 
 fn words(words: &[String]) -> Command {
     let mut words = words.iter();
-    let mut command = Command::new(words.next().map_or("", String::as_str));
-    command.args(words);
-    command
+    users_program(words.next().map_or("", String::as_str), words)
 }
 
 fn is_up(ready: &[String], interrupt: &Interrupt) -> bool {
