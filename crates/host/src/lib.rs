@@ -37,6 +37,7 @@ mod stderr;
 mod syscall;
 mod sysfs;
 mod system_page;
+mod temporary;
 #[cfg(test)]
 mod tests;
 
@@ -77,3 +78,4 @@ pub use system_page::{
     base_page_bytes, base_pages, huge_page_sizes, page_size_bytes, pages_here,
     transparent_huge_page_bytes, transparent_huge_page_mode,
 };
+pub use temporary::TemporaryDirectory;

@@ -5,9 +5,7 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
-use numalab_host::{CommandError, Interrupt, Ran, run_command, users_program};
+use numalab_host::{CommandError, Interrupt, Ran, TemporaryDirectory, run_command, users_program};
 use numalab_study::BackendError;
 use numalab_workload::Workload;
 
@@ -20,7 +18,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// An empty directory that is gone with this value, if the workload needs one.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    directory: Option<TempDir>,
+    directory: Option<TemporaryDirectory>,
     numalab: String,
 }
 
@@ -32,7 +30,7 @@ impl Scratch {
             return Ok(Self { directory: None, numalab });
         }
         // A socket's path has at most 107 bytes, so that the directory's is short.
-        let directory = tempfile::Builder::new().prefix("numalab-").tempdir();
+        let directory = TemporaryDirectory::create();
         let directory = directory.map_err(|error| BackendError::Failed {
             doing: format!("a temporary directory for workload {}", workload.name),
             reason: error.to_string(),
