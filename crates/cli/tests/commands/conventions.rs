@@ -1,8 +1,9 @@
 //! What holds for every command: sizes, lists, exit codes, versions, completions.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
-use crate::command::{numalab, prints, refuses, run, stderr, stdout};
+use crate::command::{numalab, prints, refuses, stderr, stdout};
 use crate::schemas;
 
 #[test]
@@ -122,16 +123,20 @@ fn a_version_names_the_build() {
 
 #[test]
 fn watching_a_process_until_it_ends_is_no_failure() {
-    let mut process = Command::new("sleep").arg("1").spawn().expect("sleep starts");
+    let mut process = Command::new("sleep").arg("600").spawn().expect("sleep starts");
     let pid = process.id().to_string();
-    // It is reaped while it is watched.
-    let ended = std::thread::spawn(move || process.wait());
     let watch = ["explore", "--pid", &pid, "--watch", "--interval", "200ms", "--format", "json"];
-    let output = run(&watch);
-    ended.join().expect("no panic").expect("it ended");
+    let mut watching = numalab(&watch);
+    let watching = watching.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut watching = watching.spawn().expect("numalab starts");
+    let mut shown = BufReader::new(watching.stdout.take().expect("piped"));
+    assert_ne!(shown.read_line(&mut String::new()).expect("readable"), 0);
+    process.kill().and_then(|()| process.wait()).expect("ended");
+    std::io::copy(&mut shown, &mut std::io::sink()).expect("readable");
+    let output = watching.wait_with_output().expect("it ends");
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("has ended") && !output.stdout.is_empty(), "{said}");
+    assert!(said.contains("has ended"), "{said}");
     refuses(&watch, 2, &["does not exist"]);
 }
 

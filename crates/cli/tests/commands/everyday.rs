@@ -234,7 +234,7 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     let _alone = alone();
     let directory = tempfile::tempdir().expect("a directory");
     let parent = directory.path().to_str().expect("UTF-8");
-    let mut running = numalab(&["measure", "--quick", "--budget", "20s", "-o", parent])
+    let mut running = numalab(&["measure", "--quick", "--budget", "8s", "-o", parent])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -247,11 +247,11 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
             .and_then(Result::ok)
             .and_then(|entry| fs::read_to_string(entry.path().join("cells.jsonl")).ok());
         let cells = text.map_or(0, |text| text.lines().count());
-        if cells >= 3 || begun.elapsed() > Duration::from_secs(60) {
+        if cells >= 2 || begun.elapsed() > Duration::from_secs(60) {
             break cells;
         }
     };
-    assert!(cells >= 3, "no cell was finished in a minute");
+    assert!(cells >= 2, "no cell was finished in a minute");
     interrupt(running.id());
     let status = running.wait().expect("it ends");
     assert_eq!(status.code(), Some(1));

@@ -136,8 +136,8 @@ fn a_process_that_runs_is_looked_at_for_a_time_and_goes_on() {
         .stdout(Stdio::null())
         .spawn()
         .expect("it starts");
-    sleep(Duration::from_millis(300));
     let pid = program.id().to_string();
+    wait_for_memory(&pid);
     let words = ["profile", "--pid", &pid, "--for", "1500ms", "--source", "referenced"];
     let begun = Instant::now();
     let output = run(&[&words[..], &["--format", "json"]].concat());
@@ -209,18 +209,30 @@ fn assert_gone(process: &str) {
     assert!(test_kill_process(pid).is_err(), "{process} is still there");
 }
 
-/// A process that numalab profiles, once it is there.
-fn child_of(numalab: &Child) -> String {
-    let file = format!("/proc/{0}/task/{0}/children", numalab.id());
+/// What is found in a file, once it is there.
+fn once_in<T>(file: &str, found: impl Fn(&str) -> Option<T>) -> T {
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(60) {
-        let children = fs::read_to_string(&file).unwrap_or_default();
-        if let Some(child) = children.split_whitespace().next() {
-            return child.to_owned();
+    loop {
+        if let Some(found) = found(&fs::read_to_string(file).unwrap_or_default()) {
+            return found;
         }
+        assert!(begun.elapsed() < Duration::from_secs(60), "not in {file}");
         sleep(Duration::from_millis(10));
     }
-    panic!("no child");
+}
+
+/// A process that numalab profiles.
+fn child_of(numalab: &Child) -> String {
+    let children = format!("/proc/{0}/task/{0}/children", numalab.id());
+    once_in(&children, |text| text.split_whitespace().next().map(str::to_owned))
+}
+
+/// Waits until `uses` has touched all its pages.
+fn wait_for_memory(process: &str) {
+    once_in(&format!("/proc/{process}/statm"), |text| {
+        let resident: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+        (resident >= TABLE + OWN).then_some(())
+    });
 }
 
 #[test]
@@ -229,7 +241,9 @@ fn an_interrupt_ends_the_command_and_the_report_is_of_what_was_seen() {
     let mut command = numalab(&[&words[..], &[uses(), "60000", "0", "1"]].concat());
     let running = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     let child = child_of(&running);
-    sleep(Duration::from_millis(800));
+    wait_for_memory(&child);
+    // Long enough for a look at it.
+    sleep(Duration::from_millis(500));
     let pid = Pid::from_child(&running);
     kill_process(pid, Signal::INT).expect("it is there");
     let output = running.wait_with_output().expect("it ends");
