@@ -126,6 +126,8 @@ impl Distances {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
 
     #[test]
