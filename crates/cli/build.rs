@@ -48,12 +48,16 @@ fn checked_out() -> Option<String> {
     if here != env::current_dir().ok()?.canonicalize().ok()? {
         return None;
     }
-    for watched in ["HEAD", "logs/HEAD", "index"] {
+    // Not the index, which every `git status` may write anew, this one's too.
+    for watched in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", watched])?;
         println!("cargo:rerun-if-changed={path}");
     }
+    for crate_directory in fs::read_dir("..").ok()?.flatten() {
+        println!("cargo:rerun-if-changed={}", crate_directory.path().join("src").display());
+    }
     let commit = git(&["rev-parse", "HEAD"])?.get(..SHORT)?.to_owned();
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    let changed = git(&["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"])?;
     Some(if changed.is_empty() { commit } else { format!("{commit}, changed") })
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use numalab_guest::program::EmulatedProgram;
-use numalab_host::UtcTime;
+use numalab_host::{TemporaryDirectory, UtcTime};
 use numalab_places::{AS_IS, BACKENDS, Emulation, Failures, OUTPUT, PLACEMENT, REPEATED, Tolerant};
 use numalab_record::study::{EndReason, FactorKind, Rules, Setting, StudyDocument};
 use numalab_results::advice::{Advice, Measured, RaceEnd, TrialPlace, Trials, TrialsEnd, Untried};
@@ -174,7 +174,7 @@ impl Trying<'_> {
         let command = std::env::args().collect();
         let started = Started { version: self.asked.version.clone(), command, unix_ms };
         let run = plan.run(&workloads, backend.describe(), started);
-        let scratch = tempfile::tempdir().map_err(AdviseError::Scratch)?;
+        let scratch = TemporaryDirectory::create().map_err(AdviseError::Scratch)?;
         let parent = self.asked.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
         let session = Session::new(&plan, &workloads, &self.subject.interrupt);
         let journal = || Journal::create(&parent, run, &text);

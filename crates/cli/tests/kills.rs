@@ -4,18 +4,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Kills for each command; 200 with `NUMALAB_LONG=1`.
-fn kills() -> u64 {
-    let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
-    if long { 200 } else { 12 }
-}
+#[path = "common/killed.rs"]
+mod killed;
+
+use killed::{is_left, kill_within, kills, names_in};
+
+/// Kills for each command at every change.
+const KILLS: u64 = 12;
 
 /// A command that fills a directory, and how to see that the directory is right.
 struct Subject {
@@ -99,37 +100,6 @@ impl Place {
         words.push(results.to_str().expect("UTF-8"));
         self.start(&words)
     }
-
-    /// No process works in a directory any more, soon after its launcher was killed.
-    fn is_left(&self) {
-        let begun = Instant::now();
-        while let Some(process) = process_in(self.directory.path()) {
-            let late = begun.elapsed() > Duration::from_secs(120);
-            assert!(!late, "process {process} outlives its launcher");
-            sleep(Duration::from_millis(5));
-        }
-    }
-}
-
-fn process_in(directory: &Path) -> Option<String> {
-    let inside = |entry: &fs::DirEntry| {
-        fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
-    };
-    let mut processes = fs::read_dir("/proc").expect("processes").flatten();
-    processes.find(inside).map(|entry| entry.file_name().to_string_lossy().into_owned())
-}
-
-/// Moments spread evenly over a run, in an order without a pattern.
-fn moment(kill: u64, within: Duration) -> Duration {
-    let spread = (kill * 61) % 101;
-    within.mul_f64(f64::from(u8::try_from(spread).expect("small")) / 100.0)
-}
-
-fn kill_after(mut child: Child, time: Duration) -> ExitStatus {
-    sleep(time);
-    // It may have ended before.
-    let _ = child.kill();
-    child.wait().expect("it ended")
 }
 
 fn ends_well(child: Child, what: &str) {
@@ -141,20 +111,19 @@ fn ends_well(child: Child, what: &str) {
 /// Kills a new run and each of its resumptions, until one ends by itself; as often as wanted.
 fn is_resumed_after_kills(subject: &Subject) {
     let (mut killed, mut count) = (0, 0);
-    while killed < kills() {
+    while killed < kills(KILLS) {
         let place = Place::new();
         let mut kept = BTreeSet::new();
         for attempt in 0.. {
             count += 1;
-            let time = moment(count, subject.takes);
             let results = place.results(subject);
             let child = match &results {
                 Some(results) => place.resume(subject, results),
                 None => place.start(subject.begin),
             };
-            let status = kill_after(child, time);
+            let status = kill_within(child, count, subject.takes);
             killed += u64::from(status.code().is_none());
-            place.is_left();
+            is_left(place.directory.path());
             if let Some(results) = place.results(subject) {
                 let now = finished_in(&results);
                 assert!(now.is_superset(&kept), "after kill {killed}: {kept:?} became {now:?}");
@@ -175,9 +144,9 @@ fn is_resumed_after_kills(subject: &Subject) {
 
 /// Of three that resume a killed run at once each ends well or says that another one runs.
 fn has_one_owner(subject: &Subject) {
-    for round in 0..kills() / 4 {
+    for round in 0..kills(KILLS) / 4 {
         let place = Place::new();
-        kill_after(place.start(subject.begin), moment(round, subject.takes));
+        kill_within(place.start(subject.begin), round, subject.takes);
         let Some(results) = place.results(subject) else { continue };
         let three = [(); 3].map(|()| place.resume(subject, &results));
         for child in three {
@@ -190,11 +159,6 @@ fn has_one_owner(subject: &Subject) {
         ends_well(place.resume(subject, &results), "the last one");
         (subject.check)(&results);
     }
-}
-
-fn names_in(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).expect("readable").flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// What is finished in a directory: whole lines of its journal, or files.
@@ -300,4 +264,80 @@ fn three_that_resume_a_measuring_run_at_once_leave_every_sample_once() {
 #[test]
 fn three_that_resume_a_study_at_once_leave_every_sample_once() {
     has_one_owner(&STUDY);
+}
+
+/// Hosts of the examples, which `fleet collect` reads in this time.
+const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/fleet/hosts");
+const COLLECTED: Duration = Duration::from_millis(150);
+
+fn collects(place: &Place, store: &str) -> Child {
+    place.start(&["fleet", "collect", HOSTS, "--store", store])
+}
+
+/// Every run once, and what is not killed collects the same.
+fn check_store(place: &Place, whole: &str) {
+    ends_well(collects(place, "store.jsonl"), "the last one");
+    let store = fs::read_to_string(place.directory.path().join("store.jsonl")).expect("a store");
+    assert!(store == whole, "{store:.200}");
+    let drafts = names_in(place.directory.path());
+    let drafts: Vec<_> = drafts.iter().filter(|name| name.contains("draft")).collect();
+    assert!(drafts.is_empty(), "{drafts:?}");
+}
+
+/// What is collected by one that is not killed.
+fn whole_store(place: &Place) -> String {
+    ends_well(collects(place, "whole.jsonl"), "it is not killed");
+    fs::read_to_string(place.directory.path().join("whole.jsonl")).expect("a store")
+}
+
+#[test]
+fn a_collection_that_is_killed_again_and_again_has_every_run_once() {
+    let place = Place::new();
+    let whole = whole_store(&place);
+    let store = place.directory.path().join("store.jsonl");
+    let mut killed = 0;
+    for count in 0.. {
+        let status = kill_within(collects(&place, "store.jsonl"), count, COLLECTED);
+        assert!(status.code().is_none_or(|code| code == 0), "kill {killed}: {status}");
+        killed += u64::from(status.code().is_none());
+        if let Ok(text) = fs::read_to_string(&store) {
+            // What was created is empty until all is in it.
+            assert!(text.is_empty() || text == whole, "after kill {killed}: {text:.200}");
+            fs::remove_file(&store).expect("removed");
+        }
+        if killed >= kills(KILLS) {
+            break;
+        }
+    }
+    check_store(&place, &whole);
+}
+
+#[test]
+fn three_that_collect_at_once_leave_every_run_once() {
+    for _ in 0..kills(KILLS) / 4 {
+        let place = Place::new();
+        let whole = whole_store(&place);
+        for child in [(); 3].map(|()| collects(&place, "store.jsonl")) {
+            ends_well(child, "one of three");
+        }
+        check_store(&place, &whole);
+    }
+}
+
+/// A buffer that a cell cannot have, such as one wholly on huge pages, is that cell's loss.
+#[test]
+fn many_that_measure_at_once_each_end_with_what_they_could_measure() {
+    let many = if kills(0) == 0 { 4 } else { 50 };
+    let places: Vec<Place> = (0..many).map(|_| Place::new()).collect();
+    let begin = ["measure", "--quick", "--cpus=0", "--budget=3s", "-q", "-o", "results"];
+    let measuring: Vec<Child> = places.iter().map(|place| place.start(&begin)).collect();
+    for (place, child) in places.iter().zip(measuring) {
+        ends_well(child, "one of many");
+        let results = place.results(&MEASURE).expect("a run");
+        check_measure(&results);
+        let cells = json_lines(&results.join("cells.jsonl"));
+        let left_out = cells.iter().filter(|cell| cell["outcome"] == "failed");
+        assert!(left_out.clone().all(|cell| cell["reason"].is_string()), "{cells:?}");
+        eprintln!("{} of {} cells left out", left_out.count(), cells.len());
+    }
 }

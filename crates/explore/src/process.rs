@@ -174,6 +174,11 @@ fn mappings(root: &Root, process: u32, command: &str) -> Result<Vec<MappingView>
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Err(ExploreError::Foreign { process, command: command.to_owned() })
         }
+        // Too large: a part of the mappings would be shown as all of them.
+        Err(source) if source.kind() == ErrorKind::InvalidInput => {
+            let path = root.directory().join(format!("proc/{process}/{name}"));
+            Err(ExploreError::Unreadable { path, source })
+        }
         other => Ok(other.ok()),
     };
     let maps = read("maps")?.unwrap_or_default();

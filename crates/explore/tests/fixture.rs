@@ -216,6 +216,18 @@ fn a_missing_process_is_bad_input() {
 }
 
 #[test]
+fn a_process_with_more_mappings_than_are_read_is_refused_and_not_shown_in_part() {
+    let tree = Tree::new();
+    tree.process(7, &["worker"], "", &[]);
+    let maps = fs::File::create(tree.path().join("proc/7/numa_maps")).unwrap();
+    maps.set_len((64 << 20) + 1).unwrap();
+    let error = read_process(&tree.root(), 7).unwrap_err().to_string();
+    let path = tree.path().join("proc/7/numa_maps");
+    let expected = format!("{}: it has more than 67108864 bytes, expected fewer", path.display());
+    assert_eq!(error, expected);
+}
+
+#[test]
 fn full_and_fragmented_nodes_are_reported() {
     let tree = Tree::new();
     let view = read_nodes(&tree.root(), Duration::ZERO).unwrap();

@@ -13,7 +13,10 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use numalab_formats::memory_emulator::EmulatedMachine;
-use numalab_host::{CommandError, Input, Interrupt, Ran, die_with_parent, on_path, run_with_input};
+use numalab_host::{
+    CommandError, Input, Interrupt, Ran, TemporaryDirectory, die_with_parent, on_path,
+    run_with_input,
+};
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
 use crate::emulator::{MACHINE, escaped};
@@ -170,7 +173,7 @@ impl EmulatedProgram {
     /// # Errors
     /// [`ProgramError`].
     pub fn run(&self) -> Result<ProgramOutcome, ProgramError> {
-        let directory = tempfile::tempdir()?;
+        let directory = TemporaryDirectory::create()?;
         let mut command = self.command_in(directory.path())?;
         die_with_parent(&mut command);
         let status = command.status()?;
@@ -188,7 +191,7 @@ impl EmulatedProgram {
         limit: Duration,
         interrupt: &Interrupt,
     ) -> Result<(Ran, Reports), ProgramError> {
-        let directory = tempfile::tempdir()?;
+        let directory = TemporaryDirectory::create()?;
         let ran = run_with_input(self.command_in(directory.path())?, input, limit, interrupt)?;
         Ok((ran, Reports::read(directory.path())?))
     }

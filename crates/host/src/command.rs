@@ -111,9 +111,21 @@ pub fn tool<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: impl IntoIterator<Item = A>,
 ) -> Command {
-    let mut command = Command::new(program);
+    let mut command = users_program(program, arguments);
     // LC_ALL overrides every other variable of the user's locale.
-    command.args(arguments).env("LC_ALL", "C");
+    command.env("LC_ALL", "C");
+    command
+}
+
+/// Creates a command in the user's locale, for a program that the user named; it is found by
+/// [`on_path`].
+#[must_use]
+pub fn users_program<A: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = A>,
+) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
     search::seek_safely(&mut command);
     command
 }

@@ -83,11 +83,15 @@ pub fn append_synced(file: &mut File, text: &str) -> io::Result<()> {
 }
 
 /// Replaces the file atomically, so that a crash leaves the old content or the new. Others may
-/// replace it at the same time, as the tasks of a job array do: the last one wins.
+/// replace it at the same time, as the tasks of a job array do: the last one wins. A device or a
+/// pipe is written to: `/dev/null` and `/dev/stdout` must not become files.
 ///
 /// # Errors
 /// The system's error; the old file is unchanged.
 pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
+    if path.starts_with("/dev") || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return fs::write(path, text);
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     // tempfile creates files with mode 0600; the umask reduces this one as for any other file.
@@ -104,8 +108,21 @@ pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
 
 /// Removes the drafts that [`write_atomically`] leaves in a directory when its process is killed.
 pub(crate) fn remove_drafts(directory: &Path) {
+    remove_named(directory, DRAFT);
+}
+
+/// Removes the drafts of one file, like [`remove_drafts`]. The caller holds the file's lock: a draft
+/// of a process that still runs must stay.
+pub fn remove_drafts_of(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(directory) = path.parent() {
+        remove_named(directory, &format!("{DRAFT}{name}."));
+    }
+}
+
+fn remove_named(directory: &Path, prefix: &str) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes()) {
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
             // A draft that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
@@ -164,6 +181,21 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "a\n");
         let error = cut_to(directory.path(), 1).unwrap_err();
         assert!(error.to_string().contains("could not cut its last lines"), "{error}");
+    }
+
+    #[test]
+    fn a_pipe_is_written_to_and_stays_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+        let reader = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || fs::read_to_string(fifo)
+        });
+        write_atomically(&fifo, "text").unwrap();
+        assert!(!fs::metadata(&fifo).unwrap().is_file());
+        assert_eq!(reader.join().unwrap().unwrap(), "text");
     }
 
     #[test]

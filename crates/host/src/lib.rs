@@ -37,6 +37,7 @@ mod stderr;
 mod syscall;
 mod sysfs;
 mod system_page;
+mod temporary;
 #[cfg(test)]
 mod tests;
 
@@ -48,7 +49,7 @@ pub use allowed::allowed_now;
 pub use clock::{UtcTime, cpu_ns_of, monotonic_ns, monotonic_raw_ns};
 pub use command::{
     CommandError, Input, Ran, adopt_orphans, die_with_parent, end_orphans, on_path, output_of,
-    run_command, run_with_input, spawn_held, terminate_with_parent, tool,
+    run_command, run_with_input, spawn_held, terminate_with_parent, tool, users_program,
 };
 pub use directory_lock::{DirectoryLock, DirectoryLockError};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
@@ -79,3 +80,4 @@ pub use system_page::{
     base_page_bytes, base_pages, huge_page_sizes, page_size_bytes, pages_here,
     transparent_huge_page_bytes, transparent_huge_page_mode,
 };
+pub use temporary::TemporaryDirectory;

@@ -1,8 +1,10 @@
 //! The directory that holds `sys/` and `proc/`.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::bounded::read_file;
 
 /// Limit for a file with one value or list. The longest real ones, masks of 8,192 cpus, have about
 /// 2,300 bytes.
@@ -54,9 +56,9 @@ impl Root {
     /// is replaced.
     ///
     /// # Errors
-    /// The system's error; a file that is not a regular one is refused.
+    /// The system's error; a file that is not a regular one or exceeds 64 KiB is refused.
     pub fn value(&self, relative: &str) -> io::Result<String> {
-        let bytes = read_bounded(&self.path(relative), VALUE_LIMIT_BYTES)?;
+        let bytes = read_file(&self.path(relative), VALUE_LIMIT_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
         Ok(text.trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned())
     }
@@ -64,9 +66,9 @@ impl Root {
     /// Reads a longer file; invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// As [`Root::value`].
+    /// As [`Root::value`], with a limit of 64 MiB.
     pub fn document(&self, relative: &str) -> io::Result<String> {
-        let bytes = read_bounded(&self.path(relative), DOCUMENT_LIMIT_BYTES)?;
+        let bytes = read_file(&self.path(relative), DOCUMENT_LIMIT_BYTES)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -92,9 +94,9 @@ impl Root {
     /// Reads a binary file.
     ///
     /// # Errors
-    /// As [`Root::value`].
+    /// As [`Root::document`].
     pub fn bytes(&self, relative: &str) -> io::Result<Vec<u8>> {
-        read_bounded(&self.path(relative), DOCUMENT_LIMIT_BYTES)
+        read_file(&self.path(relative), DOCUMENT_LIMIT_BYTES)
     }
 
     /// Returns the numbers N of the entries `<prefix>N` in `relative`, ascending; none if the
@@ -124,17 +126,6 @@ impl Root {
     }
 }
 
-/// Reads at most `limit_bytes` of a regular file. A pipe or a device in a copied tree could block
-/// for ever.
-fn read_bounded(path: &Path, limit_bytes: u64) -> io::Result<Vec<u8>> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(limit_bytes).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +142,28 @@ mod tests {
         assert_eq!(given("echo\0two words\0\0x\0"), ["echo", "two words", "", "x"]);
         assert!(given("").is_empty());
         assert!(Root::at(tree.path()).arguments(8).is_err());
+    }
+
+    #[test]
+    fn a_file_beyond_the_limit_is_refused_and_not_read_in_part() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = Root::at(tree.path());
+        let write = |name: &str, size: u64| {
+            let file = fs::File::create(tree.path().join(name)).unwrap();
+            file.set_len(size).unwrap();
+        };
+        write("value", VALUE_LIMIT_BYTES);
+        assert_eq!(root.value("value").unwrap(), "");
+        write("value", VALUE_LIMIT_BYTES + 1);
+        write("document", DOCUMENT_LIMIT_BYTES + 1);
+        for (error, limit) in [
+            (root.value("value").unwrap_err(), 65_536),
+            (root.document("document").unwrap_err(), 67_108_864),
+            (root.bytes("document").unwrap_err(), 67_108_864),
+        ] {
+            let expected = format!("it has more than {limit} bytes, expected fewer");
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

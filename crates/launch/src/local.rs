@@ -1,10 +1,10 @@
 //! Runs ranks as processes of this machine, without a launcher.
 
 use std::io;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use numalab_host::{Interrupt, die_with_parent, note};
+use numalab_host::{Interrupt, die_with_parent, note, users_program};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::identity::{LOCAL_RANK, LOCAL_SIZE, RANK, SIZE};
@@ -35,9 +35,8 @@ pub fn run(ranks: usize, words: &[String], interrupt: &Interrupt) -> Result<u8, 
     let meeting = format!("local-{}-{time}", std::process::id());
     let mut children: Vec<(usize, Child)> = Vec::new();
     for rank in 0..ranks {
-        let mut command = Command::new(program);
+        let mut command = users_program(program, arguments);
         command
-            .args(arguments)
             .env(RANK, rank.to_string())
             .env(SIZE, ranks.to_string())
             .env_remove(LOCAL_RANK)

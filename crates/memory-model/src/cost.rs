@@ -62,6 +62,7 @@ impl Overlap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::machine_of;
 
     #[test]
     fn a_loop_with_one_miss_takes_the_time_of_the_miss() {
@@ -79,5 +80,20 @@ mod tests {
         assert_eq!(overlap.exposed_ps(100_000, 50, 8, 1000), 92_000);
         assert_eq!(overlap.exposed_ps(100_000, 50, 8, 1000), 100_000);
         assert_eq!(overlap.exposed_ps(3_000, 100, 8, 1000), 0);
+    }
+
+    #[test]
+    fn loads_and_stores_cost_what_the_machine_says_from_each_node_to_each() {
+        let mut machine = machine_of("cpus=0.1,memory=1G.1G,distances=10.20/20.10");
+        machine.latency_ns = [[80.0, 130.0], [140.0, 90.0]].map(Vec::from).to_vec();
+        let of = |machine: &Machine, kind| {
+            let costs = Costs::new(machine);
+            [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(from, to)| costs.memory_ps(from, to, kind))
+        };
+        let loads = [80_000, 130_000, 140_000, 90_000];
+        assert_eq!([of(&machine, Kind::Load), of(&machine, Kind::Store)], [loads, loads]);
+        machine.store_latency_ns = Some([[85.0, 135.0], [145.0, 95.5]].map(Vec::from).to_vec());
+        let stores = [85_000, 135_000, 145_000, 95_500];
+        assert_eq!([of(&machine, Kind::Load), of(&machine, Kind::Store)], [loads, stores]);
     }
 }

@@ -229,6 +229,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn values_stay_numbers_and_a_text_is_quoted_where_it_must_be_and_no_formula() {
+        let rows = Rows::new("cell").texts(["text"]).values("%", ["change_percent"]);
+        let texts = ["plain", "a,b", "say \"a\"", "two\nlines", "=1+1", "+1", "-1", "@sum", "a-b"];
+        let rows = rows.rows(texts.map(|text| vec![text.to_owned(), "-2".to_owned()]));
+        let lines = [
+            "text,change_percent",
+            "plain,-2",
+            "\"a,b\",-2",
+            "\"say \"\"a\"\"\",-2",
+            "\"two\nlines\",-2",
+            "'=1+1,-2",
+            "'+1,-2",
+            "'-1,-2",
+            "'@sum,-2",
+            "a-b,-2",
+        ];
+        assert_eq!(rows.csv(), lines.join("\n") + "\n");
+    }
+
+    #[test]
     fn a_gauge_is_in_base_units_with_its_labels_escaped_and_what_has_no_value_left_out() {
         let rows = Rows::new("cell")
             .labels(["cell"])
@@ -257,14 +277,5 @@ mod tests {
             )
         );
         assert_eq!(Rows::new("knob").labels(["knob"]).openmetrics(), None);
-    }
-
-    #[test]
-    fn values_stay_numbers_and_texts_are_quoted() {
-        let rows = Rows::new("host").labels(["host"]).values("%", ["change_percent"]).rows([
-            vec!["a,\"b\"".to_owned(), "-3".to_owned()],
-            vec!["=1".to_owned(), String::new()],
-        ]);
-        assert_eq!(rows.csv(), "host,change_percent\n\"a,\"\"b\"\"\",-3\n'=1,\n");
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use numalab_host::{CommandError, Input, Interrupt, Ran};
+use numalab_host::{CommandError, Input, Interrupt, Ran, users_program};
 use numalab_record::study::{Reading, Setting};
 use numalab_record::tiering::TierLook;
 use numalab_study::{BackendError, SampleRequest};
@@ -109,8 +109,8 @@ fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -
         around.extend(perf.map(str::to_owned));
     }
     let mut words = around.into_iter().chain(words);
-    let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).env("NUMALAB_SEED", request.seed.to_string());
+    let mut command = users_program(words.next().unwrap_or_default(), words);
+    command.env("NUMALAB_SEED", request.seed.to_string());
     for (name, value) in settings {
         let name = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         command.env(format!("NUMALAB_{name}"), value.to_string());

@@ -258,8 +258,7 @@ fn pool_pages(treatment: &Treatment, page_kib: u64) -> u64 {
 
 fn version(tool: &Tool, interrupt: &Interrupt) -> Option<String> {
     let arguments = tool.version_arguments.as_ref()?;
-    let mut command = std::process::Command::new(&tool.program);
-    command.args(arguments);
+    let command = numalab_host::tool(&tool.program, arguments);
     let ran = run_command(command, VERSION_LIMIT, interrupt).ok()?;
     Tool::version_in(&ran.stdout).map(str::to_owned)
 }

@@ -123,3 +123,22 @@ impl Distances {
         values
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_distances_from_its_node_to_the_others() {
+        let rows = [vec![10, 17, 21], vec![19, 10, 22], vec![23, 24, 10]];
+        let table = Distances::from_rows(&rows).unwrap();
+        assert_eq!(
+            (table.get(0, 1), table.get(1, 0), table.get(2, 0)),
+            (Some(17), Some(19), Some(23))
+        );
+        let among = table.among(&[2, 0]);
+        assert_eq!((among.len(), among.get(0, 1), among.get(1, 0)), (2, Some(23), Some(21)));
+    }
+}

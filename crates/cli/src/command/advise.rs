@@ -9,6 +9,7 @@ mod watcher;
 use std::path::Path;
 
 use numalab_advise::{AdviseError, Advisor, Asked};
+use numalab_host::files::write_atomically;
 use numalab_host::{Interrupt, adopt_orphans};
 use numalab_launch::identity::detect_own;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
@@ -99,18 +100,18 @@ fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), F
 }
 
 fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
+    let text = output::render(advice, args.format)?;
+    if let Some(file) = &args.output {
+        write_atomically(file, &text)
+            .map_err(|error| Failure::new(Code::Failed, format!("{}: {error}", file.display())))?;
+    }
     if output::quiet() {
         let best = advice.best().and_then(|option| option.commands.first());
         let asis = || output::shell_lines(&args.command).trim_end().to_owned();
         let line = best.map_or_else(asis, |best| best.command.clone());
         return output::print(&format!("{line}\n"));
     }
-    let text = output::render(advice, args.format)?;
-    match &args.output {
-        Some(file) => std::fs::write(file, text)
-            .map_err(|error| Failure::new(Code::Failed, format!("{}: {error}", file.display()))),
-        None => output::print(&text),
-    }
+    if args.output.is_some() { Ok(()) } else { output::print(&text) }
 }
 
 /// Trials that were interrupted are not what was asked for.

@@ -1,12 +1,11 @@
 //! Comparisons from outside, with published figures as known answers.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::command::{ends, numalab_in};
 use crate::schemas;
 
 /// Run times in seconds, published with a NUMA-aware frame allocator and without one, and
@@ -35,19 +34,6 @@ sdet 12,34900,39500,+13.2%
 sdet 16,38500,49000,+27.0%
 ";
 
-fn numalab(directory: &Path, arguments: &[&str], code: i32) -> (String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
-        .args(arguments)
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .output()
-        .expect("numalab starts");
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {out}{err}");
-    (out, err)
-}
-
 fn with_files(files: &[(&str, &str)]) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, text) in files {
@@ -71,7 +57,7 @@ fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_
     let place = with_files(&[("old.log", &old), ("new.log", &new)]);
     let metric = "Time elapsed: {seconds} s";
     let arguments = ["compare", "old.log", "new.log", "--metric", metric];
-    let (text, _) = numalab(place.path(), &arguments, 0);
+    let (text, _) = ends(&mut numalab_in(place.path(), &arguments), 0);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "Inconclusive: -7.",
@@ -84,7 +70,8 @@ fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_
     ] {
         assert!(flat.contains(words), "no `{words}` in:\n{text}");
     }
-    let (json, _) = numalab(place.path(), &[&arguments[..], &["--format", "json"]].concat(), 0);
+    let (json, _) =
+        ends(&mut numalab_in(place.path(), &[&arguments[..], &["--format", "json"]].concat()), 0);
     let json = schemas::document(&json);
     assert_eq!(json["baseline"]["values"].as_array().map(Vec::len), Some(20));
     let number = |value: &Value| value.as_f64().expect("a number");
@@ -100,7 +87,7 @@ fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_
     assert_eq!(json["drifts"], serde_json::json!([true, false]));
     // The other way round it is not shown to be worse, and CI must not fail by a drift.
     let turned = ["compare", "new.log", "old.log", "--metric", metric, "--fail-if", "worse"];
-    numalab(place.path(), &turned, 0);
+    ends(&mut numalab_in(place.path(), &turned), 0);
 }
 
 #[test]
@@ -112,7 +99,7 @@ fn fail_if_worse_means_worse_by_more_than_the_margin() {
     let place = with_files(&[("a", &old), ("b", &new)]);
     let with_margin = |margin, code| {
         let arguments = ["compare", "a", "b", "--fail-if", "worse", "--margin", margin];
-        numalab(place.path(), &arguments, code)
+        ends(&mut numalab_in(place.path(), &arguments), code)
     };
     // Worse by 2.3 to 3.5 %: surely, but not surely by 2.8 %.
     let (text, _) = with_margin("2.8", 0);
@@ -126,27 +113,32 @@ fn files_of_numbers_may_have_comments_and_any_separators() {
     let aware = AWARE.join(", ");
     let unaware = format!("# seconds\n{}\n", UNAWARE.join("\n"));
     let place = with_files(&[("a.txt", &unaware), ("b.csv", &aware)]);
-    let (text, _) = numalab(place.path(), &["compare", "a.txt", "b.csv", "--format", "md"], 0);
+    let (text, _) =
+        ends(&mut numalab_in(place.path(), &["compare", "a.txt", "b.csv", "--format", "md"]), 0);
     assert!(text.contains("| a.txt | 20 |") && text.contains("+7.88 %"), "{text}");
-    let (page, _) = numalab(place.path(), &["compare", "a.txt", "b.csv", "--format", "html"], 0);
+    let (page, _) =
+        ends(&mut numalab_in(place.path(), &["compare", "a.txt", "b.csv", "--format", "html"]), 0);
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Inconclusive"), "{page}");
     let same = ["compare", "b.csv", "b.csv", "--margin", "10"];
-    let (text, _) = numalab(place.path(), &same, 0);
+    let (text, _) = ends(&mut numalab_in(place.path(), &same), 0);
     assert!(text.contains("\nEquivalent within 10 %"), "{text}");
 }
 
 #[test]
 fn single_runs_are_inconclusive() {
     let place = with_files(&[("on", "18.267\n"), ("off", "22.384\n")]);
-    let (text, _) = numalab(place.path(), &["compare", "on", "off", "--fail-if", "worse"], 0);
+    let (text, _) =
+        ends(&mut numalab_in(place.path(), &["compare", "on", "off", "--fail-if", "worse"]), 0);
     assert!(text.contains("\nInconclusive: +22.5 %; 4 values on each side"), "{text}");
 }
 
 #[test]
 fn published_gains_are_recomputed_and_those_that_do_not_follow_are_named() {
     let place = with_files(&[("xen.csv", GUESTS)]);
-    let (text, _) =
-        numalab(place.path(), &["compare", "--table", "xen.csv", "--better", "higher"], 0);
+    let (text, _) = ends(
+        &mut numalab_in(place.path(), &["compare", "--table", "xen.csv", "--better", "higher"]),
+        0,
+    );
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "dbench 8 1090 1175 +7.80 % +7.8 % yes",
@@ -161,17 +153,21 @@ fn published_gains_are_recomputed_and_those_that_do_not_follow_are_named() {
     }
     let pages = "both,154.73,177.50,14.7\nguest,154.73,173.47\nhost,154.73,164.75\n";
     let place = with_files(&[("pages.csv", pages), ("bad.csv", "a,1,x\n"), ("none.csv", "#\n")]);
-    let (text, _) =
-        numalab(place.path(), &["compare", "--table", "pages.csv", "--better", "higher"], 0);
+    let (text, _) = ends(
+        &mut numalab_in(place.path(), &["compare", "--table", "pages.csv", "--better", "higher"]),
+        0,
+    );
     assert!(text.contains("+14.7 %") && text.contains("yes"), "{text}");
     fs::write(place.path().join("wrong.csv"), "both,154.73,177.50,14.8\n").expect("written");
-    let (text, _) =
-        numalab(place.path(), &["compare", "--table", "wrong.csv", "--better", "higher"], 0);
+    let (text, _) = ends(
+        &mut numalab_in(place.path(), &["compare", "--table", "wrong.csv", "--better", "higher"]),
+        0,
+    );
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("even allowing for their rounding: both (+14.8 %, not +14.7"), "{text}");
-    let (_, err) = numalab(place.path(), &["compare", "--table", "bad.csv"], 2);
+    let (_, err) = ends(&mut numalab_in(place.path(), &["compare", "--table", "bad.csv"]), 2);
     assert!(err.contains("bad.csv: line 1: `x`: expected a number"), "{err}");
-    let (_, err) = numalab(place.path(), &["compare", "--table", "none.csv"], 2);
+    let (_, err) = ends(&mut numalab_in(place.path(), &["compare", "--table", "none.csv"]), 2);
     assert!(err.contains("no rows"), "{err}");
 }
 
@@ -193,15 +189,17 @@ fn two_commands_are_run_in_turns_and_judged() {
         "--seed",
         "2",
     ];
-    let (text, _) = numalab(place.path(), &[&arguments[..], &["--dry-run"]].concat(), 0);
+    let (text, _) =
+        ends(&mut numalab_in(place.path(), &[&arguments[..], &["--dry-run"]].concat()), 0);
     assert!(text.contains("21 samples in 7 blocks"), "{text}");
     assert!(!place.path().join("results").exists());
-    let (text, _) = numalab(place.path(), &arguments, 0);
+    let (text, _) = ends(&mut numalab_in(place.path(), &arguments), 0);
     assert!(text.contains("command A → B: better; shell value changes"), "{text}");
     let kept = fs::read_dir(place.path().join("results")).expect("results").next();
     let kept = kept.expect("a directory").expect("readable").path();
     let more = ["study", "resume", kept.to_str().expect("UTF-8"), "--blocks", "7"];
-    let (page, _) = numalab(place.path(), &[&more[..], &["--format", "md"]].concat(), 0);
+    let (page, _) =
+        ends(&mut numalab_in(place.path(), &[&more[..], &["--format", "md"]].concat()), 0);
     assert!(page.contains("This is look 2 at a study that may go on"), "{page}");
     let turned = [
         "compare",
@@ -214,7 +212,7 @@ fn two_commands_are_run_in_turns_and_judged() {
         "--fail-if",
         "worse",
     ];
-    numalab(place.path(), &turned, 4);
+    ends(&mut numalab_in(place.path(), &turned), 4);
 }
 
 #[test]
@@ -233,7 +231,7 @@ fn what_cannot_be_compared_is_exit_2_with_the_expected_form() {
         (&["compare", "b", "b", "--blocks", "3"], &["--blocks"]),
         (&["compare", "--commands", "a", "b", "--metric", "x"], &["x"]),
     ] {
-        let (_, err) = numalab(place.path(), arguments, 2);
+        let (_, err) = ends(&mut numalab_in(place.path(), arguments), 2);
         for word in words {
             assert!(err.contains(word), "{arguments:?}: no `{word}` in: {err}");
         }

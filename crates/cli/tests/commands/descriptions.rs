@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+
+use crate::command::{self, stderr, stdout};
 
 /// As `numactl --hardware --cpu-compress` prints a machine with memory apart from cpus.
 const NUMACTL: &str = "\
@@ -22,12 +23,8 @@ node   0   1   2
 const LUMI: &str = include_str!("../../../formats/architectures/lumi_partc");
 
 fn run(arguments: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_numalab"))
-        .args(arguments)
-        .output()
-        .expect("numalab starts");
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    (status.code().expect("it ended by itself"), text(&stdout), text(&stderr))
+    let output = command::run(arguments);
+    (output.status.code().expect("it ended by itself"), stdout(&output), stderr(&output))
 }
 
 struct Lab(tempfile::TempDir);

@@ -25,12 +25,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use crate::command::{prints, run};
+use crate::command::{prints, run, stderr, stdout};
 use crate::schemas;
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Results of numalab 0.1.0, when all documents had the schema `numalab/1`.
 fn written_before(kind: &str) -> PathBuf {
@@ -92,7 +88,7 @@ fn a_directory_of_another_kind_names_the_command_that_takes_it() {
         (&["fleet", "collect", a_study], "a study", "HOST/RUN/run.json"),
     ] {
         let output = run(arguments);
-        let message = text(&output.stderr);
+        let message = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
         assert!(message.contains(&format!("holds {held}")), "{arguments:?}: {message}");
         assert!(message.contains(reader), "{arguments:?}: {message}");
@@ -106,9 +102,9 @@ fn a_study_among_the_runs_of_a_fleet_is_named_and_the_runs_are_collected() {
     copied(&written_before("run"), &place.path().join("host1/run"));
     copied(&written_before("study"), &place.path().join("host1/study"));
     let output = run(&["fleet", "collect", path(place.path())]);
-    let message = text(&output.stderr);
+    let message = stderr(&output);
     assert!(message.contains("host1/study: holds a study, expected a run"), "{message}");
-    assert!(text(&output.stdout).contains("1 run"), "{message}");
+    assert!(stdout(&output).contains("1 run"), "{message}");
 }
 
 fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {

@@ -2,13 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
-fn run(directory: &Path, words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(words).current_dir(directory).stdin(Stdio::null());
-    command.output().expect("numalab starts")
-}
+use crate::command::{numalab_in, prints_in, refused};
 
 /// Every file below a directory with what it holds.
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
@@ -27,7 +22,7 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_dry_run_refuses_what_the_run_refuses() {
     let directory = tempfile::tempdir().expect("a directory");
-    let refused: [(&[&str], i32, &str); 9] = [
+    let wrong: [(&[&str], i32, &str); 9] = [
         (&["latency", "--size", "100T"], 2, "104857600 MiB of memory wanted"),
         (&["latency", "--size", "64T", "--concurrent"], 2, "of memory wanted"),
         (&["latency", "--size", "4K", "--pattern", "stride:100"], 2, "stride"),
@@ -38,21 +33,16 @@ fn a_dry_run_refuses_what_the_run_refuses() {
         (&["guest", "run", "--memory", "4M"], 125, "needs 128M at least"),
         (&["guest", "run", "--memory", "900T"], 125, "expected a smaller guest"),
     ];
-    for (words, code, message) in refused {
-        let run_of = |dry: &[&str]| {
+    for (words, code, message) in wrong {
+        let refuses = |dry: &[&str]| {
             let command: &[&str] = if words[0] == "guest" { &["--", "true"] } else { &[] };
-            run(directory.path(), &[words, dry, command].concat())
+            let words = [words, dry, command].concat();
+            refused(&mut numalab_in(directory.path(), &words), code, &[message]);
         };
-        let dry = run_of(&["--dry-run"]);
-        let said = String::from_utf8_lossy(&dry.stderr).into_owned();
-        assert_eq!(dry.status.code(), Some(code), "{words:?}: {said}");
-        assert!(said.contains(message), "{words:?}: {said}");
+        refuses(&["--dry-run"]);
         // A guest is refused after its image is made: once is enough.
         if words[0] != "guest" || words.contains(&"--with") {
-            let real = run_of(&[]);
-            let said = String::from_utf8_lossy(&real.stderr).into_owned();
-            assert_eq!(real.status.code(), Some(code), "{words:?} itself: {said}");
-            assert!(said.contains(message), "{words:?} itself: {said}");
+            refuses(&[]);
         }
     }
     assert!(files(directory.path()).is_empty());
@@ -61,12 +51,7 @@ fn a_dry_run_refuses_what_the_run_refuses() {
 #[test]
 fn dry_runs_of_what_goes_on_with_results_leave_them_as_they_are() {
     let directory = tempfile::tempdir().expect("a directory");
-    let done = |words: &[&str]| {
-        let output = run(directory.path(), words);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
-        String::from_utf8(output.stdout).expect("UTF-8")
-    };
+    let done = |words: &[&str]| prints_in(directory.path(), words);
     done(&["study", "new", "mine"]);
     done(&["study", "run", "mine.toml", "--blocks", "1", "-q", "-o", "studies"]);
     done(&["latency", "--size", "4K", "--budget", "100ms", "-q", "-o", "fleet/hosts/one"]);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::command::{numalab, prints, run, stderr, stdout};
+use crate::command::{numalab, prints, refuses, run, stderr, stdout};
 use crate::schemas;
 
 const COMMANDS: &[&str] = &[
@@ -44,17 +44,6 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn code(output: &Output) -> i32 {
     output.status.code().expect("it ended by itself")
-}
-
-/// Fails with `expected` and a message that contains each of `words`.
-fn refuses(arguments: &[&str], expected: i32, words: &[&str]) {
-    let output = run(arguments);
-    let message = stderr(&output);
-    assert_eq!(code(&output), expected, "{arguments:?}: {message}");
-    assert!(output.stdout.is_empty(), "{arguments:?} printed {}", stdout(&output));
-    for word in words {
-        assert!(message.contains(word), "{arguments:?}: no `{word}` in: {message}");
-    }
 }
 
 fn result_directory(parent: &Path) -> PathBuf {
@@ -245,7 +234,7 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     let _alone = alone();
     let directory = tempfile::tempdir().expect("a directory");
     let parent = directory.path().to_str().expect("UTF-8");
-    let mut running = numalab(&["measure", "--quick", "--budget", "20s", "-o", parent])
+    let mut running = numalab(&["measure", "--quick", "--budget", "8s", "-o", parent])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -258,11 +247,11 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
             .and_then(Result::ok)
             .and_then(|entry| fs::read_to_string(entry.path().join("cells.jsonl")).ok());
         let cells = text.map_or(0, |text| text.lines().count());
-        if cells >= 3 || begun.elapsed() > Duration::from_secs(60) {
+        if cells >= 2 || begun.elapsed() > Duration::from_secs(60) {
             break cells;
         }
     };
-    assert!(cells >= 3, "no cell was finished in a minute");
+    assert!(cells >= 2, "no cell was finished in a minute");
     interrupt(running.id());
     let status = running.wait().expect("it ends");
     assert_eq!(status.code(), Some(1));
@@ -441,7 +430,7 @@ fn a_marked_command_keeps_its_output_and_its_exit_code() {
     let output = run(&["mark", "--phase", "2", "--", "sh", "-c", "echo done; exit 7"]);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(7), &b"done\n"[..]));
     let absent = run(&["mark", "--", "/no/such/program"]);
-    let errors = String::from_utf8_lossy(&absent.stderr).into_owned();
+    let errors = stderr(&absent);
     assert_eq!(absent.status.code(), Some(127), "{errors}");
     assert!(errors.contains("/no/such/program"), "{errors}");
     let beyond = run(&["mark", "--phase", "240", "--", "true"]);

@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use crate::command::prints_in;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -11,11 +12,7 @@ fn root() -> PathBuf {
 
 fn prints(arguments: &[&str]) -> String {
     // Pages name results as they were named, so that they are the same wherever this lies.
-    let mut numalab = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    let output = numalab.args(arguments).current_dir(root()).output().expect("numalab starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("UTF-8")
+    prints_in(&root(), arguments)
 }
 
 /// Holds a page against the kept one, or keeps it.

@@ -92,7 +92,10 @@ fn another_users_process_is_exit_3_and_ones_own_is_shown() {
     assert!(stderr(&output).contains("sudo numalab explore --pid"), "{}", stderr(&output));
     let mut own = Command::new("sleep").arg("60").uid(65_534).gid(65_534).spawn().expect("started");
     // Until exec is done it still is ours.
-    thread::sleep(Duration::from_millis(200));
+    let name = format!("/proc/{}/comm", own.id());
+    while std::fs::read_to_string(&name).is_ok_and(|name| name != "sleep\n") {
+        thread::sleep(Duration::from_millis(5));
+    }
     let output = as_nobody(own.id());
     own.kill().and_then(|()| own.wait()).expect("ended");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -2,37 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::thread;
 
-const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn run(command: &mut Command) -> Output {
-    command.output().expect("it starts")
-}
-
-fn prints(command: &mut Command) -> String {
-    let output = run(command);
-    assert_eq!(output.status.code(), Some(0), "{command:?}: {}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-fn fleet(arguments: &[&str]) -> Command {
-    let mut command = Command::new(NUMALAB);
-    command.arg("fleet").args(arguments);
-    command
-}
+use crate::command::{numalab, prints, run, stderr, stdout};
 
 #[test]
 fn a_dry_run_prints_script_and_commands_and_writes_nothing() {
     let directory = tempfile::tempdir().expect("made");
     let place = directory.path().join("fleet");
     let place = place.to_str().expect("UTF-8");
-    let shown = prints(&mut fleet(&["submit", place, "--hosts", "a1,a2", "--dry-run"]));
+    let shown = prints(&["fleet", "submit", place, "--hosts", "a1,a2", "--dry-run"]);
     assert!(shown.contains("measure --quick --quiet --output"), "{shown}");
     assert!(shown.contains("sbatch --parsable --hold --array=0-1 "), "{shown}");
     assert!(shown.contains("update JobId=JOB_1 ReqNodeList=a2\nrelease JOB\n"), "{shown}");
@@ -45,9 +23,9 @@ fn without_slurm_or_its_cluster_submitting_is_exit_3_with_what_mends_it() {
     let place = directory.path().join("fleet");
     let place = place.to_str().expect("UTF-8");
     let told = |path: &Path| {
-        let mut command = fleet(&["submit", place, "--partition", "p"]);
+        let mut command = numalab(&["fleet", "submit", place, "--partition", "p"]);
         let output = command.env("PATH", path).output().expect("numalab starts");
-        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{said}");
         said
     };
@@ -74,9 +52,9 @@ fn what_is_not_there_is_exit_2_and_says_what_was_expected() {
         (["collect", place], "expected HOST/RUN/run.json"),
         (["report", place], "nothing collected"),
     ] {
-        let output = run(&mut fleet(&arguments));
+        let output = run(&[&["fleet"], &arguments[..]].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
 }
 
@@ -89,46 +67,19 @@ fn a_store_of_an_earlier_version_is_refused_and_its_runs_are_collected_again() {
     std::os::unix::fs::symlink(HOSTS, directory.path().join("hosts")).expect("linked");
     let earlier = directory.path().join("fleet.sqlite");
     fs::write(&earlier, "SQLite format 3\0").expect("written");
-    let output = run(&mut fleet(&["report", place]));
+    let output = run(&["fleet", "report", place]);
     assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
+    let said = stderr(&output);
     assert!(said.contains("fleet.sqlite: a fleet store of an earlier version"), "{said}");
     assert!(said.contains("numalab fleet collect DIR"), "{said}");
-    let shown = prints(&mut fleet(&["collect", place, "--dry-run"]));
+    let shown = prints(&["fleet", "collect", place, "--dry-run"]);
     assert!(shown.contains("fleet.jsonl: 12 runs to read, 0 unchanged"), "{shown}");
-    let output = run(&mut fleet(&["collect", place]));
+    let output = run(&["fleet", "collect", place]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains("fleet.sqlite: no longer read"), "{output:?}");
-    assert!(text(&output.stdout).contains("fleet.jsonl: 12 runs read"), "{output:?}");
+    assert!(stderr(&output).contains("fleet.sqlite: no longer read"), "{output:?}");
+    assert!(stdout(&output).contains("fleet.jsonl: 12 runs read"), "{output:?}");
     assert!(earlier.exists());
-    let output = run(&mut fleet(&["collect", place]));
-    assert_eq!(text(&output.stderr), "");
-    assert!(prints(&mut fleet(&["report", place])).contains("n07"));
-}
-
-#[test]
-fn a_collection_that_is_killed_at_any_time_leaves_a_store_that_is_whole() {
-    let directory = tempfile::tempdir().expect("made");
-    let store = directory.path().join("store.jsonl");
-    let store = store.to_str().expect("UTF-8");
-    let began = std::time::Instant::now();
-    let own = directory.path().join("own.jsonl");
-    prints(&mut fleet(&["collect", HOSTS, "--store", own.to_str().expect("UTF-8")]));
-    let whole = began.elapsed();
-    for attempt in 0..12_u32 {
-        let mut collecting = fleet(&["collect", HOSTS, "--store", store]);
-        let mut child = collecting.stdout(Stdio::null()).spawn().expect("it starts");
-        thread::sleep(whole * attempt / 10);
-        child.kill().expect("killed");
-        child.wait().expect("ended");
-        let output = run(&mut fleet(&["report", HOSTS, "--store", store]));
-        let said = text(&output.stderr);
-        let (is_empty, is_whole) =
-            (said.contains("nothing collected yet"), output.status.success());
-        assert!(is_empty || is_whole, "after {attempt} tenths: {said}");
-    }
-    let shown = prints(&mut fleet(&["collect", HOSTS, "--store", store]));
-    assert!(shown.contains("0 unreadable"), "{shown}");
-    let report = |store| prints(&mut fleet(&["report", HOSTS, "--store", store]));
-    assert_eq!(report(store), report(own.to_str().expect("UTF-8")));
+    let output = run(&["fleet", "collect", place]);
+    assert_eq!(stderr(&output), "");
+    assert!(prints(&["fleet", "report", place]).contains("n07"));
 }

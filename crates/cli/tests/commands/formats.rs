@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use numalab_page::Style;
 use numalab_record::{Document, file};
@@ -12,32 +11,13 @@ use numalab_results::Report;
 use numalab_results::run::Summary;
 use tempfile::TempDir;
 
+use crate::command::{numalab_in, prints_in, refused};
 use crate::schemas;
-
-fn started(directory: &Path, arguments: &[&str]) -> Output {
-    let mut numalab = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    numalab.args(arguments).current_dir(directory).stdin(Stdio::null());
-    numalab.output().expect("numalab starts")
-}
-
-fn prints(directory: &Path, arguments: &[&str]) -> String {
-    let output = started(directory, arguments);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {err}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-fn refuses(directory: &Path, arguments: &[&str], message: &str) {
-    let output = started(directory, arguments);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
-    assert!(err.contains(message), "{arguments:?}: {err}");
-}
 
 /// Checks that each of these commands prints a document of its kind.
 fn all_print_documents(place: &Path, commands: &[&[&str]]) {
     for command in commands {
-        schemas::document(&prints(place, &[command, &["--format", "json"][..]].concat()));
+        schemas::document(&prints_in(place, &[command, &["--format", "json"][..]].concat()));
     }
 }
 
@@ -57,7 +37,7 @@ fn a_kept_run_is_printed_as_the_text_the_rows_and_the_document_that_are_made_of_
         ("csv", summary.csv().expect("rows")),
         ("json", summary.json().expect("JSON") + "\n"),
     ] {
-        let printed = prints(&examples(), &["report", "run", "--format", format]);
+        let printed = prints_in(&examples(), &["report", "run", "--format", format]);
         assert!(printed == expected, "--format {format}: {printed}");
     }
 }
@@ -75,7 +55,7 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
     let of = |name: &str| kept.join(name).to_str().expect("UTF-8").to_owned();
     let (run, study) = (of("run"), of("study"));
     let (before, after, fleet) = (of("comparison/before"), of("comparison/after"), of("fleet"));
-    prints(place, &["fleet", "collect", &fleet, "--store", "fleet.jsonl", "--quiet"]);
+    prints_in(place, &["fleet", "collect", &fleet, "--store", "fleet.jsonl", "--quiet"]);
     let commands: [&[&str]; 9] = [
         &["report", &run],
         &["report", &study],
@@ -101,7 +81,7 @@ fn kept(place: &Path) -> TempDir {
 
 /// Each is run once, in another format.
 #[test]
-fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints() {
+fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints_in() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
     let commands: [(&str, &[&str]); 5] = [
@@ -113,17 +93,17 @@ fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints() {
     ];
     let short = ["--budget", "1s", "--quiet", "-o", "results"];
     for (format, command) in commands {
-        let printed = prints(place, &[command, &short, &["--format", format]].concat());
+        let printed = prints_in(place, &[command, &short, &["--format", format]].concat());
         let result = kept(place);
         let result = result.path().to_str().expect("UTF-8");
-        let reported = prints(place, &["report", result, "--format", format]);
+        let reported = prints_in(place, &["report", result, "--format", format]);
         assert!(printed == reported, "{command:?}: printed {printed}, reported {reported}");
     }
     let trials = ["compare", "--commands", "true", "true", "--blocks", "1", "--quiet", "-o"];
-    let printed = prints(place, &[&trials[..], &["results", "--format", "csv"]].concat());
+    let printed = prints_in(place, &[&trials[..], &["results", "--format", "csv"]].concat());
     let study = kept(place);
     let study = study.path().to_str().expect("UTF-8");
-    assert_eq!(printed, prints(place, &["study", "report", study, "--format", "csv"]));
+    assert_eq!(printed, prints_in(place, &["study", "report", study, "--format", "csv"]));
     let ranks = ["latency", "--ranks", "1", "--size", "64K", "--iterations", "100"];
     all_print_documents(place, &[&ranks]);
 }
@@ -132,7 +112,10 @@ fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints() {
 fn every_question_to_a_system_is_answered_with_a_document() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
-    prints(place, &["machine", "acpi", "build", "--emulate", "2", "--cpus", "4", "-o", "tables"]);
+    prints_in(
+        place,
+        &["machine", "acpi", "build", "--emulate", "2", "--cpus", "4", "-o", "tables"],
+    );
     let heap = "(XEN) NODE0 start->0 size->99 free->1\n(XEN) Domain 1 (total: 8):\n    Node 0: 8\n";
     fs::write(place.join("console.log"), heap).expect("written");
     let own = std::process::id().to_string();
@@ -162,15 +145,15 @@ fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
     let place = place.path();
     for command in ["show", "plan"] {
         let words = ["study", command, "noise", "--format", "csv"];
-        refuses(place, &words, "expected text, json, md or html");
+        refused(&mut numalab_in(place, &words), 2, &["expected text, json, md or html"]);
     }
     let nodes = ["explore", "--nodes", "--format", "callgrind"];
-    refuses(place, &nodes, "not a program's memory");
+    refused(&mut numalab_in(place, &nodes), 2, &["not a program's memory"]);
 }
 
 #[test]
 fn two_studies_compared_have_each_caption_once_in_markdown() {
-    let text = prints(&examples(), &["compare", "study", "study", "--format", "md"]);
+    let text = prints_in(&examples(), &["compare", "study", "study", "--format", "md"]);
     let captions = text.lines().filter(|line| !line.is_empty() && !line.starts_with('|'));
     for caption in captions {
         assert_eq!(text.lines().filter(|line| *line == caption).count(), 1, "{caption}: {text}");

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::classes::{class, measured};
+use crate::command::{NUMALAB, stderr, stdout};
 
 use crate::schemas;
-
-const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
 
 fn health(baseline: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(NUMALAB);
@@ -16,8 +15,7 @@ fn health(baseline: &Path, options: &[&str]) -> Output {
 }
 
 fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
+    stdout(output) + &stderr(output)
 }
 
 /// The exit code of a machine with something worse, and what follows the figure: other load that

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::command::{NUMALAB, numalab, stderr, stdout};
 use crate::schemas;
 
 /// The system calls at which a run is killed: all that touch files and processes.
@@ -68,7 +69,7 @@ impl Lab {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        numalab().args(self.knobs(arguments)).output().expect("numalab starts")
+        numalab(&[]).args(self.knobs(arguments)).output().expect("numalab starts")
     }
 
     /// A run of all settings around a command, under strace with these arguments.
@@ -77,7 +78,7 @@ impl Lab {
         arguments.extend(SETTINGS);
         arguments.extend(["--", "true"]);
         let mut command = Command::new("strace");
-        command.args(strace).arg(env!("CARGO_BIN_EXE_numalab")).args(self.knobs(&arguments));
+        command.args(strace).arg(NUMALAB).args(self.knobs(&arguments));
         command.stdin(Stdio::null()).output().expect("strace starts")
     }
 
@@ -87,16 +88,6 @@ impl Lab {
             assert_eq!(self.value(file), value, "{file} {when}");
         }
     }
-}
-
-fn numalab() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.stdin(Stdio::null());
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Without strace a kill cannot be put at a step.
@@ -115,7 +106,7 @@ fn steps(lab: &Lab) -> Vec<(String, usize)> {
     let trace = lab.path().join("trace");
     let trace_option = trace.to_str().expect("UTF-8").to_owned();
     let output = lab.traced_run(&["-qq", "-o", &trace_option, "-e", &format!("trace={STEPS}")]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     let mut steps = Vec::new();
     let mut counts = std::collections::BTreeMap::new();
     for line in fs::read_to_string(trace).expect("a trace").lines() {
@@ -143,17 +134,17 @@ fn a_run_killed_at_any_step_leaves_nothing_that_restore_does_not_put_back() {
         let inject = format!("inject={call}:signal=KILL:when={count}");
         let output = lab.traced_run(&["-qq", "-o", "/dev/null", "-e", &inject]);
         let when = format!("after a kill at {call} {count}");
-        assert!(!output.status.success(), "{when}: {}", text(&output.stderr));
+        assert!(!output.status.success(), "{when}: {}", stderr(&output));
         killed += 1;
         let changed = FILES.iter().any(|(file, value)| lab.value(file) != *value);
         if changed {
             let next = lab.run(&["run", "numa_balancing=0", "--", "true"]);
-            assert_eq!(next.status.code(), Some(125), "{when}: {}", text(&next.stderr));
-            assert!(text(&next.stderr).contains("numalab knobs restore"), "{when}");
+            assert_eq!(next.status.code(), Some(125), "{when}: {}", stderr(&next));
+            assert!(stderr(&next).contains("numalab knobs restore"), "{when}");
             refused += 1;
         }
         let restored = lab.run(&["restore"]);
-        assert!(restored.status.success(), "{when}: {}", text(&restored.stderr));
+        assert!(restored.status.success(), "{when}: {}", stderr(&restored));
         lab.assert_as_before(&when);
     }
     assert_eq!(killed, KILLS.min(all.len()));
@@ -168,9 +159,9 @@ fn knobs_hold_while_the_command_runs_and_its_exit_code_is_passed_on() {
     let script = format!("cat {} > {}; exit 7", from.display(), seen.display());
     let output =
         lab.run(&["run", "numa_balancing=0", "governor=performance", "--", "sh", "-c", &script]);
-    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(seen).expect("the command ran").trim(), "0");
-    assert!(text(&output.stderr).contains("numa_balancing: 0 (was 1)"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("numa_balancing: 0 (was 1)"), "{}", stderr(&output));
     lab.assert_as_before("after the command");
 }
 
@@ -180,7 +171,7 @@ fn a_signal_ends_the_command_and_puts_the_knobs_back() {
     let up = lab.path().join("up");
     let script = format!("touch {}; exec sleep 600", up.display());
     let words = lab.knobs(&["run", "vm.swappiness=10", "--", "sh", "-c", &script]);
-    let mut child = numalab().args(words).stderr(Stdio::null()).spawn().expect("numalab starts");
+    let mut child = numalab(&[]).args(words).stderr(Stdio::null()).spawn().expect("numalab starts");
     while !up.exists() {
         assert!(child.try_wait().expect("waited").is_none(), "it ended early");
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -198,14 +189,10 @@ fn a_dry_run_writes_nothing() {
     let lab = Lab::new();
     let output = lab.run(&["run", "--dry-run", "numa_balancing=0", "--", "touch", "nothing"]);
     assert!(output.status.success());
-    assert!(
-        text(&output.stdout).contains("numa_balancing: 1 would be 0"),
-        "{}",
-        text(&output.stdout)
-    );
+    assert!(stdout(&output).contains("numa_balancing: 1 would be 0"), "{}", stdout(&output));
     lab.assert_as_before("after a dry run");
     assert!(!lab.path().join("var").exists());
-    assert_eq!(text(&lab.run(&["restore", "--dry-run"]).stdout), "nothing to put back\n");
+    assert_eq!(stdout(&lab.run(&["restore", "--dry-run"])), "nothing to put back\n");
 }
 
 #[test]
@@ -213,7 +200,7 @@ fn nonsense_and_what_is_not_there_are_told_apart_by_exit_code() {
     let lab = Lab::new();
     let refused = |arguments: &[&str], code: i32, words: &[&str]| {
         let output = lab.run(arguments);
-        let message = text(&output.stderr);
+        let message = stderr(&output);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
         for word in words {
             assert!(message.contains(word), "{arguments:?}: no {word:?} in: {message}");
@@ -231,12 +218,11 @@ fn nonsense_and_what_is_not_there_are_told_apart_by_exit_code() {
 fn the_list_says_what_can_act_here_and_why_not() {
     let lab = Lab::new();
     lab.write("sys/devices/system/node/has_memory", "0\n");
-    let listed = text(&lab.run(&["list"]).stdout);
+    let listed = stdout(&lab.run(&["list"]));
     let (can, cannot) = listed.split_once("Cannot act here").expect("both sections");
     assert!(can.contains("thp_enabled") && can.contains("madvise"), "{listed}");
     assert!(cannot.contains("memory is on one node"), "{listed}");
-    let json =
-        text(&lab.run(&["list", "numa_balancing", "vm.swappiness", "--format", "json"]).stdout);
+    let json = stdout(&lab.run(&["list", "numa_balancing", "vm.swappiness", "--format", "json"]));
     let json = schemas::document(&json);
     assert_eq!(json["knobs"][0]["value"], "1");
     assert_eq!(json["knobs"][0]["acts"], false);

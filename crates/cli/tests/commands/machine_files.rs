@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use crate::command::{prints, run};
+use crate::command::{prints, run, stderr, stdout};
 
 /// A run of this machine with some of what a machine file has, and the file of it.
 struct Captured {
@@ -25,10 +25,6 @@ static CAPTURED: LazyLock<Captured> = LazyLock::new(|| {
     let result = kept.next().expect("a run").expect("readable").path();
     Captured { place, result, file }
 });
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 fn path(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
@@ -69,8 +65,8 @@ fn a_result_that_is_slower_than_its_machine_file_is_exit_4() {
     std::fs::write(&other, faster).expect("written");
     let arguments = ["compare", path(&other), path(result), "--fail-if", "worse"];
     let output = run(&arguments);
-    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("load latency from node"), "{}", text(&output.stdout));
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(stdout(&output).contains("load latency from node"), "{}", stdout(&output));
 }
 
 #[test]
@@ -98,7 +94,7 @@ fn hwloc_and_firmware_tables_get_the_captured_figures() {
         .args(["--memattrs", "--input", path(&described)])
         .output()
         .expect("lstopo-no-graphics, of Debian's hwloc-nox or hwloc");
-    let shown = text(&shown.stdout);
+    let shown = stdout(&shown);
     let kept = std::fs::read_to_string(file).expect("there");
     let ps = kept.lines().find_map(|line| line.strip_prefix("read_latency_ps = "));
     let ns = ps.expect("a latency").parse::<f64>().expect("a number") / 1000.0;
@@ -128,7 +124,7 @@ fn load_is_taken_from_curves_of_mess() {
     assert!(file.contains("writes_percent = 25.0"), "{file}");
     let nothing = run(&[&take[..], &[path(result)]].concat());
     assert_eq!(nothing.status.code(), Some(2));
-    assert!(text(&nothing.stderr).contains("expected memory_curves.csv or files bwlat_PERCENT"));
+    assert!(stderr(&nothing).contains("expected memory_curves.csv or files bwlat_PERCENT"));
 }
 
 #[test]
@@ -152,7 +148,7 @@ fn a_directory_is_no_file_to_capture_to() {
     let place = tempfile::tempdir().expect("a directory");
     let output = run(&["machine", "capture", "-q", "-o", path(place.path())]);
     assert_eq!(output.status.code(), Some(2));
-    let message = text(&output.stderr);
+    let message = stderr(&output);
     assert!(message.contains("it is a directory: expected the file to write"), "{message}");
     assert!(message.contains("--results DIR"), "{message}");
 }

@@ -5,17 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-fn numalab(place: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
-        .args(arguments)
-        .current_dir(place)
-        .stdin(Stdio::null())
-        .output()
-        .expect("numalab starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
+use crate::command::{prints_in, refuses};
 
 fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
@@ -88,7 +78,7 @@ fn read(text: &str) -> BTreeMap<String, Samples> {
 fn a_measurement_has_a_gauge_for_each_figure_in_base_units() {
     let place = tempfile::tempdir().expect("a directory");
     let arguments = ["measure", "--quick", "--budget", "1s", "--quiet", "-o", "results"];
-    let text = numalab(place.path(), &[&arguments[..], &["--format", "openmetrics"]].concat());
+    let text = prints_in(place.path(), &[&arguments[..], &["--format", "openmetrics"]].concat());
     let gauges = read(&text);
     let latency = &gauges["numalab_cell_latency_median_seconds"];
     assert!(latency.iter().all(|(_, seconds)| (1e-10..1e-4).contains(seconds)), "{text}");
@@ -102,10 +92,11 @@ fn where_memory_is_has_a_gauge_for_each_use() {
     let own = std::process::id().to_string();
     for arguments in [&["explore", "--interval", "1ms"][..], &["explore", "--pid", &own]] {
         let gauges =
-            read(&numalab(place.path(), &[arguments, &["--format", "openmetrics"]].concat()));
+            read(&prints_in(place.path(), &[arguments, &["--format", "openmetrics"]].concat()));
         assert!(gauges.keys().any(|name| name.ends_with("_bytes")), "{gauges:?}");
     }
-    let text = numalab(place.path(), &["explore", "--interval", "1ms", "--format", "openmetrics"]);
+    let text =
+        prints_in(place.path(), &["explore", "--interval", "1ms", "--format", "openmetrics"]);
     let total = &read(&text)["numalab_node_total_bytes"];
     assert!(total.iter().any(|(labels, bytes)| labels.contains_key("node") && *bytes > 1e6));
 }
@@ -114,25 +105,20 @@ fn where_memory_is_has_a_gauge_for_each_use() {
 fn a_fleet_has_a_gauge_for_each_outlier_and_none_without() {
     let place = tempfile::tempdir().expect("a directory");
     let run = ["latency", "--size", "64K", "--budget", "1s", "--quiet", "-o", "new"];
-    numalab(place.path(), &run);
+    prints_in(place.path(), &run);
     let made = std::fs::read_dir(place.path().join("new")).expect("there").next().expect("a run");
     let host = place.path().join("fleet/hosts/one");
     std::fs::create_dir_all(&host).expect("made");
     std::fs::rename(made.expect("readable").path(), host.join("run")).expect("moved");
-    numalab(place.path(), &["fleet", "collect", "fleet", "--quiet"]);
-    let text = numalab(place.path(), &["fleet", "report", "fleet", "--format", "openmetrics"]);
+    prints_in(place.path(), &["fleet", "collect", "fleet", "--quiet"]);
+    let text = prints_in(place.path(), &["fleet", "report", "fleet", "--format", "openmetrics"]);
     assert_eq!(text, "# EOF\n", "one host has no outliers");
 }
 
 #[test]
 fn what_has_no_figures_is_refused() {
-    let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
-        .args(["knobs", "list", "--format", "openmetrics"])
-        .output()
-        .expect("numalab starts");
-    assert_eq!(output.status.code(), Some(2));
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("expected text, json, csv, md or html"), "{errors}");
+    let words = ["knobs", "list", "--format", "openmetrics"];
+    refuses(&words, 2, &["expected text, json, csv, md or html"]);
 }
 
 /// Prometheus's own reader, and its rules for names, help and units.
@@ -143,7 +129,7 @@ fn promtool_finds_nothing_to_complain_of() {
     let own = std::process::id().to_string();
     for arguments in [&run[..], &["explore", "--interval", "1ms"], &["explore", "--pid", &own]] {
         let arguments = [arguments, &["--format", "openmetrics"]].concat();
-        let text = numalab(place.path(), &arguments);
+        let text = prints_in(place.path(), &arguments);
         let mut promtool = Command::new("promtool")
             .args(["check", "metrics"])
             .stdin(Stdio::piped())
@@ -192,7 +178,7 @@ fn every_gauge_is_documented_and_the_dashboard_uses_only_such() {
     let nodes = ["explore", "--interval", "1ms"];
     let looks = [&run[..], &c2c, &nodes, &["explore", "--pid", &own], &["explore", "--guests"]];
     for arguments in looks {
-        let text = numalab(place.path(), &[arguments, &["--format", "openmetrics"]].concat());
+        let text = prints_in(place.path(), &[arguments, &["--format", "openmetrics"]].concat());
         for name in read(&text).keys() {
             assert!(patterns.iter().any(|pattern| fits(name, pattern)), "{name} is not documented");
         }

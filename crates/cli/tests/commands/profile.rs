@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 
+use crate::command::{self, stderr, stdout};
 use crate::schemas;
 
 /// Pages of the table and of the block in `programs/uses.c`.
@@ -43,18 +44,14 @@ fn fill_line() -> String {
 }
 
 fn numalab(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    let mut command = command::numalab(words);
     // Without the plugin nothing is emulated.
-    command.args(words).stdin(Stdio::null()).env("NUMALAB_EMULATOR", "/nonexistent");
+    command.env("NUMALAB_EMULATOR", "/nonexistent");
     command
 }
 
 fn run(words: &[&str]) -> Output {
     numalab(words).output().expect("numalab starts")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// The profile of a command by a source; `None`, and loud words, where the kernel forbids it.
@@ -139,8 +136,8 @@ fn a_process_that_runs_is_looked_at_for_a_time_and_goes_on() {
         .stdout(Stdio::null())
         .spawn()
         .expect("it starts");
-    sleep(Duration::from_millis(300));
     let pid = program.id().to_string();
+    wait_for_memory(&pid);
     let words = ["profile", "--pid", &pid, "--for", "1500ms", "--source", "referenced"];
     let begun = Instant::now();
     let output = run(&[&words[..], &["--format", "json"]].concat());
@@ -163,7 +160,7 @@ fn a_process_that_runs_is_looked_at_for_a_time_and_goes_on() {
 fn a_commands_exit_code_is_its_own_and_so_is_its_output() {
     let output = run(&["profile", "--source", "referenced", "--", uses(), "50", "0", "1", "fails"]);
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = stdout(&output);
     assert!(printed.starts_with("table 0x") && printed.lines().count() == 2, "{printed}");
     assert!(stderr(&output).contains("The command failed: exit code 7"), "{}", stderr(&output));
     let code = |words: &[&str]| run(&[&["profile", "--"], words].concat()).status.code();
@@ -212,18 +209,30 @@ fn assert_gone(process: &str) {
     assert!(test_kill_process(pid).is_err(), "{process} is still there");
 }
 
-/// A process that numalab profiles, once it is there.
-fn child_of(numalab: &Child) -> String {
-    let file = format!("/proc/{0}/task/{0}/children", numalab.id());
+/// What is found in a file, once it is there.
+fn once_in<T>(file: &str, found: impl Fn(&str) -> Option<T>) -> T {
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(60) {
-        let children = fs::read_to_string(&file).unwrap_or_default();
-        if let Some(child) = children.split_whitespace().next() {
-            return child.to_owned();
+    loop {
+        if let Some(found) = found(&fs::read_to_string(file).unwrap_or_default()) {
+            return found;
         }
+        assert!(begun.elapsed() < Duration::from_secs(60), "not in {file}");
         sleep(Duration::from_millis(10));
     }
-    panic!("no child");
+}
+
+/// A process that numalab profiles.
+fn child_of(numalab: &Child) -> String {
+    let children = format!("/proc/{0}/task/{0}/children", numalab.id());
+    once_in(&children, |text| text.split_whitespace().next().map(str::to_owned))
+}
+
+/// Waits until `uses` has touched all its pages.
+fn wait_for_memory(process: &str) {
+    once_in(&format!("/proc/{process}/statm"), |text| {
+        let resident: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+        (resident >= TABLE + OWN).then_some(())
+    });
 }
 
 #[test]
@@ -232,7 +241,9 @@ fn an_interrupt_ends_the_command_and_the_report_is_of_what_was_seen() {
     let mut command = numalab(&[&words[..], &[uses(), "60000", "0", "1"]].concat());
     let running = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     let child = child_of(&running);
-    sleep(Duration::from_millis(800));
+    wait_for_memory(&child);
+    // Long enough for a look at it.
+    sleep(Duration::from_millis(500));
     let pid = Pid::from_child(&running);
     kill_process(pid, Signal::INT).expect("it is there");
     let output = running.wait_with_output().expect("it ends");
@@ -278,7 +289,7 @@ fn what_cannot_be_looked_at_is_refused_with_its_code() {
 fn a_dry_run_names_the_source_and_why_no_better_one() {
     let output = run(&["profile", "--dry-run", "--", "no-such-program"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = stdout(&output);
     assert!(said.contains("not emulation: "), "{said}");
     let source = said.lines().last().expect("a line").strip_prefix("source: ").expect("a source");
     let passed: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("not ")).collect();
@@ -298,7 +309,7 @@ fn a_kept_profile_is_shown_in_every_format() {
     let shown = |format: &str| {
         let output = run(&["report", file, "--format", format]);
         assert_eq!(output.status.code(), Some(0), "{format}: {}", stderr(&output));
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        stdout(&output)
     };
     let kept: Value = serde_json::from_str(&fs::read_to_string(file).expect("kept")).expect("JSON");
     assert_eq!(schemas::document(&shown("json")), kept);

@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use numalab_record::Kind;
 
+use crate::command::{NUMALAB, prints_in, stderr};
 use crate::schemas;
 
 /// The distribution's own, which has its packages.
@@ -37,14 +38,9 @@ fn finish(command: &mut Command) -> Output {
     output
 }
 
-fn numalab(place: &Path, arguments: &[&str]) -> Vec<u8> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    finish(command.args(arguments).current_dir(place)).stdout
-}
-
 /// The result directory that is made below `to`.
 fn measured(place: &Path, arguments: &[&str], to: &str) -> String {
-    numalab(place, &[arguments, &["--quiet", "-o", to]].concat());
+    prints_in(place, &[arguments, &["--quiet", "-o", to]].concat());
     let made = fs::read_dir(place.join(to)).expect("made").next().expect("a result");
     made.expect("readable").path().to_str().expect("UTF-8").to_owned()
 }
@@ -63,7 +59,7 @@ fn write_documents(place: &Path) {
         &["explore", "--nodes"],
     ];
     for command in commands {
-        let text = numalab(place, &[command, &["--format", "json"]].concat());
+        let text = prints_in(place, &[command, &["--format", "json"]].concat());
         let schema = schemas::document(&text)["schema"].as_str().expect("text").to_owned();
         let kind = schema.trim_start_matches("numalab/").trim_end_matches("-2");
         fs::write(place.join(kind).with_extension("json"), text).expect("written");
@@ -80,10 +76,10 @@ fn python_has_tables_frames_and_charts_of_what_was_just_written() {
     let mut tests = Command::new(PYTHON);
     tests.args(["-B", "-m", "unittest", "discover", "-s", "tests"]);
     tests.current_dir(package()).env("PYTHONPATH", "src").env("MPLCONFIGDIR", place.path());
-    tests.env("NUMALAB", env!("CARGO_BIN_EXE_numalab")).env("NUMALAB_DOCUMENTS", place.path());
+    tests.env("NUMALAB", NUMALAB).env("NUMALAB_DOCUMENTS", place.path());
     tests.env("NUMALAB_SCHEMAS", Kind::ALL.map(Kind::schema).join(" "));
     let output = finish(&mut tests);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = stderr(&output);
     assert!(said.contains("\nOK\n"), "{said}");
 }
 

@@ -4,14 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::{numalab, stderr, stdout};
+use crate::command::{self, numalab, stdout};
 use crate::schemas;
 
-/// What the command prints if it ends with `code`.
+/// What the command prints if it ends with `code`, or the message of its failure.
 fn ends(command: &mut Command, code: i32) -> String {
-    let output = command.output().expect("numalab starts");
-    assert_eq!(output.status.code(), Some(code), "{command:?}: {}", stderr(&output));
-    if code == 0 { stdout(&output) } else { stderr(&output) }
+    let (out, err) = command::ends(command, code);
+    if code == 0 { out } else { err }
 }
 
 /// The first node with memory, as the kernel numbers it.

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
+
+use crate::command::{self, NUMALAB, ends, refused, refuses, stderr, stdout};
 
 /// Two nodes of two L3 groups each, the first core of each kept by the system.
 const OURS: &str = "\
@@ -17,31 +19,13 @@ NUMA node1 CPU(s):                  8-15,24-31
 user@login:~> exit
 ";
 
+/// Outside of any job.
 fn numalab(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(arguments).stdin(Stdio::null());
+    let mut command = command::numalab(arguments);
     for name in ["SLURM_JOB_ID", "SLURM_CONF"] {
         command.env_remove(name);
     }
     command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    numalab(arguments).output().expect("numalab starts")
-}
-
-fn prints(arguments: &[&str]) -> String {
-    let output = run(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-fn refuses(arguments: &[&str], code: i32, word: &str) {
-    let output = run(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
-    assert!(errors.contains(word), "{arguments:?}: no `{word}` in {errors}");
 }
 
 fn ours(directory: &Path) -> String {
@@ -89,7 +73,11 @@ fn dry_runs_agree_with_those_of_the_suite_in_ranks_cores_and_nodes() {
         let domains = format!("--{mode}={}", domains.replace('_', ","));
         let golden = steps(&fs::read_to_string(&path).expect("readable"));
         let arch = architecture.to_str().expect("UTF-8");
-        let text = prints(&["scale", "--arch", arch, &domains, "--dry-run", "--launcher", "srun"]);
+        let text = ends(
+            &mut numalab(&["scale", "--arch", arch, &domains, "--dry-run", "--launcher", "srun"]),
+            0,
+        )
+        .0;
         assert_eq!(steps(&text), golden, "{name}");
         compared += golden.len();
     }
@@ -103,7 +91,7 @@ fn skipped_cores_are_left_out_and_nothing_is_written_by_a_dry_run() {
     let arguments = ["scale", "--arch", &arch, "--interleaved", "0,1", "--memory-sizes=8"];
     let command = [&arguments[..], &["--launcher=srun", "--label=a", "--dry-run"]].concat();
     let output = numalab(&command).current_dir(directory.path()).output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = stdout(&output);
     let steps = steps(&text);
     assert_eq!(steps.len(), 8);
     assert_eq!(steps[2], ["6", "0,0,0,1,1,1", "1,5,2,8,12,9"]);
@@ -123,19 +111,15 @@ fn what_cannot_be_run_is_refused_with_its_reason() {
     let directory = tempfile::tempdir().expect("a directory");
     let arch = ours(directory.path());
     let parent = directory.path().to_str().expect("UTF-8");
-    refuses(&["scale", "--arch", "/no/such", "--sequential", "0"], 2, "/no/such");
-    refuses(&["scale", "--arch", &arch], 2, "--sequential");
-    refuses(&["scale", "--arch", &arch, "--sequential", "7"], 2, "domain 7");
-    refuses(&["scale", "--arch", &arch, "--sequential", "!"], 2, "--sequential");
-    refuses(&["scale", "--arch", &arch, "--sequential", "0", "--memory-sizes", "8X"], 2, "8X");
-    refuses(&["scale", "--arch", &arch, "--sequential", "0", "--label", "a/b"], 2, "a/b");
-    refuses(&["scale", "--resume", parent], 2, "scale.json");
-    let output = numalab(&["scale", "--arch", &arch, "--sequential", "0", "--submit"])
-        .env("PATH", "/no/such")
-        .output()
-        .expect("it starts");
-    assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("slurm-client"));
+    refuses(&["scale", "--arch", "/no/such", "--sequential", "0"], 2, &["/no/such"]);
+    refuses(&["scale", "--arch", &arch], 2, &["--sequential"]);
+    refuses(&["scale", "--arch", &arch, "--sequential", "7"], 2, &["domain 7"]);
+    refuses(&["scale", "--arch", &arch, "--sequential", "!"], 2, &["--sequential"]);
+    refuses(&["scale", "--arch", &arch, "--sequential", "0", "--memory-sizes", "8X"], 2, &["8X"]);
+    refuses(&["scale", "--arch", &arch, "--sequential", "0", "--label", "a/b"], 2, &["a/b"]);
+    refuses(&["scale", "--resume", parent], 2, &["scale.json"]);
+    let mut submit = numalab(&["scale", "--arch", &arch, "--sequential", "0", "--submit"]);
+    refused(submit.env("PATH", "/no/such"), 3, &["slurm-client"]);
 }
 
 #[test]
@@ -160,21 +144,19 @@ fn a_command_is_run_once_a_step_and_resumed_where_it_failed() {
         "--workload",
         &work,
     ];
-    let failed = run(&arguments);
-    assert_eq!(failed.status.code(), Some(1));
+    let (_, errors) = ends(&mut numalab(&arguments), 1);
     let results = fs::read_dir(&parent).expect("made").next().expect("one").expect("readable");
     let results = results.path();
-    let errors = String::from_utf8_lossy(&failed.stderr);
     for words in [".log says why); 0 of 1 steps have their results", "numalab scale --resume "] {
         assert!(errors.contains(words), "no `{words}` in {errors}");
     }
     assert!(results.to_str().expect("UTF-8").ends_with("_x"), "{}", results.display());
     fs::write(&flag, "").expect("written");
-    let printed = prints(&["scale", "--resume", results.to_str().expect("UTF-8")]);
+    let printed = ends(&mut numalab(&["scale", "--resume", results.to_str().expect("UTF-8")]), 0).0;
     assert!(printed.contains("Benchmarks completed successfully"), "{printed}");
     let kept = fs::read_to_string(results.join("sequential_domain0_1ranks_8MB.out"));
     assert!(kept.expect("kept").ends_with("rank 0\n"));
-    let again = prints(&["scale", "--resume", results.to_str().expect("UTF-8")]);
+    let again = ends(&mut numalab(&["scale", "--resume", results.to_str().expect("UTF-8")]), 0).0;
     assert!(!again.contains("Executing"), "{again}");
 }
 
@@ -206,16 +188,16 @@ fn a_full_disk_ends_the_run_with_whole_rows_and_resume_finishes_it() {
     fs::create_dir(&mount).expect("made");
     let mut shell = Command::new("unshare");
     shell.args(["--mount", "--map-root-user", "sh", "-c", FULL_DISK]);
-    shell.arg(env!("CARGO_BIN_EXE_numalab")).arg(&mount).arg(&arch).stdin(Stdio::null());
+    shell.arg(NUMALAB).arg(&mount).arg(&arch).stdin(Stdio::null());
     let output = shell.output().expect("unshare is there");
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let errors = stderr(&output);
     if output.status.code() == Some(77) || errors.starts_with("unshare:") {
         let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
         assert!(!required, "no file system can be mounted here: {errors}");
         eprintln!("NOT RUN: no file system can be mounted here: {errors}");
         return;
     }
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = stdout(&output);
     let (first, resumed) = text.split_once("exit 1\n").unwrap_or_else(|| panic!("{text}{errors}"));
     assert_eq!(first, "");
     assert!(errors.contains("No space left on device"), "{errors}");
@@ -236,7 +218,7 @@ fn domains_are_chosen_as_numactl_takes_them() {
             numalab(&["scale", "--arch", "lumi_partc", "--sequential", choice, "--dry-run"])
                 .output()
                 .expect("numalab starts");
-        let out = String::from_utf8(output.stdout).expect("UTF-8");
+        let out = stdout(&output);
         let binding = out.lines().find(|line| line.contains("NUMA binding"));
         binding.unwrap_or_else(|| panic!("{choice}: {out}")).to_owned()
     };

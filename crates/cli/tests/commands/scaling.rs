@@ -2,20 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
+use crate::command::{prints, run, stderr};
 use crate::schemas;
-
-fn report(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.arg("report").args(arguments).output().expect("numalab starts")
-}
-
-fn prints(arguments: &[&str]) -> String {
-    let output = report(arguments);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
 
 const ARCHITECTURE: &str = "\
 SYSTEM_NAME=\\\"TEST\\\"\\nPARTITION=\\\"P\\\"\\nCCDS_PER_NUMA=2\\nArchitecture: x86_64\\nCPU(s): 8\\n\
@@ -66,15 +55,15 @@ fn runs_below_a_directory_are_explained_together_from_where_their_ranks_were() {
     let directory = tempfile::tempdir().expect("made");
     runs(directory.path());
     let path = directory.path().to_str().expect("UTF-8");
-    let text = prints(&[path, "--format", "text"]);
+    let text = prints(&["report", path, "--format", "text"]);
     assert!(text.contains("Scaling on TEST P"), "{text}");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("packed 4 to a CCD they are 24.7 % slower than 2 to a CCD"), "{flat}");
-    assert_eq!(prints(&[path, "--format", "csv"]).lines().count(), 7);
-    let json = schemas::document(&prints(&[path, "--format", "json"]));
+    assert_eq!(prints(&["report", path, "--format", "csv"]).lines().count(), 7);
+    let json = schemas::document(&prints(&["report", path, "--format", "json"]));
     assert_eq!(json["schema"], "numalab/scaling-2");
     assert_eq!(json["scaling"]["steps"].as_array().map(Vec::len), Some(3));
-    let written = prints(&[path]);
+    let written = prints(&["report", path]);
     assert!(written.ends_with("report.md\n".replace("md", "html").as_str()), "{written}");
     let html = fs::read_to_string(directory.path().join("report.html")).expect("written");
     assert!(html.contains("<svg") && html.contains("packed 4 to a CCD"));
@@ -85,11 +74,11 @@ fn one_file_of_the_suite_is_shown_and_a_damaged_one_is_exit_2_with_its_place() {
     let directory = tempfile::tempdir().expect("made");
     runs(directory.path());
     let file = directory.path().join("job_1/sequential_domain0_4ranks_8-512MB.csv");
-    let text = prints(&[file.to_str().expect("UTF-8")]);
+    let text = prints(&["report", file.to_str().expect("UTF-8")]);
     assert!(text.contains("sequential 0, 4 x 512M"), "{text}");
     fs::write(&file, "size (MB),0,1\n8,10,oops\n16,10,11\n").expect("written");
-    let output = report(&[file.to_str().expect("UTF-8")]);
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let output = run(&["report", file.to_str().expect("UTF-8")]);
+    let errors = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains(":2: `8,10,oops`, expected a size in MB"), "{errors}");
 }

@@ -1,14 +1,16 @@
 //! Studies from outside: what is written when, what survives, and what the exit codes say.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::command::{NUMALAB, ends, numalab_in, stderr, stdout};
 use crate::schemas;
 
 /// A place with a study file in it.
@@ -32,22 +34,12 @@ impl Place {
     }
 
     fn numalab(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-        command.args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.numalab(arguments).output().expect("numalab starts")
+        numalab_in(self.directory.path(), arguments)
     }
 
     /// What a command prints that ends with `code`.
     fn ends(&self, arguments: &[&str], code: i32) -> (String, String) {
-        let output = self.run(arguments);
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {out}{err}");
-        (out, err)
+        ends(&mut self.numalab(arguments), code)
     }
 
     fn started(&self, arguments: &[&str]) -> Child {
@@ -96,6 +88,34 @@ fn assert_every_cell_once(journal: &str, cells: usize) {
         let fits = disturbed.len() <= 2 && all_but_last.iter().all(|disturbed| *disturbed);
         assert!(fits, "{cell}: {disturbed:?}");
     }
+}
+
+/// A directory in which a program `probe` prints this.
+fn with_probe(place: &Place, name: &str, mode: u32, printed: &str) -> String {
+    let directory = place.directory.path().join(name);
+    let program = directory.join("probe");
+    fs::create_dir(&directory).expect("made");
+    fs::write(&program, format!("#!/bin/sh\necho {printed}\n")).expect("written");
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("executable");
+    fs::set_permissions(&directory, Permissions::from_mode(mode)).expect("set");
+    directory.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn root_runs_no_workload_that_anyone_may_have_put_on_the_path() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("NOT RUN: the path of root, without being root");
+        return;
+    }
+    let place = Place::with("probe {v}", 2);
+    let open = with_probe(&place, "open", 0o777, "t = 99");
+    let good = with_probe(&place, "good", 0o755, "t = 10");
+    let path = std::env::var("PATH").expect("a path");
+    let mut command = place.numalab(&["study", "run", "s.toml", "-q"]);
+    ends(command.env("PATH", format!("{open}:{good}:{path}")), 0);
+    let journal = place.journal().expect("a journal");
+    let tens = samples(&journal).iter().all(|sample| sample["readings"][0]["value"] == 10.0);
+    assert!(tens, "{journal}");
 }
 
 #[test]
@@ -203,7 +223,7 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
         git(&["commit", "-q", "-m", &format!("commit {commit}")]);
     }
     git(&["bisect", "start", "HEAD", "HEAD~7"]);
-    let program = env!("CARGO_BIN_EXE_numalab");
+    let program = NUMALAB;
     // As `numalab study run --help` has it.
     let script = format!(
         "{program} study run s.toml -q --fail-if worse; r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r"
@@ -279,10 +299,10 @@ fn an_interrupted_study_says_how_to_go_on() {
     let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status();
     assert!(sent.expect("kill starts").success());
     let output = running.wait_with_output().expect("it ends");
-    let message = String::from_utf8(output.stderr).expect("UTF-8");
+    let message = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("numalab study resume results/s-"), "{message}");
-    let out = String::from_utf8(output.stdout).expect("UTF-8");
+    let out = stdout(&output);
     assert!(out.contains("it was interrupted"), "{out}");
 }
 
@@ -380,7 +400,7 @@ fn traced(place: &Place, arguments: &[&str]) -> Option<(String, Vec<String>, Vec
         .args(["-f", "-qq", "-o"])
         .arg(&trace)
         .args(["-e", "trace=file,network,execve"])
-        .arg(env!("CARGO_BIN_EXE_numalab"))
+        .arg(NUMALAB)
         .args(arguments)
         .env_remove("NUMALAB_CACHE")
         .env("XDG_CACHE_HOME", place.directory.path().join("cache"))

@@ -1,20 +1,12 @@
 //! Machines with tiers of memory, as far as nothing has to be booted.
 
-use std::process::Output;
-
-use crate::command::{numalab, run};
-
-fn stdout(output: &Output) -> String {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
-}
+use crate::command::{numalab, prints, run, stderr};
 
 const TIERS: &str = "2G@100ns,20G/s,8G@300ns,10G/s,cache=64M";
 
 #[test]
 fn tiers_are_shown_with_what_their_memory_costs() {
-    let text = stdout(&run(&["topology", "--emulate-tiers", TIERS, "--cpus", "4"]));
+    let text = prints(&["topology", "--emulate-tiers", TIERS, "--cpus", "4"]);
     let tiers: Vec<&str> = text
         .lines()
         .skip_while(|line| *line != "Memory tiers")
@@ -31,25 +23,25 @@ fn both_drawings_name_the_tier_of_each_node() {
         ("svg", ["node 0 · tier 4", "node 1 · tier 27"]),
         ("dot", ["2 GiB\\ntier 4", "8 GiB\\ntier 27"]),
     ] {
-        let drawn = stdout(&run(&["topology", "--emulate-tiers", TIERS, "--format", format]));
+        let drawn = prints(&["topology", "--emulate-tiers", TIERS, "--format", format]);
         assert!(names.iter().all(|name| drawn.contains(name)), "{drawn}");
     }
 }
 
 #[test]
 fn the_same_machine_comes_back_from_its_description() {
-    let toml = stdout(&run(&["topology", "--emulate-tiers", TIERS, "--format", "toml"]));
+    let toml = prints(&["topology", "--emulate-tiers", TIERS, "--format", "toml"]);
     let directory = tempfile::tempdir().expect("made");
     let file = directory.path().join("tiers.toml");
     std::fs::write(&file, &toml).expect("written");
     let file = file.to_str().expect("UTF-8");
-    let typed = stdout(&run(&["topology", "--emulate-tiers", TIERS, "--format", "json"]));
-    assert_eq!(stdout(&run(&["topology", "--topology", file, "--format", "json"])), typed);
+    let typed = prints(&["topology", "--emulate-tiers", TIERS, "--format", "json"]);
+    assert_eq!(prints(&["topology", "--topology", file, "--format", "json"]), typed);
 }
 
 #[test]
 fn qemu_is_told_of_latencies_bandwidths_and_the_cache() {
-    let words = stdout(&run(&["topology", "--emulate-tiers", TIERS, "--format", "qemu"]));
+    let words = prints(&["topology", "--emulate-tiers", TIERS, "--format", "qemu"]);
     for word in [
         "hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-latency,latency=300",
         "hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-bandwidth,bandwidth=10000M",
@@ -75,7 +67,7 @@ fn tiers_that_linux_could_not_have_are_bad_input() {
         let booted = run(&[&guest[..], &["--", "true"]].concat());
         // Where a command is run, what comes before it has the code of env(1).
         for (output, code) in [(shown, 2), (booted, 125)] {
-            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            let error = stderr(&output);
             assert_eq!(output.status.code(), Some(code), "{tiers}: {error}");
             assert!(error.contains(expected), "{tiers}: {error}");
         }
@@ -102,7 +94,7 @@ fn a_kernel_too_old_for_tiers_is_refused_before_the_boot() {
     let words = ["guest", "run", "--kernel", kernel, "--emulate-tiers", TIERS, "--", "true"];
     // A plugin that is there: it is refused before QEMU would load it.
     let output = numalab(&words).env("NUMALAB_EMULATOR", kernel).output().expect("it starts");
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(125), "{error}");
     let expected = "Linux 6.1.99 makes no memory tiers of HMAT's latencies: 6.10 and later do; \
                     --kernel backports";
@@ -116,7 +108,7 @@ fn a_study_of_a_kernel_too_old_for_tiers_is_told_which_setting_gets_another() {
     let mut study = numalab(&["study", "run", "tiering", "--set", &set]);
     study.env("NUMALAB_EMULATOR", &kernel).current_dir(directory.path());
     let output = study.output().expect("it starts");
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{error}");
     if error.contains("--fetch-qemu") || error.contains("apt-get install") {
         eprintln!("NOT RUN: {error}");
@@ -137,7 +129,7 @@ fn tiers_stand_for_the_whole_machine() {
 
 #[test]
 fn weights_are_advised_by_bandwidth() {
-    let text = stdout(&run(&["topology", "--emulate-tiers", TIERS]));
+    let text = prints(&["topology", "--emulate-tiers", TIERS]);
     let weights = text.lines().skip_while(|line| *line != "Weights for interleaving").skip(3);
     let rows: Vec<Vec<&str>> =
         weights.take(2).map(|row| row.split_whitespace().collect()).collect();
@@ -156,7 +148,7 @@ fn weights_that_cannot_be_set_are_refused() {
         ),
     ] {
         let output = run(&[&["bind"][..], arguments, &["--", "true"]].concat());
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = stderr(&output);
         assert!(error.contains(expected), "{arguments:?}: {error}");
         assert!([Some(code), Some(125)].contains(&output.status.code()), "{arguments:?}: {error}");
     }
@@ -165,13 +157,13 @@ fn weights_that_cannot_be_set_are_refused() {
 #[test]
 fn a_machine_of_one_tier_is_told_where_the_probe_has_two() {
     let output = run(&["study", "probe", "tiering"]);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = stderr(&output);
     if output.status.code() != Some(0) {
         assert_eq!(output.status.code(), Some(3), "{error}");
         assert!(error.contains("--emulate-tiers"), "{error}");
     }
     let output = run(&["study", "probe", "tiering", "--size", "8M", "--hot", "6M"]);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("--hot 6 MiB: expected at least a page and at most half"), "{error}");
 }

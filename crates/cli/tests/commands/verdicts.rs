@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
+use crate::command::{NUMALAB, stderr, stdout};
 
 fn integrations() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations")
@@ -17,7 +17,7 @@ fn sh(place: &Path, script: &str) -> Output {
 }
 
 fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    stdout(output) + &stderr(output)
 }
 
 /// Commits `good`, and `slow` in which the program reports twice the time.

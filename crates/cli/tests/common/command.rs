@@ -1,10 +1,20 @@
 //! The command as it is started by most tests: without input, to its end.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+pub const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
+
 pub fn numalab(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    let mut command = Command::new(NUMALAB);
     command.args(words).stdin(Stdio::null());
+    command
+}
+
+/// The command, with results below a directory.
+pub fn numalab_in(directory: &Path, words: &[&str]) -> Command {
+    let mut command = numalab(words);
+    command.current_dir(directory);
     command
 }
 
@@ -20,9 +30,32 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Runs a command that must end with this code; returns its output and its messages.
+pub fn ends(command: &mut Command, code: i32) -> (String, String) {
+    let output = command.output().expect("it starts");
+    let (out, err) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {out}{err}");
+    (out, err)
+}
+
 /// What is printed by a command that must succeed.
 pub fn prints(words: &[&str]) -> String {
-    let output = run(words);
-    assert_eq!(output.status.code(), Some(0), "{words:?}: {}", stderr(&output));
-    stdout(&output)
+    ends(&mut numalab(words), 0).0
+}
+
+pub fn prints_in(directory: &Path, words: &[&str]) -> String {
+    ends(&mut numalab_in(directory, words), 0).0
+}
+
+/// Runs a command that must fail with this code and each of these in its message.
+pub fn refuses(words: &[&str], code: i32, messages: &[&str]) {
+    refused(&mut numalab(words), code, messages);
+}
+
+pub fn refused(command: &mut Command, code: i32, messages: &[&str]) {
+    let (out, said) = ends(command, code);
+    assert!(out.is_empty(), "{command:?} printed {out}");
+    for message in messages {
+        assert!(said.contains(message), "{command:?}: no `{message}` in: {said}");
+    }
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::programs::lab::{Lab, lab, line_of};
 use serde_json::{Value, json};
 
-/// A machine on which the quarters of a block of 8 MiB do not stay in caches.
+/// A machine on which the quarters of a block of 2 MiB do not stay in caches.
 const SMALL_CACHES: [&str; 8] = [
     "--emulate",
     "2",
@@ -58,9 +58,8 @@ fn a_program_that_computes_is_told_at_once_that_there_is_no_gain() {
 #[test]
 fn what_is_advised_is_predicted_and_proven_and_names_the_line() {
     let Some(lab) = lab() else { return };
-    let command = [lab.program("answers"), "first-touch".to_owned()];
-    let command = [command[0].as_str(), command[1].as_str()];
-    let (advice, _) = advice(lab, &["--try", "1"], &command);
+    let command = [&lab.program("answers"), "first-touch", "2"];
+    let (advice, _) = advice(lab, &["--try", "1", "--blocks", "6"], &command);
     assert_eq!(advice["schema"], "numalab/advice-1");
     let options = advice["options"].as_array().expect("options");
     let by_users = options.iter().find(|option| option["candidate"]["first-touch"].is_object());
@@ -107,7 +106,7 @@ fn neighbours_that_share_memory_are_packed_on_a_node() {
         "--format",
         "json",
     ]);
-    run.args(["--try", "1", "--blocks", "6", "--", &lab.program("answers"), "neighbours"]);
+    run.args(["--try", "1", "--blocks", "6", "--", &lab.program("answers"), "neighbours", "2"]);
     let output = run.output().expect("it starts");
     let advice: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let options = advice["options"].as_array().expect("options");

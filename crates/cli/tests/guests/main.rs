@@ -2,6 +2,8 @@
 //! its tests, so `scripts/test` runs modules side by side, each in a process.
 #![forbid(unsafe_code)]
 
+#[path = "../common/killed.rs"]
+mod killed;
 #[path = "../common/schemas.rs"]
 mod schemas;
 
@@ -15,6 +17,7 @@ mod emulated;
 mod guest;
 mod kernel;
 mod kernel_lab;
+mod killed_advice;
 mod linux_tables;
 mod profile_guest;
 mod programs;

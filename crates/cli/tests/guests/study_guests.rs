@@ -149,8 +149,11 @@ warm-ups = 0
 aa = false
 repeats = 0
 [[factor]]
-name = "numa"
-levels = ["off", "on"]
+name = "pages"
+levels = [
+  { name = "4k", set = { guest-memory = "normal", "host:thp_enabled" = "never" } },
+  { name = "huge", set = { LEVEL } },
+]
 [[workload]]
 name = "copy"
 command = ["sh", "-c", "head -c 20000000 /dev/zero > copy && echo rate: $(wc -c < copy)"]
@@ -161,52 +164,21 @@ better = "higher"
 pattern = "rate: {}"
 "#;
 
-#[test]
-fn guests_of_qemu_run_together_and_their_memory_is_found() {
-    let lab = Lab::open();
-    fs::write(lab.path("two.toml"), WITH_QEMU).expect("written");
-    let others = [Other::with_niceness("19"), Other::with_niceness("19")];
-    let output = lab.run(&["study", "run", "two.toml", "--quiet"]);
-    drop(others);
-    let errors = text(&output.stderr);
-    if code(&output) == 3 && std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none() {
-        eprintln!("NOT RUN: no guest can be booted here: {errors}");
-        return;
-    }
-    assert_eq!(code(&output), 0, "{errors}");
-    let journal = lab.result("journal.jsonl");
-    let samples: Vec<&str> =
-        journal.lines().filter(|line| line.contains(r#""entry":"sample""#)).collect();
-    assert_eq!(samples.len(), 2, "{journal}");
-    for sample in samples {
-        // Both guests wrote 20 MB, and both have their memory on a node of this machine.
-        assert!(sample.contains(r#""value":40000000.0"#), "{sample}");
-        assert!(sample.contains("\"guest\":\"g01\"") && sample.contains("\"guest\":\"g02\""));
-        assert!(sample.contains(r#""home":0,"memory":[[0,"#), "{sample}");
-        assert!(!sample.contains("not known"), "{sample}");
-        assert_disturbed(sample);
-    }
-}
-
-/// The study above with what stands behind the guests' memory as its factor.
+/// The study above with what stands behind the guests' memory.
 fn of_pages(level: &str) -> String {
-    let numa = "[[factor]]\nname = \"numa\"\nlevels = [\"off\", \"on\"]\n";
-    let pages = format!(
-        "[[factor]]\nname = \"pages\"\nlevels = [\n\
-         {{ name = \"4k\", set = {{ guest-memory = \"normal\", \"host:thp_enabled\" = \"never\" }} }},\n\
-         {{ name = \"huge\", set = {{ {level} }} }},\n]\n"
-    );
-    WITH_QEMU.replace(numa, &pages)
+    WITH_QEMU.replace("LEVEL", level)
 }
 
 #[test]
-fn guests_of_qemu_have_the_hosts_huge_pages_and_the_pool_is_put_back() {
+fn guests_of_qemu_run_together_with_the_hosts_huge_pages_and_the_pool_is_put_back() {
     let lab = Lab::open();
     let pool = || fs::read_to_string("/proc/sys/vm/nr_hugepages").expect("a pool");
     let before = pool();
     let text_of = of_pages(r#"guest-memory = "2m", "host:huge_2m_pages" = 270"#);
     fs::write(lab.path("pages.toml"), text_of).expect("written");
+    let others = [Other::with_niceness("19"), Other::with_niceness("19")];
     let output = lab.run(&["study", "run", "pages.toml", "--quiet"]);
+    drop(others);
     let errors = text(&output.stderr);
     if code(&output) == 3 && std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none() {
         eprintln!("NOT RUN: no guest, or no pool of huge pages, can be had here: {errors}");
@@ -220,6 +192,14 @@ fn guests_of_qemu_have_the_hosts_huge_pages_and_the_pool_is_put_back() {
     let huge = |sample: &&&str| sample.contains("256 MiB of 2048 KiB");
     assert_eq!((samples.len(), samples.iter().filter(huge).count()), (2, 1), "{journal}");
     assert!(journal.contains("host:huge_2m_pages"), "{journal}");
+    for sample in samples {
+        // Both guests wrote 20 MB, and both have their memory on a node of this machine.
+        assert!(sample.contains(r#""value":40000000.0"#), "{sample}");
+        assert!(sample.contains("\"guest\":\"g01\"") && sample.contains("\"guest\":\"g02\""));
+        assert!(sample.contains(r#""home":0,"memory":[[0,"#), "{sample}");
+        assert!(!sample.contains("not known"), "{sample}");
+        assert_disturbed(sample);
+    }
 }
 
 #[test]

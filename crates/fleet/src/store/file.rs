@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_host::bounded::read_file;
-use numalab_host::files::write_atomically;
+use numalab_host::files::{remove_drafts_of, write_atomically};
 use numalab_host::open_locked;
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +107,7 @@ impl Writing {
         let positions = store.keys.iter().cloned().zip(0..).collect();
         // If the path is a link, its target is replaced.
         let path = fs::canonicalize(path).map_err(FleetError::store(path))?;
+        remove_drafts_of(&path);
         Ok(Self { path, store, positions, _held: held })
     }
 

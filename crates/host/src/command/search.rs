@@ -68,7 +68,7 @@ mod tests {
     use std::io;
 
     use super::*;
-    use crate::command::tool;
+    use crate::command::{tool, users_program};
 
     const NAME: &str = "numalab-test-program";
 
@@ -121,11 +121,14 @@ mod tests {
 
     #[test]
     fn children_of_root_get_the_restricted_path_and_others_keep_theirs() {
-        let command = tool("true", [""; 0]);
-        let path = command.get_envs().find(|(name, _)| *name == "PATH");
-        match (is_root(), search_path()) {
-            (true, expected) => assert_eq!(path, Some((OsStr::new("PATH"), expected.as_deref()))),
-            (false, expected) => assert_eq!((path, expected), (None, env::var_os("PATH"))),
+        for command in [tool("true", [""; 0]), users_program("true", [""; 0])] {
+            let path = command.get_envs().find(|(name, _)| *name == "PATH");
+            match (is_root(), search_path()) {
+                (true, expected) => {
+                    assert_eq!(path, Some((OsStr::new("PATH"), expected.as_deref())));
+                }
+                (false, expected) => assert_eq!((path, expected), (None, env::var_os("PATH"))),
+            }
         }
         assert!(on_path("sh").is_some_and(|path| path.is_absolute()));
         assert_eq!(on_path("/bin/sh"), Some(PathBuf::from("/bin/sh")));

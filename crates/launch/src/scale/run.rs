@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use numalab_host::{Interrupt, terminate_with_parent};
+use numalab_host::{Interrupt, terminate_with_parent, users_program};
 use numalab_record::shell::command_line;
 
 use super::banner::step_heading;
@@ -100,9 +100,8 @@ impl Runner<'_> {
         let log = Mutex::new(log);
         let failed = |error| DirectoryError::Write { path: log_path.clone(), error };
         self.say(&log, &step_heading(self.manifest, step, &command)).map_err(failed)?;
-        let mut launcher = Command::new(&words[0]);
+        let mut launcher = users_program(&words[0], &words[1..]);
         launcher
-            .args(&words[1..])
             .current_dir(self.directory.path())
             .envs(crate::team::new_secret().ok().map(|secret| (crate::team::SECRET, secret)))
             .stdin(Stdio::null())

@@ -5,10 +5,9 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use numalab_host::{CommandError, Interrupt, Ran, run_command};
+use numalab_host::{CommandError, Interrupt, Ran, TemporaryDirectory, run_command, users_program};
 use numalab_study::BackendError;
 use numalab_workload::Workload;
-use tempfile::TempDir;
 
 /// A service has no end of its own.
 const FOR_EVER: Duration = Duration::from_secs(30 * 86_400);
@@ -19,7 +18,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// An empty directory that is gone with this value, if the workload needs one.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    directory: Option<TempDir>,
+    directory: Option<TemporaryDirectory>,
     numalab: String,
 }
 
@@ -31,7 +30,7 @@ impl Scratch {
             return Ok(Self { directory: None, numalab });
         }
         // A socket's path has at most 107 bytes, so that the directory's is short.
-        let directory = tempfile::Builder::new().prefix("numalab-").tempdir();
+        let directory = TemporaryDirectory::create();
         let directory = directory.map_err(|error| BackendError::Failed {
             doing: format!("a temporary directory for workload {}", workload.name),
             reason: error.to_string(),
@@ -122,9 +121,7 @@ impl Drop for Running {
 
 fn words(words: &[String]) -> Command {
     let mut words = words.iter();
-    let mut command = Command::new(words.next().map_or("", String::as_str));
-    command.args(words);
-    command
+    users_program(words.next().map_or("", String::as_str), words)
 }
 
 fn is_up(ready: &[String], interrupt: &Interrupt) -> bool {

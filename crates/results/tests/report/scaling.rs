@@ -145,6 +145,9 @@ fn statistics_are_over_the_ranks_and_efficiency_over_the_fewest() {
     close(of.range, 0.6);
     close(of.deviation, (0.2_f64 / 3.0).sqrt());
     close(of.p90, 100.54);
+    close(of.p99, 100.594);
+    close(of.min, 100.0);
+    close(of.max, 100.6);
     close(of.efficiency.unwrap(), 100.0 / 100.3);
     assert_eq!(of.baseline_ranks, Some(1));
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::lab::{Lab, assert_near, rounds};
 
 const LATENCY: &str = "echo '== matrix'
-numalab latency --size 1M --per node --pages 4k --seed 1 --format csv -q";
+numalab latency --size 512K --per node --pages 4k --seed 1 --format csv -q";
 const BANDWIDTH: &str = "
 echo '== readers'
 numalab bandwidth --kernel read --size 4M --pages 4k --cpus 0,1 --nodes 7 --seed 1 --format csv -q";

@@ -1,7 +1,7 @@
 # What the guest of guest.rs does; each part of its output is looked at by a test.
 # CHASE is the program that chases through what the system placed.
 echo 0 > /proc/sys/kernel/numa_balancing
-latency='numalab latency --size 2M --per node --pages 4k --seed 1 --format csv -q'
+latency='numalab latency --size 1M --per node --pages 4k --seed 1 --format csv -q'
 echo '== matrix 1'; $latency
 echo '== matrix 2'; $latency
 echo '== says'; numalab latency --size 1M --cpus 0 --nodes 0 --pages 4k --seed 1
