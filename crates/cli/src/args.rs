@@ -32,14 +32,14 @@ use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use advise::AdviseArgs;
-pub(crate) use bind::{BindArgs, Policy, RankCpus};
+pub(crate) use bind::{BindArgs, RankCpus};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use emulate::{EmulateArgs, ThreadPlacement};
 pub(crate) use explore::ExploreArgs;
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
-    Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
+    BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use guest_value::BootKernel;
 pub(crate) use health::HealthArgs;
@@ -48,9 +48,7 @@ pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Measuring, Output, Rules, Selection};
 pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
-pub(crate) use probe::{
-    AccessKind, BalancingArgs, HeatKind, PlaceKind, ProbeArgs, ProbeCommand, TieringArgs,
-};
+pub(crate) use probe::{BalancingArgs, HeatKind, ProbeArgs, ProbeCommand, TieringArgs};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
@@ -144,8 +142,11 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_name = "PATTERN")]
     pub pattern: Option<AccessPattern>,
     /// Which CPUs represent a node: every CPU, or only the first
-    #[arg(long, value_enum, default_value_t = Per::Cpu)]
-    pub per: Per,
+    #[arg(long, default_value = "cpu", value_parser = value::one_of([
+        (MatrixShape::PerCpu, "cpu", "Each of its cpus"),
+        (MatrixShape::PerNode, "node", "One cpu for each node"),
+    ]))]
+    pub per: MatrixShape,
     /// Chase on all selected CPUs at once
     #[arg(long, conflicts_with = "serial")]
     pub concurrent: bool,
@@ -164,24 +165,6 @@ pub(crate) struct LatencyArgs {
     pub chase: ChaseArgs,
     #[command(flatten)]
     pub given: Measuring,
-}
-
-/// Which CPUs represent a node in a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Per {
-    /// Each of its cpus
-    Cpu,
-    /// One cpu for each node
-    Node,
-}
-
-impl From<Per> for MatrixShape {
-    fn from(per: Per) -> Self {
-        match per {
-            Per::Cpu => Self::PerCpu,
-            Per::Node => Self::PerNode,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,9 @@
 //! Printing to standard output.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use numalab_host::visible;
@@ -54,7 +56,7 @@ pub(crate) fn quiet() -> bool {
 }
 
 /// The page for a file that may be sent to somebody: redacted unless the user says otherwise.
-pub(crate) fn shared_page(report: &impl Report) -> Page {
+pub(crate) fn shared_page(report: &dyn Report) -> Page {
     match REDACT.get() {
         Some(Redact::No) => report.page(),
         Some(Redact::Yes) | None => {
@@ -80,7 +82,7 @@ fn user() -> Option<Private> {
 }
 
 /// A result in the wanted form: the one place where results get their format.
-pub(crate) fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
+pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Failure> {
     Ok(match format {
         Format::Text if REDACT.get() == Some(&Redact::Yes) => shared_page(report).terminal(style()),
         Format::Text => report.terminal(style()),
@@ -115,8 +117,14 @@ fn no_functions() -> Failure {
     )
 }
 
+/// Keeps a program's figures in a file: as JSON where no other format is wanted.
+pub(crate) fn keep(report: &dyn Report, format: Format, file: &Path) -> Result<(), Failure> {
+    let format = if format == Format::Text { Format::Json } else { format };
+    fs::write(file, render(report, format)?).map_err(|error| Failure::at(file, error))
+}
+
 /// Prints a result in the wanted form.
-pub(crate) fn show(report: &impl Report, format: Format) -> Result<(), Failure> {
+pub(crate) fn show(report: &dyn Report, format: Format) -> Result<(), Failure> {
     print(&render(report, format)?)
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     if args.dry_run {
         return show(args, place, &advisor);
     }
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     adopt_orphans().map_err(|error| Failure::new(Code::Failed, error))?;
     let advice = advisor.run(interrupt, &mut watcher)?;
     deliver(args, &advice)?;
@@ -107,8 +107,7 @@ fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
     }
     let text = output::render(advice, args.format)?;
     match &args.output {
-        Some(file) => std::fs::write(file, text)
-            .map_err(|error| Failure::new(Code::Failed, format!("{}: {error}", file.display()))),
+        Some(file) => std::fs::write(file, text).map_err(|error| Failure::at(file, error)),
         None => output::print(&text),
     }
 }

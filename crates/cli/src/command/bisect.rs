@@ -31,7 +31,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     let seed = args.seed.or(study.rules.seed).unwrap_or_else(|| UtcTime::now().unix_ms);
     let plan = Plan::new(study, seed);
     let question = question(args, &plan, &workloads)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     if args.dry_run {
         let repository = Repository::open(&args.tree, PathBuf::new())?;
         let bisect =
@@ -90,9 +90,7 @@ fn write_reports(found: &BisectDocument, directory: &Path) -> Result<(), Failure
 
 /// A directory of its own, by its whole path: builds run elsewhere.
 fn results(parent: &Path) -> Result<PathBuf, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(Code::Failed, format!("{}: {error}", parent.display()))
-    };
+    let failed = |error: std::io::Error| Failure::at(parent, error);
     fs::create_dir_all(parent).map_err(failed)?;
     let parent = parent.canonicalize().map_err(failed)?;
     let name = format!("bisect-{}", UtcTime::now().compact());

@@ -52,7 +52,7 @@ impl Target {
 
 /// The live machine; warns of what is wrong with what the kernel says of it.
 pub(crate) fn machine_here() -> Result<Machine, Failure> {
-    let reading = numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
+    let reading = numalab_host::read_machine(&Root::live())?;
     warn_of(&reading.findings);
     Ok(reading.machine)
 }
@@ -122,7 +122,7 @@ pub(crate) fn facts_now() -> Environment {
 pub(crate) fn context_for(run: &Run) -> Result<MeasureContext, Failure> {
     let budget = Duration::from_nanos(run.budget_ns);
     let settings = Settings { seed: run.seed, precision: run.precision, budget };
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     Ok(MeasureContext::new(run.machine.clone(), settings, interrupt)?)
 }
 

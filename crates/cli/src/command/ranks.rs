@@ -69,7 +69,7 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
     }
     let mut words = vec![own_program()?];
     words.extend(std::env::args().skip(1));
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
     match numalab_launch::local::run(ranks, &words, &interrupt)? {
         0 => Ok(()),

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &SelfTestArgs) -> Result<(), Failure> {
     }
     let root = Root::live();
     let mut settings = Settings::new(&root)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let mut checked = Vec::new();
     for check in ORDER {
         if !output::quiet() {

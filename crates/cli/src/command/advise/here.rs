@@ -61,7 +61,7 @@ fn is_like(machine: &Machine, here: &Machine) -> bool {
 
 /// This machine, as the emulator models it.
 pub(super) fn target(args: &AdviseArgs, place: TrialPlace) -> Result<Target, Failure> {
-    let reading = read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
+    let reading = read_machine(&Root::live())?;
     let usable = reading.machine.usable_part();
     let small = within_limits(&usable);
     let (file, known) = figures(&args.machine, &reading.machine)?;

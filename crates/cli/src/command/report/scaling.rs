@@ -11,7 +11,7 @@ use numalab_record::scaling::{Scaling, ScalingFile, read};
 use numalab_results::scaling::ScalingSummary;
 
 use crate::args::{Format, ReportArgs};
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::output;
 
 /// Directories of runs may lie in one of all.
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
             [(file::REPORT_MARKDOWN, page.markdown()), (file::REPORT_HTML, page.html())]
         {
             let path = args.place.join(name);
-            fs::write(&path, text).map_err(|error| failed(&path, &error))?;
+            fs::write(&path, text).map_err(|error| Failure::at(&path, error))?;
         }
         let directory = args.place.display();
         return output::print(&format!("{directory}/report.md\n{directory}/report.html\n"));
@@ -61,7 +61,7 @@ fn load(path: &Path) -> Result<Scaling, Failure> {
             path.parent().unwrap_or(path)
         }
         false => {
-            list(path, DEPTH, &mut names).map_err(|error| failed(path, &error))?;
+            list(path, DEPTH, &mut names).map_err(|error| Failure::at(path, error))?;
             path
         }
     };
@@ -70,7 +70,7 @@ fn load(path: &Path) -> Result<Scaling, Failure> {
         let file = root.join(&name);
         let length = fs::metadata(&file).map_or(0, |data| data.len());
         if length <= LONGEST {
-            let bytes = read_file(&file, LONGEST).map_err(|error| failed(&file, &error))?;
+            let bytes = read_file(&file, LONGEST).map_err(|error| Failure::at(&file, error))?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
             files.push(ScalingFile { path: name, text });
         }
@@ -105,8 +105,4 @@ fn list(root: &Path, depth: usize, names: &mut Vec<String>) -> io::Result<()> {
     }
     names.sort();
     Ok(())
-}
-
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(Code::Failed, format!("{}: {error}", path.display()))
 }

@@ -15,20 +15,20 @@ pub(super) struct Settings {
 
 impl Settings {
     pub(super) fn new(root: &Root) -> Result<Self, Failure> {
-        let tuning = Tuning::new(root).map_err(numalab_host::Error::from)?;
+        let tuning = Tuning::new(root)?;
         Ok(Self { root: root.clone(), tuning, changed: Vec::new() })
     }
 
     /// What a setting holds now; nothing if this kernel does not have it or does not tell.
     pub(super) fn value(&self, name: &str) -> Result<String, Failure> {
-        let knob = Knob::find(&self.root, name).map_err(numalab_host::Error::from)?;
+        let knob = Knob::find(&self.root, name)?;
         Ok(value_of(&knob, &self.root))
     }
 
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Failure> {
-        let knob = Knob::find(&self.root, name).map_err(numalab_host::Error::from)?;
+        let knob = Knob::find(&self.root, name)?;
         let before = value_of(&knob, &self.root);
-        self.tuning.set(&knob, value).map_err(numalab_host::Error::from)?;
+        self.tuning.set(&knob, value)?;
         if self.changed.iter().all(|(known, _)| known.name() != name) {
             self.changed.push((knob, before));
         }
@@ -37,7 +37,7 @@ impl Settings {
 
     /// Puts every setting back and reads it once more.
     pub(super) fn put_back(&mut self) -> Result<CheckFound, Failure> {
-        self.tuning.restore().map_err(numalab_host::Error::from)?;
+        self.tuning.restore()?;
         let settings = self.changed.iter().map(|(knob, before)| PutBack {
             name: knob.name().to_owned(),
             before: before.clone(),

@@ -91,7 +91,7 @@ pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
     if !args.pilot {
         return print(&ready, 0, args.format);
     }
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let backend = ready.backend(&interrupt)?;
     backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
     let time = pilot(&ready.plan, &ready.workloads, backend)?;

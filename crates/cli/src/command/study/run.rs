@@ -57,7 +57,7 @@ fn go(
     if dry_run {
         return print(&ready, 0, show.format);
     }
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let backend = ready.backend(&interrupt)?;
     // What is wrong in the study's text is said with its place in it.
     backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
@@ -88,7 +88,7 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     }
     let mut journal = Journal::resume(&args.directory)?;
     let Ready { plan, workloads, .. } = resumed(journal.document(), args)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let backend = BACKENDS.open(plan.study(), &interrupt)?;
     let mut run = journal.document().run.clone();
     run.rules = plan.study().rules.clone();
