@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use numalab_formats::HostPlacement;
 use numalab_formats::{
-    Carried, Written, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu, rankfile,
-    slurm, svg, xen,
+    Carried, Written, command_line, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm,
+    svg, xen,
 };
 use numalab_host::note;
 use numalab_record::system;
@@ -68,7 +68,6 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
             let spec = emulated.clone().unwrap_or_else(|| EmulationSpec::like(machine));
             Ok(line(&said(command_line::numa_fake(&spec))?))
         }
-        TopologyFormat::Dot => Ok(dot::write(machine)),
         TopologyFormat::Svg => Ok(svg::write(machine)),
     }
 }
@@ -91,7 +90,6 @@ fn carried(format: TopologyFormat) -> Option<Carried> {
         TopologyFormat::Slurm => slurm::CARRIED,
         TopologyFormat::Rankfile => rankfile::CARRIED,
         TopologyFormat::Cmdline => command_line::CARRIED,
-        TopologyFormat::Dot => dot::CARRIED,
         TopologyFormat::Svg => svg::CARRIED,
     })
 }
