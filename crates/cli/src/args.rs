@@ -46,7 +46,7 @@ pub(crate) use health::HealthArgs;
 pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand};
 pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
-pub(crate) use measuring::{Format, Measuring, Output, Rules, Selection};
+pub(crate) use measuring::{Measuring, Output, Rules, Selection};
 pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
 pub(crate) use probe::{BalancingArgs, HeatKind, ProbeArgs, ProbeCommand, TieringArgs};
 pub(crate) use profile::ProfileArgs;
@@ -62,6 +62,8 @@ pub(crate) use topology::{
     AcpiArgs, AcpiCommand, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
 pub(crate) use value::{SizeList, Weights};
+
+pub(crate) use crate::output::Format;
 
 /// The version, and what this program was built from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");

@@ -20,7 +20,7 @@ use numalab_launch::bind::BindError;
 use numalab_launch::identity::IdentityError;
 use numalab_launch::local::StartError;
 use numalab_launch::near::NearError;
-use numalab_launch::scale::{DirectoryError, LaunchError, RunError};
+use numalab_launch::scale::{DirectoryError, LaunchError, ResultsError, RunError};
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::bisect::BisectError;
 use numalab_study::{BackendError, JournalError, SessionError};
@@ -170,7 +170,7 @@ macro_rules! by_class {
 
 by_class! {
     MeasureError, SysfsError, AffinityError, PolicyError, SignalError, KnobError, JournalError,
-    SessionError, BackendError, BisectError, ExploreError, NearError,
+    SessionError, BackendError, BisectError, ExploreError, NearError, ResultsError,
 }
 
 /// Declares errors that have a code whatever they are.

@@ -1,18 +1,21 @@
-//! Printing to standard output.
+//! The formats of results, and printing them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use clap::ValueEnum;
+use numalab_host::files::write_atomically;
 use numalab_host::visible;
 use numalab_page::{Page, Private, Style};
 use numalab_places::BACKENDS;
+use numalab_record::file;
 use numalab_record::shell::quoted;
 use numalab_results::Report;
 
-use crate::args::{Format, Redact};
+use crate::args::Redact;
 use crate::failure::{Code, Failure};
 
 /// Prints `text`; a reader that went away early is no error.
@@ -81,6 +84,26 @@ fn user() -> Option<Private> {
     Some(Private { what: "user", text })
 }
 
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Text for a terminal
+    Text,
+    /// Everything, with every raw sample
+    Json,
+    /// A row per measurement
+    Csv,
+    /// Markdown
+    Md,
+    /// One self-contained page
+    Html,
+    /// Gauges for Prometheus, in the OpenMetrics text format
+    #[value(name = "openmetrics")]
+    OpenMetrics,
+    /// What a program's memory costs by function, for KCachegrind (of emulate and profile)
+    Callgrind,
+}
+
 /// A result in the wanted form: the one place where results get their format.
 pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Failure> {
     Ok(match format {
@@ -95,6 +118,22 @@ pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Fail
         }
         Format::Callgrind => report.callgrind().ok_or_else(no_functions)?,
     })
+}
+
+/// Writes the pages of a result into its directory, `report.md` and `report.html`.
+pub(crate) fn write_pages(report: &dyn Report, directory: &Path) -> Result<[PathBuf; 2], Failure> {
+    let page = shared_page(report);
+    let written = [directory.join(file::REPORT_MARKDOWN), directory.join(file::REPORT_HTML)];
+    for (path, text) in written.iter().zip([page.markdown(), page.html()]) {
+        write_atomically(path, &text).map_err(|error| Failure::at(path, error))?;
+    }
+    Ok(written)
+}
+
+/// Prints the names of files, a line each.
+pub(crate) fn print_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    let line = |path: &PathBuf| format!("{}\n", path.display());
+    print(&paths.into_iter().map(line).collect::<String>())
 }
 
 /// A result without figures has no CSV.

@@ -2,13 +2,12 @@
 
 mod guest;
 mod here;
-mod input;
 mod target;
 mod watcher;
 
 use std::path::Path;
 
-use numalab_advise::{AdviseError, Advisor, Asked};
+use numalab_advise::{AdviseError, Advisor, Asked, redirected};
 use numalab_host::{Interrupt, adopt_orphans};
 use numalab_launch::identity::detect_own;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
 fn asked(args: &AdviseArgs) -> Result<Asked, Failure> {
     Ok(Asked {
         command: args.command.clone(),
-        stdin: input::redirected(),
+        stdin: redirected(),
         metric: metric(args)?,
         predict_only: args.predict_only,
         trials_only: args.trials_only,

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
+use numalab_launch::scale::is_scaling;
 use numalab_record::file;
 use numalab_results::documents::with_report;
 use numalab_results::run::Summary;
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
             args.place.display()
         )));
     }
-    if scaling::is_meant(&args.place) {
+    if is_scaling(&args.place) {
         return scaling::run(args);
     }
     if !args.place.is_dir() {
@@ -39,11 +40,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let document = numalab_measure::read(&args.place)?;
     match args.format {
         Some(format) => output::show(&Summary::of(&document), format),
-        None => {
-            write_reports(&document, &args.place)?;
-            let directory = args.place.display();
-            output::print(&format!("{directory}/report.md\n{directory}/report.html\n"))
-        }
+        None => output::print_paths(&write_reports(&document, &args.place)?),
     }
 }
 

@@ -12,10 +12,10 @@ use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
 use numalab_results::study::StudySummary;
 use numalab_results::study::plan::{time_words, too_few_blocks};
 use numalab_study::{
-    Journal, Observer, Plan, Session, SessionError, Started, parse, read, stated_time,
+    Journal, Observer, Plan, Session, SessionError, Started, parse, read, stated_time, too_few,
 };
 
-use super::plan::{Ready, given, print, ready, too_few};
+use super::plan::{Ready, given, print, ready};
 use super::show::deliver;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::Failure;

@@ -1,31 +1,45 @@
 //! Settings that a self-test changes, and their values before and after.
 
-use numalab_host::Root;
-use numalab_host::knobs::{FileState, Knob, Tuning};
 use numalab_record::self_test::{CheckFound, PutBack};
 
-use crate::failure::Failure;
+use super::error::KnobError;
+use super::file::FileState;
+use super::knob::Knob;
+use super::tuning::Tuning;
+use crate::root::Root;
 
-/// Changed through the journal; put back when it is dropped.
-pub(super) struct Settings {
+/// Settings that are changed for a test: through the journal, and restored on drop.
+#[derive(Debug)]
+pub struct ChangedSettings {
     root: Root,
     tuning: Tuning,
     changed: Vec<(Knob, String)>,
 }
 
-impl Settings {
-    pub(super) fn new(root: &Root) -> Result<Self, Failure> {
+impl ChangedSettings {
+    /// Changes nothing yet.
+    ///
+    /// # Errors
+    /// [`KnobError`] if another run left settings behind.
+    pub fn new(root: &Root) -> Result<Self, KnobError> {
         let tuning = Tuning::new(root)?;
         Ok(Self { root: root.clone(), tuning, changed: Vec::new() })
     }
 
-    /// What a setting holds now; nothing if this kernel does not have it or does not tell.
-    pub(super) fn value(&self, name: &str) -> Result<String, Failure> {
+    /// Returns what a setting holds now; nothing if this kernel does not tell.
+    ///
+    /// # Errors
+    /// [`KnobError`] if there is no such setting.
+    pub fn value(&self, name: &str) -> Result<String, KnobError> {
         let knob = Knob::find(&self.root, name)?;
         Ok(value_of(&knob, &self.root))
     }
 
-    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+    /// Changes a setting.
+    ///
+    /// # Errors
+    /// [`KnobError`] if it cannot be set.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), KnobError> {
         let knob = Knob::find(&self.root, name)?;
         let before = value_of(&knob, &self.root);
         self.tuning.set(&knob, value)?;
@@ -35,8 +49,11 @@ impl Settings {
         Ok(())
     }
 
-    /// Puts every setting back and reads it once more.
-    pub(super) fn put_back(&mut self) -> Result<CheckFound, Failure> {
+    /// Restores every setting and reads it once more.
+    ///
+    /// # Errors
+    /// [`KnobError`] if one cannot be restored.
+    pub fn put_back(&mut self) -> Result<CheckFound, KnobError> {
         self.tuning.restore()?;
         let settings = self.changed.iter().map(|(knob, before)| PutBack {
             name: knob.name().to_owned(),
