@@ -63,19 +63,10 @@ pub(crate) use topology::{
 };
 pub(crate) use value::{SizeList, Weights};
 
-pub(crate) use crate::output::Format;
+pub(crate) use crate::output::{Format, Redact};
 
 /// The version, and what this program was built from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
-
-/// Whether pages are made to be sent to anybody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Redact {
-    /// A hash stands for what is left out
-    Yes,
-    /// Everything is shown
-    No,
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

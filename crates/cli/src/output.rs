@@ -15,7 +15,6 @@ use numalab_record::file;
 use numalab_record::shell::quoted;
 use numalab_results::Report;
 
-use crate::args::Redact;
 use crate::failure::{Code, Failure};
 
 /// Prints `text`; a reader that went away early is no error.
@@ -33,6 +32,15 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
+}
+
+/// Whether pages are made to be sent to anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Redact {
+    /// A hash stands for what is left out
+    Yes,
+    /// Everything is shown
+    No,
 }
 
 /// What `--redact` said, for every page of this process.
