@@ -32,25 +32,23 @@ use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use advise::AdviseArgs;
-pub(crate) use bind::{BindArgs, Policy, RankCpus};
+pub(crate) use bind::{BindArgs, RankCpus};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use emulate::{EmulateArgs, ThreadPlacement};
 pub(crate) use explore::ExploreArgs;
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
-    Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
+    BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use guest_value::BootKernel;
 pub(crate) use health::HealthArgs;
 pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand};
 pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
-pub(crate) use measuring::{Format, Measuring, Output, Rules, Selection};
+pub(crate) use measuring::{Measuring, Output, Rules, Selection};
 pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
-pub(crate) use probe::{
-    AccessKind, BalancingArgs, HeatKind, PlaceKind, ProbeArgs, ProbeCommand, TieringArgs,
-};
+pub(crate) use probe::{BalancingArgs, HeatKind, ProbeArgs, ProbeCommand, TieringArgs};
 pub(crate) use profile::ProfileArgs;
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
@@ -65,17 +63,10 @@ pub(crate) use topology::{
 };
 pub(crate) use value::{SizeList, Weights};
 
+pub(crate) use crate::output::{Format, Redact};
+
 /// The version, and what this program was built from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
-
-/// Whether pages are made to be sent to anybody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Redact {
-    /// A hash stands for what is left out
-    Yes,
-    /// Everything is shown
-    No,
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -146,8 +137,11 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_name = "PATTERN")]
     pub pattern: Option<AccessPattern>,
     /// Which CPUs represent a node: every CPU, or only the first
-    #[arg(long, value_enum, default_value_t = Per::Cpu)]
-    pub per: Per,
+    #[arg(long, default_value = "cpu", value_parser = value::one_of([
+        (MatrixShape::PerCpu, "cpu", "Each of its cpus"),
+        (MatrixShape::PerNode, "node", "One cpu for each node"),
+    ]))]
+    pub per: MatrixShape,
     /// Chase on all selected CPUs at once
     #[arg(long, conflicts_with = "serial")]
     pub concurrent: bool,
@@ -166,24 +160,6 @@ pub(crate) struct LatencyArgs {
     pub chase: ChaseArgs,
     #[command(flatten)]
     pub given: Measuring,
-}
-
-/// Which CPUs represent a node in a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Per {
-    /// Each of its cpus
-    Cpu,
-    /// One cpu for each node
-    Node,
-}
-
-impl From<Per> for MatrixShape {
-    fn from(per: Per) -> Self {
-        match per {
-            Per::Cpu => Self::PerCpu,
-            Per::Node => Self::PerNode,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

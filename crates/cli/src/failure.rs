@@ -3,18 +3,24 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::process::ExitCode;
 
 use numalab_explore::ExploreError;
+use numalab_formats::WriteError;
+use numalab_guest::program::FollowedError;
 use numalab_guest::qmp::PinError;
-use numalab_guest::{GuestError, HostMemoryError};
-use numalab_host::{ErrorClass, note};
-use numalab_image::{ImageError, KernelError, ModuleError};
+use numalab_guest::{AcceleratorError, GuestError, HostMemoryError, QemuError, RuntimeError};
+use numalab_host::knobs::KnobError;
+use numalab_host::{AffinityError, ErrorClass, PolicyError, SignalError, SysfsError, note};
+use numalab_image::{
+    CacheError, CompanionError, ContentsError, ImageError, KernelError, ModuleError,
+};
 use numalab_launch::bind::BindError;
 use numalab_launch::identity::IdentityError;
 use numalab_launch::local::StartError;
 use numalab_launch::near::NearError;
-use numalab_launch::scale::{DirectoryError, LaunchError, RunError};
+use numalab_launch::scale::{DirectoryError, LaunchError, ResultsError, RunError};
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::bisect::BisectError;
 use numalab_study::{BackendError, JournalError, SessionError};
@@ -94,6 +100,11 @@ impl Failure {
         &self.message
     }
 
+    /// What went wrong with a file or a directory.
+    pub fn at(path: &Path, error: impl Display) -> Self {
+        Self::new(Code::Failed, format!("{}: {error}", path.display()))
+    }
+
     /// Bad input.
     pub fn bad_input(message: impl Display) -> Self {
         Self::new(Code::BadInput, message)
@@ -146,76 +157,55 @@ pub(crate) fn code_of(class: ErrorClass) -> Code {
     }
 }
 
-impl From<MeasureError> for Failure {
-    fn from(error: MeasureError) -> Self {
-        Self::new(code_of(error.class()), error)
-    }
+/// Declares errors whose class decides the exit code.
+macro_rules! by_class {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::new(code_of(error.class()), error)
+            }
+        })*
+    };
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        MeasureError::from(error).into()
-    }
+by_class! {
+    MeasureError, SysfsError, AffinityError, PolicyError, SignalError, KnobError, JournalError,
+    SessionError, BackendError, BisectError, ExploreError, NearError, ResultsError,
 }
 
-impl From<numalab_host::Error> for Failure {
-    fn from(error: numalab_host::Error) -> Self {
-        Self::new(code_of(error.class()), error)
-    }
+/// Declares errors that have a code whatever they are.
+macro_rules! by_code {
+    ($($error:ty => $code:ident),* $(,)?) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::new(Code::$code, error)
+            }
+        })*
+    };
 }
 
-impl From<JournalError> for Failure {
-    fn from(error: JournalError) -> Self {
-        Self::new(code_of(error.class()), error)
-    }
+by_code! {
+    IdentityError => BadInput, BindError => BadInput, LaunchError => Lacking, RunError => Failed,
+    FollowedError => Failed,
 }
 
-impl From<SessionError> for Failure {
-    fn from(error: SessionError) -> Self {
-        Self::new(code_of(error.class()), error)
-    }
+/// Declares errors that are parts of another one, which has the code.
+macro_rules! part_of {
+    ($($part:ty => $whole:ty),* $(,)?) => {
+        $(impl From<$part> for Failure {
+            fn from(error: $part) -> Self {
+                <$whole>::from(error).into()
+            }
+        })*
+    };
 }
 
-impl From<BackendError> for Failure {
-    fn from(error: BackendError) -> Self {
-        Self::new(code_of(error.class()), error)
-    }
-}
-
-impl From<BisectError> for Failure {
-    fn from(error: BisectError) -> Self {
-        Self::new(code_of(error.class()), error)
-    }
-}
-
-impl From<ExploreError> for Failure {
-    fn from(error: ExploreError) -> Self {
-        Self::new(code_of(error.class()), error)
-    }
-}
-
-impl From<IdentityError> for Failure {
-    fn from(error: IdentityError) -> Self {
-        Self::bad_input(error)
-    }
-}
-
-impl From<BindError> for Failure {
-    fn from(error: BindError) -> Self {
-        Self::bad_input(error)
-    }
-}
-
-impl From<NearError> for Failure {
-    fn from(error: NearError) -> Self {
-        Self::new(code_of(error.class()), error)
-    }
-}
-
-impl From<LaunchError> for Failure {
-    fn from(error: LaunchError) -> Self {
-        Self::new(Code::Lacking, error)
-    }
+part_of! {
+    StoreError => MeasureError,
+    WriteError => GuestError, HostMemoryError => GuestError, RuntimeError => GuestError,
+    QemuError => GuestError, AcceleratorError => GuestError, CompanionError => GuestError,
+    KernelError => GuestError, ImageError => GuestError, ContentsError => GuestError,
+    CacheError => GuestError, PinError => GuestError,
 }
 
 impl From<DirectoryError> for Failure {
@@ -225,12 +215,6 @@ impl From<DirectoryError> for Failure {
             DirectoryError::Exists { .. } | DirectoryError::NoRun { .. } => Code::BadInput,
         };
         Self::new(code, error)
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        Self::new(Code::Failed, error)
     }
 }
 

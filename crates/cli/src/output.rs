@@ -1,16 +1,20 @@
-//! Printing to standard output.
+//! The formats of results, and printing them.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use clap::ValueEnum;
+use numalab_host::files::write_atomically;
 use numalab_host::visible;
 use numalab_page::{Page, Private, Style};
 use numalab_places::BACKENDS;
+use numalab_record::file;
 use numalab_record::shell::quoted;
 use numalab_results::Report;
 
-use crate::args::{Format, Redact};
 use crate::failure::{Code, Failure};
 
 /// Prints `text`; a reader that went away early is no error.
@@ -28,6 +32,15 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
+}
+
+/// Whether pages are made to be sent to anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Redact {
+    /// A hash stands for what is left out
+    Yes,
+    /// Everything is shown
+    No,
 }
 
 /// What `--redact` said, for every page of this process.
@@ -54,7 +67,7 @@ pub(crate) fn quiet() -> bool {
 }
 
 /// The page for a file that may be sent to somebody: redacted unless the user says otherwise.
-pub(crate) fn shared_page(report: &impl Report) -> Page {
+pub(crate) fn shared_page(report: &dyn Report) -> Page {
     match REDACT.get() {
         Some(Redact::No) => report.page(),
         Some(Redact::Yes) | None => {
@@ -79,8 +92,28 @@ fn user() -> Option<Private> {
     Some(Private { what: "user", text })
 }
 
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Text for a terminal
+    Text,
+    /// Everything, with every raw sample
+    Json,
+    /// A row per measurement
+    Csv,
+    /// Markdown
+    Md,
+    /// One self-contained page
+    Html,
+    /// Gauges for Prometheus, in the OpenMetrics text format
+    #[value(name = "openmetrics")]
+    OpenMetrics,
+    /// What a program's memory costs by function, for KCachegrind (of emulate and profile)
+    Callgrind,
+}
+
 /// A result in the wanted form: the one place where results get their format.
-pub(crate) fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
+pub(crate) fn render(report: &dyn Report, format: Format) -> Result<String, Failure> {
     Ok(match format {
         Format::Text if REDACT.get() == Some(&Redact::Yes) => shared_page(report).terminal(style()),
         Format::Text => report.terminal(style()),
@@ -93,6 +126,22 @@ pub(crate) fn render(report: &impl Report, format: Format) -> Result<String, Fai
         }
         Format::Callgrind => report.callgrind().ok_or_else(no_functions)?,
     })
+}
+
+/// Writes the pages of a result into its directory, `report.md` and `report.html`.
+pub(crate) fn write_pages(report: &dyn Report, directory: &Path) -> Result<[PathBuf; 2], Failure> {
+    let page = shared_page(report);
+    let written = [directory.join(file::REPORT_MARKDOWN), directory.join(file::REPORT_HTML)];
+    for (path, text) in written.iter().zip([page.markdown(), page.html()]) {
+        write_atomically(path, &text).map_err(|error| Failure::at(path, error))?;
+    }
+    Ok(written)
+}
+
+/// Prints the names of files, a line each.
+pub(crate) fn print_paths<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    let line = |path: &PathBuf| format!("{}\n", path.display());
+    print(&paths.into_iter().map(line).collect::<String>())
 }
 
 /// A result without figures has no CSV.
@@ -115,8 +164,14 @@ fn no_functions() -> Failure {
     )
 }
 
+/// Keeps a program's figures in a file: as JSON where no other format is wanted.
+pub(crate) fn keep(report: &dyn Report, format: Format, file: &Path) -> Result<(), Failure> {
+    let format = if format == Format::Text { Format::Json } else { format };
+    fs::write(file, render(report, format)?).map_err(|error| Failure::at(file, error))
+}
+
 /// Prints a result in the wanted form.
-pub(crate) fn show(report: &impl Report, format: Format) -> Result<(), Failure> {
+pub(crate) fn show(report: &dyn Report, format: Format) -> Result<(), Failure> {
     print(&render(report, format)?)
 }
 

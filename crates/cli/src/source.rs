@@ -8,7 +8,6 @@ use numalab_formats::memory_emulator::{
 };
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
-use numalab_guest::GuestError;
 use numalab_host::{Root, read_machine_and_devices};
 use numalab_record::{Document, Kind};
 use numalab_results::run::NodeAccess;
@@ -48,7 +47,7 @@ impl Described {
             Some(file) => file.emulated(&self.machine),
             None => memory_emulator::describe(&self.machine, &costs.costs(self.tiers.as_ref())),
         };
-        Ok(machine.map_err(GuestError::from)?)
+        Ok(machine?)
     }
 
     /// The same for a program that is followed: with usual caches and stages where neither the
@@ -286,7 +285,7 @@ fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
 }
 
 fn live(root: &Root) -> Result<(Machine, Vec<Finding>), Failure> {
-    let reading = read_machine_and_devices(root).map_err(numalab_host::Error::from)?;
+    let reading = read_machine_and_devices(root)?;
     Ok((reading.machine, reading.findings))
 }
 

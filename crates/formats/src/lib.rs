@@ -10,7 +10,6 @@ mod assembly;
 pub mod command_line;
 mod device;
 mod distance;
-pub mod dot;
 pub mod emulation;
 mod error;
 pub mod feature;

@@ -5,7 +5,7 @@ mod own_machines;
 
 use insta::assert_snapshot;
 use numalab_formats::{
-    HostNode, HostPlacement, WriteError, Written, dot, hwloc, libvirt, machine_toml, numactl, qemu,
+    HostNode, HostPlacement, WriteError, Written, hwloc, libvirt, machine_toml, numactl, qemu,
     rankfile, slurm, svg, xen,
 };
 use numalab_topology::{Finding, NodeId};
@@ -111,11 +111,6 @@ fn slurm_lines() {
 #[test]
 fn rankfiles() {
     all("rankfile", |machine| rankfile::write(machine, "n1", &machine.first_threads()).unwrap());
-}
-
-#[test]
-fn graphviz() {
-    all("dot", dot::write);
 }
 
 #[test]

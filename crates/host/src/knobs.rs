@@ -7,6 +7,7 @@
 
 mod acts;
 mod catalogue;
+mod changed;
 mod companions;
 mod damon;
 mod error;
@@ -20,6 +21,7 @@ mod value;
 
 pub use acts::Acts;
 pub use catalogue::list;
+pub use changed::ChangedSettings;
 pub use damon::{WATCH_LOOKS, WATCH_SAMPLE_US, WatchedRegion, watch_hindrance, watched_regions};
 pub use error::{KnobError, WriteFailure};
 pub use file::FileState;

@@ -6,6 +6,7 @@ mod directory;
 mod estimate;
 mod line;
 mod manifest;
+mod results;
 mod run;
 mod step;
 
@@ -15,5 +16,6 @@ pub use directory::{DirectoryError, ResultDirectory};
 pub use estimate::estimate;
 pub use line::{LaunchError, LauncherChoice, Line, Workload};
 pub use manifest::Manifest;
+pub use results::{ResultsError, is_scaling, read_scaling};
 pub use run::{RunError, Runner, Tally};
 pub use step::{Mode, PlacementError, Step, sizes_suffix, steps};

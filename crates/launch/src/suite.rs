@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use numalab_host::{Root, base_page_bytes, current_place, read_environment};
 use numalab_record::RankTable;
-use numalab_topology::NodeId;
+use numalab_topology::{Machine, NodeId};
+
+use crate::identity::Identity;
+use crate::team::Team;
 
 /// Writes the suite's CSV: a row for each size, a column for each rank, means with two decimals.
 #[must_use]
@@ -73,6 +77,35 @@ pub fn memory_by_node(
     }
     let all = |node: NodeId| kinds.iter().filter_map(|(_, bytes)| bytes.get(&node)).sum();
     format!("{text}---------------- {rule}\n{}", row("Total", &all))
+}
+
+/// Writes the suite's block about the run, for its readers and their bug reports.
+#[must_use]
+pub fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
+    let arguments: String = std::env::args()
+        .enumerate()
+        .map(|(index, argument)| format!("    argv[{index}] = {argument}\n"))
+        .collect();
+    let place = current_place();
+    let nodes = machine.nodes.len();
+    let kernel = read_environment(&Root::live()).fact("kernel").unwrap_or("unknown").to_owned();
+    format!(
+        "\n=== Debug Information ===\nMPI Configuration:\n  Number of ranks: {}\n  \
+         Launcher: {}\n  Meeting: {}\n  Command line arguments:\n{arguments}\n\
+         System Information:\n  Page size: {} bytes\n  Number of NUMA nodes: {nodes}\n  \
+         NUMA available: {}\n  Number of CPUs: {}\n  Current CPU: {}\n  \
+         Current NUMA node: {}\n  Kernel: {kernel}\n\n\
+         Note: each rank's memory is where its policy puts it (numalab bind, numactl \
+         --membind=<node>), else on its cpu's node\n=====================\n\n",
+        team.size(),
+        identity.launcher,
+        team.describe(),
+        base_page_bytes(),
+        if nodes > 0 { "Yes" } else { "No" },
+        machine.online_cpus().len(),
+        place.cpu,
+        place.node,
+    )
 }
 
 #[cfg(test)]

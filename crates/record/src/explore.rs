@@ -8,7 +8,7 @@ mod process;
 mod ranks;
 pub mod spread;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use devices::DeviceUse;
 pub use guests::{GuestMemory, GuestView, GuestsView, Hypervisor, VcpuView};
@@ -52,7 +52,7 @@ impl View {
 }
 
 /// Something that could not be seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Unseen {

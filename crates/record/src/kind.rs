@@ -30,159 +30,99 @@ pub mod file {
     pub const REPORT_HTML: &str = "report.html";
 }
 
-/// A kind of document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+/// Declares the kinds of documents, a row each: what it is, its name, its schema, what it is called
+/// with its article, and the command that reads a directory of it, if one does.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $schema:literal, $words:literal $(, $reader:literal)?;)*) => {
+        /// A kind of document.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: [Self; [$($schema),*].len()] = [$(Self::$kind),*];
+
+            /// Returns the value of its `schema` member: `numalab/run-2`.
+            #[must_use]
+            pub const fn schema(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $schema,)*
+                }
+            }
+
+            /// Returns what it is called, with its article: `a run`.
+            const fn words(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $words,)*
+                }
+            }
+
+            /// Returns the command that reads a directory of it, if one does.
+            fn reader(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$kind => None$(.or(Some($reader)))?,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// A measuring run with every raw sample: [`Document`](crate::Document).
-    Run,
+    Run = "numalab/run-2", "a run", "numalab report";
     /// A study with its journal: [`StudyDocument`](crate::study::StudyDocument).
-    Study,
+    Study = "numalab/study-2", "a study", "numalab study report";
     /// What a study would do: [`PlannedStudy`](crate::study::PlannedStudy).
-    StudyPlan,
+    StudyPlan = "numalab/study-plan-2", "the plan of a study";
     /// A study as its author wrote it: [`ShownStudy`](crate::study::ShownStudy).
-    StudyDefinition,
+    StudyDefinition = "numalab/study-definition-2", "the definition of a study";
     /// The studies that come with numalab: [`StudyList`](crate::study::StudyList).
-    StudyList,
+    StudyList = "numalab/study-list-2", "a list of studies";
     /// The settings of backends: [`SettingList`](crate::study::SettingList).
-    StudySettings,
+    StudySettings = "numalab/study-settings-2", "the settings of backends";
     /// Two runs compared.
-    Comparison,
+    Comparison = "numalab/comparison-2", "a comparison of two runs";
     /// Two runs of a study compared.
-    StudyComparison,
+    StudyComparison = "numalab/study-comparison-2", "a comparison of two studies";
     /// Two files of numbers compared.
-    SampleComparison,
-    /// Published figures with the gains that follow from them.
-    Published,
+    SampleComparison = "numalab/sample-comparison-2", "a comparison of samples";
     /// A machine file and a run compared.
-    MachineComparison,
+    MachineComparison = "numalab/machine-comparison-2", "a machine file and a run compared";
     /// What the ranks of one launch measured, as versions before runs of ranks kept it.
-    Ranks,
+    Ranks = "numalab/ranks-2", "the ranks of a launch", "numalab report";
     /// The plan of a scaling run.
-    Scale,
+    Scale = "numalab/scale-2", "a scaling run", "numalab report";
     /// The report of a scaling run.
-    Scaling,
+    Scaling = "numalab/scaling-2", "the report of a scaling run", "numalab report";
     /// Where memory lies now.
-    Explore,
+    Explore = "numalab/explore-2", "a view of memory";
     /// The hosts of a fleet.
-    Fleet,
+    Fleet = "numalab/fleet-2", "a fleet";
     /// What a health check found.
-    Health,
+    Health = "numalab/health-2", "a health check";
     /// What the kernel's knobs hold.
-    Knobs,
+    Knobs = "numalab/knobs-2", "a list of knobs";
     /// The answer of a probe.
-    Probe,
+    Probe = "numalab/probe-2", "a probe";
     /// The answer of a probe of memory tiers.
-    Tiering,
+    Tiering = "numalab/tiering-2", "a probe of memory tiers";
     /// The search for a commit that made something worse.
-    Bisect,
+    Bisect = "numalab/bisect-2", "a bisection", "numalab report";
     /// A machine.
-    Topology,
+    Topology = "numalab/topology-2", "a machine";
     /// ACPI tables.
-    Acpi,
+    Acpi = "numalab/acpi-2", "ACPI tables";
     /// Which placement is right for a program.
-    Advice,
+    Advice = "numalab/advice-1", "advice for a program";
     /// What a program does to its memory: [`Profile`](crate::profile::Profile).
-    Profile,
+    Profile = "numalab/profile-1", "a profile of a program's memory", "numalab report";
     /// A test of numalab on the nodes of a machine.
-    SelfTest,
+    SelfTest = "numalab/self-test-1", "a self-test";
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 26] = [
-        Self::Run,
-        Self::Study,
-        Self::StudyPlan,
-        Self::StudyDefinition,
-        Self::StudyList,
-        Self::StudySettings,
-        Self::Comparison,
-        Self::StudyComparison,
-        Self::SampleComparison,
-        Self::Published,
-        Self::MachineComparison,
-        Self::Ranks,
-        Self::Scale,
-        Self::Scaling,
-        Self::Explore,
-        Self::Fleet,
-        Self::Health,
-        Self::Knobs,
-        Self::Probe,
-        Self::Tiering,
-        Self::Bisect,
-        Self::Topology,
-        Self::Acpi,
-        Self::Advice,
-        Self::Profile,
-        Self::SelfTest,
-    ];
-
-    /// The value of its `schema` member: `numalab/run-2`.
-    #[must_use]
-    pub const fn schema(self) -> &'static str {
-        match self {
-            Self::Run => "numalab/run-2",
-            Self::Study => "numalab/study-2",
-            Self::StudyPlan => "numalab/study-plan-2",
-            Self::StudyDefinition => "numalab/study-definition-2",
-            Self::StudyList => "numalab/study-list-2",
-            Self::StudySettings => "numalab/study-settings-2",
-            Self::Comparison => "numalab/comparison-2",
-            Self::StudyComparison => "numalab/study-comparison-2",
-            Self::SampleComparison => "numalab/sample-comparison-2",
-            Self::Published => "numalab/published-2",
-            Self::MachineComparison => "numalab/machine-comparison-2",
-            Self::Ranks => "numalab/ranks-2",
-            Self::Scale => "numalab/scale-2",
-            Self::Scaling => "numalab/scaling-2",
-            Self::Explore => "numalab/explore-2",
-            Self::Fleet => "numalab/fleet-2",
-            Self::Health => "numalab/health-2",
-            Self::Knobs => "numalab/knobs-2",
-            Self::Probe => "numalab/probe-2",
-            Self::Tiering => "numalab/tiering-2",
-            Self::Bisect => "numalab/bisect-2",
-            Self::Topology => "numalab/topology-2",
-            Self::Acpi => "numalab/acpi-2",
-            Self::Advice => "numalab/advice-1",
-            Self::Profile => "numalab/profile-1",
-            Self::SelfTest => "numalab/self-test-1",
-        }
-    }
-
-    /// The command that reads such a document, if one does.
-    const fn reader(self) -> Option<&'static str> {
-        match self {
-            Self::Profile
-            | Self::Run
-            | Self::Ranks
-            | Self::Scale
-            | Self::Scaling
-            | Self::Bisect => Some("numalab report"),
-            Self::Study => Some("numalab study report"),
-            Self::StudyPlan
-            | Self::StudyDefinition
-            | Self::StudyList
-            | Self::StudySettings
-            | Self::Comparison
-            | Self::StudyComparison
-            | Self::SampleComparison
-            | Self::Published
-            | Self::MachineComparison
-            | Self::Explore
-            | Self::Fleet
-            | Self::Health
-            | Self::Knobs
-            | Self::Probe
-            | Self::Tiering
-            | Self::Topology
-            | Self::Acpi
-            | Self::Advice
-            | Self::SelfTest => None,
-        }
-    }
-
     /// The kind of a document in JSON.
     ///
     /// # Errors
@@ -254,37 +194,9 @@ impl Kind {
     }
 }
 
-/// With its article: `a run`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Run => "a run",
-            Self::Study => "a study",
-            Self::StudyPlan => "the plan of a study",
-            Self::StudyDefinition => "the definition of a study",
-            Self::StudyList => "a list of studies",
-            Self::StudySettings => "the settings of backends",
-            Self::Comparison => "a comparison of two runs",
-            Self::StudyComparison => "a comparison of two studies",
-            Self::SampleComparison => "a comparison of samples",
-            Self::Published => "published figures",
-            Self::MachineComparison => "a machine file and a run compared",
-            Self::Ranks => "the ranks of a launch",
-            Self::Scale => "a scaling run",
-            Self::Scaling => "the report of a scaling run",
-            Self::Explore => "a view of memory",
-            Self::Fleet => "a fleet",
-            Self::Health => "a health check",
-            Self::Knobs => "a list of knobs",
-            Self::Probe => "a probe",
-            Self::Tiering => "a probe of memory tiers",
-            Self::Bisect => "a bisection",
-            Self::Topology => "a machine",
-            Self::Acpi => "ACPI tables",
-            Self::Advice => "advice for a program",
-            Self::Profile => "a profile of a program's memory",
-            Self::SelfTest => "a self-test",
-        })
+        f.pad(self.words())
     }
 }
 

@@ -1,12 +1,12 @@
 //! What a test of a machine's nodes found.
 
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::run::Environment;
 
 /// A test of what numalab does on a machine of several nodes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelfTest {
     /// Facts about the system.
@@ -18,7 +18,7 @@ pub struct SelfTest {
 }
 
 /// A check and how it ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked {
     /// What was checked.
@@ -34,7 +34,7 @@ pub struct Checked {
 }
 
 /// What is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
@@ -61,7 +61,7 @@ pub enum Check {
 }
 
 /// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckOutcome {
@@ -74,7 +74,7 @@ pub enum CheckOutcome {
 }
 
 /// What a check found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "of", rename_all = "kebab-case")]
 pub enum CheckFound {
@@ -136,7 +136,7 @@ pub enum CheckFound {
 }
 
 /// Pages that should lie on a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePages {
     /// The node.
@@ -150,7 +150,7 @@ pub struct NodePages {
 }
 
 /// Latency from a node's cpus to a node's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeLatency {
     /// The node of the cpu.
@@ -164,7 +164,7 @@ pub struct NodeLatency {
 }
 
 /// A node of a guest, where it should lie and where it does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestNode {
     /// This machine's node.
@@ -178,7 +178,7 @@ pub struct GuestNode {
 }
 
 /// A setting that was changed and put back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PutBack {
     /// The setting.

@@ -1,13 +1,13 @@
 //! What is asked of a system in one step: its knobs, a probe, its ACPI tables, its topology.
 
 use numalab_topology::{CpuId, Finding, Machine, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::no_effect::NoEffect;
 use crate::study::Reading;
 
 /// What the kernel's knobs hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobList {
     /// The knobs, in the order asked for.
@@ -15,7 +15,7 @@ pub struct KnobList {
 }
 
 /// A knob, what it holds now, and whether it can act.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobNow {
     /// Its name.
@@ -35,7 +35,7 @@ pub struct KnobNow {
 }
 
 /// Whether a knob has a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KnobState {
@@ -50,7 +50,7 @@ pub enum KnobState {
 }
 
 /// Whether memory followed its thread to another node.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BalancingProbed {
     /// Where the memory was placed.
@@ -67,7 +67,7 @@ pub struct BalancingProbed {
 }
 
 /// A cpu and its node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbedPlace {
     /// The cpu.
@@ -86,7 +86,7 @@ impl BalancingProbed {
 }
 
 /// ACPI tables, and what is odd about them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcpiShown {
     /// The tables that could be read.
@@ -98,7 +98,7 @@ pub struct AcpiShown {
 }
 
 /// An ACPI table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcpiTable {
     /// The file, and the table in it where it holds several.
@@ -117,7 +117,7 @@ pub struct AcpiTable {
 }
 
 /// A machine, and what is odd about its description.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Described {
     /// The machine.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::study::Reading;
 
 /// Whether hot memory came to the fast tier.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TieringProbed {
     /// The nodes of the tier next to the cpu.

@@ -12,6 +12,7 @@ pub mod bisect;
 pub mod capture;
 pub mod compare;
 mod document;
+pub mod documents;
 pub mod explore;
 mod finding;
 pub mod fleet;

@@ -1,4 +1,4 @@
-//! Two samples set side by side, and published figures recomputed.
+//! Two samples set side by side.
 
 pub mod document;
 mod find;

@@ -8,6 +8,7 @@ mod git_lab;
 mod repository;
 mod sampler;
 mod search;
+mod subject;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use build::Built;
 pub use error::BisectError;
 pub use repository::Repository;
 use sampler::{Sampler, is_virtual};
+pub use subject::{metric_of, treatment_of};
 
 #[derive(Clone, Debug)]
 pub struct BisectQuestion {

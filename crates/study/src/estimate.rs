@@ -67,6 +67,13 @@ pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) ->
     numalab_stats::least_pairs(first_level(plan, workloads, own_metrics).alpha())
 }
 
+/// Returns the fewest blocks that can show a difference, if the plan has fewer.
+#[must_use]
+pub fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Option<usize> {
+    let fewest = fewest_blocks(plan, workloads, own_metrics);
+    (plan.study().rules.blocks < fewest).then_some(fewest)
+}
+
 /// Returns the confidence required of the most significant answer at the first look.
 fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confidence {
     let rules = &plan.study().rules;

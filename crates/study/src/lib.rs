@@ -15,6 +15,7 @@ mod bundled;
 mod definition;
 mod elapsed;
 mod estimate;
+mod foreseen;
 mod journal;
 mod nearest;
 mod parse;
@@ -29,7 +30,8 @@ pub use backend::{
 };
 pub use bundled::{bundled, bundled_text, bundled_words, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
-pub use estimate::{decisions, fewest_blocks, pilot, stated_time};
+pub use estimate::{decisions, fewest_blocks, pilot, stated_time, too_few};
+pub use foreseen::foreseen;
 pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use numalab_advise::Tries;
 use numalab_results::advice::TrialPlace;
 use numalab_stats::{Confidence, Direction, least_pairs};
@@ -50,8 +50,12 @@ pub(crate) struct AdviseArgs {
     #[command(flatten)]
     pub costs: MemoryCostArgs,
     /// Where to try candidates [default: host, emulation for a machine that is described]
-    #[arg(long, value_enum, value_name = "PLACE")]
-    pub try_on: Option<TryOn>,
+    #[arg(long, value_name = "PLACE", value_parser = value::one_of([
+        (TrialPlace::Host, "host", "This machine"),
+        (TrialPlace::Guest, "guest", "A Linux guest of the machine that is described, its memory emulated"),
+        (TrialPlace::Emulation, "emulation", "QEMU's user mode, on the machine that is described"),
+    ]))]
+    pub try_on: Option<TrialPlace>,
     /// Predict from one run; try nothing
     #[arg(long)]
     pub predict_only: bool,
@@ -102,27 +106,6 @@ pub(crate) struct AdviseArgs {
     /// The program, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-}
-
-/// Where candidates are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TryOn {
-    /// This machine
-    Host,
-    /// A Linux guest of the machine that is described, its memory emulated
-    Guest,
-    /// QEMU's user mode, on the machine that is described
-    Emulation,
-}
-
-impl From<TryOn> for TrialPlace {
-    fn from(place: TryOn) -> Self {
-        match place {
-            TryOn::Host => Self::Host,
-            TryOn::Guest => Self::Guest,
-            TryOn::Emulation => Self::Emulation,
-        }
-    }
 }
 
 fn blocks(text: &str) -> Result<usize, String> {

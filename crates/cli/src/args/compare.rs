@@ -21,8 +21,6 @@ Examples:
   numalab compare before.log after.log --metric 'Time elapsed: {seconds} s'
   numalab compare --commands './old' './new'         alternated, in random order
   numalab compare --commands './old' './new' --metric 'rate {x/s}' --better higher
-  numalab compare --table published.csv --better higher
-                                     what,baseline,candidate[,gain]: do the gains follow?
 
 Runs of one machine differ by more than the windows of one run show: with one run a side the
 change is shown and not judged. `numalab measure --repeat 5` keeps five runs in one place.
@@ -31,21 +29,18 @@ pub(crate) struct CompareArgs {
     /// Baseline and candidate: result directories, files of numbers or logs, or a machine file (or
     /// the name of one that comes with numalab) and a result directory or a second machine file;
     /// with --baseline, one or more result directories of the candidate
-    #[arg(value_name = "RESULT", required_unless_present_any = ["commands", "table"])]
+    #[arg(value_name = "RESULT", required_unless_present = "commands")]
     pub results: Vec<PathBuf>,
     /// Result directories of the baseline, or the directory that `measure --repeat` made
     #[arg(long, value_name = "DIR", num_args = 1.., requires = "results")]
     pub baseline: Vec<PathBuf>,
     /// Run these two shell commands alternately as a study, kept in a result directory
-    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["results", "table"])]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "results")]
     pub commands: Option<Vec<String>>,
-    /// Recompute published figures, one a side: a CSV of what,baseline,candidate and, where published, gain
-    #[arg(long, value_name = "FILE", conflicts_with = "results")]
-    pub table: Option<PathBuf>,
     /// Pattern of the number in the output: 'Time elapsed: {seconds} s' [commands: their run time]
     #[arg(long, value_name = "PATTERN")]
     pub metric: Option<String>,
-    /// Which way is better, for files, commands and tables
+    /// Which way is better, for files and commands
     #[arg(long, value_parser = value::direction(), default_value = "lower")]
     pub better: Direction,
     /// With --commands: number of blocks (each block runs both once)

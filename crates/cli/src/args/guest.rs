@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use numalab_guest::{AcceleratorChoice, HostPages, PinPlan, QmpAddress};
 use numalab_image::Architecture;
 use numalab_topology::{CpuSet, NodeSet};
@@ -106,8 +106,12 @@ pub(crate) struct BootArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Accelerator; auto takes kvm if a guest really runs under it, else tcg
-    #[arg(long, value_enum, default_value_t = Accel::Auto)]
-    pub accel: Accel,
+    #[arg(long, default_value = "auto", value_parser = value::one_of([
+        (AcceleratorChoice::Auto, "auto", "KVM if a guest runs under it, else TCG"),
+        (AcceleratorChoice::Kvm, "kvm", "The processor"),
+        (AcceleratorChoice::Tcg, "tcg", "QEMU's translator"),
+    ]))]
+    pub accel: AcceleratorChoice,
     /// Host pages behind its memory: normal, 2m, 1g, memfd
     #[arg(long, value_name = "PAGES", default_value = "normal", value_parser = guest_value::pages)]
     pub pages: HostPages,
@@ -154,27 +158,6 @@ pub(crate) struct ContentArgs {
     /// Load this kernel module and its dependencies, such as brd (RAM disks) (repeatable)
     #[arg(long, value_name = "MODULE")]
     pub module: Vec<String>,
-}
-
-/// What runs a guest's instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Accel {
-    /// KVM if a guest runs under it, else TCG
-    Auto,
-    /// The processor
-    Kvm,
-    /// QEMU's translator
-    Tcg,
-}
-
-impl From<Accel> for AcceleratorChoice {
-    fn from(accel: Accel) -> Self {
-        match accel {
-            Accel::Auto => Self::Auto,
-            Accel::Kvm => Self::Kvm,
-            Accel::Tcg => Self::Tcg,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use numalab_record::Pages;
 use numalab_topology::{Chosen, CpuId, CpuSet, Machine, NodeId, NodeSet};
 
-use super::value;
+use super::{Format, value};
 
 /// What every command takes that measures cells of its own.
 #[derive(Clone, Debug, Args)]
@@ -80,24 +80,4 @@ pub(crate) struct Output {
     /// Show what would be measured and how long it takes; start and write nothing
     #[arg(long)]
     pub dry_run: bool,
-}
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Text for a terminal
-    Text,
-    /// Everything, with every raw sample
-    Json,
-    /// A row per measurement
-    Csv,
-    /// Markdown
-    Md,
-    /// One self-contained page
-    Html,
-    /// Gauges for Prometheus, in the OpenMetrics text format
-    #[value(name = "openmetrics")]
-    OpenMetrics,
-    /// What a program's memory costs by function, for KCachegrind (of emulate and profile)
-    Callgrind,
 }

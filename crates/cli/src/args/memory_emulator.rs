@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use numalab_formats::memory_emulator::{
     BandwidthModel, CacheLevel, LatencyModel, MemoryCosts, Stage, parse_bandwidth, parse_caches,
     parse_latency, parse_stages,
 };
 use numalab_guest::EmulatorMode;
 use numalab_topology::TierSpec;
+
+use super::value;
 
 /// What memory costs, where that is emulated.
 #[derive(Debug, Args)]
@@ -44,8 +46,13 @@ pub(crate) struct MemoryEmulatorArgs {
     #[command(flatten)]
     pub costs: MemoryCostArgs,
     /// How accesses are charged [default: virtual]
-    #[arg(long, value_enum)]
-    pub emulate_mode: Option<Mode>,
+    #[arg(long, value_parser = value::one_of([
+        (EmulatorMode::Count, "count", "Count only"),
+        (EmulatorMode::Virtual, "virtual",
+            "Charge virtual time, which counts instructions: every run gives the same result"),
+        (EmulatorMode::Sleep, "sleep", "Charge real time: vCPUs run in parallel and sleep"),
+    ]))]
+    pub emulate_mode: Option<EmulatorMode>,
     /// Write accesses and cost by CPU and node to FILE (JSON; show it with `numalab report FILE`)
     #[arg(long, value_name = "FILE")]
     pub emulate_report: Option<PathBuf>,
@@ -58,17 +65,6 @@ pub(crate) struct Caches(pub Vec<CacheLevel>);
 /// Stages of the memory model.
 #[derive(Clone, Debug)]
 pub(crate) struct Stages(pub Vec<Stage>);
-
-/// How accesses are paid for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    /// Count only
-    Count,
-    /// Charge virtual time, which counts instructions: every run gives the same result
-    Virtual,
-    /// Charge real time: vCPUs run in parallel and sleep
-    Sleep,
-}
 
 impl MemoryEmulatorArgs {
     /// Whether any of them is given.
@@ -94,16 +90,6 @@ impl MemoryCostArgs {
             bandwidth: self.emulate_bandwidth.clone().unwrap_or(usual.bandwidth),
             caches: self.emulate_cache.clone().map_or(usual.caches, |caches| caches.0),
             stages: self.emulate_stages.clone().map(|stages| stages.0).unwrap_or_default(),
-        }
-    }
-}
-
-impl From<Mode> for EmulatorMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Count => Self::Count,
-            Mode::Virtual => Self::Virtual,
-            Mode::Sleep => Self::Sleep,
         }
     }
 }

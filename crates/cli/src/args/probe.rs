@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use numalab_measure::{TierAccess, TierPlace};
 
 use super::{Format, value};
 
@@ -48,11 +49,19 @@ pub(crate) struct TieringArgs {
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub moves_every: Option<Duration>,
     /// Whether an access waits for the one before it
-    #[arg(long, value_enum, default_value_t = AccessKind::Dependent)]
-    pub access: AccessKind,
+    #[arg(long, default_value = "dependent", value_parser = value::one_of([
+        (TierAccess::Dependent, "dependent", "It does: latency limits"),
+        (TierAccess::Independent, "independent",
+            "It does not: bandwidth limits, where there is less than is asked for"),
+    ]))]
+    pub access: TierAccess,
     /// Where memory is placed before it is accessed
-    #[arg(long, value_enum, default_value_t = PlaceKind::Slow)]
-    pub place: PlaceKind,
+    #[arg(long, default_value = "slow", value_parser = value::one_of([
+        (TierPlace::Slow, "slow", "On the slow tier"),
+        (TierPlace::FirstTouch, "first-touch",
+            "Where the kernel puts what the CPU touches, the hottest part last"),
+    ]))]
+    pub place: TierPlace,
     /// How long it is accessed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
     pub time: Duration,
@@ -76,24 +85,6 @@ pub(crate) enum HeatKind {
     Zipf,
     /// All pages alike
     Uniform,
-}
-
-/// Whether an access waits for the one before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AccessKind {
-    /// It does: latency limits
-    Dependent,
-    /// It does not: bandwidth limits, where there is less than is asked for
-    Independent,
-}
-
-/// Where memory is placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PlaceKind {
-    /// On the slow tier
-    Slow,
-    /// Where the kernel puts what the CPU touches, the hottest part last
-    FirstTouch,
 }
 
 #[derive(Debug, Args)]

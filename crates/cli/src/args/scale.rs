@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args};
 use numalab_launch::scale::{LauncherChoice, Workload};
 use numalab_topology::{Chosen, NodeId};
 
-use super::value::SizeList;
+use super::value::{self, SizeList};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("placement").args(["sequential", "interleaved", "resume"]).required(true))]
@@ -44,8 +44,13 @@ pub(crate) struct ScaleArgs {
     #[arg(long, value_name = "WORD")]
     pub label: Option<String>,
     /// Launcher of the ranks (default: srun if present, else numalab itself)
-    #[arg(long, value_enum, value_name = "WHO")]
-    pub launcher: Option<Launcher>,
+    #[arg(long, value_name = "WHO", value_parser = value::one_of([
+        (LauncherChoice::Auto, "auto", "srun where there is one, else numalab"),
+        (LauncherChoice::Local, "local", "numalab, on this machine"),
+        (LauncherChoice::Mpirun, "mpirun", "mpirun of Open MPI or MPICH"),
+        (LauncherChoice::Srun, "srun", "srun"),
+    ]))]
+    pub launcher: Option<LauncherChoice>,
     /// What each rank does: latency, bandwidth, or a shell command
     #[arg(long, value_name = "WORKLOAD", default_value = "latency")]
     pub workload: Workload,
@@ -78,29 +83,5 @@ impl ScaleArgs {
     /// The sizes in bytes.
     pub fn sizes_bytes(&self) -> Result<Vec<u64>, String> {
         self.sizes().parse::<SizeList>().map(|list| list.0)
-    }
-}
-
-/// Who starts the ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Launcher {
-    /// srun where there is one, else numalab
-    Auto,
-    /// numalab, on this machine
-    Local,
-    /// mpirun of Open MPI or MPICH
-    Mpirun,
-    /// srun
-    Srun,
-}
-
-impl From<Launcher> for LauncherChoice {
-    fn from(launcher: Launcher) -> Self {
-        match launcher {
-            Launcher::Auto => Self::Auto,
-            Launcher::Local => Self::Local,
-            Launcher::Mpirun => Self::Mpirun,
-            Launcher::Srun => Self::Srun,
-        }
     }
 }

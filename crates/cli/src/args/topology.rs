@@ -98,8 +98,6 @@ pub(crate) enum TopologyFormat {
     Numactl,
     /// The numa=fake= argument of Linux
     Cmdline,
-    /// Graphviz
-    Dot,
     /// A drawing
     Svg,
 }

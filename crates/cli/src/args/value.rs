@@ -172,17 +172,23 @@ pub(crate) fn weights(text: &str) -> Result<Weights, String> {
     listed.map(Weights::Listed).ok_or_else(expected)
 }
 
+/// Returns a parser of a choice between values, each with its name and its help.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    choices: [(T, &'static str, &'static str); N],
+) -> impl TypedValueParser<Value = T> {
+    let values = choices.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(move |text| {
+        choices.iter().find(|(_, name, _)| *name == text).map(|(value, ..)| *value).ok_or(text)
+    })
+}
+
 /// `lower` or `higher`.
 pub(crate) fn direction() -> impl TypedValueParser<Value = Direction> {
-    let ways = [
-        (Direction::LowerIsBetter, "Times, latencies"),
-        (Direction::HigherIsBetter, "Rates, bandwidths"),
-    ];
-    let values = ways.map(|(way, help)| PossibleValue::new(way.name()).help(help));
-    PossibleValuesParser::new(values).map(move |text| {
-        let higher = text == Direction::HigherIsBetter.name();
-        if higher { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
-    })
+    use Direction::{HigherIsBetter, LowerIsBetter};
+    one_of([
+        (LowerIsBetter, LowerIsBetter.name(), "Times, latencies"),
+        (HigherIsBetter, HigherIsBetter.name(), "Rates, bandwidths"),
+    ])
 }
 
 #[cfg(test)]

@@ -2,13 +2,12 @@
 
 mod guest;
 mod here;
-mod input;
 mod target;
 mod watcher;
 
 use std::path::Path;
 
-use numalab_advise::{AdviseError, Advisor, Asked};
+use numalab_advise::{AdviseError, Advisor, Asked, redirected};
 use numalab_host::files::write_atomically;
 use numalab_host::{Interrupt, adopt_orphans};
 use numalab_launch::identity::detect_own;
@@ -30,7 +29,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     if args.dry_run {
         return show(args, place, &advisor);
     }
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     adopt_orphans().map_err(|error| Failure::new(Code::Failed, error))?;
     let advice = advisor.run(interrupt, &mut watcher)?;
     deliver(args, &advice)?;
@@ -40,7 +39,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
 fn asked(args: &AdviseArgs) -> Result<Asked, Failure> {
     Ok(Asked {
         command: args.command.clone(),
-        stdin: input::redirected(),
+        stdin: redirected(),
         metric: metric(args)?,
         predict_only: args.predict_only,
         trials_only: args.trials_only,
@@ -102,8 +101,7 @@ fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), F
 fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
     let text = output::render(advice, args.format)?;
     if let Some(file) = &args.output {
-        write_atomically(file, &text)
-            .map_err(|error| Failure::new(Code::Failed, format!("{}: {error}", file.display())))?;
+        write_atomically(file, &text).map_err(|error| Failure::at(file, error))?;
     }
     if output::quiet() {
         let best = advice.best().and_then(|option| option.commands.first());

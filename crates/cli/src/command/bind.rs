@@ -41,7 +41,7 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
                 }
                 // Never dropped: the command keeps the affinity.
                 let pinned = prepared.cpu.map(numalab_host::pin).transpose();
-                let _pinned = pinned.map_err(numalab_host::Error::from)?;
+                let _pinned = pinned?;
                 return become_command(&prepared.command);
             }
         }
@@ -66,7 +66,7 @@ struct Home {
 fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
     let read = if args.near.is_some() { read_machine_and_devices } else { read_machine };
-    let machine = read(&Root::live()).map_err(numalab_host::Error::from)?.machine;
+    let machine = read(&Root::live())?.machine;
     let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
     let choice = match &near {
         Some(near) => NodeChoice::List(vec![near.memory_node]),
@@ -74,7 +74,7 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     };
     let cpu = cpu_of(args, task)?;
     let present = machine.usable_memory_nodes();
-    let binding = Binding::of(&choice, args.policy.into(), task, &present)
+    let binding = Binding::of(&choice, args.policy, task, &present)
         .map_err(|error| error.with_memory_of(&machine))?;
     let home = match &near {
         Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
@@ -82,7 +82,7 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     };
     let binding = Binding { cpus_of: home.as_ref().map(|home| home.node), ..binding };
     if !args.dry_run {
-        set_process_policy(&binding.policy).map_err(numalab_host::Error::from)?;
+        set_process_policy(&binding.policy)?;
     }
     if !output::quiet() {
         let unsaid = match choice {
@@ -123,7 +123,7 @@ fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<
 fn start(ranks: usize) -> Result<ExitCode, Failure> {
     let mut words = vec![own_program()?];
     words.extend(std::env::args().skip(1));
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     Ok(ExitCode::from(numalab_launch::local::run(ranks, &words, &interrupt)?))
 }
 

@@ -6,15 +6,16 @@ use std::process::ExitCode;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_file_text};
 use numalab_host::files::create_unique_directory;
-use numalab_host::{Interrupt, UtcTime, on_path, print_error};
+use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_measure::Store;
 use numalab_places::BACKENDS;
 use numalab_record::bisect::{BisectAnswer, BisectDocument, CommitSide};
-use numalab_record::study::Treatment;
 use numalab_record::{Kind, file};
 use numalab_results::bisect::mail;
 use numalab_stats::Confidence;
-use numalab_study::bisect::{Bisect, BisectQuestion, BisectStep, Build, Repository};
+use numalab_study::bisect::{
+    Bisect, BisectQuestion, BisectStep, Build, Repository, metric_of, treatment_of,
+};
 use numalab_study::{Plan, parse};
 use numalab_workload::Workload;
 
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     let seed = args.seed.or(study.rules.seed).unwrap_or_else(|| UtcTime::now().unix_ms);
     let plan = Plan::new(study, seed);
     let question = question(args, &plan, &workloads)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     if args.dry_run {
         let repository = Repository::open(&args.tree, PathBuf::new())?;
         let bisect =
@@ -70,29 +71,21 @@ pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Fai
     let found: BisectDocument = Kind::Bisect.read(&text).map_err(|error| wrong(&error))?;
     match format {
         Some(format) => output::show(&found, format),
-        None => {
-            write_reports(&found, directory)?;
-            let directory = directory.display();
-            output::print(&format!("{directory}/report.md\n{directory}/report.html\n"))
-        }
+        None => output::print_paths(&write_reports(&found, directory)?),
     }
 }
 
-fn write_reports(found: &BisectDocument, directory: &Path) -> Result<(), Failure> {
-    let page = output::shared_page(found);
-    Store::write_file(directory, file::REPORT_MARKDOWN, &page.markdown())?;
-    Store::write_file(directory, file::REPORT_HTML, &page.html())?;
+fn write_reports(found: &BisectDocument, directory: &Path) -> Result<[PathBuf; 2], Failure> {
+    let written = output::write_pages(found, directory)?;
     if let Some(mail) = mail(found) {
         Store::write_file(directory, "mail.txt", &mail)?;
     }
-    Ok(())
+    Ok(written)
 }
 
 /// A directory of its own, by its whole path: builds run elsewhere.
 fn results(parent: &Path) -> Result<PathBuf, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(Code::Failed, format!("{}: {error}", parent.display()))
-    };
+    let failed = |error: std::io::Error| Failure::at(parent, error);
     fs::create_dir_all(parent).map_err(failed)?;
     let parent = parent.canonicalize().map_err(failed)?;
     let name = format!("bisect-{}", UtcTime::now().compact());
@@ -105,13 +98,13 @@ fn question(
     workloads: &[Workload],
 ) -> Result<BisectQuestion, Failure> {
     let rules = &plan.study().rules;
-    let (workload, metric) = metric(args, plan, workloads)?;
+    let (workload, metric) = metric_of(plan, workloads, args.metric.as_deref())?;
     let margin_percent = args.margin.map(|margin| 100.0 * margin);
     Ok(BisectQuestion {
         good: args.good.clone(),
         bad: args.bad.clone(),
-        build: build(args)?,
-        treatment: treatment(args, plan)?,
+        build: Build::of(args.build.as_deref(), args.config.as_deref())?,
+        treatment: treatment_of(plan, args.treatment.as_deref())?,
         margin_percent: margin_percent.unwrap_or_else(|| rules.margin_of(&workload.name, &metric)),
         workload,
         metric,
@@ -120,74 +113,6 @@ fn question(
         command: std::env::args().collect(),
         version: VERSION.to_owned(),
     })
-}
-
-/// The workload and its metric by name.
-fn metric(
-    args: &BisectArgs,
-    plan: &Plan,
-    workloads: &[Workload],
-) -> Result<(Workload, String), Failure> {
-    let wanted = args.metric.as_ref().or(plan.study().rules.primary.as_ref());
-    let names: Vec<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
-    let Some(wanted) = wanted else {
-        return Err(Failure::bad_input(format!(
-            "--metric: {} has no primary metric: expected WORKLOAD.METRIC, of workload {}",
-            args.study,
-            names.join(", ")
-        )));
-    };
-    let of = workloads.iter().find_map(|workload| {
-        let metric = wanted.strip_prefix(&workload.name)?.strip_prefix('.')?;
-        Some((workload.clone(), metric.to_owned()))
-    });
-    of.ok_or_else(|| {
-        Failure::bad_input(format!(
-            "--metric {wanted}: expected WORKLOAD.METRIC, of workload {}",
-            names.join(", ")
-        ))
-    })
-}
-
-/// The treatment of this name, or the only one, since each has the commit's own kernel.
-fn treatment(args: &BisectArgs, plan: &Plan) -> Result<Treatment, Failure> {
-    let all = plan.treatments();
-    let others = |treatment: &Treatment| {
-        let mut settings = treatment.settings.clone();
-        settings.remove("kernel");
-        settings
-    };
-    let is_only = all.windows(2).all(|pair| others(&pair[0]) == others(&pair[1]));
-    let found = match &args.treatment {
-        Some(name) => all.iter().find(|treatment| treatment.name == *name),
-        None => all.first().filter(|_| is_only),
-    };
-    found.cloned().ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|treatment| treatment.name.as_str()).collect();
-        let wanted = args.treatment.as_deref().map_or_else(String::new, |name| format!(" {name}"));
-        Failure::bad_input(format!("--treatment{wanted}: expected one of {}", names.join(", ")))
-    })
-}
-
-/// How commits are built; a script is named by its whole path, since it runs in their tree.
-fn build(args: &BisectArgs) -> Result<Build, Failure> {
-    let whole = |path: &PathBuf| {
-        let wrong = |error| Failure::bad_input(format!("{}: {error}", path.display()));
-        path.canonicalize().map_err(wrong)
-    };
-    match &args.build {
-        None => Ok(Build::Linux(args.config.as_ref().map(whole).transpose()?)),
-        Some(script) => {
-            let path = whole(script)?;
-            match on_path(&path.to_string_lossy()) {
-                Some(path) => Ok(Build::Script(path)),
-                None => Err(Failure::bad_input(format!(
-                    "--build {}: expected a program; chmod +x makes a script one",
-                    script.display()
-                ))),
-            }
-        }
-    }
 }
 
 fn planned(bisect: &Bisect<'_>) -> Result<(), Failure> {

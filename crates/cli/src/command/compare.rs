@@ -5,7 +5,6 @@ mod machine;
 mod runs;
 mod samples;
 mod studies;
-mod table;
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +22,6 @@ const MARGIN: f64 = 2.0;
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(words) = &args.commands {
         return commands::run(args, words);
-    }
-    if let Some(path) = &args.table {
-        return table::run(args, path);
     }
     match (&args.results[..], &args.baseline[..]) {
         (candidate, baseline) if !baseline.is_empty() => runs::run(args, baseline, candidate),

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::program::{EmulatedProgram, Followed, FollowedError, ProgramError, in_turn};
+use numalab_guest::program::{EmulatedProgram, Followed, ProgramError, in_turn};
 use numalab_host::{note, print_error};
 use numalab_topology::{CpuId, Machine};
 
-use crate::args::{EmulateArgs, Format, ThreadPlacement};
+use crate::args::{EmulateArgs, ThreadPlacement};
 use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -24,7 +23,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     };
     described.findings.iter().for_each(note);
     let program = EmulatedProgram::new(
-        PLUGIN.find().map_err(GuestError::from)?,
+        PLUGIN.find()?,
         described.followed_memory(&args.costs)?,
         threads(&args.threads, &described.machine)?,
         args.command.clone(),
@@ -69,12 +68,7 @@ pub(super) fn threads(
 fn deliver(args: &EmulateArgs, followed: &Followed) -> Result<(), Failure> {
     followed.remarks().into_iter().for_each(note);
     match &args.output {
-        Some(file) => {
-            let format = if args.format == Format::Text { Format::Json } else { args.format };
-            let text = output::render(&followed.report, format)?;
-            let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
-            std::fs::write(file, text).map_err(failed)?;
-        }
+        Some(file) => output::keep(&followed.report, args.format, file)?,
         None => print_error(output::render(&followed.report, args.format)?),
     }
     has_most(followed)
@@ -85,12 +79,6 @@ pub(super) fn has_most(followed: &Followed) -> Result<(), Failure> {
     match followed.mostly_lost() {
         Some(lost) => Err(Failure::new(Code::Lacking, lost)),
         None => Ok(()),
-    }
-}
-
-impl From<FollowedError> for Failure {
-    fn from(error: FollowedError) -> Self {
-        Self::new(Code::Failed, error.to_string())
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
         return as_expected(args, &explored);
     }
     let interval = args.interval.unwrap_or(WATCHED);
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let on_terminal = match args.format {
         Format::Json => false,
         Format::Text if io::stdout().is_terminal() && io::stdin().is_terminal() => true,
@@ -176,7 +176,7 @@ fn wait(interval: Duration, interrupt: &Interrupt) {
 /// Looks again and again for a time, and prints the last look, or the first that is not as
 /// expected.
 fn keeps(looking: &Looking<'_>, time: Duration) -> Result<(), Failure> {
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let until = Instant::now() + time;
     let mut last = looking.again()?;
     loop {

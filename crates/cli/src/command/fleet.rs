@@ -58,8 +58,8 @@ fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     let hosts = slurm::hosts(args.partition.as_deref(), args.hosts.as_deref())?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::new(Code::Failed, format!("this program's path: {error}")))?;
-    let directory =
-        std::path::absolute(&args.directory).map_err(|error| failed(&args.directory, &error))?;
+    let directory = std::path::absolute(&args.directory)
+        .map_err(|error| Failure::at(&args.directory, error))?;
     let measure = match args.measure.is_empty() {
         true => MEASURE.map(str::to_owned).to_vec(),
         false => args.measure.clone(),
@@ -80,9 +80,9 @@ fn submit(args: &SubmitArgs) -> Result<(), Failure> {
     }
     for part in ["hosts", "log"] {
         let path = directory.join(part);
-        fs::create_dir_all(&path).map_err(|error| failed(&path, &error))?;
+        fs::create_dir_all(&path).map_err(|error| Failure::at(&path, error))?;
     }
-    fs::write(&script, &submission.script).map_err(|error| failed(&script, &error))?;
+    fs::write(&script, &submission.script).map_err(|error| Failure::at(&script, error))?;
     let mut text = String::new();
     for array in &submission.arrays {
         let job = slurm::submit(&submission.sbatch(array, &plan, &script))?;
@@ -155,8 +155,4 @@ fn report(args: &FleetReportArgs) -> Result<(), Failure> {
     let analysis = analyse(&keys, &hosts, args.false_discoveries);
     let name = args.directory.display().to_string();
     output::show(&FleetReport { name, analysis }, args.format)
-}
-
-fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(Code::Failed, format!("{}: {error}", path.display()))
 }

@@ -86,7 +86,7 @@ fn curve(args: &LatencyArgs, target: &Target) -> Vec<Cell> {
 fn matrix(args: &LatencyArgs, target: &Target, sizes: &[u64]) -> Vec<Cell> {
     let mut cells = Vec::new();
     if !args.concurrent {
-        let workers = matrix_workers(&target.machine, &target.scope, args.per.into());
+        let workers = matrix_workers(&target.machine, &target.scope, args.per);
         cells.extend(latency_cells(&workers, sizes, spec(args, target, Team::Serial)));
     }
     if args.concurrent || args.both {

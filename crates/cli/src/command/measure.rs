@@ -18,7 +18,7 @@ use super::measuring::{
 };
 use super::{Cli, Command};
 use crate::args::{Format, MeasureArgs};
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::output;
 
 /// Where result directories go unless `-o` says otherwise.
@@ -75,7 +75,7 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
 fn place_of_repeats(run: &Run, parent: &Path) -> Result<PathBuf, Failure> {
     fs::create_dir_all(parent)
         .and_then(|()| create_unique_directory(parent, &directory_name(run)))
-        .map_err(|error| Failure::new(Code::Failed, format!("{}: {error}", parent.display())))
+        .map_err(|error| Failure::at(parent, error))
 }
 
 /// Writes and prints the reports of a run.

@@ -14,7 +14,7 @@ use numalab_measure::{
     check_plan,
 };
 use numalab_measure::{Scope, estimate_plan};
-use numalab_record::{Cell, Document, Environment, Kind, Pages, Run, file};
+use numalab_record::{Cell, Document, Environment, Kind, Pages, Run};
 use numalab_results::capture::{CurveFamily, curve_families};
 use numalab_results::run::Summary;
 use numalab_topology::{CpuSet, Finding, Machine, Severity};
@@ -52,7 +52,7 @@ impl Target {
 
 /// The live machine; warns of what is wrong with what the kernel says of it.
 pub(crate) fn machine_here() -> Result<Machine, Failure> {
-    let reading = numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
+    let reading = numalab_host::read_machine(&Root::live())?;
     warn_of(&reading.findings);
     Ok(reading.machine)
 }
@@ -122,7 +122,7 @@ pub(crate) fn facts_now() -> Environment {
 pub(crate) fn context_for(run: &Run) -> Result<MeasureContext, Failure> {
     let budget = Duration::from_nanos(run.budget_ns);
     let settings = Settings { seed: run.seed, precision: run.precision, budget };
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     Ok(MeasureContext::new(run.machine.clone(), settings, interrupt)?)
 }
 
@@ -249,18 +249,19 @@ pub(crate) fn deliver(
 
 /// Writes `report.md` and `report.html` into a result directory, and curves under load as Mess
 /// keeps them.
-pub(crate) fn write_reports(document: &Document, directory: &Path) -> Result<(), Failure> {
+pub(crate) fn write_reports(
+    document: &Document,
+    directory: &Path,
+) -> Result<[PathBuf; 2], Failure> {
     let summary = Summary::of(document);
-    let page = output::shared_page(&summary);
-    Store::write_file(directory, file::REPORT_MARKDOWN, &page.markdown())?;
-    Store::write_file(directory, file::REPORT_HTML, &page.html())?;
+    let written = output::write_pages(&summary, directory)?;
     for CurveFamily { node, from, curves } in curve_families(&summary) {
         // A comma would be read as two files by some tools.
         let from = from.to_string().replace(',', "+");
         let name = format!("memory_curves-node{node}-from-node{from}.csv");
         Store::write_file(directory, &name, &mess::write(&curves))?;
     }
-    Ok(())
+    Ok(written)
 }
 
 /// Prints what would be measured and how long it takes; refuses what the run would refuse.

@@ -25,8 +25,8 @@ pub(crate) fn run(command: &ProbeCommand) -> Result<(), Failure> {
 }
 
 fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
-    let machine = read_machine(&Root::live()).map_err(numalab_host::Error::from)?.machine;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let machine = read_machine(&Root::live())?.machine;
+    let interrupt = Interrupt::install()?;
     let settings =
         Settings { seed: UtcTime::now().unix_ms, precision: PRECISION, budget: args.time };
     let context = MeasureContext::new(machine, settings, interrupt)?;

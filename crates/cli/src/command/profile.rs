@@ -10,7 +10,7 @@ use numalab_record::CodePlace;
 use numalab_record::profile::{Ended, Hindrance, Profile, SourceName};
 use numalab_results::profile::page::hindrance_words;
 
-use crate::args::{Format, ProfileArgs};
+use crate::args::ProfileArgs;
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode, Failure> {
 
 fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
     let root = Root::live();
-    let machine = read_machine(&root).map_err(numalab_host::Error::from)?.machine;
+    let machine = read_machine(&root)?.machine;
     let emulated = emulation::prepare(args);
     let hindrance = emulated.as_ref().err().cloned();
     let choice = choose(&root, &machine, args.wanted(), hindrance);
@@ -35,7 +35,7 @@ fn profile(args: &ProfileArgs) -> Result<ExitCode, Failure> {
         let Some(over) = choice.passed_over.first() else { return Ok(ExitCode::SUCCESS) };
         return Err(hindered(over.source, &over.why));
     }
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let mut profile = match emulated {
         Ok(emulated) if first == Some(SourceName::Emulation) => {
             emulation::run(emulated, choice.passed_over, args.wanted().is_none())?
@@ -111,17 +111,12 @@ fn notes(profile: &Profile) {
 
 /// A command's report goes where its own output does not; that of a process to standard output.
 fn deliver(args: &ProfileArgs, profile: &Profile) -> Result<(), Failure> {
-    let Some(file) = &args.output else {
-        let text = output::render(profile, args.format)?;
-        if args.pid.is_some() {
-            return output::print(&text);
-        }
-        print_error(text);
-        return Ok(());
-    };
-    let format = if args.format == Format::Text { Format::Json } else { args.format };
-    let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
-    std::fs::write(file, output::render(profile, format)?).map_err(failed)
+    match &args.output {
+        Some(file) => return output::keep(profile, args.format, file),
+        None if args.pid.is_some() => return output::show(profile, args.format),
+        None => print_error(output::render(profile, args.format)?),
+    }
+    Ok(())
 }
 
 /// That of the command, as a shell gives it.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_host::{Interrupt, Root, base_page_bytes, current_place, read_environment};
+use numalab_host::Interrupt;
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
@@ -12,7 +12,6 @@ use numalab_record::{Document, Launch, Pages, Run};
 use numalab_results::Report;
 use numalab_results::run::Summary;
 use numalab_results::scaling::RanksReport;
-use numalab_topology::Machine;
 
 use super::bind::own_program;
 use super::measuring::{Target, new_run, recorder_for, usual_pages, write_reports};
@@ -69,7 +68,7 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
     }
     let mut words = vec![own_program()?];
     words.extend(std::env::args().skip(1));
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
     match numalab_launch::local::run(ranks, &words, &interrupt)? {
         0 => Ok(()),
@@ -94,7 +93,7 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let mut begin = |team: &Team, launch: Launch| {
         if !output::quiet() && task.given.output.format == Format::Text {
             // A reader that went away is told of at the end.
-            let _ = output::print(&debug_block(&target.machine, identity, team));
+            let _ = output::print(&suite::debug_block(&target.machine, identity, team));
         }
         let run = new_run(task.name, &target, &task.given.rules, &task.given.output, NO_BUDGET);
         let run = Run { seed: plan.seed, launch: Some(launch), ..run };
@@ -164,34 +163,6 @@ fn show(plan: &SessionPlan, identity: &Identity) -> Result<(), Failure> {
         plan.work.name(),
         sizes.join(", ")
     ))
-}
-
-/// The suite's block about the run, for its readers and their bug reports.
-fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
-    let arguments: String = std::env::args()
-        .enumerate()
-        .map(|(index, argument)| format!("    argv[{index}] = {argument}\n"))
-        .collect();
-    let place = current_place();
-    let nodes = machine.nodes.len();
-    let kernel = read_environment(&Root::live()).fact("kernel").unwrap_or("unknown").to_owned();
-    format!(
-        "\n=== Debug Information ===\nMPI Configuration:\n  Number of ranks: {}\n  \
-         Launcher: {}\n  Meeting: {}\n  Command line arguments:\n{arguments}\n\
-         System Information:\n  Page size: {} bytes\n  Number of NUMA nodes: {nodes}\n  \
-         NUMA available: {}\n  Number of CPUs: {}\n  Current CPU: {}\n  \
-         Current NUMA node: {}\n  Kernel: {kernel}\n\n\
-         Note: each rank's memory is where its policy puts it (numalab bind, numactl \
-         --membind=<node>), else on its cpu's node\n=====================\n\n",
-        team.size(),
-        identity.launcher,
-        team.describe(),
-        base_page_bytes(),
-        if nodes > 0 { "Yes" } else { "No" },
-        machine.online_cpus().len(),
-        place.cpu,
-        place.node,
-    )
 }
 
 /// Writes the reports where there is a directory, and prints what the ranks found: as the

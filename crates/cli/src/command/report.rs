@@ -2,14 +2,13 @@
 
 mod scaling;
 
-use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use numalab_host::bounded::{MOST_RESULT_BYTES, read_input_text};
-use numalab_record::MemoryReport;
-use numalab_record::profile::Profile;
-use numalab_record::{Document, Kind, file};
+use numalab_launch::scale::is_scaling;
+use numalab_record::file;
+use numalab_results::documents::with_report;
 use numalab_results::run::Summary;
 
 use crate::args::{Format, ReportArgs};
@@ -26,7 +25,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
             args.place.display()
         )));
     }
-    if scaling::is_meant(&args.place) {
+    if is_scaling(&args.place) {
         return scaling::run(args);
     }
     if !args.place.is_dir() {
@@ -41,15 +40,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let document = numalab_measure::read(&args.place)?;
     match args.format {
         Some(format) => output::show(&Summary::of(&document), format),
-        None => {
-            write_reports(&document, &args.place)?;
-            let directory = args.place.display();
-            output::print(&format!("{directory}/report.md\n{directory}/report.html\n"))
-        }
+        None => output::print_paths(&write_reports(&document, &args.place)?),
     }
 }
 
-/// Prints a run in one file, a profile, or what a memory emulator reported.
+/// Prints a document of any kind, or what a memory emulator reported.
 fn of_file(file: &Path, format: Format) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         let code = match error.kind() {
@@ -59,19 +54,7 @@ fn of_file(file: &Path, format: Format) -> Result<(), Failure> {
         Failure::new(code, format!("{}: {error}", file.display()))
     };
     let text = read_input_text(file, MOST_RESULT_BYTES).map_err(failed)?;
-    let wrong = |error: &dyn Display| Failure::bad_input(format!("{}: {error}", file.display()));
-    if let Ok(Kind::Run) = Kind::of(&text) {
-        let run: Document = Kind::Run.read(&text).map_err(|error| wrong(&error))?;
-        return output::show(&Summary::of(&run), format);
-    }
-    if let Ok(kind) = Kind::of(&text) {
-        let profile: Profile = Kind::Profile.read(&text).map_err(|error| match kind {
-            Kind::Profile => wrong(&error),
-            // A report of the emulator is of none of these kinds.
-            _ => wrong(&format!("{error}, or a report of the memory emulator")),
-        })?;
-        return output::show(&profile, format);
-    }
-    let report = MemoryReport::read(&text).map_err(|error| wrong(&error))?;
-    output::show(&report, format)
+    let name = file.display().to_string();
+    let shown = with_report(&name, &text, |report| output::show(report, format));
+    shown.map_err(|error| Failure::bad_input(format!("{name}: {error}")))?
 }

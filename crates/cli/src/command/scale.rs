@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
     if let Some(directory) = &args.resume {
         let open = if args.dry_run { ResultDirectory::open } else { ResultDirectory::resume };
         let (directory, manifest) = open(directory)?;
-        let launcher = args.launcher.map_or(manifest.launcher, Into::into);
+        let launcher = args.launcher.unwrap_or(manifest.launcher);
         if args.dry_run {
             return show(args, &manifest, launcher, Some(&directory));
         }
@@ -81,7 +81,7 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         domains,
         memory_sizes: args.sizes().to_owned(),
         sizes_bytes,
-        launcher: args.launcher.map_or(LauncherChoice::Auto, Into::into),
+        launcher: args.launcher.unwrap_or(LauncherChoice::Auto),
         workload: args.workload.clone(),
         options: args.rank_option.clone(),
         with_smt: args.smt,
@@ -230,7 +230,7 @@ fn execute(
 ) -> Result<(), Failure> {
     let architecture = manifest.architecture().map_err(Failure::bad_input)?;
     let own = own_program()?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let runner = Runner {
         manifest,
         directory,

@@ -2,14 +2,13 @@
 
 mod checks;
 mod guest;
-mod settings;
 
+use numalab_host::knobs::ChangedSettings;
 use numalab_host::{Interrupt, Root, note};
 use numalab_record::self_test::{Check, CheckFound, CheckOutcome, Checked, SelfTest};
 use numalab_results::self_test::judge;
 
 use self::checks::Checks;
-use self::settings::Settings;
 use super::measuring::{Target, facts_now};
 use crate::args::{Selection, SelfTestArgs};
 use crate::failure::{Code, Failure};
@@ -36,8 +35,8 @@ pub(crate) fn run(args: &SelfTestArgs) -> Result<(), Failure> {
         return output::print(&foreseen(&target));
     }
     let root = Root::live();
-    let mut settings = Settings::new(&root)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let mut settings = ChangedSettings::new(&root)?;
+    let interrupt = Interrupt::install()?;
     let mut checked = Vec::new();
     for check in ORDER {
         if !output::quiet() {

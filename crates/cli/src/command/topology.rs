@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use numalab_formats::HostPlacement;
 use numalab_formats::{
-    Carried, Written, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu, rankfile,
-    slurm, svg, xen,
+    Carried, Written, command_line, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm,
+    svg, xen,
 };
 use numalab_host::note;
 use numalab_record::system;
@@ -22,8 +22,8 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     if !is_of_results(args.format) {
         described.findings.iter().for_each(note);
     }
-    let text = render(&described, args.format)?;
-    if let Some(loss) = carried(args.format).and_then(|carried| carried.loss(&described.machine)) {
+    let (text, carried) = render(&described, args.format)?;
+    if let Some(loss) = carried.and_then(|carried| carried.loss(&described.machine)) {
         note(loss);
     }
     output::print(&text)
@@ -35,65 +35,54 @@ fn is_of_results(format: TopologyFormat) -> bool {
     matches!(format, Text | Json | Csv | Md | Html)
 }
 
-fn render(described: &Described, format: TopologyFormat) -> Result<String, Failure> {
+/// The text of a format, and what that carries; `None` for those that carry everything.
+fn render(
+    described: &Described,
+    format: TopologyFormat,
+) -> Result<(String, Option<Carried>), Failure> {
     let Described { machine, findings, emulated, .. } = described;
     let result = |format| {
         let (machine, findings) = (machine.clone(), findings.clone());
-        output::render(&system::Described { machine, findings }, format)
+        Ok((output::render(&system::Described { machine, findings }, format)?, None))
     };
     let nothing_bound = HostPlacement::default();
-    match format {
-        TopologyFormat::Text => result(Format::Text),
-        TopologyFormat::Json => result(Format::Json),
-        TopologyFormat::Csv => result(Format::Csv),
-        TopologyFormat::Md => result(Format::Md),
-        TopologyFormat::Html => result(Format::Html),
-        TopologyFormat::Toml => said(machine_toml::write(machine)),
+    let (text, carried) = match format {
+        TopologyFormat::Text => return result(Format::Text),
+        TopologyFormat::Json => return result(Format::Json),
+        TopologyFormat::Csv => return result(Format::Csv),
+        TopologyFormat::Md => return result(Format::Md),
+        TopologyFormat::Html => return result(Format::Html),
+        TopologyFormat::Toml => return Ok((said(machine_toml::write(machine))?, None)),
         TopologyFormat::Qemu => {
             let arguments = with_losses(said(qemu::write(machine, &nothing_bound))?);
-            Ok(output::shell_lines(&arguments))
+            (output::shell_lines(&arguments), qemu::CARRIED)
         }
-        TopologyFormat::Libvirt => Ok(with_losses(said(libvirt::write(machine, &nothing_bound))?)),
-        TopologyFormat::Xen => Ok(with_losses(said(xen::write(machine, &nothing_bound))?)),
-        TopologyFormat::Slurm => slurm_lines(machine),
+        TopologyFormat::Libvirt => {
+            (with_losses(said(libvirt::write(machine, &nothing_bound))?), libvirt::CARRIED)
+        }
+        TopologyFormat::Xen => {
+            (with_losses(said(xen::write(machine, &nothing_bound))?), xen::CARRIED)
+        }
+        TopologyFormat::Slurm => (slurm_lines(machine)?, slurm::CARRIED),
         TopologyFormat::Rankfile => {
-            said(rankfile::write(machine, "localhost", &machine.first_threads()))
+            let text = rankfile::write(machine, "localhost", &machine.first_threads());
+            (said(text)?, rankfile::CARRIED)
         }
-        TopologyFormat::HwlocXml => said(hwloc::write_xml(machine, hwloc::XmlVersion::default())),
+        TopologyFormat::HwlocXml => {
+            (said(hwloc::write_xml(machine, hwloc::XmlVersion::default()))?, hwloc::CARRIED)
+        }
         TopologyFormat::HwlocSynthetic => {
-            Ok(line(&with_losses(said(hwloc::write_synthetic(machine))?)))
+            let text = with_losses(said(hwloc::write_synthetic(machine))?);
+            (line(&text), hwloc::SYNTHETIC_CARRIED)
         }
-        TopologyFormat::Numactl => Ok(numactl::write(machine)),
+        TopologyFormat::Numactl => (numactl::write(machine), numactl::CARRIED),
         TopologyFormat::Cmdline => {
             let spec = emulated.clone().unwrap_or_else(|| EmulationSpec::like(machine));
-            Ok(line(&said(command_line::numa_fake(&spec))?))
+            (line(&said(command_line::numa_fake(&spec))?), command_line::CARRIED)
         }
-        TopologyFormat::Dot => Ok(dot::write(machine)),
-        TopologyFormat::Svg => Ok(svg::write(machine)),
-    }
-}
-
-/// What a format carries; `None` for those that carry everything.
-fn carried(format: TopologyFormat) -> Option<Carried> {
-    Some(match format {
-        TopologyFormat::Text
-        | TopologyFormat::Json
-        | TopologyFormat::Csv
-        | TopologyFormat::Md
-        | TopologyFormat::Html
-        | TopologyFormat::Toml => return None,
-        TopologyFormat::Numactl => numactl::CARRIED,
-        TopologyFormat::HwlocXml => hwloc::CARRIED,
-        TopologyFormat::HwlocSynthetic => hwloc::SYNTHETIC_CARRIED,
-        TopologyFormat::Qemu => qemu::CARRIED,
-        TopologyFormat::Libvirt => libvirt::CARRIED,
-        TopologyFormat::Xen => xen::CARRIED,
-        TopologyFormat::Slurm => slurm::CARRIED,
-        TopologyFormat::Rankfile => rankfile::CARRIED,
-        TopologyFormat::Cmdline => command_line::CARRIED,
-        TopologyFormat::Dot => dot::CARRIED,
-        TopologyFormat::Svg => svg::CARRIED,
-    })
+        TopologyFormat::Svg => (svg::write(machine), svg::CARRIED),
+    };
+    Ok((text, Some(carried)))
 }
 
 fn slurm_lines(machine: &Machine) -> Result<String, Failure> {

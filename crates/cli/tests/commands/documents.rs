@@ -17,7 +17,7 @@ use numalab_results::fleet::Analysis;
 use numalab_results::health::Health;
 use numalab_results::machine::document::ComparedMachine;
 use numalab_results::run::document::RunDocument;
-use numalab_results::samples::document::{ComparedSamples, PublishedGains};
+use numalab_results::samples::document::ComparedSamples;
 use numalab_results::scaling::ScalingSummary;
 use numalab_results::study::document::{StudyComparison, StudyResults};
 use numalab_results::tiering::document::TieringDocument;
@@ -116,7 +116,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// The schema of every kind of document, from the type that it is made of.
-fn all_schemas() -> [(Kind, Value); 25] {
+fn all_schemas() -> [(Kind, Value); 24] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<StudyResults<'_>>(Kind::Study),
@@ -127,7 +127,6 @@ fn all_schemas() -> [(Kind, Value); 25] {
         schema_of::<RunComparison<'_>>(Kind::Comparison),
         schema_of::<StudyComparison<'_>>(Kind::StudyComparison),
         schema_of::<ComparedSamples>(Kind::SampleComparison),
-        schema_of::<PublishedGains>(Kind::Published),
         schema_of::<ComparedMachine>(Kind::MachineComparison),
         schema_of::<Manifest>(Kind::Scale),
         schema_of::<ScalingSummary<'_>>(Kind::Scaling),

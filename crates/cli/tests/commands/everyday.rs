@@ -322,7 +322,7 @@ fn a_topology_goes_through_every_format_and_comes_back_from_its_own() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("machine.toml");
     let emulated = ["topology", "--emulate", "1G,1G,2G,0", "--cpus", "8", "--format"];
-    for format in ["text", "qemu", "libvirt", "slurm", "numactl", "hwloc-xml", "dot", "svg"] {
+    for format in ["text", "qemu", "libvirt", "slurm", "numactl", "hwloc-xml", "svg"] {
         let text = prints(&[&emulated[..], &[format]].concat());
         assert!(text.ends_with('\n'), "{format} has no line end");
     }

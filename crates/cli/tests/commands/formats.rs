@@ -14,10 +14,21 @@ use tempfile::TempDir;
 use crate::command::{numalab_in, prints_in, refused};
 use crate::schemas;
 
-/// Checks that each of these commands prints a document of its kind.
+/// Checks that each of these commands prints a document of its kind, and that `report` shows it
+/// again, unless its page is made of other results.
 fn all_print_documents(place: &Path, commands: &[&[&str]]) {
     for command in commands {
-        schemas::document(&prints_in(place, &[command, &["--format", "json"][..]].concat()));
+        let printed = prints_in(place, &[command, &["--format", "json"][..]].concat());
+        let document = schemas::document(&printed);
+        fs::write(place.join("document.json"), &printed).expect("written");
+        if document["schema"].as_str().expect("a schema").contains("comparison") {
+            let message = "use `numalab compare A B`";
+            refused(&mut numalab_in(place, &["report", "document.json"]), 2, &[message]);
+        } else {
+            let again = prints_in(place, &["report", "document.json", "--format", "json"]);
+            assert!(again == printed, "{command:?}: {printed}\nagain: {again}");
+            prints_in(place, &["report", "document.json"]);
+        }
     }
 }
 
@@ -47,7 +58,7 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
     let kept = examples();
-    for (name, text) in [("a", "1\n2\n3\n"), ("b", "2 3 4\n"), ("table", "x,1,2,+100%\n")] {
+    for (name, text) in [("a", "1\n2\n3\n"), ("b", "2 3 4\n")] {
         fs::write(place.join(name), text).expect("written");
     }
     fs::write(place.join("sequential_domains0_1ranks_1-1MB.csv"), "size (MB),0\n1,11.53\n")
@@ -56,7 +67,7 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
     let (run, study) = (of("run"), of("study"));
     let (before, after, fleet) = (of("comparison/before"), of("comparison/after"), of("fleet"));
     prints_in(place, &["fleet", "collect", &fleet, "--store", "fleet.jsonl", "--quiet"]);
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 8] = [
         &["report", &run],
         &["report", &study],
         &["report", "sequential_domains0_1ranks_1-1MB.csv"],
@@ -64,7 +75,6 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
         &["compare", &before, &after],
         &["compare", &study, &study],
         &["compare", "a", "b"],
-        &["compare", "--table", "table"],
         &["fleet", "report", &fleet, "--store", "fleet.jsonl"],
     ];
     all_print_documents(place, &commands);

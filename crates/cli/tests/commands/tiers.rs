@@ -18,14 +18,10 @@ fn tiers_are_shown_with_what_their_memory_costs() {
 }
 
 #[test]
-fn both_drawings_name_the_tier_of_each_node() {
-    for (format, names) in [
-        ("svg", ["node 0 · tier 4", "node 1 · tier 27"]),
-        ("dot", ["2 GiB\\ntier 4", "8 GiB\\ntier 27"]),
-    ] {
-        let drawn = prints(&["topology", "--emulate-tiers", TIERS, "--format", format]);
-        assert!(names.iter().all(|name| drawn.contains(name)), "{drawn}");
-    }
+fn the_drawing_names_the_tier_of_each_node() {
+    let drawn = prints(&["topology", "--emulate-tiers", TIERS, "--format", "svg"]);
+    let names = ["node 0 · tier 4", "node 1 · tier 27"];
+    assert!(names.iter().all(|name| drawn.contains(name)), "{drawn}");
 }
 
 #[test]

@@ -124,7 +124,6 @@ pub const RULES: &[Rule] = &[
     rule("numalab compare", Runs, &["Better: -10.0 %"]),
     rule("numalab compare results/", Runs, &["of the baseline", "Method"]),
     rule("numalab compare results/mine-1", Runs, &["Does a larger block", "Two runs of a study"]),
-    rule("numalab compare --table", Runs, &["dbench 4", "+12"]),
     rule("numalab compare --commands", Runs, &["Is `./new` better than `./old`?"]),
     rule("numalab bind --near", Needs("no such device"), &["is near node "]),
     rule("numalab explore --ranks", Runs, &["on this host"]),

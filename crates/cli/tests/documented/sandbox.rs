@@ -88,7 +88,6 @@ impl Sandbox {
             self.write(&format!("{name}.txt"), &numbers(factor));
             self.write(&format!("{name}.log"), &log(factor));
         }
-        self.write("published.csv", "what,baseline,candidate,gain\ndbench 4,100,112,12\n");
         let lscpu = "SYSTEM_NAME=\"Laptop\"\nPARTITION=\"P\"\nCCDS_PER_NUMA=1\nArchitecture: x86_64\n\
             CPU(s): 2\nThread(s) per core: 1\nCore(s) per socket: 2\nSocket(s): 1\n\
             L3 cache: 8 MiB (1 instance)\nNUMA node(s): 1\nNUMA node0 CPU(s): 0-1\n";

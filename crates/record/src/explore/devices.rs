@@ -1,10 +1,10 @@
 //! Devices that a process has open.
 
 use numalab_topology::{DeviceKind, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A device on PCI that a process has open or mapped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceUse {
     /// Its address on PCI.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{CpuId, CpuSet, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{BytesByNode, Unseen};
 
 /// The guests of a host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestsView {
     /// The guests: those of Xen by domain, then those of QEMU by process.
@@ -20,7 +20,7 @@ pub struct GuestsView {
 }
 
 /// What runs a guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Hypervisor {
@@ -31,7 +31,7 @@ pub enum Hypervisor {
 }
 
 /// A guest.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestView {
     /// What runs it.
@@ -53,7 +53,7 @@ pub struct GuestView {
 }
 
 /// A virtual cpu.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VcpuView {
     /// Its index in the guest.
@@ -76,7 +76,7 @@ pub struct VcpuView {
 }
 
 /// A piece of guest memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestMemory {
     /// Its backend's name.

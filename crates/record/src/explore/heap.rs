@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{CpuId, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A heap.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapView {
     /// Who wrote it.
@@ -20,7 +20,7 @@ pub struct HeapView {
 }
 
 /// Who wrote a heap down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HeapSource {
@@ -31,7 +31,7 @@ pub enum HeapSource {
 }
 
 /// A node of a heap, in bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapNode {
     /// The node.
@@ -51,7 +51,7 @@ pub struct HeapNode {
 }
 
 /// A zone of a node, in bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapZone {
     /// Its name.
@@ -61,7 +61,7 @@ pub struct HeapZone {
 }
 
 /// What Xen says beyond its nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenHeap {
     /// The node of each cpu.
@@ -75,7 +75,7 @@ pub struct XenHeap {
 }
 
 /// Where a domain's memory is, in pages of [`XEN_PAGE_BYTES`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenDomain {
     /// Its number.

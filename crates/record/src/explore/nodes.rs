@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{CpuSet, HugePagePool, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Unseen, spread};
 
 /// The nodes of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodesView {
     /// The nodes by number.
@@ -26,7 +26,7 @@ pub struct NodesView {
 }
 
 /// One node's memory, in bytes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeView {
     /// The node.
@@ -76,7 +76,7 @@ impl NodeView {
 }
 
 /// Pages since boot, or pages in a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counters {
     /// Meant for this node and got there.
@@ -103,7 +103,7 @@ impl Counters {
 }
 
 /// Pages that came to a node by promotion and left it by demotion: since boot, or in a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierMoves {
     /// Promoted to this node.
@@ -115,7 +115,7 @@ pub struct TierMoves {
 }
 
 /// Pages that the kernel moved on the whole machine: since boot, or in a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Migrations {
     /// By NUMA balancing, promotions included.
@@ -127,7 +127,7 @@ pub struct Migrations {
 }
 
 /// A zone of a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ZoneView {
     /// Its name: `DMA`, `DMA32`, `Normal`, `Movable`.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{CpuId, CpuSet, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{BytesByNode, DeviceUse, Unseen};
 
 /// A process: where its memory lies and where its threads run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessView {
     /// Its number.
@@ -46,7 +46,7 @@ pub struct ProcessView {
 }
 
 /// A thread.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadView {
     /// Its number.
@@ -72,7 +72,7 @@ pub struct ThreadView {
 }
 
 /// What a mapping is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MappingKind {
@@ -91,7 +91,7 @@ pub enum MappingKind {
 }
 
 /// One mapping.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MappingView {
     /// Its first address.
@@ -115,7 +115,7 @@ pub struct MappingView {
 }
 
 /// What pages memory is made of, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageSizes {
     /// In memory, reserved huge pages apart.
@@ -142,7 +142,7 @@ impl std::ops::AddAssign for PageSizes {
 }
 
 /// Who gets transparent huge pages (`/sys/kernel/mm/transparent_hugepage/enabled`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HugePageMode {
@@ -155,7 +155,7 @@ pub enum HugePageMode {
 }
 
 /// What a sample of single pages showed, beside the kernel's own sums.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
     /// Pages that were asked for.

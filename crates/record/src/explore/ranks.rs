@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{CpuSet, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{BytesByNode, ThreadView, Unseen};
 
 /// The ranks on this host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RanksView {
     /// The ranks, by job and number.
@@ -20,7 +20,7 @@ pub struct RanksView {
 }
 
 /// A rank: of its processes the one with the most memory of its own.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankView {
     /// The job as its launcher calls it: `4242.0` for a step of SLURM; empty where it has no name.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Notice, Setting, Visit};
 
 /// What a study would do, before anything is started.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedStudy {
     /// Its name.
@@ -51,7 +51,7 @@ pub struct PlannedStudy {
 }
 
 /// How long a study takes, as far as is known before it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StudyTime {
@@ -73,7 +73,7 @@ pub enum StudyTime {
 }
 
 /// What each number of blocks can decide.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decisions {
     /// The metric that answers the question; any metric where none is named.
@@ -85,7 +85,7 @@ pub struct Decisions {
 }
 
 /// What a number of blocks can decide.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The number of blocks.
@@ -98,7 +98,7 @@ pub struct Decision {
 }
 
 /// A level with a name of its own.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedLevel {
     /// The factor.
@@ -110,7 +110,7 @@ pub struct PlannedLevel {
 }
 
 /// What is run under each treatment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedWorkload {
     /// Its name.
@@ -122,7 +122,7 @@ pub struct PlannedWorkload {
 }
 
 /// The studies that come with numalab.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyList {
     /// The studies, by name.
@@ -130,7 +130,7 @@ pub struct StudyList {
 }
 
 /// A study in a line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedStudy {
     /// Its name.
@@ -144,7 +144,7 @@ pub struct ListedStudy {
 }
 
 /// The backends with all that can be set in each.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingList {
     /// The backends.
@@ -152,7 +152,7 @@ pub struct SettingList {
 }
 
 /// What can be set in a backend.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackendSettings {
     /// Its name: `[backend.NAME]`.
@@ -166,7 +166,7 @@ pub struct BackendSettings {
 }
 
 /// A setting of a backend.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedSetting {
     /// Its name.
@@ -180,7 +180,7 @@ pub struct ListedSetting {
 }
 
 /// A study as its author wrote it, with defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShownStudy {
     /// What it is in a line.

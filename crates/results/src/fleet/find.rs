@@ -17,7 +17,7 @@ mod settings;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use numalab_record::Family;
 
@@ -32,7 +32,7 @@ use peers::LEAST_PEERS;
 use score::{Medians, Selection, Units};
 
 /// Whose figures they are.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -95,7 +95,7 @@ pub struct HostRun {
 }
 
 /// A unit whose figures leave its peers'.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// The host.
@@ -122,7 +122,7 @@ pub struct Claim {
 }
 
 /// A host whose last run did not end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unfinished {
     /// The host.
@@ -134,7 +134,7 @@ pub struct Unfinished {
 }
 
 /// What was found in a fleet.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Analysis {
     /// Hosts with results.

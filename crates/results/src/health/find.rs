@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use numalab_record::CellId;
 use numalab_topology::{CpuSet, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::compare::NamedRun;
 use crate::fleet::{Family, Scope};
@@ -24,7 +24,7 @@ use crate::fleet::{Family, Scope};
 pub const LEAST_BASELINE_RUNS: usize = 3;
 
 /// From where on a machine is not as it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// A figure that is worse by more than so many percent is degraded.
@@ -34,7 +34,7 @@ pub struct Limits {
 }
 
 /// How a machine is, best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
@@ -49,7 +49,7 @@ pub enum Severity {
 }
 
 /// What is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "symptom", rename_all = "kebab-case")]
 pub enum Symptom {
@@ -88,7 +88,7 @@ pub enum Symptom {
 }
 
 /// What is likely to be the reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Suspicion {
@@ -103,7 +103,7 @@ pub enum Suspicion {
 }
 
 /// Something that is wrong, and how bad it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HealthFinding {
     /// How bad it is.
@@ -114,7 +114,7 @@ pub struct HealthFinding {
 }
 
 /// What a health check found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {
     /// The worst of what was found.

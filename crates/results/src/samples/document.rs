@@ -1,10 +1,8 @@
 //! Two files of numbers compared, in JSON.
 
 mod extremes;
-mod published;
 
 pub use extremes::ComparedExtreme;
-pub use published::{PublishedGain, PublishedGains};
 
 use numalab_stats::Sample;
 use serde::Serialize;

@@ -1,6 +1,4 @@
-//! Two samples set side by side, and published figures recomputed.
-
-mod published;
+//! Two samples set side by side.
 
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Error, Estimate, Extreme, Interval, Margin, Order,
@@ -8,8 +6,6 @@ use numalab_stats::{
 };
 
 use crate::shape::{FarEnd, TwoModes};
-
-pub use published::{Published, PublishedError, PublishedRow};
 
 /// Two samples that were taken apart from each other, and what there is to say about them.
 #[derive(Clone, Debug)]

@@ -1,7 +1,5 @@
 //! Two samples compared.
 
-mod published;
-
 use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_page::{Lead, Mood, Page, Panel, Part, Table};

@@ -1,8 +1,8 @@
-//! Two files of numbers, published figures, and a machine file beside a run.
+//! Two files of numbers, and a machine file beside a run.
 
 use numalab_results::Report;
 use numalab_results::machine::{Access, FigurePair, LoadedPlace, MachineComparison, MachineFigure};
-use numalab_results::samples::{Published, SampleComparison};
+use numalab_results::samples::SampleComparison;
 use numalab_stats::{Direction, Rng};
 use numalab_topology::NodeId;
 
@@ -97,25 +97,6 @@ fn values_that_resemble_the_ones_before_them_are_worth_fewer() {
     let notes = &page.parts.iter().find(|part| part.title == "Effects").unwrap().notes;
     let worth = notes.iter().find(|note| note.contains("lag-1 correlation")).expect("it is said");
     assert!(worth.contains("the 120 are worth about"), "{worth}");
-}
-
-#[test]
-fn published_figures_are_as_they_were_in_every_format() {
-    let text = "dbench 4,100,108,+8.0\ndbench 8,4.2,4.1,25\nboot,38500,36000\n";
-    let published = Published::parse(text, Direction::HigherIsBetter).unwrap();
-    whole::compare("published", &published);
-}
-
-#[test]
-fn gains_that_all_follow_are_not_listed_as_wrong() {
-    let notes = |text: &str| {
-        let published = Published::parse(text, Direction::HigherIsBetter).unwrap();
-        published.page().parts[0].notes.clone()
-    };
-    assert_eq!(notes("a,100,108,8\n").len(), 1);
-    let wrong = notes("a,100,108,11\nb,100,110,10\n");
-    assert_eq!(wrong.len(), 2);
-    assert!(wrong[0].ends_with("their rounding: a (+11 %, not +7 to +9 %)."), "{wrong:?}");
 }
 
 fn pair(what: MachineFigure, file: Option<f64>, result: Option<f64>) -> FigurePair {

@@ -10,7 +10,6 @@ mod fleet;
 mod health_borders;
 #[path = "../measured/mod.rs"]
 mod measured;
-mod published;
 mod run_figures;
 mod run_lab;
 mod run_loaded;

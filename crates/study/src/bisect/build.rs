@@ -35,6 +35,21 @@ pub enum Built {
 }
 
 impl Build {
+    /// Builds by a script, or a Linux with a configuration; both are named by their whole paths,
+    /// since builds run in the tree of a commit.
+    ///
+    /// # Errors
+    /// [`BisectError::NoFile`], or [`BisectError::NoProgram`] for a script that cannot be run.
+    pub fn of(script: Option<&Path>, config: Option<&Path>) -> Result<Self, BisectError> {
+        let whole = |path: &Path| {
+            let absent = |source| BisectError::NoFile { path: path.to_owned(), source };
+            path.canonicalize().map_err(absent)
+        };
+        let Some(script) = script else { return Ok(Self::Linux(config.map(whole).transpose()?)) };
+        let found = on_path(&whole(script)?.to_string_lossy());
+        found.map(Self::Script).ok_or_else(|| BisectError::NoProgram { script: script.to_owned() })
+    }
+
     /// Builds the tree in `worktree`; `kept` is the directory for files that one build leaves to
     /// the next.
     ///

@@ -63,6 +63,20 @@ pub enum BisectError {
         /// The metrics measured, in words.
         known: String,
     },
+    /// The study has no such treatment, or several and none is named.
+    #[error("--treatment{wanted}: expected one of {known}")]
+    NoTreatment {
+        /// The treatment requested, behind a space.
+        wanted: String,
+        /// The treatments of the study.
+        known: String,
+    },
+    /// The file by which commits are built is not there.
+    #[error("{}: {source}", path.display())]
+    NoFile { path: PathBuf, source: io::Error },
+    /// The script by which commits are built cannot be run.
+    #[error("--build {}: expected a program; chmod +x makes a script one", script.display())]
+    NoProgram { script: PathBuf },
     /// The rules do not define a test.
     #[error("{0}")]
     Rules(numalab_stats::Error),
@@ -80,7 +94,12 @@ impl BisectError {
                 CommandError::Failed { .. } => ErrorClass::BadInput,
                 other => other.class(),
             },
-            Self::NotBehind { .. } | Self::NoMetric { .. } | Self::Rules(_) => ErrorClass::BadInput,
+            Self::NotBehind { .. }
+            | Self::NoMetric { .. }
+            | Self::NoTreatment { .. }
+            | Self::NoFile { .. }
+            | Self::NoProgram { .. }
+            | Self::Rules(_) => ErrorClass::BadInput,
             Self::Backend(error) | Self::EndNotRun { source: error, .. } => error.class(),
             _ => ErrorClass::Failed,
         }

@@ -14,7 +14,7 @@ use crate::source::{describe, describe_guest};
 pub(super) fn target(args: &AdviseArgs) -> Result<Target, Failure> {
     let is_here = here::is_meant(&args.machine);
     let usual = if is_here { TrialPlace::Host } else { TrialPlace::Emulation };
-    let place = args.try_on.map_or(usual, TrialPlace::from);
+    let place = args.try_on.unwrap_or(usual);
     if place != TrialPlace::Guest && !args.with.is_empty() {
         return Err(Failure::bad_input("--with: expected --try-on guest as well"));
     }

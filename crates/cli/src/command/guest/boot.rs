@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_guest::{
-    Accelerator, AcceleratorKind, Guest, GuestError, HostMemory, HostPages, Launch, Limits, Pins,
-    Qemu, QemuHazard,
+    Accelerator, AcceleratorChoice, AcceleratorKind, Guest, GuestError, HostMemory, HostPages,
+    Launch, Limits, Pins, Qemu, QemuHazard,
 };
 use numalab_host::{Root, note, read_machine};
 use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
@@ -14,7 +14,7 @@ use numalab_results::study::page::{accelerator_reason, notice_words};
 use numalab_topology::Machine;
 
 use super::memory_emulator;
-use crate::args::{Accel, BootArgs, BootKernel, ContentArgs};
+use crate::args::{BootArgs, BootKernel, ContentArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 use crate::source::describe_guest;
@@ -29,16 +29,14 @@ pub(super) fn prepare(
     timeout: Option<Duration>,
 ) -> Result<Launch, Failure> {
     let guest = guest(args, timeout)?;
-    let cache = Cache::open().map_err(GuestError::from)?;
+    let cache = Cache::open()?;
     let qemu = find_qemu(&guest, &cache)?;
     let program = command.first().map(String::as_str);
     let (kernel, image) = files(&cache, &args.contents, program, &guest.machine)?;
-    let choice = args.accel.into();
+    let choice = args.accel;
     let accelerator = match guest.known_accelerator(choice) {
         Some(known) => known,
-        None => {
-            Accelerator::decide(choice, &qemu, &kernel.file, &cache).map_err(GuestError::from)?
-        }
+        None => Accelerator::decide(choice, &qemu, &kernel.file, &cache)?,
     };
     if !output::quiet() {
         say_accelerator(&accelerator);
@@ -61,11 +59,11 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     let guest = guest(args, timeout)?;
     contents(&args.contents, PathBuf::new(), command.first().map(String::as_str))?;
-    let cache = Cache::open().map_err(GuestError::from)?;
+    let cache = Cache::open()?;
     let qemu = find_qemu(&guest, &cache)?;
-    let kind = match (guest.known_accelerator(args.accel.into()), args.accel) {
+    let kind = match (guest.known_accelerator(args.accel), args.accel) {
         (Some(known), _) => known.kind,
-        (None, Accel::Kvm) => AcceleratorKind::Kvm,
+        (None, AcceleratorChoice::Kvm) => AcceleratorKind::Kvm,
         (None, _) => {
             note(format_args!(
                 "--accel auto: a start runs a guest under KVM for a moment and takes it \
@@ -98,7 +96,7 @@ pub(super) fn files(
         }
     };
     let init = match args.architecture.own_program() {
-        Some(companion) => companion.find().map_err(GuestError::from)?,
+        Some(companion) => companion.find()?,
         None => std::env::current_exe()
             .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?,
     };
@@ -106,15 +104,15 @@ pub(super) fn files(
     if machine.has_cxl() {
         contents.need_cxl();
     }
-    contents.expect_own_processor(&contents.init).map_err(GuestError::from)?;
+    contents.expect_own_processor(&contents.init)?;
     let mut kernel =
         |choice: &KernelChoice| Kernel::ensure_for(cache, choice, args.architecture, &mut note);
     let kernel = match (linux(args)?, machine.tiers.len()) {
         (choice, 0 | 1) => kernel(choice),
         (choice, _) => numalab_image::with_tiers(choice, &mut kernel),
     };
-    let kernel = kernel.map_err(GuestError::from)?;
-    let image = Image::ensure(cache, &kernel, &contents, &mut note).map_err(GuestError::from)?;
+    let kernel = kernel?;
+    let image = Image::ensure(cache, &kernel, &contents, &mut note)?;
     Ok((kernel, image))
 }
 
@@ -130,9 +128,9 @@ pub(super) fn contents(
         ..Contents::new(init)
     };
     for program in &args.with {
-        contents.add_program(program).map_err(GuestError::from)?;
+        contents.add_program(program)?;
     }
-    program.map(|program| contents.need_program(program)).transpose().map_err(GuestError::from)?;
+    program.map(|program| contents.need_program(program)).transpose()?;
     Ok(contents)
 }
 
@@ -165,13 +163,13 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
         Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() };
     let architecture = args.contents.architecture;
     let guest = Guest { memory_emulator: emulator, architecture, ..guest };
-    guest.expect_possible(args.accel == Accel::Kvm).map_err(GuestError::from)?;
+    guest.expect_possible(args.accel == AcceleratorChoice::Kvm).map_err(GuestError::from)?;
     Ok(guest)
 }
 
 /// A QEMU that can be this guest.
 pub(super) fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
-    Ok(Qemu::find(cache, &guest.qemu_needs()).map_err(GuestError::from)?)
+    Ok(Qemu::find(cache, &guest.qemu_needs())?)
 }
 
 /// The accelerator of a guest that is no Linux of ours: KVM only where one really runs under it.
@@ -183,22 +181,22 @@ pub(super) fn bare_accelerator(
     cache: &Cache,
 ) -> Result<Accelerator, Failure> {
     match args.accel {
-        Accel::Auto if guest.memory_emulator.is_some() => {
+        AcceleratorChoice::Auto if guest.memory_emulator.is_some() => {
             Ok(Accelerator::tcg_for(AcceleratorReason::MemoryEmulator))
         }
-        Accel::Kvm if args.dry_run => {
+        AcceleratorChoice::Kvm if args.dry_run => {
             Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: AcceleratorReason::NotTried })
         }
-        accel if args.dry_run || accel == Accel::Tcg => Ok(Accelerator::tcg()),
+        accel if args.dry_run || accel == AcceleratorChoice::Tcg => Ok(Accelerator::tcg()),
         accel => {
-            if let (Accel::Auto, Some(tcg)) = (accel, Accelerator::without_device()) {
+            if let (AcceleratorChoice::Auto, Some(tcg)) = (accel, Accelerator::without_device()) {
                 return Ok(tcg);
             }
             let mut report = |text: &str| note(text);
             let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut report);
-            let probe = probe.map_err(GuestError::from)?;
-            let decided = Accelerator::decide(accel.into(), qemu, &probe.file, cache);
-            Ok(decided.map_err(GuestError::from)?)
+            let probe = probe?;
+            let decided = Accelerator::decide(accel, qemu, &probe.file, cache);
+            Ok(decided?)
         }
     }
 }
@@ -223,7 +221,7 @@ fn pins(args: &BootArgs) -> Result<Option<Pins>, Failure> {
 
 /// This machine, which automatic pinning looks at.
 pub(super) fn host() -> Result<Machine, Failure> {
-    let reading = read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
+    let reading = read_machine(&Root::live())?;
     Ok(reading.machine)
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use numalab_formats::size::format_rounded;
-use numalab_guest::{GuestError, Qemu};
+use numalab_guest::Qemu;
 use numalab_host::note;
 use numalab_image::{Architecture, Cache, CacheEntry, EntryKind};
 use numalab_topology::Machine;
@@ -21,17 +21,17 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
         }
         return kernel::write_image(file, &args.words, args.dry_run);
     }
-    let cache = Cache::open().map_err(GuestError::from)?;
+    let cache = Cache::open()?;
     if args.dry_run {
         return output::print(&intention(args, &cache)?);
     }
     if args.clean {
-        cache.clear().map_err(GuestError::from)?;
+        cache.clear()?;
     }
     if args.fetch_qemu {
         let mut report = |text: &str| note(text);
         let qemu = Qemu::fetch_backports_for(&cache, args.contents.architecture, &mut report);
-        let qemu = qemu.map_err(GuestError::from)?;
+        let qemu = qemu?;
         output::print(&format!("QEMU {}: {}\n", qemu.version, qemu.program.display()))?;
     }
     if args.build {
@@ -68,9 +68,9 @@ fn intention(args: &ImageArgs, cache: &Cache) -> Result<String, Failure> {
 
 /// The entries, and what they take together.
 fn listing(cache: &Cache) -> Result<String, Failure> {
-    let entries = cache.entries().map_err(GuestError::from)?;
+    let entries = cache.entries()?;
     let mut text: String = entries.iter().map(line).collect();
-    let total = cache.size_bytes().map_err(GuestError::from)?;
+    let total = cache.size_bytes()?;
     text.push_str(&format!("{} in {}\n", format_rounded(total), cache.root().display()));
     Ok(text)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use numalab_frames::Dump;
-use numalab_guest::{AcceleratorKind, BareOutcome, GuestError, Launch, Qemu, QemuNeeds, Runtime};
+use numalab_guest::{AcceleratorKind, BareOutcome, Launch, Qemu, QemuNeeds, Runtime};
 use numalab_host::{Interrupt, UtcTime, note};
 use numalab_image::own_kernel::iso::{self, IsoError};
 use numalab_image::{BootFiles, Cache, own_kernel};
@@ -112,10 +112,10 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
     let kernel = kernel_file()?;
     let mut guest = boot::guest(&args.guest, args.timeout)?;
     guest.kernel_arguments.extend(args.command.iter().cloned());
-    let cache = Cache::open().map_err(GuestError::from)?;
+    let cache = Cache::open()?;
     // Unlike Linux, it runs in virtual time with several cpus on every QEMU that has plugins.
     let needs = QemuNeeds { plugins: guest.memory_emulator.is_some(), ..QemuNeeds::default() };
-    let qemu = Qemu::find(&cache, &needs).map_err(GuestError::from)?;
+    let qemu = Qemu::find(&cache, &needs)?;
     let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
     if !output::quiet() {
         boot::say_accelerator(&accelerator);
@@ -153,8 +153,8 @@ pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Resul
 
 /// Runs the kernel; tells people what it says as it comes.
 fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Failure> {
-    let runtime = Runtime::open().map_err(GuestError::from)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let runtime = Runtime::open()?;
+    let interrupt = Interrupt::install()?;
     let is_told = args.format.unwrap_or(Format::Text) == Format::Text;
     let mut printed = Ok(());
     let mut told = |results: &Results, event: &Event| {
@@ -197,8 +197,7 @@ fn keep(document: &Document, results: &Results, parent: &Path) -> Result<(), Fai
     write_reports(document, directory)?;
     if !results.heap.is_empty() {
         let file = directory.join("heap.bin");
-        let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
-        fs::write(&file, &results.heap).map_err(failed)?;
+        fs::write(&file, &results.heap).map_err(|error| Failure::at(&file, error))?;
     }
     note(directory.display());
     Ok(())

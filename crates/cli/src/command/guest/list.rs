@@ -1,15 +1,15 @@
 //! `numalab guest list`.
 
 use numalab_formats::size::format_rounded;
-use numalab_guest::{GuestError, RunningGuest, Runtime};
+use numalab_guest::{RunningGuest, Runtime};
 
 use crate::failure::Failure;
 use crate::output;
 
 /// Prints the guests that run now.
 pub(super) fn run() -> Result<(), Failure> {
-    let runtime = Runtime::open().map_err(GuestError::from)?;
-    let guests = runtime.guests().map_err(GuestError::from)?;
+    let runtime = Runtime::open()?;
+    let guests = runtime.guests()?;
     if guests.is_empty() {
         return output::print("no guest runs\n");
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_guest::{EmulatorMode, MemoryEmulator};
+use numalab_guest::MemoryEmulator;
 use numalab_image::Architecture;
 
 use crate::args::MemoryEmulatorArgs;
@@ -25,7 +25,7 @@ pub(super) fn wanted(
     }
     args.emulate_report.as_deref().map_or(Ok(()), expect_place)?;
     let machine = described.emulated_memory(&args.costs)?;
-    let mode = args.emulate_mode.map(EmulatorMode::from).unwrap_or_default();
+    let mode = args.emulate_mode.unwrap_or_default();
     Ok(Some(MemoryEmulator::find(mode, architecture, machine)?))
 }
 
@@ -47,7 +47,6 @@ fn expect_place(file: &Path) -> Result<(), Failure> {
 /// Keeps what the emulator reported where the user wants it.
 pub(super) fn keep_report(file: Option<&Path>, report: Option<&str>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    let failed = |why: String| Failure::new(Code::Failed, why);
-    let report = report.ok_or_else(|| failed("the memory emulator left no report".to_owned()))?;
-    std::fs::write(file, report).map_err(|error| failed(format!("{}: {error}", file.display())))
+    let none = || Failure::new(Code::Failed, "the memory emulator left no report");
+    std::fs::write(file, report.ok_or_else(none)?).map_err(|error| Failure::at(file, error))
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::process::ExitCode;
 
-use numalab_guest::{Disk, GuestError, Launch, Patterns, RawEnd, RawOutcome, RawTask, Runtime};
+use numalab_guest::{Disk, Launch, Patterns, RawEnd, RawOutcome, RawTask, Runtime};
 use numalab_guest_agent::Stream;
 use numalab_host::{Interrupt, note, print_error};
 use numalab_image::{BootFiles, Cache, DiskFormat, KernelChoice, Medium, MediumError};
@@ -45,8 +45,8 @@ struct Heard {
 }
 
 fn listen(launch: &Launch, task: &RawTask) -> Result<Heard, Failure> {
-    let runtime = Runtime::open().map_err(GuestError::from)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let runtime = Runtime::open()?;
+    let interrupt = Interrupt::install()?;
     let (unread, is_silent) = (Cell::new(false), Cell::new(true));
     let mut sink = |stream: Stream, bytes: &[u8]| {
         is_silent.set(false);
@@ -78,7 +78,7 @@ fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
         let format = DiskFormat::of(file).map_err(medium_failure)?;
         guest.disks.push(Disk { file: file.clone(), format });
     }
-    let cache = Cache::open().map_err(GuestError::from)?;
+    let cache = Cache::open()?;
     let qemu = boot::find_qemu(&guest, &cache)?;
     let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
     if !output::quiet() {

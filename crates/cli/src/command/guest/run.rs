@@ -43,8 +43,8 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::bad_input(message));
     }
     let launch = boot::prepare(&args.guest, &args.command, args.timeout)?;
-    let runtime = Runtime::open().map_err(GuestError::from)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let runtime = Runtime::open()?;
+    let interrupt = Interrupt::install()?;
     let mut job = Job::new(args.command.iter().cloned());
     job.collect = args.collect.clone();
     let task = Task { job, results: args.output.clone(), ..Task::default() };

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use numalab_guest::{GuestError, Runtime, Task};
+use numalab_guest::{Runtime, Task};
 use numalab_guest_agent::Job;
 use numalab_host::Interrupt;
 
@@ -16,8 +16,8 @@ pub(super) fn run(args: &ShellArgs) -> Result<ExitCode, Failure> {
         return boot::show(&args.guest, &args.command, None).map(|()| ExitCode::SUCCESS);
     }
     let launch = boot::prepare(&args.guest, &args.command, None)?;
-    let runtime = Runtime::open().map_err(GuestError::from)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let runtime = Runtime::open()?;
+    let interrupt = Interrupt::install()?;
     let task = Task { job: Job::new(args.command.iter().cloned()), ..Task::default() };
     let outcome = launch.shell(&runtime, &task, &|| interrupt.requested())?;
     report::conclude(&outcome, &args.guest)

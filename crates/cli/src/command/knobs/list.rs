@@ -17,7 +17,7 @@ pub(super) fn run(args: &KnobListArgs) -> Result<(), Failure> {
         shown.push(match named.iter().find(|known| known.name == *name) {
             Some(known) => known.clone(),
             None => {
-                let knob = Knob::find(&root, name).map_err(numalab_host::Error::from)?;
+                let knob = Knob::find(&root, name)?;
                 knob.now(&root, String::new())
             }
         });

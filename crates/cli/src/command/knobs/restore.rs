@@ -10,12 +10,12 @@ use crate::output;
 pub(super) fn run(args: &KnobRestoreArgs) -> Result<(), Failure> {
     let root = args.root.root();
     if args.dry_run {
-        let left = stale(&root).map_err(numalab_host::Error::from)?;
+        let left = stale(&root)?;
         let lines = left.iter().map(|(path, value)| format!("would put back /{path}: {value}\n"));
         let lines: String = lines.collect();
         return output::print(if lines.is_empty() { "nothing to put back\n" } else { &lines });
     }
-    let text = match restore_stale(&root).map_err(numalab_host::Error::from)? {
+    let text = match restore_stale(&root)? {
         Restored::Nothing => "nothing to put back\n".to_owned(),
         Restored::Restarted { count } => format!(
             "{count} settings of a run before this machine was restarted: the kernel has \

@@ -25,13 +25,13 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
     let root = args.root.root();
     let knobs: Result<Vec<Knob>, _> =
         args.settings.iter().map(|(name, _)| Knob::find(&root, name)).collect();
-    let knobs = knobs.map_err(numalab_host::Error::from)?;
+    let knobs = knobs?;
     if args.dry_run {
         return show(args, &root, &knobs).map(|()| ExitCode::SUCCESS);
     }
     let mut tuning = Tuning::new(&root).map_err(refused)?;
     // From here on a signal ends the command, and the knobs are put back all the same.
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     for (knob, (name, value)) in knobs.iter().zip(&args.settings) {
         if interrupt.requested() {
             break;
@@ -47,7 +47,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
         }
     }
     let ended = start(&args.command).and_then(|child| wait(child, &interrupt));
-    tuning.restore().map_err(numalab_host::Error::from)?;
+    tuning.restore()?;
     let status = ended?;
     Ok(wrapper::exit_code(status))
 }
@@ -59,7 +59,7 @@ fn refused(error: KnobError) -> Failure {
             let own: Vec<String> = env::args().collect();
             Failure::new(Code::Lacking, format!("{error}; as root: sudo {}", command_line(&own)))
         }
-        _ => numalab_host::Error::from(error).into(),
+        _ => error.into(),
     }
 }
 

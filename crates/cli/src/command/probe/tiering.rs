@@ -12,7 +12,7 @@ use numalab_record::tiering::TieringProbed;
 use numalab_topology::{CpuId, Machine};
 
 use super::PRECISION;
-use crate::args::{AccessKind, HeatKind, PlaceKind, TieringArgs};
+use crate::args::{HeatKind, TieringArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -21,7 +21,7 @@ const USUAL_PART: u64 = 8;
 
 /// Runs the probe.
 pub(super) fn run(args: &TieringArgs) -> Result<(), Failure> {
-    let machine = read_machine(&Root::live()).map_err(numalab_host::Error::from)?.machine;
+    let machine = read_machine(&Root::live())?.machine;
     let probe = plan(args, &machine)?;
     if args.dry_run {
         return output::print(&format!(
@@ -35,7 +35,7 @@ pub(super) fn run(args: &TieringArgs) -> Result<(), Failure> {
             probe.slow,
         ));
     }
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let settings =
         Settings { seed: UtcTime::now().unix_ms, precision: PRECISION, budget: args.time };
     let context = MeasureContext::new(machine, settings, interrupt)?;
@@ -75,15 +75,9 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
             HeatKind::Zipf => Heat::Zipf,
             HeatKind::Uniform => Heat::Uniform,
         },
-        access: match args.access {
-            AccessKind::Dependent => TierAccess::Dependent,
-            AccessKind::Independent => TierAccess::Independent,
-        },
+        access: args.access,
         moves_every: args.moves_every,
-        place: match args.place {
-            PlaceKind::Slow => TierPlace::Slow,
-            PlaceKind::FirstTouch => TierPlace::FirstTouch,
-        },
+        place: args.place,
         time: args.time,
         cpu,
         fast,

@@ -1,6 +1,7 @@
 //! Each check of a self-test.
 
 use numalab_host::base_pages;
+use numalab_host::knobs::ChangedSettings;
 use numalab_measure::kind::latency::{LatencySpec, latency_cells, plain_pattern};
 use numalab_measure::{BalancingFound, BalancingProbe, self_test};
 use numalab_measure::{MatrixShape, matrix_workers};
@@ -12,7 +13,6 @@ use numalab_results::self_test::pairs;
 use numalab_topology::{CpuId, NodeId};
 
 use super::guest;
-use super::settings::Settings;
 use crate::args::{Measuring, Rules, Selection, SelfTestArgs};
 use crate::command::measuring::{Target, context_for, new_run, run_plan};
 use crate::failure::{Code, Failure};
@@ -31,7 +31,11 @@ pub(super) struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    pub(super) fn run(&self, check: Check, settings: &mut Settings) -> Result<CheckFound, Failure> {
+    pub(super) fn run(
+        &self,
+        check: Check,
+        settings: &mut ChangedSettings,
+    ) -> Result<CheckFound, Failure> {
         let (machine, scope) = (&self.target.machine, &self.target.scope);
         match check {
             Check::Pins => Ok(self_test::pinned_everywhere(machine, &scope.cpus)?),
@@ -51,7 +55,7 @@ impl Checks<'_> {
             Check::Balancing => self.balancing(settings),
             Check::Matrix => self.matrix(),
             Check::Guest => guest::pinned(machine, &scope.nodes),
-            Check::Settings => settings.put_back(),
+            Check::Settings => Ok(settings.put_back()?),
         }
     }
 
@@ -72,7 +76,7 @@ impl Checks<'_> {
         }
     }
 
-    fn reserved(&self, settings: &mut Settings) -> Result<CheckFound, Failure> {
+    fn reserved(&self, settings: &mut ChangedSettings) -> Result<CheckFound, Failure> {
         let nodes = &self.target.scope.nodes;
         for node in nodes {
             let name = format!("huge_2m_pages_node{node}");
@@ -83,7 +87,7 @@ impl Checks<'_> {
     }
 
     /// The same probe without balancing and with it.
-    fn balancing(&self, settings: &mut Settings) -> Result<CheckFound, Failure> {
+    fn balancing(&self, settings: &mut ChangedSettings) -> Result<CheckFound, Failure> {
         self.two_nodes()?;
         let off = self.probe(settings, "0")?;
         let on = self.probe(settings, "1")?;
@@ -97,7 +101,11 @@ impl Checks<'_> {
         })
     }
 
-    fn probe(&self, settings: &mut Settings, value: &str) -> Result<BalancingFound, Failure> {
+    fn probe(
+        &self,
+        settings: &mut ChangedSettings,
+        value: &str,
+    ) -> Result<BalancingFound, Failure> {
         settings.set("numa_balancing", value)?;
         let time = self.args.time;
         let run = new_run("selftest", self.target, &rules(), &self.args.output, time);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, Guest, GuestError, HostMemory, Launch, Limits, Outcome,
-    PinPlan, Pins, Qemu, QemuNeeds, Runtime, Task,
+    Accelerator, AcceleratorChoice, Guest, HostMemory, Launch, Limits, Outcome, PinPlan, Pins,
+    Qemu, QemuNeeds, Runtime, Task,
 };
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::Interrupt;
@@ -30,9 +30,9 @@ pub(super) fn pinned(host: &Machine, nodes: &[NodeId]) -> Result<CheckFound, Fai
     };
     let nodes: Vec<(NodeId, CpuSet)> = nodes.iter().filter_map(with_cpus).collect();
     let launch = launch(host, &nodes)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let task = Task { job: Job::new(["true".to_owned()]), ..Task::default() };
-    let runtime = Runtime::open().map_err(GuestError::from)?;
+    let runtime = Runtime::open()?;
     let mut sink = |_: Stream, _: &[u8]| {};
     let outcome = launch.run(&runtime, &task, &mut sink, &|| interrupt.requested())?;
     let accelerator = launch.accelerator().kind.name().to_owned();
@@ -41,18 +41,18 @@ pub(super) fn pinned(host: &Machine, nodes: &[NodeId]) -> Result<CheckFound, Fai
 }
 
 fn launch(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Launch, Failure> {
-    let cache = Cache::open().map_err(GuestError::from)?;
-    let qemu = Qemu::find(&cache, &QemuNeeds::default()).map_err(GuestError::from)?;
+    let cache = Cache::open()?;
+    let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
     let mut quiet = |_: &str| {};
     let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut quiet);
-    let kernel = kernel.map_err(GuestError::from)?;
+    let kernel = kernel?;
     let own = std::env::current_exe()
         .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?;
     let image = Image::ensure(&cache, &kernel, &Contents::new(own), &mut quiet);
-    let image = image.map_err(GuestError::from)?;
+    let image = image?;
     let choice = AcceleratorChoice::Auto;
     let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache);
-    let accelerator = accelerator.map_err(GuestError::from)?;
+    let accelerator = accelerator?;
     Ok(Launch::plan(guest(host, nodes)?, qemu, accelerator, image.boot_files())?)
 }
 

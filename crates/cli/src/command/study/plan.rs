@@ -2,10 +2,9 @@
 
 use numalab_host::{Interrupt, UtcTime};
 use numalab_places::BACKENDS;
-use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload, StudyTime};
+use numalab_record::study::{PlannedStudy, StudyTime};
 use numalab_study::{
-    Backend, BackendError, Inspection, Level, Plan, Position, Scope, Study, decisions,
-    fewest_blocks, parse, pilot, stated_time,
+    Backend, BackendError, Plan, Position, Scope, Study, foreseen, parse, pilot, stated_time,
 };
 use numalab_workload::Workload;
 
@@ -91,7 +90,7 @@ pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
     if !args.pilot {
         return print(&ready, 0, args.format);
     }
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let backend = ready.backend(&interrupt)?;
     backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
     let time = pilot(&ready.plan, &ready.workloads, backend)?;
@@ -108,57 +107,6 @@ pub(super) fn print(ready: &Ready, taken: usize, format: Format) -> Result<(), F
 /// What was found without fetching or booting anything.
 fn described(ready: &Ready, time: StudyTime) -> Result<PlannedStudy, Failure> {
     let backend = ready.backend(&Interrupt::never())?;
-    let (inspection, cannot_run) = match backend.inspect(&ready.scope()) {
-        Ok(inspection) => (inspection, None),
-        Err(error @ BackendError::BadInput { .. }) => return Err(ready.refused(error)),
-        Err(error) => (Inspection::default(), Some(error.to_string())),
-    };
-    let (plan, study) = (&ready.plan, ready.plan.study());
-    let workload = |workload: &Workload| PlannedWorkload {
-        name: workload.name.clone(),
-        command: workload.command.clone(),
-        service: workload.service.as_ref().map(|service| service.command.clone()),
-    };
-    Ok(PlannedStudy {
-        name: study.name.clone(),
-        question: study.question.clone(),
-        note: study.note.clone(),
-        backend: backend.describe(),
-        cannot_run,
-        notices: inspection.notices,
-        memory_bytes: inspection.memory_bytes,
-        downloads: inspection.downloads,
-        treatments: plan.treatments().iter().map(|treatment| treatment.name.clone()).collect(),
-        levels: named_levels(study),
-        workloads: ready.workloads.iter().map(workload).collect(),
-        seed: plan.seed(),
-        warm_ups: study.rules.warm_ups,
-        blocks: (0..plan.blocks()).map(|block| plan.visits(block)).collect(),
-        taken: 0,
-        samples: plan.blocks() * plan.visits(0).len() * ready.workloads.len(),
-        time,
-        decisions: decisions(plan, &ready.workloads, backend.own_metrics()),
-        fewest_blocks: too_few(plan, &ready.workloads, backend.own_metrics()),
-    })
-}
-
-/// The fewest blocks that can show a difference, where the plan has fewer.
-pub(super) fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Option<usize> {
-    let fewest = fewest_blocks(plan, workloads, own_metrics);
-    (plan.study().rules.blocks < fewest).then_some(fewest)
-}
-
-/// Levels that have a name of their own.
-fn named_levels(study: &Study) -> Vec<PlannedLevel> {
-    let named = study.factors.iter().flat_map(|factor| {
-        factor.levels.iter().filter_map(|level| match level {
-            Level::Value(_) => None,
-            Level::Named(named) => Some(PlannedLevel {
-                factor: factor.name.clone(),
-                level: named.name.clone(),
-                set: named.set.clone(),
-            }),
-        })
-    });
-    named.collect()
+    foreseen(&ready.plan, &ready.workloads, backend.as_ref(), time)
+        .map_err(|error| ready.refused(error))
 }

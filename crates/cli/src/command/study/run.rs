@@ -12,10 +12,10 @@ use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
 use numalab_results::study::StudySummary;
 use numalab_results::study::plan::{time_words, too_few_blocks};
 use numalab_study::{
-    Journal, Observer, Plan, Session, SessionError, Started, parse, read, stated_time,
+    Journal, Observer, Plan, Session, SessionError, Started, parse, read, stated_time, too_few,
 };
 
-use super::plan::{Ready, given, print, ready, too_few};
+use super::plan::{Ready, given, print, ready};
 use super::show::deliver;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ fn go(
     if dry_run {
         return print(&ready, 0, show.format);
     }
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let backend = ready.backend(&interrupt)?;
     // What is wrong in the study's text is said with its place in it.
     backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
@@ -88,7 +88,7 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     }
     let mut journal = Journal::resume(&args.directory)?;
     let Ready { plan, workloads, .. } = resumed(journal.document(), args)?;
-    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let interrupt = Interrupt::install()?;
     let backend = BACKENDS.open(plan.study(), &interrupt)?;
     let mut run = journal.document().run.clone();
     run.rules = plan.study().rules.clone();

@@ -28,9 +28,7 @@ pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Fai
     if let Some(format) = format {
         return output::show(&summary, format);
     }
-    let written = write_reports(&summary, directory)?;
-    let names = written.iter().map(|path| format!("{}\n", path.display()));
-    output::print(&names.collect::<String>())
+    output::print_paths(&write_reports(&summary, directory)?)
 }
 
 /// Writes the reports of a session that has ended, and prints the answers.
@@ -58,22 +56,12 @@ fn interrupted(journal: &Journal) -> Failure {
     )
 }
 
-fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let write = |(name, text): (&str, String)| {
-        let path = directory.join(name);
-        let written = write_atomically(&path, &text);
-        written.map_err(|error| {
-            Failure::new(Code::Failed, format!("{}: could not write it: {error}", path.display()))
-        })?;
-        Ok(path)
-    };
-    let page = output::shared_page(summary);
-    let files = [
-        (file::REPORT_MARKDOWN, page.markdown()),
-        (file::SAMPLES, summary.csv().unwrap_or_default()),
-        (file::REPORT_HTML, page.html()),
-    ];
-    files.into_iter().map(write).collect()
+fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<[PathBuf; 3], Failure> {
+    let [markdown, html] = output::write_pages(summary, directory)?;
+    let samples = directory.join(file::SAMPLES);
+    let written = write_atomically(&samples, &summary.csv().unwrap_or_default());
+    written.map_err(|error| Failure::at(&samples, error))?;
+    Ok([markdown, samples, html])
 }
 
 fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), Failure> {

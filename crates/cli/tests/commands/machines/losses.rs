@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use numalab_formats::hwloc::{XmlVersion, read_xml, write_synthetic, write_xml};
 use numalab_formats::{
-    Carried, HostPlacement, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu,
-    rankfile, slurm, svg, xen,
+    Carried, HostPlacement, command_line, hwloc, libvirt, machine_toml, numactl, qemu, rankfile,
+    slurm, svg, xen,
 };
 use numalab_record::system::Described;
 use numalab_results::Report;
@@ -35,7 +35,7 @@ const READ: [(Carried, Write, Read); 2] = [
 ];
 
 /// Formats that others read.
-const WRITTEN: [(Carried, Write); 9] = [
+const WRITTEN: [(Carried, Write); 8] = [
     (hwloc::SYNTHETIC_CARRIED, |machine| Some(write_synthetic(machine).ok()?.output)),
     (qemu::CARRIED, |machine| {
         Some(qemu::write(machine, &HostPlacement::default()).ok()?.output.join(" "))
@@ -54,7 +54,6 @@ const WRITTEN: [(Carried, Write); 9] = [
         }
         command_line::numa_fake(&spec).ok()
     }),
-    (dot::CARRIED, |machine| Some(dot::write(machine))),
     (svg::CARRIED, |machine| Some(svg::write(machine))),
 ];
 

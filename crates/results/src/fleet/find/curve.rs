@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Scope;
 use super::score::{Selection, Unit, Units};
 
 /// The shares found of units that were moved by a shift.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DetectionPoint {
     /// The shift of each figure in robust standard deviations.

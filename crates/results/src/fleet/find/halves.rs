@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use numalab_stats::{Sample, two_groups};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Family, FigureKey, HostRun, LEAST_PEERS};
 
 /// Peers that are of two kinds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halves {
     /// By which figures they are told apart.

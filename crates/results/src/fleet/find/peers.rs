@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::HostRun;
 
@@ -37,7 +37,7 @@ pub(super) fn groups(hosts: &[HostRun]) -> Vec<Group> {
 }
 
 /// A host that has too few peers to be tested.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Untested {
     /// The host.
@@ -51,7 +51,7 @@ pub struct Untested {
 }
 
 /// A fact in which a host differs from most others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Differing {
     /// The fact's name.

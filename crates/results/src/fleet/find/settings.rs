@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use numalab_stats::{Alternative, Sample, benjamini_hochberg, rank_sum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::HostRun;
 use super::score::Unit;
@@ -19,7 +19,7 @@ const LEAST_HOSTS: usize = 5;
 const LEAST_PERCENT: f64 = 1.0;
 
 /// A claimed host's unusual value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Different {
     /// The host.
@@ -35,7 +35,7 @@ pub struct Different {
 }
 
 /// Hosts with an unusual value whose figures differ together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingEffect {
     /// The setting.

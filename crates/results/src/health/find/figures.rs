@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_record::{Cell, CellId, Experiment, Metric};
 use numalab_stats::{Direction, RunShift, moderate};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Limits, Severity};
 use crate::compare::NamedRun;
@@ -18,7 +18,7 @@ const CHANCE: f64 = 0.001;
 const MOST_DISTURBED: f64 = 0.5;
 
 /// All cells of one family on one node's memory, or of the whole host.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HealthFigure {
     /// Whose figures.

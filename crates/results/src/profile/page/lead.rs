@@ -51,7 +51,7 @@ fn odd_end(profile: &Profile) -> Vec<Lead> {
         Ended::Exited(code) if code != 0 => format!("The command failed: exit code {code}."),
         Ended::Signalled(signal) => format!("The command was ended by signal {signal}."),
         Ended::Interrupted => "Interrupted: this is what was seen until then.".to_owned(),
-        _ => String::new(),
+        Ended::Exited(_) | Ended::ProcessEnded | Ended::TimeOver => String::new(),
     };
     let left = match &profile.left[..] {
         [] => String::new(),

@@ -116,7 +116,18 @@ fn of_machine(oddity: &Oddity) -> String {
         Oddity::ModulesSlow { modules } => {
             format!("memory modules run below the speed that they or the others can: {modules}")
         }
-        _ => String::new(),
+        // What is of the run has been told.
+        Oddity::Misplaced { .. }
+        | Oddity::Unproven { .. }
+        | Oddity::Failed { .. }
+        | Oddity::Unmeasured { .. }
+        | Oddity::HugePagesMissing { .. }
+        | Oddity::HugePagesSplit { .. }
+        | Oddity::EmulatedTime { .. }
+        | Oddity::ClockNotInvariant
+        | Oddity::Disturbed { .. }
+        | Oddity::Bursty { .. }
+        | Oddity::NotPrecise { .. } => String::new(),
     }
 }
 

@@ -123,7 +123,12 @@ fn of_ranks(seen: &Seen) -> String {
                 ),
             }
         }
-        _ => String::new(),
+        // What is of single sizes and caches has been told.
+        Seen::Disturbance { .. }
+        | Seen::Caches { .. }
+        | Seen::Plateaus { .. }
+        | Seen::SharedL3 { .. }
+        | Seen::PlacementUnknown => String::new(),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// The regular file on standard input, which every run reads from its beginning. A terminal or a
+/// Returns the regular file on standard input, which every run reads from its beginning. A terminal or a
 /// pipe, which only one run could read, is left alone.
-pub(super) fn redirected() -> Option<PathBuf> {
+#[must_use]
+pub fn redirected() -> Option<PathBuf> {
     let own = "/proc/self/fd/0";
     let is_file = fs::metadata(own).is_ok_and(|meta| meta.is_file());
     // One that was removed has no name any more, under which it could be opened.

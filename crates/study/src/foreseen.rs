@@ -1,0 +1,70 @@
+//! What a study would do, as far as that is known without fetching or booting anything.
+
+use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload, StudyTime};
+use numalab_workload::Workload;
+
+use crate::backend::{Backend, BackendError, Inspection, Scope};
+use crate::definition::{Level, Study};
+use crate::estimate::{decisions, too_few};
+use crate::plan::Plan;
+
+/// Describes what a plan does on a backend, which is expected to take `time`.
+///
+/// # Errors
+/// [`BackendError::BadInput`] if the backend refuses the study. That it cannot run here is part of
+/// the answer.
+pub fn foreseen(
+    plan: &Plan,
+    workloads: &[Workload],
+    backend: &dyn Backend,
+    time: StudyTime,
+) -> Result<PlannedStudy, BackendError> {
+    let scope = Scope { treatments: plan.treatments(), workloads };
+    let (inspection, cannot_run) = match backend.inspect(&scope) {
+        Ok(inspection) => (inspection, None),
+        Err(error @ BackendError::BadInput { .. }) => return Err(error),
+        Err(error) => (Inspection::default(), Some(error.to_string())),
+    };
+    let study = plan.study();
+    let workload = |workload: &Workload| PlannedWorkload {
+        name: workload.name.clone(),
+        command: workload.command.clone(),
+        service: workload.service.as_ref().map(|service| service.command.clone()),
+    };
+    Ok(PlannedStudy {
+        name: study.name.clone(),
+        question: study.question.clone(),
+        note: study.note.clone(),
+        backend: backend.describe(),
+        cannot_run,
+        notices: inspection.notices,
+        memory_bytes: inspection.memory_bytes,
+        downloads: inspection.downloads,
+        treatments: plan.treatments().iter().map(|treatment| treatment.name.clone()).collect(),
+        levels: named_levels(study),
+        workloads: workloads.iter().map(workload).collect(),
+        seed: plan.seed(),
+        warm_ups: study.rules.warm_ups,
+        blocks: (0..plan.blocks()).map(|block| plan.visits(block)).collect(),
+        taken: 0,
+        samples: plan.blocks() * plan.visits(0).len() * workloads.len(),
+        time,
+        decisions: decisions(plan, workloads, backend.own_metrics()),
+        fewest_blocks: too_few(plan, workloads, backend.own_metrics()),
+    })
+}
+
+/// Returns the levels that have their own names.
+fn named_levels(study: &Study) -> Vec<PlannedLevel> {
+    let named = study.factors.iter().flat_map(|factor| {
+        factor.levels.iter().filter_map(|level| match level {
+            Level::Value(_) => None,
+            Level::Named(named) => Some(PlannedLevel {
+                factor: factor.name.clone(),
+                level: named.name.clone(),
+                set: named.set.clone(),
+            }),
+        })
+    });
+    named.collect()
+}
