@@ -1,4 +1,4 @@
-//! Two samples set side by side, and published figures recomputed.
+//! Two samples compared, and published figures recomputed.
 
 pub mod document;
 mod find;

@@ -1,4 +1,4 @@
-//! Runs compared.
+//! Page of compared runs.
 
 use numalab_page::number::{count, figure, percent, size, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
@@ -14,9 +14,9 @@ use crate::label;
 use crate::report::Report;
 use crate::run::page::rows::{FIELDS, fields};
 
-/// Characters of a cell's name on the terminal.
+/// Width of a cell's name on a terminal, in characters.
 const NAME_WIDTH: usize = 55;
-/// Changed cells shown on the terminal.
+/// Most changed cells listed on a terminal.
 const MOST_ROWS: usize = 30;
 const KINDS: &str = "All cells of a kind together: the median of their changes, by run";
 
@@ -90,7 +90,7 @@ fn names(of: &Comparison) -> String {
     format!("baseline {}; candidate {}", of.baseline.join(", "), of.candidate.join(", "))
 }
 
-/// How many rows got each verdict; without any, what changed and why it is not judged.
+/// Counts rows by verdict; without verdicts, words the changes and why they are not judged.
 fn headline(of: &Comparison) -> Lead {
     if !of.is_judged() {
         let change = |row: &ComparedCell| format!("{} {}", name(row), percent(row.change_percent));
@@ -126,7 +126,7 @@ fn headline(of: &Comparison) -> Lead {
     Lead::new(count(worse + better, "figure") + " changed", sentence, mood)
 }
 
-/// What changed, largest change first, for a terminal.
+/// Lists changed cells for a terminal, largest change first.
 fn changed_cells(of: &Comparison) -> Table {
     let is_shown = |row: &&ComparedCell| match row.answer {
         Answer::Judged(verdict) => matches!(verdict, Verdict::Better | Verdict::Worse),
@@ -150,7 +150,7 @@ fn changed_cells(of: &Comparison) -> Table {
         .rows(rows.into_iter().take(MOST_ROWS).map(line))
 }
 
-/// Facts that differ.
+/// Tabulates the facts that differ.
 pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
     let absent = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
     Table::new("Facts that are not the same")
@@ -264,7 +264,7 @@ fn mood(answer: Answer) -> Mood {
     }
 }
 
-/// The cell's name, or the kind's, with the metric where cells have several.
+/// Returns the name of the cell or kind, with the metric if the cell has several.
 fn name(row: &ComparedCell) -> String {
     match &row.of {
         Compared::Cell(cell) => match cell.experiment {

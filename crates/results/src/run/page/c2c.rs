@@ -1,4 +1,4 @@
-//! Cache lines from core to core.
+//! Round trips of cache lines between cpus.
 
 use numalab_page::number::{figure, interval_text};
 use numalab_page::{Panel, Part, Table, Tile};
@@ -6,7 +6,7 @@ use numalab_page::{Panel, Part, Table, Tile};
 use super::charts::matrix_panel;
 use crate::run::Summary;
 
-/// The way to the farthest cpu.
+/// Returns a tile with the round trip to the farthest cpu.
 pub(super) fn tile(summary: &Summary<'_>) -> Option<Tile> {
     let farthest = summary.c2c.by_nearness.last()?;
     Some(Tile {

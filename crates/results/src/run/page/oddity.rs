@@ -1,11 +1,11 @@
-//! Findings of a run in words.
+//! Anomalies of a run in words.
 
 use numalab_page::number::{approximate_size, count, figure, ratio, share, size, trimmed};
 use numalab_record::{Metric, is_shared};
 
 use crate::run::{Oddity, Progress, RunFinding, Target};
 
-/// A finding in a sentence without its full stop.
+/// Returns a finding as a sentence without its full stop.
 pub(super) fn sentence(finding: &RunFinding) -> String {
     let cells = finding.evidence.len();
     match &finding.what {
@@ -69,7 +69,7 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
     }
 }
 
-/// Anomalies about the machine rather than the run.
+/// Words anomalies of the machine rather than of the run.
 fn of_machine(oddity: &Oddity) -> String {
     match oddity {
         Oddity::DistanceOrder { from, near, far, pairs } => {
@@ -120,7 +120,7 @@ fn of_machine(oddity: &Oddity) -> String {
     }
 }
 
-/// What a run without findings says of itself.
+/// Returns the sentence for a run without anomalies.
 pub(super) fn nothing_odd(progress: &Progress, precision: f64) -> String {
     format!(
         "No anomalies: {} within {} %, each proven in place, {} of windows disturbed.",

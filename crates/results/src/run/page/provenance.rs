@@ -1,4 +1,4 @@
-//! Where, on what and how it was measured.
+//! Placement, environment and method of a run, and the cells it did not finish.
 
 use numalab_page::number::{count, duration, share, size, trimmed, utc};
 use numalab_page::{Panel, Part, Table, Weight};
@@ -6,7 +6,7 @@ use numalab_page::{Panel, Part, Table, Weight};
 use super::oddity::sentence;
 use crate::run::{CellSummary, State, Summary};
 
-/// Cells listed by name; the rest are counted.
+/// Most cells listed by name; the rest are counted.
 const LISTED_CELLS: usize = 20;
 
 fn part(title: &str, notes: Vec<String>, table: Option<Table>) -> Part {
@@ -25,7 +25,7 @@ pub(super) fn oddities(summary: &Summary<'_>) -> Option<Part> {
     }
     let notes = summary.findings.iter().map(|found| format!("{}.", sentence(found)));
     let mut odd = part("All anomalies", notes.collect(), None);
-    // The sentence names the first two: a terminal needs the list only beyond.
+    // The lead names the first two, so a terminal needs the list only for more.
     if summary.findings.len() > 2 {
         odd.weight = Weight::Result;
     }
@@ -88,7 +88,7 @@ pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
     Some(part("Unfinished cells", notes, Some(table)))
 }
 
-/// Half the width of a cell's interval, of the figure that ends it.
+/// Returns the half width of a cell's interval, for the metric that ends the cell.
 fn reached(cell: &CellSummary<'_>) -> String {
     let figure = cell.figures.first().and_then(|figures| figures.best());
     let half = figure.and_then(|figure| {

@@ -1,4 +1,4 @@
-//! Published figures with the gains that follow from them, in JSON.
+//! The JSON document of published figures and their gains.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::samples::{Published, PublishedRow};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedGains {
-    /// The rows.
+    /// One entry per row of figures.
     pub published: Vec<PublishedGain>,
 }
 
@@ -17,19 +17,19 @@ pub struct PublishedGains {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedGain {
-    /// What was measured.
+    /// The thing measured, as published.
     pub what: String,
     /// The baseline's figure.
     pub baseline: f64,
     /// The candidate's figure.
     pub candidate: f64,
-    /// The gain of these figures in percent.
+    /// The gain that these figures give, in percent.
     pub gain_percent: f64,
-    /// The gains of all figures that round to these.
+    /// The range of gains over all figures that round to these, in percent.
     pub gain_range_percent: Bounds,
     /// The gain as it was published, in percent.
     pub published_percent: Option<f64>,
-    /// Whether it follows; `None` where none was published.
+    /// True if the published gain follows; `None` if none was published.
     pub follows: Option<bool>,
 }
 

@@ -1,59 +1,59 @@
-//! Figures that somebody published, one a side: what follows from them, and what does not.
+//! Published figures, one per side, and the gains that follow from them.
 
 use numalab_stats::{Direction, Interval};
 
 /// A table of published figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// Which way is better.
+    /// Which direction is better.
     pub direction: Direction,
-    /// The rows.
+    /// One entry per row of the table.
     pub rows: Vec<PublishedRow>,
 }
 
 /// A row of published figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedRow {
-    /// What was measured.
+    /// The thing measured, as published.
     pub what: String,
     /// The baseline's figure.
     pub baseline: f64,
     /// The candidate's figure.
     pub candidate: f64,
-    /// Half a last digit of both figures: half a unit of the finest place that either is written
-    /// to, zeros at the end of a whole number not counted.
+    /// Half a unit of the last digit of both figures: the finest place to which either is written,
+    /// ignoring trailing zeros of whole numbers.
     pub half_digit: f64,
-    /// The gain in percent as it was published, and its decimals.
+    /// The published gain in percent, and its number of decimals.
     pub gain: Option<(f64, usize)>,
 }
 
-/// Why a text is no table of published figures.
+/// An error in a table of published figures.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishedError {
-    /// A line has not the columns.
+    /// A line has the wrong number of columns.
     #[error("line {line}: `{text}`: expected `what,baseline,candidate` or with `,gain` in percent")]
     Columns {
         /// Line number from 1.
         line: usize,
-        /// The line.
+        /// The line's text.
         text: String,
     },
-    /// A field is no number.
+    /// A field is not a number.
     #[error("line {line}: `{text}`: expected a number above 0, or a gain such as +7.8")]
     Number {
         /// Line number from 1.
         line: usize,
-        /// The field.
+        /// The field's text.
         text: String,
     },
-    /// There are no rows.
+    /// The table has no rows.
     #[error("no rows: expected lines `what,baseline,candidate` or with `,gain` in percent")]
     Empty,
 }
 
 impl Published {
-    /// Reads `what,baseline,candidate[,gain]`, a row a line; these names as the first line, empty
-    /// lines and lines that begin with `#` are left out.
+    /// Parses lines of `what,baseline,candidate[,gain]`. A header with these names, empty lines and
+    /// lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// [`PublishedError`] with the line.
@@ -70,13 +70,13 @@ impl Published {
         }
     }
 
-    /// By how much the candidate is better, in percent.
+    /// Returns the improvement of the candidate in percent.
     #[must_use]
     pub fn gain(&self, row: &PublishedRow) -> f64 {
         self.gain_of(row.baseline, row.candidate)
     }
 
-    /// The gains of all figures that round to the published ones.
+    /// Returns the range of gains, in percent, over all figures that round to the published ones.
     #[must_use]
     pub fn gain_range(&self, row: &PublishedRow) -> Interval {
         let half = row.half_digit;
@@ -85,7 +85,7 @@ impl Published {
         Interval { lo: one.min(other), hi: one.max(other) }
     }
 
-    /// Whether the published gain follows from figures that round to the published ones.
+    /// Returns `true` if the published gain follows from figures that round to the published ones.
     #[must_use]
     pub fn follows(&self, row: &PublishedRow) -> bool {
         row.gain.is_none_or(|(stated, decimals)| {
@@ -104,7 +104,7 @@ impl Published {
     }
 }
 
-/// The names of the columns.
+/// Returns `true` for a line of column names.
 fn is_header(line: &str) -> bool {
     let names: Vec<String> = line.split(',').map(|name| name.trim().to_lowercase()).collect();
     let columns = ["what", "baseline", "candidate", "gain"];
@@ -140,7 +140,7 @@ fn row(line: usize, text: &str) -> Result<PublishedRow, PublishedError> {
     })
 }
 
-/// The unit of the last digit of a number: 0.01 of `4.20`, 100 of `38500`.
+/// Returns the unit of a number's last significant digit: 0.01 for `4.20`, 100 for `38500`.
 fn place(number: &str) -> f64 {
     let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let power = match digits.split_once('.') {

@@ -1,4 +1,4 @@
-//! Figures that somebody published, with what follows from them.
+//! Page of published figures and their gains.
 
 use numalab_page::number::{figure, percent};
 use numalab_page::rows::{Rows, optional};
@@ -73,7 +73,7 @@ fn table(of: &Published) -> Table {
         .rows(rows)
 }
 
-/// The gains that follow, rounding allowed for.
+/// Formats the range of gains, allowing for rounding.
 fn range(of: &Published, row: &PublishedRow, decimals: usize) -> String {
     let range = of.gain_range(row);
     format!("{:+.decimals$} to {:+.decimals$} %", range.lo, range.hi)

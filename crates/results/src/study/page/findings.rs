@@ -1,4 +1,4 @@
-//! What was found about a study as a whole, in sentences.
+//! Sentences for findings about a study as a whole.
 
 use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::{Lead, Mood};
@@ -14,10 +14,10 @@ use crate::study::{
 };
 use crate::system::no_effect;
 
-/// Metrics that a sentence names at most.
+/// Most metrics named in a sentence.
 const LISTED: usize = 4;
 
-/// A finding in a sentence with its heading.
+/// Returns a finding as a sentence with its heading.
 pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
     let odd = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Odd);
     let plain = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Plain);
@@ -92,13 +92,13 @@ fn far_ends(finding: &StudyFinding, far_end: &FarEnd, unit: &str) -> Lead {
     Lead::new(capital(label::far_end(far_end)), sentence, mood)
 }
 
-/// `Far ends worse`.
+/// Capitalises the first letter: `Far ends worse`.
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The best of several treatments, with its value and the baseline's.
+/// Words the best of several treatments, with its median and the baseline's.
 fn best(of: &BestTreatment) -> Lead {
     let BestTreatment { workload, metric, unit, treatment, baseline, .. } = of;
     let value =
@@ -121,7 +121,7 @@ fn best(of: &BestTreatment) -> Lead {
     Lead::new("Best treatment", sentence, mood)
 }
 
-/// How far the study is, where it is not at its end.
+/// Words the progress of a study that is not finished.
 fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> String {
     let done = format!("{finished} of {planned} blocks are finished");
     match reason {
@@ -137,7 +137,7 @@ fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> St
     }
 }
 
-/// How many samples were taken again, and whether it matters.
+/// Words the number of repeated samples, and whether repeating matters.
 fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
     let named = |of: &EffectOf| {
         let change = change_words(EffectKind::Main, &of.change);
@@ -160,8 +160,8 @@ fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
     )
 }
 
-/// `numa_balancing cannot show an effect here: memory is on one node; 0 → 1 costs at most 3.1 %
-/// (sched-pipe time-per-op).`
+/// Words a factor that cannot act: `numa_balancing cannot show an effect here: memory is on one
+/// node; 0 → 1 costs at most 3.1 % (sched-pipe time-per-op).`
 fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_>) -> String {
     let why = match summary.why_without_effect(factor) {
         Some(Notice::KnobWithoutEffect { reason, .. }) => no_effect(reason),
@@ -185,12 +185,12 @@ fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_
     format!("{factor} cannot show an effect here ({why}); {cost}.")
 }
 
-/// `3.10 %`
+/// Formats a percentage without a sign: `3.10 %`.
 fn unsigned(value: f64) -> String {
     percent(value).trim_start_matches('+').to_owned()
 }
 
-/// What the baseline shows against itself.
+/// Words the A/A arm.
 fn against_itself(
     metrics: usize,
     differing: usize,

@@ -1,11 +1,11 @@
-//! How a study's verdicts come about, in sentences.
+//! The method behind a study's verdicts, in sentences.
 
 use numalab_page::number::count;
 
 use super::words;
 use crate::study::StudySummary;
 
-/// What a reader needs to judge the verdicts, with this study's own figures.
+/// Returns the facts needed to judge the verdicts, with this study's figures.
 pub(super) fn sentences(summary: &StudySummary<'_>) -> Vec<String> {
     let run = &summary.document.run;
     let rules = &run.rules;
@@ -34,7 +34,7 @@ pub(super) fn sentences(summary: &StudySummary<'_>) -> Vec<String> {
     ]
 }
 
-/// How often the study was looked at, what that costs, and which metric comes first.
+/// Words the number of looks, their cost in confidence, and the order of testing.
 fn looks(summary: &StudySummary<'_>) -> String {
     let first = match &summary.document.run.rules.primary {
         Some(primary) => format!(

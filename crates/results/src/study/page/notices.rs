@@ -1,4 +1,4 @@
-//! What backends found, in words.
+//! Notices of backends in words.
 
 use numalab_record::study::{
     AcceleratorReason, Disturbance, EmulatedCosts, Load, LoadedMachine, Notice,
@@ -40,7 +40,7 @@ const CPUS_AS_STRING: &str = "\
 const MACHINE_OF_ONE_NODE: &str =
     "on a machine with one node numa has no effect: differences there are chance";
 
-/// What a reader should know before a study begins.
+/// Returns a notice to read before a study begins.
 #[must_use]
 pub fn notice(notice: &Notice) -> String {
     match notice {
@@ -91,7 +91,7 @@ pub fn notice(notice: &Notice) -> String {
     }
 }
 
-/// Why a guest runs under its accelerator.
+/// Returns the reason for a guest's accelerator.
 #[must_use]
 pub fn accelerator_reason(reason: &AcceleratorReason) -> String {
     match reason {
@@ -107,7 +107,7 @@ pub fn accelerator_reason(reason: &AcceleratorReason) -> String {
     }
 }
 
-/// What disturbed a sample.
+/// Returns the cause of a sample's disturbance.
 pub(super) fn disturbance(disturbance: &Disturbance) -> String {
     match disturbance {
         Disturbance::Load { on: LoadedMachine::Own, load } => load_words(load),

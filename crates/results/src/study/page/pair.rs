@@ -1,4 +1,4 @@
-//! Two runs of a study compared: another machine, another kernel, another day.
+//! Page of two runs of a study, such as on another machine, kernel or day.
 
 use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::rows::{Rows, optional};
@@ -15,9 +15,9 @@ use crate::report::Report;
 use crate::study::document::StudyComparison;
 use crate::study::{PairRow, StudyPair, Subject};
 
-/// Changes that a sentence names at most.
+/// Most changes named in a sentence.
 const LISTED: usize = 6;
-/// What cannot be known of two runs that were not taken in turns.
+/// The caveat of runs that were not interleaved.
 const APART: &str = "The two runs were taken apart, so that a drift of the machine between them looks \
      like a difference. What each of them found by itself was taken in turns.";
 
@@ -67,8 +67,8 @@ impl Report for StudyPair<'_> {
     }
 }
 
-/// What is worse, what is better, or that nothing is shown to differ; with one session a side
-/// what changed, and why it is not judged.
+/// Words the changes for worse and better, or the lack of any; with one session per side, the
+/// changes and why there is no verdict.
 fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
     if !of.is_judged() {
         let changes: Vec<String> = of.rows.iter().map(change).take(LISTED).collect();
@@ -97,7 +97,7 @@ fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
     vec![Lead::new("Change", nothing, Mood::Plain)]
 }
 
-/// `chase latency under pages=2m -3.1 %`.
+/// Words one change: `chase latency under pages=2m -3.1 %`.
 fn change(row: &PairRow) -> String {
     let change = row.change_percent.map_or_else(|| "–".to_owned(), percent);
     format!("{} under {} {change}", row.metric, row.treatment)
@@ -133,7 +133,7 @@ fn values(of: &StudyPair<'_>) -> Table {
         }))
 }
 
-/// What each run found by itself.
+/// Tabulates what each run found on its own.
 fn answers(of: &StudyPair<'_>) -> Table {
     let rows = of.before.answers().filter_map(|(subject, effect)| {
         let title = subject.title();
