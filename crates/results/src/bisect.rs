@@ -1,4 +1,4 @@
-//! A bisection as a page, and as the mail that one would send.
+//! Page, rows and report mail of a bisection.
 
 use numalab_page::number::figure;
 use numalab_page::rows::Rows;
@@ -54,7 +54,7 @@ impl Report for BisectDocument {
         serde_json::to_string_pretty(self)
     }
 
-    /// A row for each sample.
+    /// Returns one row per sample.
     fn rows(&self) -> Option<Rows> {
         let all = [&self.good, &self.bad].into_iter().chain(&self.judged);
         let rows = all.flat_map(|judged| {
@@ -145,7 +145,7 @@ fn answer(found: &BisectDocument) -> Lead {
     Lead::new("Answer", sentence, mood)
 }
 
-/// The mail to the author of the commit that was found; none without one.
+/// Returns the mail to the author of the first bad commit; `None` if none was found.
 #[must_use]
 pub fn mail(found: &BisectDocument) -> Option<String> {
     let Some(BisectAnswer::FirstBad { commit }) = &found.answer else { return None };

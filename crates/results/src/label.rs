@@ -1,4 +1,4 @@
-//! The words by which cells, their parts and verdicts are called in every format.
+//! Labels of cells, their parameters and verdicts, the same in every format.
 
 use numalab_page::Mood;
 use numalab_page::number::{count, percent, size, trimmed};
@@ -9,7 +9,7 @@ use crate::compare::{Answer, Compared, ComparedCell};
 use crate::shape::{FarEnd, TwoModes};
 use crate::study::{Change, EffectKind};
 
-/// What is changed: `pages 4k → 2m`, `guest off → on where host=on`.
+/// Words a change: `pages 4k → 2m`, `guest off → on where host=on`.
 #[must_use]
 pub fn change_words(kind: EffectKind, change: &Change) -> String {
     let changed =
@@ -25,7 +25,7 @@ pub fn change_words(kind: EffectKind, change: &Change) -> String {
     if held.is_empty() { changed } else { format!("{changed} where {held}") }
 }
 
-/// How the far ends of two samples compare: `far ends worse`.
+/// Words the comparison of far ends: `far ends worse`.
 pub(crate) fn far_end(of: &FarEnd) -> &'static str {
     match (of.is_shown, of.is_worse) {
         (true, true) => "far ends worse",
@@ -34,7 +34,7 @@ pub(crate) fn far_end(of: &FarEnd) -> &'static str {
     }
 }
 
-/// Where the far ends differ: `p99.9 101 to 900`.
+/// Words the values of differing far ends: `p99.9 101 to 900`.
 pub(crate) fn far_values(of: &FarEnd, number: impl Fn(f64) -> String) -> String {
     let percentile = format!("p{}", trimmed(of.percentile));
     let [baseline, candidate] = of.values.map(number);
@@ -44,7 +44,7 @@ pub(crate) fn far_values(of: &FarEnd, number: impl Fn(f64) -> String) -> String 
     }
 }
 
-/// Two groups of values: `70 % of the values near 100 ns, 30 % near 140 ns`.
+/// Words two groups of values: `70 % of the values near 100 ns, 30 % near 140 ns`.
 pub(crate) fn two_modes(of: &TwoModes, unit: &str, number: impl Fn(f64) -> String) -> String {
     let [lower, upper] = of.centres.map(|centre| format!("{} {unit}", number(centre)));
     let percent = (100.0 * of.upper_share).round();
@@ -56,7 +56,7 @@ pub(crate) fn two_modes(of: &TwoModes, unit: &str, number: impl Fn(f64) -> Strin
     )
 }
 
-/// Who chases at the same time.
+/// Words whether chasers run alone or together.
 pub(crate) fn team(team: Team) -> &'static str {
     match team {
         Team::Serial => "one at a time",
@@ -64,17 +64,17 @@ pub(crate) fn team(team: Team) -> &'static str {
     }
 }
 
-/// A worker: `cpu 3 → node 1`.
+/// Words a worker: `cpu 3 → node 1`.
 pub(crate) fn worker(worker: WorkerPlan) -> String {
     format!("cpu {} → node {}", worker.cpu, worker.node)
 }
 
-/// What a latency figure is of, without the worker: `random over 1G, 2m pages`.
+/// Words the parameters of a chase, without the worker: `random over 1G, 2m pages`.
 pub(crate) fn chase(cell: &LatencyCell) -> String {
     format!("{} over {}, {} pages", cell.pattern, size(cell.size_bytes), cell.pages.name())
 }
 
-/// Workers in brief: `cpu 0 → node 0`, `8 cpus → node 1`, `8 cpus → 2 nodes`.
+/// Summarises workers: `cpu 0 → node 0`, `8 cpus → node 1`, `8 cpus → 2 nodes`.
 pub(crate) fn workers(workers: &[WorkerPlan]) -> String {
     let [first, ..] = workers else {
         return "no worker".to_owned();
@@ -89,7 +89,7 @@ pub(crate) fn workers(workers: &[WorkerPlan]) -> String {
     }
 }
 
-/// What a cell does, in one line.
+/// Words a cell in one line.
 pub(crate) fn experiment(experiment: &Experiment) -> String {
     match experiment {
         Experiment::Latency(cell) => {
@@ -125,7 +125,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> String {
     }
 }
 
-/// The throttle of a load worker.
+/// Words the throttle of load workers.
 pub(crate) fn delay(delay: Option<u32>) -> String {
     match delay {
         None => "no load".to_owned(),
@@ -134,7 +134,7 @@ pub(crate) fn delay(delay: Option<u32>) -> String {
     }
 }
 
-/// How a verdict is to be taken.
+/// Returns the mood of a verdict.
 pub(crate) fn mood(verdict: Verdict) -> Mood {
     match verdict {
         Verdict::Better => Mood::Good,
@@ -144,7 +144,7 @@ pub(crate) fn mood(verdict: Verdict) -> Mood {
     }
 }
 
-/// The verdict as a stable word.
+/// Returns a verdict's name, which is stable across versions.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "better",
@@ -154,7 +154,7 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The answer as a stable word.
+/// Returns an answer's name, which is stable across versions.
 pub(crate) fn answer_word(answer: Answer) -> &'static str {
     match answer {
         Answer::NotJudged => "not judged",
@@ -163,7 +163,7 @@ pub(crate) fn answer_word(answer: Answer) -> &'static str {
     }
 }
 
-/// What a compared row is of.
+/// Words the subject of a compared row.
 pub(crate) fn compared(row: &ComparedCell) -> String {
     match &row.of {
         Compared::Cell(cell) => experiment(&cell.experiment),

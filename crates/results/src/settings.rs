@@ -1,4 +1,4 @@
-//! The settings of backends, as pages and rows.
+//! Settings of backends, as pages and rows.
 
 use numalab_page::rows::Rows;
 use numalab_page::{Page, Panel, Part, Table, Terminal};
@@ -24,7 +24,7 @@ impl Report for SettingList {
         document(Kind::StudySettings, self)
     }
 
-    /// A row for each setting.
+    /// Returns one row per setting.
     fn rows(&self) -> Option<Rows> {
         let of = |backend: &BackendSettings, set_by: &str, setting: &ListedSetting| {
             let ListedSetting { name, about, expected, default } = setting.clone();

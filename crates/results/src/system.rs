@@ -1,4 +1,4 @@
-//! Knobs, probes and ACPI tables as pages.
+//! Pages of knobs, probes and ACPI tables.
 
 use numalab_page::number::{count, figure, size};
 use numalab_page::rows::{Rows, optional};
@@ -33,7 +33,7 @@ impl Report for KnobList {
         document(Kind::Knobs, self)
     }
 
-    /// A row for each knob.
+    /// Returns one row per knob.
     fn rows(&self) -> Option<Rows> {
         let row = |knob: &KnobNow| {
             vec![
@@ -59,7 +59,7 @@ fn knob_table<'a>(why: &str, knobs: impl Iterator<Item = &'a KnobNow>) -> Table 
     Table::new("name, value now").words("knob").words("value").words(why).rows(knobs.map(row))
 }
 
-/// Why a knob cannot have an effect.
+/// Returns the reason why a knob cannot have an effect.
 #[must_use]
 pub fn no_effect(why: &NoEffect) -> String {
     let text = match why {
@@ -82,7 +82,7 @@ pub fn no_effect(why: &NoEffect) -> String {
     text.to_owned()
 }
 
-/// What a knob holds, in words.
+/// Returns a knob's value in words.
 #[must_use]
 pub fn knob_value(state: KnobState, value: Option<&str>) -> &str {
     match (value, state) {
@@ -125,7 +125,7 @@ impl Report for BalancingProbed {
         document(Kind::Probe, self)
     }
 
-    /// A row for each window.
+    /// Returns one row per window.
     fn rows(&self) -> Option<Rows> {
         let row =
             |(at_ns, latency_ns): &(u64, f64)| vec![at_ns.to_string(), latency_ns.to_string()];
@@ -137,7 +137,7 @@ impl Report for BalancingProbed {
     }
 }
 
-/// Whether memory followed.
+/// Words whether memory followed.
 fn answer(probed: &BalancingProbed) -> Lead {
     let local = probed.value("local").unwrap_or(0.0);
     let sentence = match probed.from.node == probed.to.node {
@@ -170,7 +170,7 @@ impl Report for AcpiShown {
         document(Kind::Acpi, self)
     }
 
-    /// A row for each entry.
+    /// Returns one row per entry.
     fn rows(&self) -> Option<Rows> {
         let rows = self.tables.iter().flat_map(|table| {
             let row = |entry: &String| {
@@ -186,7 +186,7 @@ fn refusals(refused: &[String]) -> Vec<Lead> {
     refused.iter().map(|refusal| Lead::new("Unreadable", refusal.as_str(), Mood::Bad)).collect()
 }
 
-/// What is odd about ACPI tables, and no more.
+/// The findings about ACPI tables, without the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcpiChecked(pub AcpiShown);
 
@@ -212,7 +212,7 @@ impl Report for AcpiChecked {
         self.0.json()
     }
 
-    /// A row for each finding.
+    /// Returns one row per finding.
     fn rows(&self) -> Option<Rows> {
         let rows = self.0.findings.iter().map(|finding| {
             let severity = finding.severity.to_string();

@@ -1,4 +1,4 @@
-//! A machine as a page.
+//! Page and rows of a machine's topology.
 
 mod cpus;
 mod devices;
@@ -47,7 +47,7 @@ impl Report for Described {
         document(Kind::Topology, self)
     }
 
-    /// A row for each node.
+    /// Returns one row per node.
     fn rows(&self) -> Option<Rows> {
         let row = |node: &Node| {
             vec![
@@ -92,7 +92,7 @@ fn headline(machine: &Machine) -> String {
     parts.join(", ")
 }
 
-/// What cpus and nodes share, a row each.
+/// Tabulates what cpus and nodes share.
 fn shared(machine: &Machine) -> Table {
     let rows = cpus::rows(machine).into_iter().chain(allowed(machine));
     let rows = rows.filter(|(_, text)| !text.is_empty());
@@ -121,7 +121,7 @@ fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
     Some(("Allowed", text + &isolated))
 }
 
-/// Findings, a row each.
+/// Tabulates findings.
 pub(super) fn odd(findings: &[Finding]) -> Table {
     let row = |finding: &Finding| {
         let Finding { severity, code, place, message } = finding;

@@ -1,4 +1,4 @@
-//! Advice for a program in words.
+//! Page, JSON and rows of advice.
 
 mod tables;
 mod words;
@@ -40,7 +40,7 @@ impl Report for Advice {
         document(Kind::Advice, self)
     }
 
-    /// A row for each option.
+    /// Returns one row per option.
     fn rows(&self) -> Option<Rows> {
         let row = |option: &AdvisedOption| {
             let predicted = option.predicted.map_or([const { String::new() }; 3], |of| {
@@ -60,7 +60,7 @@ impl Report for Advice {
     }
 }
 
-/// What is said first: the answer.
+/// Returns the first sentence: the answer.
 fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
     let waits = advice.profile.map_or_else(String::new, |profile| {
         format!("{} % of the time waits for memory", trimmed(100.0 * profile.memory_share))
@@ -99,7 +99,7 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
     }
 }
 
-/// Whether something was faster, but by less than the program differs from itself.
+/// Returns `true` if an option was faster, but by less than the program's difference from itself.
 fn is_lost_in_own(advice: &Advice) -> bool {
     let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
     measured
@@ -107,7 +107,7 @@ fn is_lost_in_own(advice: &Advice) -> bool {
         .any(|of| !advice.exceeds_own_difference(of))
 }
 
-/// Whether the trials left a gain open.
+/// Returns `true` if the trials did not settle whether there is a gain.
 fn is_open(advice: &Advice) -> bool {
     let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
     let may_gain =
@@ -135,7 +135,7 @@ fn meta(advice: &Advice) -> String {
     format!("{} on {of}{known}", command_line(&advice.command))
 }
 
-/// The one command, or the one change.
+/// Returns the single command or source change to make.
 fn to_use(option: &AdvisedOption, mood: Mood) -> Option<Lead> {
     if let Some(line) = option.commands.first() {
         let command = Some(line.command.clone());
@@ -145,7 +145,7 @@ fn to_use(option: &AdvisedOption, mood: Mood) -> Option<Lead> {
     Some(Lead::new("Use", change_to_make(&option.candidate)?, mood))
 }
 
-/// What cannot be had on this machine, whatever the program is.
+/// Names the options that cannot be tried on this machine, whatever the program.
 fn cannot_act(advice: &Advice) -> Option<Lead> {
     if advice.place != TrialPlace::Host {
         return None;
@@ -164,7 +164,7 @@ fn cannot_act(advice: &Advice) -> Option<Lead> {
     (!said.is_empty()).then(|| Lead::new("Not here", format!("{}.", said.join("; ")), Mood::Fine))
 }
 
-/// By what predictions were made, where that is not the machine's own.
+/// Names the source of predictions, if it is not this machine.
 fn by_what(advice: &Advice) -> Option<Lead> {
     advice.profile?;
     let measure = "numalab machine capture -o here.toml";
@@ -189,7 +189,7 @@ fn by_what(advice: &Advice) -> Option<Lead> {
     }
 }
 
-/// What is found where nothing differs.
+/// Words the noise of the trials.
 fn noise(advice: &Advice) -> Option<Lead> {
     let trials = advice.trials.as_ref()?;
     let (low, high) = trials.again_percent?;
@@ -211,7 +211,7 @@ fn noise(advice: &Advice) -> Option<Lead> {
     Some(Lead::new("Trials", sentence, Mood::Fine))
 }
 
-/// Why trials ended before all blocks.
+/// Words the reason why trials ended before all blocks.
 fn ended(advice: &Advice) -> Option<Lead> {
     let trials = advice.trials.as_ref()?;
     let words = match trials.end {

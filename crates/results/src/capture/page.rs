@@ -1,10 +1,10 @@
-//! What a captured machine file says of its figures.
+//! Remarks on the figures of a captured machine file, in words.
 
 use numalab_page::number::{figure, size};
 
 use crate::capture::{Captured, NoLoad, Remark};
 
-/// Sentences about the figures, for people and for the file's comments.
+/// Returns sentences on the figures, for the terminal and for the file's comments.
 #[must_use]
 pub fn sentences(captured: &Captured) -> Vec<String> {
     let chase = captured.chase.map(|(pattern, bytes, pages)| {

@@ -1,4 +1,4 @@
-//! What was found in a fleet, as a page.
+//! Page, JSON and rows of a fleet's outliers.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::document::document;
 use crate::fleet::{Analysis, Claim, Halves, Unfinished, Untested};
 use crate::report::Report;
 
-/// What was found in a fleet.
+/// The outliers of a fleet, with the fleet's name.
 #[derive(Clone, Debug)]
 pub struct FleetReport {
-    /// Which fleet.
+    /// The fleet's name.
     pub name: String,
-    /// What was found.
+    /// The outliers found.
     pub analysis: Analysis,
 }
 
@@ -50,7 +50,7 @@ impl Report for FleetReport {
         document(Kind::Fleet, &self.analysis)
     }
 
-    /// A row for each claim.
+    /// Returns one row per claim.
     fn rows(&self) -> Option<Rows> {
         let row = |claim: &Claim| {
             vec![
@@ -111,7 +111,7 @@ fn lead(analysis: &Analysis) -> Vec<Lead> {
     lead
 }
 
-/// Which hosts differ, and of how many a second run says so.
+/// Words the hosts that deviate, and how many of them a second run confirms.
 fn outliers(analysis: &Analysis) -> String {
     let hosts = |seen: Option<Option<bool>>| -> usize {
         let of =
@@ -158,7 +158,7 @@ fn sentence(claim: &Claim) -> String {
     )
 }
 
-/// `18 % lower`
+/// Words a change: `18 % lower`.
 fn change(percent: f64) -> String {
     format!("{} % {}", figure(percent.abs()), if percent < 0.0 { "lower" } else { "higher" })
 }
@@ -201,7 +201,7 @@ fn chance(q: f64) -> String {
     if q < 1e-9 { "<1e-9".to_owned() } else { format!("{q:.0e}") }
 }
 
-/// Settings of outliers, those that several of them share first.
+/// Tabulates the settings of outliers, those that several share first.
 fn different(analysis: &Analysis) -> Option<Part> {
     let mut shared: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in &analysis.different {

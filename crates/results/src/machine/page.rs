@@ -1,4 +1,4 @@
-//! A machine file and a run side by side.
+//! Page, JSON and rows of a machine file compared with a run.
 
 use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::rows::{Rows, optional};
@@ -52,7 +52,7 @@ impl Report for MachineComparison {
     }
 }
 
-/// What a figure is of.
+/// Returns the name of a figure.
 fn words(figure: &MachineFigure) -> String {
     match figure {
         MachineFigure::Latency { access, from, to } => {

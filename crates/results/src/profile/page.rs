@@ -1,4 +1,4 @@
-//! What a program does to its memory, in words, pictures and rows.
+//! Page, JSON and rows of a program's memory profile.
 
 mod lead;
 mod map;
@@ -42,7 +42,7 @@ impl Report for Profile {
         document(Kind::Profile, self)
     }
 
-    /// A row for each region, thread and pair of nodes.
+    /// Returns one row per region, thread and pair of nodes.
     fn rows(&self) -> Option<Rows> {
         let columns = Rows::new("memory profile")
             .labels(["region", "start", "thread", "cpu_node", "memory_node"])
@@ -79,13 +79,13 @@ fn meta(profile: &Profile) -> String {
     };
     let (time, ended) = (words::time(profile.watched_ns), words::ended(profile));
     match profile.source.name() {
-        // All other times are those of the machine that is emulated.
+        // All other times are those of the emulated machine.
         SourceName::Emulation => format!("{target}; {ended}, emulated in {time}"),
         _ => format!("{target}; {time}, {ended}"),
     }
 }
 
-/// Arguments may be anybody's business, and regions are named by the files that they name.
+/// Returns strings to hide from shared pages: arguments, and regions named after files.
 fn private(words: &[String]) -> Vec<Private> {
     let arguments = words.iter().skip(1).flat_map(|word| [word.clone(), short(word)]);
     let arguments: BTreeSet<String> = arguments.filter(|word| word.len() > 3).collect();
@@ -124,7 +124,7 @@ fn tiles(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Tile> {
     ]
 }
 
-/// Pages in records are of the base size, which is this on the processors that numalab knows.
+/// Size of a page in records, in bytes: the base page size of all supported processors.
 const PAGE_BYTES: u64 = 4096;
 
 #[cfg(test)]

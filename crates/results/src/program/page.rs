@@ -1,5 +1,5 @@
-//! What a memory emulator saw of a guest (`numalab-emulator/1`): who accessed which node's
-//! memory, and what it cost.
+//! Page, JSON and rows of a memory emulator's report on a guest (`numalab-emulator/1`): accesses
+//! and costs by cpu and node.
 
 pub(crate) mod callgrind;
 mod parts;
@@ -24,12 +24,12 @@ impl Report for MemoryReport {
         }
     }
 
-    /// The emulator's own report.
+    /// Returns the emulator's own report.
     fn json(&self) -> serde_json::Result<String> {
         Ok(self.text.clone())
     }
 
-    /// A row for each phase, cpu and node.
+    /// Returns one row per phase, cpu and node.
     fn rows(&self) -> Option<Rows> {
         let cpus =
             self.phases.iter().flat_map(|phase| phase.vcpus.iter().map(move |cpu| (phase, cpu)));

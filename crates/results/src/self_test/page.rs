@@ -1,4 +1,4 @@
-//! A test of a machine's nodes as a page: a row for each check.
+//! Page, JSON and rows of a self-test.
 
 use numalab_page::number::{count, figure, size};
 use numalab_page::rows::Rows;
@@ -45,7 +45,7 @@ impl Report for SelfTest {
         document(Kind::SelfTest, self)
     }
 
-    /// A row for each check.
+    /// Returns one row per check.
     fn rows(&self) -> Option<Rows> {
         let row = |checked: &Checked| {
             let passed = match checked.outcome {
@@ -94,7 +94,7 @@ const fn mood(outcome: CheckOutcome) -> Mood {
     }
 }
 
-/// The name of a check, which `--help` has too.
+/// Returns the name of a check, as in `--help`.
 const fn name(check: Check) -> &'static str {
     match check {
         Check::Pins => "pins",

@@ -1,4 +1,4 @@
-//! A probe of memory tiers as a page: pages by tier over time, and latency over time.
+//! Page, JSON and rows of a probe of memory tiers: pages by tier and latency over time.
 
 use numalab_page::number::{figure, size};
 use numalab_page::rows::Rows;
@@ -48,7 +48,7 @@ impl Report for TieringProbed {
         document(Kind::Tiering, &TieringDocument::of(self))
     }
 
-    /// A row for each look.
+    /// Returns one row per reading.
     fn rows(&self) -> Option<Rows> {
         let row = |look: &TierLook| {
             vec![
@@ -78,7 +78,7 @@ fn answer(probed: &TieringProbed) -> Lead {
     Lead::new("Answer", sentence, Mood::Plain)
 }
 
-/// Figures that contradict each other.
+/// Words the contradictions.
 fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
     let said = Contradiction::all(probed).into_iter().map(|found| match found {
         Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
@@ -99,7 +99,7 @@ fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
     said.map(|sentence| Lead::new("Contradiction", sentence, Mood::Bad)).collect()
 }
 
-/// A column and a curve for each tier; older results have the slower ones together.
+/// Returns a column and a curve per tier; older results have all slower tiers together.
 fn pages(of: &TieringProbed) -> Panel {
     let looks = &of.looks;
     let known = |look: &TierLook| !look.tier_pages.is_empty();
@@ -151,7 +151,7 @@ mod tests {
     use crate::over_time::LOOKS_A_ROW;
     use numalab_page::Style;
 
-    /// The looks of a row of the table.
+    /// Repeats a reading for each one that a table row stands for.
     fn every_look<'a>(pages: &&'a [u64]) -> impl Iterator<Item = &'a [u64]> {
         std::iter::repeat_n(*pages, LOOKS_A_ROW)
     }

@@ -1,4 +1,4 @@
-//! Options and their command lines.
+//! Tables of options and their command lines.
 
 use numalab_page::{Chart, IntervalRow, Mood, Panel, Part, Table, Terminal};
 use numalab_stats::Interval;
@@ -7,10 +7,10 @@ use super::words::{change_to_make, cut_short, judged, signed, verdict, what};
 use crate::VerdictWord;
 use crate::advice::{Advice, AdvisedOption, TrialPlace, Untried};
 
-/// A change of this size counts as none.
+/// Largest change in percent that counts as none.
 const MARGIN_PERCENT: f64 = 2.0;
 
-/// What could be done: predicted beside measured.
+/// Tabulates the options, predicted next to measured.
 pub(super) fn options(advice: &Advice) -> Part {
     let caption = match &advice.metric {
         None => {
@@ -61,7 +61,7 @@ fn measured_cells(option: &AdvisedOption) -> [String; 2] {
     })
 }
 
-/// What a terminal has room for: all predictions, then the trials.
+/// Returns the tables for a terminal: all predictions, then the trials.
 fn narrow(advice: &Advice, caption: String) -> Vec<Table> {
     let all = Table::new(caption).words("option").figures("predicted").words("interval");
     let row = |option: &AdvisedOption| {
@@ -88,7 +88,7 @@ fn narrow(advice: &Advice, caption: String) -> Vec<Table> {
     shown.into_iter().filter(|(is_known, _)| *is_known).map(|(_, table)| table).collect()
 }
 
-/// Prediction and trial of each option that was tried, one below the other.
+/// Returns a forest plot with prediction and trial of each tried option.
 fn forest(advice: &Advice) -> Option<Chart> {
     let row =
         |name: String, percent: f64, ends: Option<(f64, f64)>, (mood, words): (Mood, &str)| {
@@ -148,7 +148,7 @@ fn notes(advice: &Advice) -> Vec<String> {
     predicted.into_iter().chain(measured).chain(cut).chain(changes).collect()
 }
 
-/// The same by other tools: on a terminal, of what is advised.
+/// Lists the commands for other tools; on a terminal, only for the recommended option.
 pub(super) fn commands(advice: &Advice, best: Option<&AdvisedOption>) -> Option<Part> {
     let table = |caption: &str| Table::new(caption).words("option").words("tool").words("command");
     let rows = |option: &AdvisedOption| {

@@ -1,9 +1,9 @@
-//! Candidates in words.
+//! Candidates and trials in words.
 
 use crate::VerdictWord;
 use crate::advice::{Advice, AdvisedOption, Candidate, Spread, Untried, cpu_list, node_list};
 
-/// What trials judge by.
+/// Returns the name of the metric that trials judge by.
 pub(super) fn judged(advice: &Advice) -> String {
     match advice.metric.as_ref().map(|metric| metric.unit.as_str()) {
         None => "time".to_owned(),
@@ -17,7 +17,7 @@ pub(super) fn signed(percent: f64) -> String {
     format!("{sign}{percent:.1}")
 }
 
-/// An option in a few words.
+/// Returns an option in a few words.
 #[must_use]
 pub fn what(candidate: &Candidate) -> String {
     let at = |line: &Option<String>| {
@@ -61,7 +61,7 @@ pub fn what(candidate: &Candidate) -> String {
     }
 }
 
-/// What options of `srun` do with ranks.
+/// Returns the effect of `srun` options on ranks.
 fn ranks(options: &[String]) -> String {
     let has = |value: &str| options.iter().any(|option| option.ends_with(value));
     match (has("=block:block"), has("=block:cyclic"), has("=ldoms")) {
@@ -76,7 +76,7 @@ fn file_and_line(line: &str) -> &str {
     line.rsplit('/').next().unwrap_or(line)
 }
 
-/// What the program's author would change.
+/// Returns the source change to make.
 pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
     Some(match candidate {
         Candidate::FirstTouch { line: Some(line), .. } => {
@@ -105,7 +105,7 @@ pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
     })
 }
 
-/// What became of an option's trial, in a word or two.
+/// Returns the outcome of an option's trial in a word or two.
 pub(super) fn verdict(option: &AdvisedOption) -> String {
     match (&option.measured, &option.untried) {
         (_, Some(untried)) => untried_words(untried),
@@ -121,7 +121,7 @@ pub(super) fn verdict(option: &AdvisedOption) -> String {
     }
 }
 
-/// Why a trial did not go to its end.
+/// Returns the reason why a trial ended early.
 pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<String> {
     let name = what(&option.candidate);
     if let Some(Untried::Failed(reason)) = &option.untried {

@@ -4,7 +4,7 @@ use numalab_topology::NodeId;
 
 use crate::explore::Remedy;
 
-/// The command that mends something, to be copied.
+/// Returns a remedy's command, ready to copy.
 pub(super) fn command(remedy: &Remedy) -> String {
     match remedy {
         Remedy::UseOtherNode { full, roomy } => format!(

@@ -1,4 +1,4 @@
-//! Guests as a page.
+//! The page of guests.
 
 use numalab_page::number::{count, share_words, size_words};
 use numalab_page::rows::Rows;
@@ -9,7 +9,7 @@ use numalab_topology::NodeSet;
 
 use super::shares;
 
-/// The guests: virtual cpus compared with memory.
+/// Returns the page of guests: virtual cpus compared with memory.
 pub(super) fn page(view: &GuestsView) -> Page {
     let title = match view.guests.len() {
         0 => "no guest is seen on this host".to_owned(),

@@ -1,4 +1,4 @@
-//! Findings about where memory lies now, in words.
+//! Problems of current memory placement in words.
 
 use numalab_page::number::{share_words, size_words};
 use numalab_record::explore::{HugePageMode, Unseen};
@@ -8,7 +8,7 @@ use crate::explore::{
     RanksProblem, Touched,
 };
 
-/// A finding in a sentence without its full stop.
+/// Returns a finding as a sentence without its full stop.
 pub(super) fn sentence(finding: &ExploreFinding) -> String {
     match &finding.what.problem {
         Problem::Nodes(problem) => of_nodes(problem),
@@ -102,7 +102,7 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
     }
 }
 
-/// `thread 12 runs`, `threads 12 and 13 run`
+/// Words threads as a subject: `thread 12 runs`, `threads 12 and 13 run`.
 fn threads(evidence: &[Place]) -> String {
     let numbers = evidence.iter().filter_map(|place| match place {
         Place::Thread(number) => Some(number),
@@ -191,7 +191,7 @@ fn of_heap(problem: &HeapProblem) -> String {
     }
 }
 
-/// What could not be seen, and who could see it.
+/// Words what could not be read, and who could read it.
 pub(super) fn unseen(unseen: &Unseen) -> String {
     match unseen {
         Unseen::Pageblocks => "what of the memory the kernel can move to make huge pages: root \

@@ -1,4 +1,4 @@
-//! What matters most of a profile.
+//! The key findings of a profile.
 
 use numalab_page::number::{figure, size};
 use numalab_page::{Lead, Mood};
@@ -10,18 +10,18 @@ use crate::profile::ProfileSummary;
 use crate::program::RemoteCost;
 use crate::program::page::program::{lead_of, place, short};
 
-/// Remote memory that takes less of the accesses is not worth a change.
+/// Least share of remote accesses that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.05;
-/// A program that is looked at for less hardly does more than start.
+/// Shortest observation in ns that shows more than a program's start.
 const SHORT_NS: u64 = 100_000_000;
-/// Fewer of what is counted say little.
+/// Fewest events that say anything.
 const FEW: u64 = 50;
 
 pub(super) fn lead(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Lead> {
     let mut lead = odd_end(profile);
     lead.extend(too_little(profile, summary));
     match cost(profile) {
-        // Times say more than counts where they are known.
+        // Times say more than counts, if they are known.
         Some(cost) => lead.extend(lead_of(&profile.program, &cost)),
         None => {
             lead.push(placement(profile, summary));
@@ -34,7 +34,7 @@ pub(super) fn lead(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Lead>
     lead
 }
 
-/// What remote memory costs on a machine that is emulated.
+/// Returns the cost of remote memory on an emulated machine.
 fn cost(profile: &Profile) -> Option<RemoteCost> {
     if !matches!(profile.source, ProfileSource::Emulation { .. }) {
         return None;
@@ -45,7 +45,7 @@ fn cost(profile: &Profile) -> Option<RemoteCost> {
     Some(RemoteCost::of(program, time_ns as f64, &nodes, &profile.latency_ns))
 }
 
-/// A command that did not end well.
+/// Warns of a command that failed.
 fn odd_end(profile: &Profile) -> Vec<Lead> {
     let how = match profile.ended {
         Ended::Exited(code) if code != 0 => format!("The command failed: exit code {code}."),
@@ -115,7 +115,7 @@ fn placement(profile: &Profile, summary: &ProfileSummary<'_>) -> Lead {
     Lead::new("Placement", text, mood)
 }
 
-/// The region that other nodes use most, with where it is touched first.
+/// Names the region that other nodes use most, and the line that touches it first.
 fn region(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
     let worth = summary.distance.remote_share()? >= WORTH_SHARE;
     let far = summary.far_regions().into_iter().next().filter(|_| worth)?;
@@ -159,9 +159,9 @@ fn latencies(summary: &ProfileSummary<'_>) -> Option<Lead> {
     Some(Lead::new("Latency", text, Mood::Plain))
 }
 
-/// How much of the memory is hot, where pages were counted.
+/// Words the share of hot memory, if accesses were counted by page.
 fn heat(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
-    // Others do not tell how often a page is used.
+    // Other sources do not count accesses per page.
     if !matches!(profile.source, ProfileSource::Samples { .. } | ProfileSource::Emulation { .. }) {
         return None;
     }

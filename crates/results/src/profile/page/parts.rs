@@ -14,7 +14,7 @@ use super::words::{
 use crate::profile::{ProfileSummary, RegionUse};
 use crate::program::page::program::{place, sharing, short};
 
-/// Rows of tables.
+/// Most rows of a table.
 const MOST_REGIONS: usize = 20;
 const MOST_PLACES: usize = 12;
 const MOST_THREADS: usize = 32;
@@ -123,12 +123,12 @@ fn regions(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
         .without_empty_columns()
 }
 
-/// The part that is remote, where anything can be.
+/// Formats the remote share, if any access can be remote.
 fn remote(summary: &ProfileSummary<'_>, share: Option<f64>) -> String {
     share.filter(|_| summary.nodes.len() > 1).map_or_else(|| "–".to_owned(), percent)
 }
 
-/// `one thread 90 %, several nodes 10 %`: pages by who uses them.
+/// Words pages by number of users: `one thread 90 %, several nodes 10 %`.
 fn used_by(of: &RegionUse<'_>) -> String {
     let all: u64 = of.sharing.values().sum();
     let name = |sharing: &Sharing| match sharing {
@@ -141,7 +141,7 @@ fn used_by(of: &RegionUse<'_>) -> String {
     let mut parts: Vec<(u64, &Sharing)> =
         of.sharing.iter().map(|(sharing, pages)| (*pages, sharing)).collect();
     parts.sort_by_key(|(pages, _)| std::cmp::Reverse(*pages));
-    // What is rounded to nothing says nothing.
+    // Shares that round to 0 are noise.
     parts.retain(|(pages, _)| *pages * 200 >= all);
     let words = parts.iter().take(2).map(|(pages, sharing)| match parts.len() {
         1 => name(sharing).to_owned(),
@@ -150,7 +150,7 @@ fn used_by(of: &RegionUse<'_>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// `0 75 %, 1 25 %`.
+/// Words pages by node: `0 75 %, 1 25 %`.
 fn lies_on(of: &RegionUse<'_>) -> String {
     let all: u64 = of.pages.values().sum();
     let node = |(node, pages): (&u32, &u64)| match of.pages.len() {
@@ -183,7 +183,7 @@ fn region_notes(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<String> 
     notes
 }
 
-/// Who touches pages first.
+/// Tabulates the code that touches pages first.
 fn touches(profile: &Profile) -> Table {
     let table = Table::new("Who touches memory first: pages, a huge one as one")
         .words("region")
@@ -197,7 +197,7 @@ fn touches(profile: &Profile) -> Table {
         .flat_map(|region| region.first_touches.iter().map(move |touches| (region, touches)));
     let mut touches: Vec<_> = touches.filter(|(_, of)| of.pages > 0).collect();
     let all: u64 = touches.iter().map(|(_, of)| of.pages).sum();
-    // Few pages are worth a row where their line is known.
+    // Few pages are worth a row only if their line is known.
     touches.retain(|(_, of)| of.pages * 100 >= all || place(&of.at).is_some());
     touches.sort_by_key(|(_, of)| std::cmp::Reverse(of.pages));
     let row = |(region, of): &(&numalab_record::Region, &numalab_record::FirstTouches)| {
@@ -211,7 +211,7 @@ fn touches(profile: &Profile) -> Table {
     table.rows(touches.iter().take(MOST_PLACES).map(row))
 }
 
-/// Where in the code memory is used.
+/// Tabulates the code that uses memory.
 fn users(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     let all = summary.distance.all().max(1) as f64;
     let table =
@@ -296,7 +296,7 @@ fn processes(profile: &Profile, caption: &str, processes: &[OtherProcess]) -> Ta
     table.rows(processes.iter().map(row))
 }
 
-/// Where the figures come from, and what they do not show.
+/// Names the source of the figures and its limits.
 fn source(profile: &Profile) -> Part {
     let unseen: Vec<String> = profile.cannot_see.iter().map(cannot_words).collect();
     let unseen = (!unseen.is_empty()).then(|| format!("It cannot see: {}.", unseen.join("; ")));

@@ -17,7 +17,8 @@ fn accesses(thread: u32, cpu_node: u32, memory_node: u32, either: u64) -> Region
     RegionAccesses { thread, cpu_node, memory_node, either, ..RegionAccesses::default() }
 }
 
-/// A table on node 0 that thread 8 of node 1 uses most, and memory of its own.
+/// Returns a program with a table on node 0 that thread 8 of node 1 uses most, and with local
+/// memory.
 fn program() -> ProgramMemory {
     let line = CodePlace {
         object: "/bin/solver".to_owned(),

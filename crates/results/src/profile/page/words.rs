@@ -1,11 +1,11 @@
-//! Sources, what they cannot see, and why others could not be used, in words.
+//! Profile sources, their limits, and the reasons why others were not usable, in words.
 
 use numalab_page::number::{figure, share_words, trimmed};
 use numalab_record::profile::{
     CannotSee, Ended, FaultsSeen, Hindrance, Profile, ProfileSource, SamplingUnit, Target,
 };
 
-/// What is counted.
+/// Returns the plural of the event counted.
 pub(super) fn counted(source: &ProfileSource) -> &'static str {
     match source {
         ProfileSource::Samples { .. } => "samples",
@@ -15,7 +15,7 @@ pub(super) fn counted(source: &ProfileSource) -> &'static str {
     }
 }
 
-/// The source's name on a page.
+/// Returns the source's name on a page.
 pub(super) fn source_name(source: &ProfileSource) -> String {
     match source {
         ProfileSource::Samples { unit, .. } => unit_name(*unit),
@@ -34,7 +34,7 @@ fn unit_name(unit: SamplingUnit) -> &'static str {
     }
 }
 
-/// What one of what is counted is.
+/// Returns the definition of one counted event.
 pub(super) fn unit_is(source: &ProfileSource) -> String {
     match source {
         ProfileSource::Samples { .. } => "some of all accesses".to_owned(),
@@ -48,7 +48,7 @@ pub(super) fn unit_is(source: &ProfileSource) -> String {
     }
 }
 
-/// Where the figures come from, in a sentence.
+/// Returns a sentence about the source of the figures.
 pub(super) fn source_sentence(profile: &Profile) -> String {
     match &profile.source {
         ProfileSource::Samples { unit, events, taken, lost, throttled } => {
@@ -105,7 +105,7 @@ fn faults_sentence(balancing: bool, faults: Option<FaultsSeen>) -> String {
     format!("Page faults: {first} first touches, and {again}.{lost}")
 }
 
-/// Something that cannot be seen.
+/// Returns a limit of the source.
 pub(super) fn cannot_words(of: &CannotSee) -> String {
     match of {
         CannotSee::LaterAccesses => "accesses to a page after the first one".to_owned(),
@@ -134,7 +134,7 @@ pub(super) fn cannot_words(of: &CannotSee) -> String {
     }
 }
 
-/// Why a source could not be used, and what would mend it.
+/// Returns the reason why a source was not usable, and the fix.
 #[must_use]
 pub fn hindrance_words(of: &Hindrance) -> String {
     match of {
@@ -178,7 +178,7 @@ pub fn hindrance_words(of: &Hindrance) -> String {
     }
 }
 
-/// How looking ended.
+/// Returns how the observation ended.
 pub(super) fn ended(profile: &Profile) -> String {
     let command = matches!(profile.target, Target::Command(_));
     match profile.ended {
@@ -192,12 +192,12 @@ pub(super) fn ended(profile: &Profile) -> String {
     }
 }
 
-/// `12.3 %`.
+/// Formats a share as a percentage: `12.3 %`.
 pub(super) fn percent(share: f64) -> String {
     share_words(share)
 }
 
-/// `850 ms`, `1.24 s`.
+/// Formats a time: `850 ms`, `1.24 s`.
 pub(super) fn time(nanoseconds: u64) -> String {
     match nanoseconds {
         0..1_000_000_000 => format!("{} ms", figure(nanoseconds as f64 / 1e6)),
@@ -205,7 +205,7 @@ pub(super) fn time(nanoseconds: u64) -> String {
     }
 }
 
-/// A count in few letters.
+/// Formats a count in few characters.
 pub(super) fn short_count(count: u64) -> String {
     let count = count as f64;
     match count {

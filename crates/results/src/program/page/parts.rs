@@ -1,4 +1,4 @@
-//! The parts of the report.
+//! The parts of the emulator report's page.
 
 use numalab_page::number::{figure, trimmed};
 use numalab_page::{Panel, Part, Table};
@@ -9,7 +9,7 @@ use super::program::{regions, sharing};
 use crate::run::page::matrix_panel;
 use crate::run::{Axis, Entry, Matrix};
 
-/// The heatmap of each phase, the cpus' figures, and what the emulator checked.
+/// Returns each phase's heat map, the figures per cpu, and the emulator's checks.
 pub(super) fn parts(report: &MemoryReport) -> Vec<Part> {
     match &report.program {
         Some(program) => {

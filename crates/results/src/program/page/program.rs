@@ -1,4 +1,4 @@
-//! What a program paid for memory of other nodes, and for which of its regions.
+//! The cost of remote memory to a program, by region, as parts of a page.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use numalab_record::{CodePlace, ContendedLine, ProgramMemory, Region};
 
 use crate::program::{RemoteCost, RemoteRegion, told};
 
-/// Remote memory that takes less of the time is not worth a change.
+/// Least share of the time spent on remote memory that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.02;
-/// Rows of the table of lines.
+/// Most rows of the table of lines.
 const MOST_LINES: usize = 8;
-/// Rows of the table of regions.
+/// Most rows of the table of regions.
 const MOST_REGIONS: usize = 20;
 
-/// What matters most of a program.
+/// Returns the key findings about a program.
 pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> {
     lead_of(program, &cost(report, program))
 }
 
-/// What matters most of a program of which this is the cost.
+/// Returns the key findings about a program with this cost.
 pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
     let percent = |ns: f64| format!("{} %", trimmed(100.0 * ns / cost.time_ns.max(1.0)));
     let memory = format!(
@@ -68,7 +68,7 @@ fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
     Lead::new("Region", sentence + &touched, Mood::Odd)
 }
 
-/// Lines that threads contend for, where that takes time.
+/// Names lines that threads contend for, if that takes noticeable time.
 fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
     let (waited_ns, worst) = contention(program)?;
     if (waited_ns as f64) < WORTH_SHARE * time_ns {
@@ -86,13 +86,13 @@ fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
     Some(Lead::new("Sharing", sentence, Mood::Odd))
 }
 
-/// What all contended lines are waited for, and the worst of them.
+/// Returns the waiting for all contended lines in ns, and the worst of them.
 fn contention(program: &ProgramMemory) -> Option<(u64, &ContendedLine)> {
     let waited_ns = program.contended_lines.iter().map(ContendedLine::waited_ns).sum();
     Some((waited_ns, program.contended_lines.first()?))
 }
 
-/// Where a line is stored to.
+/// Names the source lines that store to a contended line.
 fn lines(line: &ContendedLine) -> Option<String> {
     let writers = line.threads.iter().filter(|user| user.stores > 0);
     let mut places: Vec<String> = writers.filter_map(|user| place(&user.at)).collect();
@@ -101,13 +101,13 @@ fn lines(line: &ContendedLine) -> Option<String> {
     (!places.is_empty()).then(|| places.join(" and "))
 }
 
-/// `solver.c:120`, else the function's name.
+/// Returns a source line, `solver.c:120`, or else the function's name.
 pub(crate) fn place(places: &[CodePlace]) -> Option<String> {
     let told = told(places)?;
     told.line.as_deref().map(short).or_else(|| told.function.clone())
 }
 
-/// Where regions are made and touched first, as far as the code tells.
+/// Tabulates where regions are allocated and touched first, as far as debug information shows.
 fn origins(regions: &[&Region]) -> Option<Table> {
     let row = |region: &&Region| {
         let first = region.first_touches.iter().max_by_key(|touches| touches.pages)?;
@@ -131,7 +131,7 @@ fn origins(regions: &[&Region]) -> Option<Table> {
     (!rows.is_empty()).then(|| table.rows(rows))
 }
 
-/// The lines that threads contend for.
+/// Tabulates the contended lines.
 pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
     let row = |line: &ContendedLine| {
         let kind = if line.is_false_sharing() { "false" } else { "true" };
@@ -174,7 +174,7 @@ fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
     RemoteCost::of(program, report.time_ns() as f64, &nodes, &report.machine.latency_ns)
 }
 
-/// The regions by how long they are waited for.
+/// Tabulates regions by waiting time.
 pub(super) fn regions(program: &ProgramMemory) -> Part {
     let ns = |region: &Region| -> u64 { region.accesses.iter().map(|by| by.waited_ns).sum() };
     let mut regions: Vec<&Region> = program.regions.iter().collect();
@@ -220,7 +220,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
     Part { title: "Regions".to_owned(), notes, panels, ..Part::default() }
 }
 
-/// `0→0 25 %, 1→0 75 %`: who waits for what.
+/// Words waiting by pair of nodes: `0→0 25 %, 1→0 75 %`.
 fn pairs(region: &Region) -> String {
     let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for by in &region.accesses {
@@ -237,10 +237,10 @@ fn pairs(region: &Region) -> String {
     shown.join(", ") + more
 }
 
-/// Pairs of nodes that are shown of a region.
+/// Most pairs of nodes listed per region.
 const MOST_PAIRS: usize = 2;
 
-/// The end of a path says more than its beginning.
+/// Shortens a name from the left, because the end of a path says more than its beginning.
 pub(crate) fn short(name: &str) -> String {
     name.rsplit('/').next().unwrap_or(name).to_owned()
 }

@@ -1,4 +1,4 @@
-//! A scaling run as a page.
+//! The parts of a scaling run's page.
 
 use numalab_page::number::{count, figure, percent, size};
 use numalab_page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Series, Table};
@@ -10,9 +10,9 @@ use crate::scaling::figures::{mean, same_series, series, series_name};
 use crate::scaling::groups::fullest;
 use crate::scaling::{Group, GroupKind, ScalingSummary, StepFigures};
 
-/// Sizes for which curves over ranks are drawn.
+/// Most sizes with a curve over ranks.
 const SHOWN_SIZES: usize = 3;
-/// Findings that come first.
+/// Most findings at the top of the page.
 const LEADS: usize = 4;
 
 pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
@@ -44,7 +44,7 @@ pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
     }
 }
 
-/// Every size, ascending.
+/// Returns all sizes, ascending.
 fn sizes(scaling: &Scaling) -> Vec<u64> {
     let mut sizes: Vec<u64> =
         scaling.steps.iter().flat_map(|step| step.sizes_bytes.iter().copied()).collect();
@@ -53,7 +53,7 @@ fn sizes(scaling: &Scaling) -> Vec<u64> {
     sizes
 }
 
-/// First, middle and last.
+/// Returns the first, the middle and the last size.
 fn shown(sizes: &[u64]) -> Vec<u64> {
     let last = sizes.len().saturating_sub(1);
     let mut at: Vec<usize> = (0..SHOWN_SIZES).map(|part| part * last / (SHOWN_SIZES - 1)).collect();
@@ -77,7 +77,7 @@ fn number(count: usize) -> f64 {
     count as f64
 }
 
-/// A curve for each series over its ranks, for a few sizes.
+/// Draws each series over its number of ranks, for a few sizes.
 fn over_ranks(scaling: &Scaling, sizes: &[u64]) -> Option<Part> {
     let several = series(scaling)
         .iter()
@@ -141,7 +141,7 @@ fn rank_panel(metric: ScalingMetric, size_bytes: u64, series: Vec<Series>) -> Pa
     Panel::drawn(Chart::Curves(curves), table)
 }
 
-/// The fewest and the most ranks of each series over the sizes.
+/// Draws the fewest and the most ranks of each series over the sizes.
 fn over_sizes(scaling: &Scaling) -> Option<Part> {
     let mut chosen: Vec<&ScalingStep> = Vec::new();
     for first in series(scaling) {
@@ -186,7 +186,8 @@ fn over_sizes(scaling: &Scaling) -> Option<Part> {
     Part::of("Over sizes", vec![Panel::drawn(Chart::Curves(curves), table)])
 }
 
-/// Sequential against interleaved, and one at a time against all at once, at the same ranks.
+/// Compares sequential with interleaved binding, and one rank at a time with all at once, at the
+/// same ranks.
 fn modes(scaling: &Scaling) -> Option<Part> {
     let steps = &scaling.steps;
     let pairs = steps.iter().flat_map(|a| steps.iter().map(move |b| (a, b)));

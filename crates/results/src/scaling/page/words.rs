@@ -1,4 +1,4 @@
-//! What is seen in a scaling run, in words.
+//! Findings about a scaling run in words.
 
 use numalab_page::number::{count, figure, size};
 use numalab_record::scaling::ScalingMetric;
@@ -8,7 +8,7 @@ use crate::scaling::{
     ScalingObservation as Seen,
 };
 
-/// The rule behind a finding, in a word or two.
+/// Returns the name of the rule behind a finding.
 #[must_use]
 pub fn name(finding: &ScalingFinding) -> &'static str {
     match finding.what {
@@ -25,7 +25,7 @@ pub fn name(finding: &ScalingFinding) -> &'static str {
     }
 }
 
-/// A finding in a sentence, without its full stop.
+/// Returns a finding as a sentence without its full stop.
 #[must_use]
 pub fn sentence(finding: &ScalingFinding) -> String {
     match &finding.what {
@@ -67,7 +67,7 @@ pub fn sentence(finding: &ScalingFinding) -> String {
     }
 }
 
-/// Findings that compare ranks under two conditions.
+/// Words findings that compare ranks under two conditions.
 fn of_ranks(seen: &Seen) -> String {
     match seen {
         Seen::LocalAndRemote { size_bytes, local, remote, difference } => {
@@ -144,7 +144,7 @@ fn cause_words(cause: Cause) -> &'static str {
     }
 }
 
-/// `256K to 512K fall in L2 (512K): 4.00 to 4.20 ns`
+/// Words the sizes that fit a cache: `256K to 512K fall in L2 (512K): 4.00 to 4.20 ns`.
 fn fit(fit: &CacheFit) -> String {
     let sizes = match fit.from_bytes == fit.to_bytes {
         true => size(fit.from_bytes),
@@ -173,7 +173,7 @@ fn slowdown(of: &Difference) -> String {
     }
 }
 
-/// `34 % slower`, of a ratio of means.
+/// Words a ratio of means: `34 % slower`.
 fn change(of: &Difference) -> String {
     let slowdown = match of.metric {
         ScalingMetric::Latency => of.ratio,
@@ -185,7 +185,7 @@ fn change(of: &Difference) -> String {
     }
 }
 
-/// A figure that a finding rests on.
+/// Words a figure behind a finding.
 pub(super) fn evidence(evidence: &ScalingEvidence) -> String {
     match evidence {
         // `8M: 86.6 ns over 8 ranks, 85.1 to 88.0; file`
