@@ -30,7 +30,7 @@ pub(crate) fn far_end(of: &FarEnd) -> &'static str {
     match (of.is_shown, of.is_worse) {
         (true, true) => "far ends worse",
         (true, false) => "far ends better",
-        (false, _) => "far ends not decided",
+        (false, _) => "far ends undecided",
     }
 }
 
@@ -40,7 +40,10 @@ pub(crate) fn far_values(of: &FarEnd, number: impl Fn(f64) -> String) -> String 
     let [baseline, candidate] = of.values.map(number);
     match of.is_shown {
         true => format!("{percentile} {baseline} to {candidate}"),
-        false => format!("{percentile} may be {} off, by few values", percent(of.change_percent)),
+        false => format!(
+            "{percentile} may be off by {}, with too few values to tell",
+            percent(of.change_percent)
+        ),
     }
 }
 

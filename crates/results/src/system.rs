@@ -65,13 +65,13 @@ pub fn no_effect(why: &NoEffect) -> String {
     let text = match why {
         NoEffect::NothingToSet => "this machine has none",
         NoEffect::NotInKernel => "this kernel does not have it",
-        NoEffect::WriteOnly => "it can only be written, so that nobody could put it back",
-        NoEffect::ReadOnly => "it can only be read",
+        NoEffect::WriteOnly => "it is write-only, so it could not be restored",
+        NoEffect::ReadOnly => "it is read-only",
         NoEffect::OneNode => "memory is on one node",
         NoEffect::OneTier => "all memory is of one tier",
-        NoEffect::NoSwap => "there is no swap, so that reclaim has no choice",
+        NoEffect::NoSwap => "there is no swap, so reclaim has no choice",
         NoEffect::NoSiblings => "this machine has no sibling threads",
-        NoEffect::TiersUntold => "this kernel does not tell which memory is of a slow tier",
+        NoEffect::TiersUntold => "this kernel does not show which memory is in a slow tier",
         NoEffect::Denied(text) | NoEffect::Sentence(text) => text,
         NoEffect::Fixed(value) => return format!("the kernel says {value}"),
         NoEffect::DamonInUse(found) => return format!("DAMON is in use, with {found}"),
@@ -141,7 +141,7 @@ impl Report for BalancingProbed {
 fn answer(probed: &BalancingProbed) -> Lead {
     let local = probed.value("local").unwrap_or(0.0);
     let sentence = match probed.from.node == probed.to.node {
-        true => "both cpus are of one node: nothing can move".to_owned(),
+        true => "both cpus are on one node: nothing can move".to_owned(),
         false => format!("at the end {local:.1} % of its pages are on node {}", probed.to.node),
     };
     Lead::new("Answer", sentence, Mood::Plain)
@@ -155,7 +155,7 @@ impl Report for AcpiShown {
             ..Part::default()
         };
         let parts = self.tables.iter().map(table);
-        let odd = Part::of("What is odd", vec![Panel::table(odd(&self.findings))]);
+        let odd = Part::of("Anomalies", vec![Panel::table(odd(&self.findings))]);
         Page {
             brand: "numalab machine acpi".to_owned(),
             title: count(self.tables.len(), "ACPI table"),
@@ -195,9 +195,9 @@ impl Report for AcpiChecked {
         let AcpiShown { tables, refused, findings } = &self.0;
         let mut lead = refusals(refused);
         if lead.is_empty() && findings.is_empty() {
-            lead.push(Lead::new("Check", "nothing is odd", Mood::Fine));
+            lead.push(Lead::new("Check", "no anomalies", Mood::Fine));
         }
-        let part = Part::of("What is odd", vec![Panel::table(odd(findings))]);
+        let part = Part::of("Anomalies", vec![Panel::table(odd(findings))]);
         Page {
             brand: "numalab machine acpi check".to_owned(),
             title: format!("{} checked", count(tables.len(), "ACPI table")),

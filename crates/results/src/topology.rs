@@ -31,8 +31,8 @@ impl Report for Described {
             part("CPUs and caches", shared(machine)),
             distances.or_else(|| part("Distances", memory::distances(machine))),
             part("Devices", devices::devices(machine)),
-            part("Access, as the firmware says", memory::access(machine)),
-            part("What is odd", odd(&self.findings)),
+            part("Access costs from the firmware", memory::access(machine)),
+            part("Anomalies", odd(&self.findings)),
         ];
         Page {
             brand: "numalab topology".to_owned(),
@@ -132,7 +132,7 @@ pub(super) fn odd(findings: &[Finding]) -> Table {
         Severity::Warning => Mood::Odd,
         Severity::Error => Mood::Bad,
     };
-    Table::new("what the description says that cannot be, or is unusual")
+    Table::new("impossible or unusual parts of the description")
         .words("severity")
         .words("finding")
         .rows(findings.iter().map(row))

@@ -31,7 +31,7 @@ impl Report for Comparison {
         let parts = [
             part("By kind", kinds),
             part("Cells", cells),
-            part("What differs between the systems", facts),
+            part("Differences between the systems", facts),
             Some(method),
         ];
         Page {
@@ -96,8 +96,8 @@ fn headline(of: &Comparison) -> Lead {
         let change = |row: &ComparedCell| format!("{} {}", name(row), percent(row.change_percent));
         let changes: Vec<String> = of.kinds.iter().map(change).collect();
         let sentence = format!(
-            "{}: not judged, since there is one run a side, and how runs of this machine differ \
-             is unknown. `numalab measure --repeat 5` keeps a baseline that tells it.",
+            "{}: not judged, because one run per side does not show how runs of this machine \
+             vary. `numalab measure --repeat 5` keeps a baseline that does.",
             if changes.is_empty() { "Each cell's change".to_owned() } else { changes.join(", ") }
         );
         return Lead::new("Not judged", sentence, Mood::Odd);
@@ -153,7 +153,7 @@ fn changed_cells(of: &Comparison) -> Table {
 /// Tabulates the facts that differ.
 pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
     let absent = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
-    Table::new("Facts that are not the same")
+    Table::new("Facts that differ")
         .words("fact")
         .words("baseline")
         .words("candidate")
@@ -163,23 +163,24 @@ pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
 fn notes(of: &Comparison) -> Vec<String> {
     let margin = trimmed(of.tolerance.as_percent());
     let mut notes = vec![
-        "A figure of a run is its median; a side's is the geometric mean of its runs, and the \
-         change is the ratio of the two."
+        "A run's figure is its median, a side's is the geometric mean over its runs, and the \
+         change is the ratio of the sides."
             .to_owned(),
     ];
     if of.is_judged() {
         notes.push(format!(
-            "The unit is the run. The spread is one standard deviation between runs of a side: \
-             of all cells of a kind together, and of what a cell does beyond them, which is drawn \
-             towards that of the other cells. A figure is better or worse if its change is beyond \
-             {margin} % for sure, at 5 % for any false verdict among {}.",
+            "The unit of analysis is the run. The spread is one standard deviation between runs \
+             of a side: for a kind, of all its cells together; for a cell, of its deviation from \
+             them, shrunk towards that of the other cells. A figure is better or worse if its \
+             change is shown to exceed {margin} %, with a chance of 5 % for any false verdict \
+             among {}.",
             count(of.rows.len() + of.kinds.len(), "row"),
         ));
     }
     for (ids, which) in [
         (&of.only_in_baseline, "in the baseline only, not compared"),
         (&of.only_in_candidate, "in the candidate only, not compared"),
-        (&of.not_in_every_run, "not in every run, compared by those that have them"),
+        (&of.not_in_every_run, "not in every run, compared over the runs that have them"),
     ] {
         if let Some(first) = ids.first() {
             let cells = count(ids.len(), "cell");

@@ -69,10 +69,10 @@ fn lead(explored: &Explored) -> Vec<Lead> {
     });
     let mut lead: Vec<Lead> = found.collect();
     if lead.is_empty() {
-        lead.push(Lead::new("Problems", "Nothing wrong is seen.", Mood::Fine));
+        lead.push(Lead::new("Problems", "None found.", Mood::Fine));
     }
     let unseen = explored.view.unseen().iter();
-    lead.extend(unseen.map(|unseen| Lead::new("Not seen", words::unseen(unseen), Mood::Plain)));
+    lead.extend(unseen.map(|unseen| Lead::new("Not visible", words::unseen(unseen), Mood::Plain)));
     lead
 }
 

@@ -98,7 +98,7 @@ impl Report for Health {
                 severity_word(found.severity).to_owned(),
             ]
         };
-        let table = Table::new("change against the baseline; spread: one run against another")
+        let table = Table::new("change from the baseline; spread: between runs")
             .words("of")
             .words("figure")
             .figures("change")

@@ -124,7 +124,7 @@ fn table(of: &MachineComparison) -> Table {
             pair.percent.map_or_else(|| "–".to_owned(), percent),
         ]
     });
-    Table::new("What the file says, and what the run measured")
+    Table::new("Machine file and run compared")
         .words("what")
         .figures("file")
         .figures("run")

@@ -28,7 +28,7 @@ impl Report for Profile {
         let words = self.target.words();
         Page {
             brand: "numalab profile".to_owned(),
-            title: format!("What {} does to its memory", self.name),
+            title: format!("Memory use of {}", self.name),
             meta: meta(self),
             lead: lead::lead(self, &summary),
             tiles: tiles(self, &summary),
@@ -104,7 +104,7 @@ fn tiles(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Tile> {
     let all = summary.distance.all();
     let remote = match summary.distance.remote_share() {
         Some(share) => format!("{} remote", words::percent(share)),
-        None => "local or remote is not known".to_owned(),
+        None => "local or remote unknown".to_owned(),
     };
     let running = count(summary.threads.len(), "thread");
     let busy: u64 = profile.program.threads.iter().map(|of| of.busy_ns).sum();

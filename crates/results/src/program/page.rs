@@ -65,7 +65,7 @@ impl Report for MemoryReport {
 fn title(report: &MemoryReport) -> String {
     if report.program.is_some() {
         let nodes = count(report.machine.nodes.len(), "node");
-        return format!("What a program's memory costs on a machine of {nodes}");
+        return format!("Memory cost of a program on a machine with {nodes}");
     }
     let how = match report.mode.as_str() {
         "count" => "counted, not charged",

@@ -79,11 +79,11 @@ fn headline(of: &SampleComparison) -> Lead {
         Verdict::Inconclusive { further_blocks } => {
             let needed = match (of.found.ground, further_blocks) {
                 (Ground::TooFew { needed }, _) => {
-                    format!("{needed} values on each side are the least")
+                    format!("at least {needed} values on each side are needed")
                 }
                 (Ground::Drifts, _) => "not decided because the numbers drift".to_owned(),
                 (_, Some(further)) => format!("about {further} more values on each side"),
-                (_, None) => "no number of values would do".to_owned(),
+                (_, None) => "no number of values would decide".to_owned(),
             };
             ("Inconclusive".to_owned(), format!("{change}; {needed}"))
         }
@@ -202,9 +202,8 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
             trimmed(of.margin.as_percent()),
             figure(of.found.equivalence.p())
         ),
-        "The samples are not paired: this holds only if nothing else changed between them, \
-         and on a machine that drifts it does. `numalab compare --commands` takes both in \
-         turns."
+        "The samples are not paired: this holds only if nothing else changed between them, as it \
+         does on a machine that drifts. `numalab compare --commands` interleaves the two."
             .to_owned(),
     ]);
     sentences
@@ -217,7 +216,7 @@ fn order_sentences(of: &SampleComparison) -> Vec<String> {
     if !sentences.is_empty() {
         sentences.push(
             "Two samples taken one after the other while the machine drifts differ by the drift \
-             alone. If the values were sorted, give them in the order they were measured in."
+             alone. If the values were sorted, give them in the order measured."
                 .to_owned(),
         );
     }
@@ -240,7 +239,7 @@ fn drift(name: &str, trend: &Trend) -> String {
     let size = trend.percent.map_or_else(String::new, |change| {
         let side = if change > 0.0 { "above" } else { "below" };
         let change = figure(change.abs());
-        format!("; the median of the last third lies {change} % {side} that of the first")
+        format!("; the median of the last third is {change} % {side} that of the first")
     });
     format!("{name} drifts: its values {way} in the order taken (p = {}{size}).", figure(trend.p))
 }

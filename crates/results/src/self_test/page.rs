@@ -19,7 +19,7 @@ impl Report for SelfTest {
             let words = [name(checked.check), outcome(checked.outcome), &found_words(checked)];
             words.map(ToOwned::to_owned).to_vec()
         };
-        let checks = Table::new("what was checked, and what was found")
+        let checks = Table::new("checks and results")
             .words("check")
             .words("")
             .words("found")
@@ -123,12 +123,11 @@ fn words(found: &CheckFound) -> String {
             format!("CPUs {right}: on the CPU, and on its node")
         }
         CheckFound::Pins { right, wrong } => format!(
-            "CPUs {wrong}: the kernel runs them on another node than the topology names; right: \
-             {right}"
+            "CPUs {wrong}: the kernel runs them on another node than the topology's; right: {right}"
         ),
         CheckFound::Pages { nodes } => pages_words(nodes),
         CheckFound::Claim { node, claimed, pages, refused } => format!(
-            "memory of node {node}, claimed to lie on node {claimed}: {refused} of {pages} pages \
+            "memory of node {node}, claimed to be on node {claimed}: {refused} of {pages} pages \
              refused"
         ),
         CheckFound::Balancing { from, to, off_percent, on_percent, begin_ns, end_ns } => format!(
@@ -173,7 +172,7 @@ fn pages_words(nodes: &[NodePages]) -> String {
 fn order_words(pairs: &[NodeLatency]) -> String {
     let inverted = inversions(pairs);
     let Some((near, far)) = inverted.first() else {
-        return format!("{}: none nearer by distance and slower", count(pairs.len(), "pair"));
+        return format!("{}: no node closer by distance is slower", count(pairs.len(), "pair"));
     };
     let place = |pair: &NodeLatency| {
         let distance = pair.distance.map(|distance| distance.to_string()).unwrap_or_default();

@@ -117,7 +117,7 @@ fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
         panels.push(Panel::drawn(chart, tables::blocks(subject, effect, caption)).folded());
     }
     let caption = format!(
-        "{} in the order of the run: drift shows here; hollow: disturbed, taken again",
+        "{} in the order of the run: drift shows here; hollow: disturbed, repeated",
         subject.quantity.metric
     );
     let order = charts::order(summary, subject);
@@ -149,7 +149,7 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
     let notices = summary.notices().into_iter();
     let notices = notices.map(|notice| format!("Before it started: {}.", notice_words(notice)));
     let notes = said.chain(notices).chain([began]).collect();
-    let rests = Part { title: "What the verdicts rest on".to_owned(), notes, ..Part::default() };
+    let rests = Part { title: "Basis of the verdicts".to_owned(), notes, ..Part::default() };
     let effects = EffectKind::ALL.map(|kind| tables::effects(summary, kind));
     let maps = summary.guest_maps();
     let rest = [

@@ -183,7 +183,7 @@ fn decided(of: &Decisions) -> Vec<String> {
         format!("{:>8}{}{mark}", row.blocks, cells(least.collect()))
     };
     let head = [
-        format!("The least change in {what} that is found in four of five studies,"),
+        format!("The least change in {what} that four of five studies detect,"),
         "where the changes of single blocks have a standard deviation of".to_owned(),
         format!("{:>8}{}", "blocks", cells(spreads.collect())),
     ];
@@ -194,8 +194,8 @@ fn decided(of: &Decisions) -> Vec<String> {
 #[must_use]
 pub fn too_few_blocks(fewest: usize) -> String {
     format!(
-        "too few blocks to show a difference unless values do not vary: {fewest} are the least for \
-         the metrics and changes of this study"
+        "too few blocks to show a difference unless values do not vary: this study's metrics and \
+         changes need at least {fewest}"
     )
 }
 

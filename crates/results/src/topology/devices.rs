@@ -16,7 +16,7 @@ pub(super) fn devices(machine: &Machine) -> Table {
             device.address.clone(),
         ]
     };
-    Table::new("on PCI; numalab bind --near DEVICE runs a program beside one")
+    Table::new("PCI devices; numalab bind --near DEVICE runs a program close to one")
         .figures("node")
         .words("kind")
         .words("names")

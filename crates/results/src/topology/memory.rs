@@ -136,7 +136,7 @@ pub(super) fn distances(machine: &Machine) -> Table {
             let distance = distances.get(from, to);
             match distance {
                 None => "–".to_owned(),
-                Some(UNREACHABLE_DISTANCE) => "no way".to_owned(),
+                Some(UNREACHABLE_DISTANCE) => "unreachable".to_owned(),
                 Some(distance) => distance.to_string(),
             }
         };

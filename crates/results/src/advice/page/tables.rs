@@ -14,10 +14,11 @@ const MARGIN_PERCENT: f64 = 2.0;
 pub(super) fn options(advice: &Advice) -> Part {
     let caption = match &advice.metric {
         None => {
-            "Change of the time, in %: predicted, and measured with its 95 % interval".to_owned()
+            "Change of run time in %: predicted, and measured with its 95 % interval".to_owned()
         }
         Some(metric) => format!(
-            "Change in %: of the time, predicted, and of the {}, {}, measured with its 95 % interval",
+            "Change in %: of run time, predicted, and of the {}, {}, measured with its 95 % \
+             interval",
             judged(advice),
             metric.better
         ),
@@ -68,7 +69,7 @@ fn narrow(advice: &Advice, caption: String) -> Vec<Table> {
         [what(&option.candidate)].into_iter().chain(predicted_cells(option)).collect()
     };
     let all = all.rows(advice.options.iter().map(row));
-    let trials = Table::new("Trials, and why there was none")
+    let trials = Table::new("Trials, or the reason for none")
         .words("option")
         .words("measured")
         .words("trial");
@@ -127,20 +128,20 @@ fn forest(advice: &Advice) -> Option<Chart> {
 
 fn notes(advice: &Advice) -> Vec<String> {
     let predicted = advice.profile.map(|_| {
-        "Predicted: counted accesses by the latencies of the machine; nothing where one run does not \
-         tell, and trials decide."
+        "Predicted: from access counts and the machine's latencies; empty where one run cannot \
+         tell and only trials decide."
             .to_owned()
     });
     let place = match advice.place {
         TrialPlace::Host => "on this machine",
-        TrialPlace::Guest => "in a Linux guest of the machine, by its virtual time,",
+        TrialPlace::Guest => "in an emulated Linux guest, in virtual time,",
         TrialPlace::Emulation => "under emulation",
     };
     let measured = advice.trials.as_ref().map(|_| {
         format!(
-            "Measured: the program run {place} with the placement, in random blocks with the program \
-             as it is. A candidate that is shown to be behind another, or to gain less than 2 %, is \
-             out; the best one is lost so with a chance of 5 % at most."
+            "Measured: the program run {place} with each placement, in randomised blocks that \
+             include the unchanged program. A candidate shown to be behind another, or to gain \
+             less than 2 %, drops out; the chance of losing the best one this way is at most 5 %."
         )
     });
     let cut = advice.options.iter().filter_map(|option| cut_short(advice, option));
@@ -165,6 +166,6 @@ pub(super) fn commands(advice: &Advice, best: Option<&AdvisedOption>) -> Option<
         best.commands.iter().map(line).collect::<String>()
     });
     let panel = Panel::table(all).on_terminal(Terminal::Nothing);
-    let part = Part::of("The same with other tools", vec![panel.folded()])?;
+    let part = Part::of("Commands for other tools", vec![panel.folded()])?;
     Some(Part { listing: listing.filter(|text| !text.is_empty()), ..part })
 }

@@ -34,10 +34,10 @@ pub fn what(candidate: &Candidate) -> String {
         Candidate::Pack => "Pack threads node by node (close)".to_owned(),
         Candidate::Cpus { spread, cpus } => {
             let words = match spread {
-                Spread::Cores => "One thread a core",
+                Spread::Cores => "One thread per core",
                 Spread::Siblings => "On SMT siblings",
                 Spread::Groups => "Spread over L3 groups",
-                Spread::OneGroup => "In few L3 groups",
+                Spread::OneGroup => "Packed into few L3 groups",
             };
             format!("{words} (cpus {})", cpu_list(cpus))
         }
@@ -65,8 +65,8 @@ pub fn what(candidate: &Candidate) -> String {
 fn ranks(options: &[String]) -> String {
     let has = |value: &str| options.iter().any(|option| option.ends_with(value));
     match (has("=block:block"), has("=block:cyclic"), has("=ldoms")) {
-        (true, ..) => "Ranks side by side".to_owned(),
-        (_, true, _) => "Ranks over sockets in turn".to_owned(),
+        (true, ..) => "Ranks in blocks".to_owned(),
+        (_, true, _) => "Ranks round-robin over sockets".to_owned(),
         (.., true) => "Ranks within NUMA domains".to_owned(),
         _ => format!("Ranks by {}", options.join(" ")),
     }
@@ -85,10 +85,13 @@ pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
         }
         Candidate::SeparateLines { lines } if !lines.is_empty() => {
             let lines: Vec<&str> = lines.iter().map(|line| file_and_line(line)).collect();
-            format!("Give what {} stores a cache line (64 bytes) per thread.", lines.join(" and "))
+            format!(
+                "Give the data stored to at {} a separate cache line (64 bytes) per thread.",
+                lines.join(" and ")
+            )
         }
         Candidate::Replicate { line: Some(line), .. } => {
-            format!("Make a copy on each node of what {} makes.", file_and_line(line))
+            format!("Make a copy of the data allocated at {} on each node.", file_and_line(line))
         }
         Candidate::BindRegion { line, nodes, .. } => {
             let call = match nodes[..] {
@@ -133,14 +136,14 @@ pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<Strin
         || "it gains less than 2 %".to_owned(),
         |better| format!("it is behind {}", what(&better.candidate)),
     );
-    Some(format!("{name} was out after {} blocks: {why}.", out.blocks))
+    Some(format!("{name} dropped out after {} blocks: {why}.", out.blocks))
 }
 
 fn untried_words(untried: &Untried) -> String {
     match untried {
         Untried::ProgramMustChange => "program change".to_owned(),
         Untried::NotEmulated => "not emulated".to_owned(),
-        Untried::NeedsRoot(_) => "takes root".to_owned(),
+        Untried::NeedsRoot(_) => "needs root".to_owned(),
         Untried::NotInKernel(setting) => format!("no {setting} here"),
         Untried::NoOpenMp => "OpenMP only".to_owned(),
         Untried::Failed(_) => "failed".to_owned(),

@@ -60,7 +60,7 @@ fn nodes(view: &HeapView) -> Table {
         row.extend([node.cached_bytes, node.offline_bytes].map(size_words));
         row
     };
-    Table::new("how much of each node is used, and what is free")
+    Table::new("used and free memory of each node")
         .words("node")
         .words("used")
         .figures("free")
@@ -92,7 +92,7 @@ fn list(xen: &XenHeap) -> Option<String> {
 
 fn domains(view: &HeapView, xen: &XenHeap) -> Table {
     let nodes: Vec<_> = view.nodes.iter().map(|node| node.node).collect();
-    let heading = Table::new("where each domain's memory lies").figures("domain").figures("memory");
+    let heading = Table::new("each domain's memory by node").figures("domain").figures("memory");
     let heading = nodes.iter().fold(heading, |table, node| table.figures(format!("node {node}")));
     let rows = xen.domains.iter().map(|domain| {
         let pages = |pages: u64| size_words(pages.saturating_mul(XEN_PAGE_BYTES));

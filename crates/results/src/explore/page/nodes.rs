@@ -74,7 +74,7 @@ fn usage(view: &NodesView) -> Table {
         row.extend(node.tier.map(|tier| tier.to_string()));
         row
     };
-    let heading = Table::new("how much of each node's memory is used")
+    let heading = Table::new("use of each node's memory")
         .words("node")
         .words("used")
         .figures("")
@@ -98,7 +98,7 @@ fn moves(view: &NodesView) -> Table {
         let pages = [moves.promoted, moves.candidates, moves.demoted].map(figure);
         Some([vec![node.node.to_string(), tier], pages.to_vec()].concat())
     });
-    Table::new(if with_rates { "in a second, now" } else { "since boot" })
+    Table::new(if with_rates { "per second, now" } else { "since boot" })
         .figures("node")
         .figures("tier")
         .figures("promoted to it")
@@ -129,11 +129,11 @@ fn uses(view: &NodesView) -> Table {
             pools(node),
         ]
     });
-    Table::new("what each node's memory holds")
+    Table::new("contents of each node's memory")
         .figures("node")
         .figures("free")
         .figures("anonymous")
-        .figures("huge of it")
+        .figures("of which huge")
         .figures("page cache")
         .figures("slab")
         .words("reserved huge pages")
@@ -200,7 +200,7 @@ fn counters(view: &NodesView) -> Table {
         row.push(share);
         Some(row)
     });
-    Table::new(if with_rates { "in a second, now" } else { "since boot" })
+    Table::new(if with_rates { "per second, now" } else { "since boot" })
         .figures("node")
         .figures("hit")
         .figures("miss")

@@ -109,7 +109,7 @@ fn by_node(view: &ProcessView) -> Table {
             threads_on(view, node).to_string(),
         ]
     };
-    Table::new("where its memory lies and its threads run")
+    Table::new("its memory and threads by node")
         .words("node")
         .words("memory")
         .figures("")
@@ -154,7 +154,7 @@ fn threads(view: &ProcessView) -> Table {
             if thread.touched_pages.is_empty() { "process" } else { "samples" }.to_owned(),
         ]
     });
-    Table::new("where its threads run, and how much of what they touch is remote")
+    Table::new("its threads' nodes, and the remote share of what they touch")
         .figures("thread")
         .words("name")
         .words("")
@@ -178,7 +178,7 @@ fn devices(view: &ProcessView) -> Table {
             cut(&device.files.join(" "), 30),
         ]
     };
-    Table::new("on PCI, by the device files that it has open or mapped")
+    Table::new("PCI devices with device files open or mapped")
         .words("device")
         .words("kind")
         .figures("node")

@@ -19,7 +19,7 @@ const SEVERAL: char = '*';
 /// Returns the page of ranks: drawn by node, one by one, and thread by thread.
 pub(super) fn page(view: &RanksView) -> Page {
     let title = match view.ranks.len() {
-        0 => "no rank of a parallel program is seen on this host".to_owned(),
+        0 => "no rank of a parallel program found on this host".to_owned(),
         ranks => {
             let threads: usize = view.ranks.iter().map(|rank| rank.threads.len()).sum();
             format!("{} with {} on this host", count(ranks, "rank"), count(threads, "thread"))
@@ -122,7 +122,7 @@ fn ranks(view: &RanksView) -> Table {
             named(rank),
         ]
     };
-    Table::new("where each rank runs and its own memory lies")
+    Table::new("each rank's cpus, and its own memory by node")
         .figures("rank")
         .words("job")
         .figures("process")
@@ -150,7 +150,7 @@ fn threads(view: &RanksView) -> Table {
         };
         rank.threads.iter().enumerate().map(row).collect::<Vec<_>>()
     };
-    Table::new("where each thread of each rank runs, and may run")
+    Table::new("each rank's threads: where they run, and where they may")
         .figures("rank")
         .figures("thread")
         .words("name")

@@ -25,7 +25,7 @@ pub fn unmet_words(found: &Unmet) -> String {
             of(*least)
         ),
         Unmet::Remote { guest, share: None, .. } => {
-            format!("{}what it touches is not known", who(guest))
+            format!("{}the memory that it touches is unknown", who(guest))
         }
         Unmet::Unpinned { guest, vcpus } => {
             let vcpus: Vec<String> = vcpus.iter().map(u32::to_string).collect();

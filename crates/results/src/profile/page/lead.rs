@@ -50,13 +50,13 @@ fn odd_end(profile: &Profile) -> Vec<Lead> {
     let how = match profile.ended {
         Ended::Exited(code) if code != 0 => format!("The command failed: exit code {code}."),
         Ended::Signalled(signal) => format!("The command was ended by signal {signal}."),
-        Ended::Interrupted => "Interrupted: this is what was seen until then.".to_owned(),
+        Ended::Interrupted => "Interrupted: this covers the time until then.".to_owned(),
         _ => String::new(),
     };
     let left = match &profile.left[..] {
         [] => String::new(),
         left => format!(
-            "The command left {} running, which was ended: profile a daemon in the foreground, or \
+            "The command left {} running, now terminated: profile a daemon in the foreground, or \
              by --pid.",
             left.join(", ")
         ),
@@ -69,10 +69,13 @@ fn too_little(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
     let seen = summary.distance.all();
     let text = match profile.watched_ns {
         short if short < SHORT_NS => {
-            format!("It ended after {} ms: this is of its start.", figure(short as f64 / 1e6))
+            format!(
+                "It ended after {} ms: this shows little but its start.",
+                figure(short as f64 / 1e6)
+            )
         }
         _ if seen < FEW => {
-            format!("Only {seen} {} were seen: look for longer.", counted(&profile.source))
+            format!("Only {seen} {} were seen: profile for longer.", counted(&profile.source))
         }
         _ => return None,
     };
@@ -93,20 +96,20 @@ fn placement(profile: &Profile, summary: &ProfileSummary<'_>) -> Lead {
             });
             let pages: Vec<String> = pages.collect();
             (
-                format!("Its memory: {}. From where it is used is not known.", pages.join(", ")),
+                format!("Its memory: {}. Which nodes use it is unknown.", pages.join(", ")),
                 Mood::Plain,
             )
         }
         Some(share) if share >= WORTH_SHARE => (
             format!(
-                "{} of the {counted} are to memory of another node than the cpu's.",
+                "{} of the {counted} are remote: to memory of another node than the cpu's.",
                 percent(share)
             ),
             Mood::Odd,
         ),
         Some(share) => (
             format!(
-                "{} of the {counted} are to memory of the cpu's own node.",
+                "{} of the {counted} are local: to memory of the cpu's own node.",
                 percent(1.0 - share)
             ),
             Mood::Fine,
@@ -131,7 +134,8 @@ fn region(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
         )
     });
     let text = format!(
-        "{} at {:#x} ({}) takes {} of these: it lies on node {}, and threads of node {} use it.{touched}",
+        "{} at {:#x} ({}) takes {} of these: it is on node {}, but threads on node {} use \
+         it.{touched}",
         short(&region.name),
         region.start,
         size(region.end - region.start),
@@ -146,8 +150,8 @@ fn latencies(summary: &ProfileSummary<'_>) -> Option<Lead> {
     let (local, remote) = summary.load_cycles();
     let text = match (local, remote) {
         (Some(local), Some(remote)) => format!(
-            "A sampled load takes {} cycles on average from memory of the own node, {} from that of \
-             others, caches included.",
+            "A sampled load takes {} cycles on average for local memory and {} for remote memory, \
+             caches included.",
             figure(local),
             figure(remote)
         ),

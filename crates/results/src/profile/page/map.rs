@@ -121,7 +121,7 @@ fn detail(of: &RegionUse<'_>) -> String {
         there if there >= bytes => size(there),
         there => format!("{} of {}", size(there), size(bytes)),
     };
-    let made = place(&of.region.made_at).map(|at| format!(", made at {at}"));
+    let made = place(&of.region.made_at).map(|at| format!(", allocated at {at}"));
     let first = of.region.first_touches.iter().max_by_key(|first| first.pages);
     let touched = || Some(format!(", touched at {}", place(&first?.at)?));
     size + &made.or_else(touched).unwrap_or_default()

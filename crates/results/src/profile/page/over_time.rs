@@ -117,7 +117,7 @@ fn name(summary: &ProfileSummary<'_>, position: usize) -> String {
 
 /// Returns one row per phase.
 pub(super) fn phases(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
-    let table = Table::new("Phases: stretches of time in which the same regions are used alike")
+    let table = Table::new("Phases: periods with the same use of regions")
         .words("phase")
         .figures("from")
         .figures("to")

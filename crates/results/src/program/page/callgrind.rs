@@ -12,14 +12,14 @@ use numalab_record::{CodePlace, ProgramMemory, Region};
 
 /// Name and description of each event column.
 const EVENTS: [(&str, &str); 8] = [
-    ("Wait", "ns waited for memory and caches"),
-    ("Remote", "ns waited for memory and caches of other nodes"),
-    ("Queued", "ns waited because memory was busy"),
+    ("Wait", "ns spent waiting for memory and caches"),
+    ("Remote", "ns spent waiting for memory and caches of other nodes"),
+    ("Queued", "ns spent waiting because memory was busy"),
     ("Loads", "Loads"),
     ("Stores", "Stores"),
     ("Misses", "Accesses that reached memory"),
     ("Touched", "Pages touched first"),
-    ("Contended", "ns waited for cache lines that threads contend for"),
+    ("Contended", "ns spent waiting for contended cache lines"),
 ];
 const NONE: Figures = [0; EVENTS.len()];
 
@@ -80,7 +80,7 @@ fn sum(mut one: Figures, other: Figures) -> Figures {
 fn of_region(region: &Region) -> Place {
     let made = super::program::place(&region.made_at);
     let name = match made {
-        Some(line) => format!("{} made at {line}", region.name),
+        Some(line) => format!("{} allocated at {line}", region.name),
         None => region.name.clone(),
     };
     (Function { object: "memory".to_owned(), file: "???".to_owned(), name }, 0)

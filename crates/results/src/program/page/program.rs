@@ -33,13 +33,13 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
     let worth = cost.remote_ns >= WORTH_SHARE * cost.time_ns;
     let remote = match worth {
         true => format!(
-            "Remote memory costs {} of the time: {} ms would be saved at most if every access \
+            "Remote memory costs {} of the time: at most {} ms would be saved if every access \
              were local.",
             percent(cost.remote_ns),
             figure(cost.remote_ns / 1e6)
         ),
         false => format!(
-            "No gain to be had from placement: remote memory costs {} of the time.",
+            "No gain from placement: remote memory costs {} of the time.",
             percent(cost.remote_ns)
         ),
     };
@@ -53,8 +53,7 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
 
 fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
     let sentence = format!(
-        "{} at {:#x} ({}) accounts for {} % of that: it lies on node {}, and cpus of node {} \
-         use it.",
+        "{} at {:#x} ({}) accounts for {} % of that: it is on node {}, but cpus of node {} use it.",
         found.region.name,
         found.region.start,
         size(found.region.end - found.region.start),
@@ -123,9 +122,9 @@ fn origins(regions: &[&Region]) -> Option<Table> {
         })
     };
     let rows: Vec<_> = regions.iter().filter_map(row).collect();
-    let table = Table::new("Where regions are made, and touched first")
+    let table = Table::new("Where regions are allocated and first touched")
         .words("region")
-        .words("made at")
+        .words("allocated at")
         .words("first touch at")
         .words("by");
     (!rows.is_empty()).then(|| table.rows(rows))
@@ -147,7 +146,7 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
     };
     let worst = program.contended_lines.iter().filter(|line| line.waited_ns() > 0);
     let rows: Vec<_> = worst.take(MOST_LINES).map(row).collect();
-    let table = Table::new("Cache lines that several threads use and store to, by waiting")
+    let table = Table::new("Cache lines that threads contend for, by waiting time")
         .words("line")
         .words("region")
         .words("sharing")
@@ -156,8 +155,8 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
         .figures("waits, ms")
         .words("stored to at");
     let notes = vec![
-        "False sharing: no thread uses a byte that another one stores to. With its data on lines \
-         of its own (64 bytes) each thread would keep its line."
+        "False sharing: no thread uses a byte that another one stores to. With its data on \
+         separate lines (64 bytes), each thread would keep its line."
             .to_owned(),
     ];
     (!rows.is_empty()).then(|| Part {
@@ -180,14 +179,12 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
     let mut regions: Vec<&Region> = program.regions.iter().collect();
     regions.sort_by_key(|region| core::cmp::Reverse(ns(region)));
     let shown = regions.len().min(MOST_REGIONS);
-    let table = Table::new(
-        "Regions by how long threads waited for them, with the nodes of cpus and memory",
-    )
-    .words("region")
-    .figures("size")
-    .figures("10^6")
-    .figures("waits, ms")
-    .words("cpus → memory");
+    let table = Table::new("Regions by threads' waiting time, with the nodes of cpus and memory")
+        .words("region")
+        .figures("size")
+        .figures("10^6")
+        .figures("waits, ms")
+        .words("cpus → memory");
     let row = |region: &&Region| {
         let accesses: u64 = region.accesses.iter().map(|by| by.loads + by.stores).sum();
         vec![
@@ -199,21 +196,21 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
         ]
     };
     let mut notes = vec![
-        "Pages are 4 KiB, placed by first touch and the program's own policies. A size is that of \
-         the addresses, whether touched or not."
+        "Pages are 4 KiB, placed by first touch and the program's own policies. Sizes count all \
+         addresses, touched or not."
             .to_owned(),
     ];
     if regions.len() > shown {
-        notes.push(format!("{} more are waited for less.", count(regions.len() - shown, "region")));
+        notes.push(format!("{} more have less waiting.", count(regions.len() - shown, "region")));
     }
     if program.unplaced > 0 {
         notes.push(format!(
-            "Accesses that are left out, since the machine's memory was used up: {}.",
+            "Accesses left out because the machine's memory ran out: {}.",
             program.unplaced
         ));
     }
     if let Some(became) = &program.became {
-        notes.push(format!("It went on as {became}, which is not in this report."));
+        notes.push(format!("It then executed {became}, which this report does not cover."));
     }
     let mut panels = vec![Panel::table(table.rows(regions[..shown].iter().map(row)))];
     panels.extend(origins(&regions[..shown]).map(Panel::table));

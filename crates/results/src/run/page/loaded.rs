@@ -25,8 +25,8 @@ pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
     Part::of("Latency under load", panels).map(|part| part.noted(notes))
 }
 
-const TRAFFIC: &str = "Traffic is what moves in memory, counted as if every ordinary store first \
-                       read its line; processors that recognise whole lines of stores move less.";
+const TRAFFIC: &str = "Traffic is the data moved in memory, counted as if every ordinary store \
+     first read its line; processors that recognise stores of whole lines move less.";
 
 /// Draws a single curve with its knee. Curves that differ only in kernel share one chart, as in
 /// Mess (Esmaili-Dokht et al., MICRO 2024), with their points listed below.
@@ -100,15 +100,15 @@ fn knee_note(curve: &LoadedCurve<'_>) -> String {
     match curve.doubt {
         Some(Doubt::Disturbed(share)) => {
             return format!(
-                "{who}: where latency doubles is not shown, since other load disturbed {:.0} % of \
-                 the windows without load.",
+                "{who}: the knee is not shown, because other load disturbed {:.0} % of the \
+                 windows without load.",
                 100.0 * share
             );
         }
         Some(Doubt::IdleSlower { idle_ns, loaded_ns }) => {
             return format!(
-                "{who}: where latency doubles is not shown, since it took {} ns without load and \
-                 {} ns under load: something else was at work.",
+                "{who}: the knee is not shown, because latency was {} ns without load and {} ns \
+                 under load: something else was running.",
                 figure(idle_ns),
                 figure(loaded_ns)
             );
@@ -145,8 +145,8 @@ fn saturation_note(curve: &LoadedCurve<'_>) -> Option<String> {
 fn peak_note(peak: &MemoryPeak) -> String {
     let most = if peak.is_bound { "at most " } else { "" };
     let reached = match peak.reached {
-        Some(share) => format!("{:.0} % of a node's share were reached", 100.0 * share),
-        None => "nothing streamed from memory alone".to_owned(),
+        Some(share) => format!("{:.0} % of a node's share was reached", 100.0 * share),
+        None => "no cell streamed from memory alone".to_owned(),
     };
     format!("The memory modules move {most}{} GB/s on all nodes; {reached}.", figure(peak.gb_per_s))
 }
@@ -163,7 +163,7 @@ fn idle_note(curve: &LoadedCurve<'_>, summary: &Summary<'_>) -> Option<String> {
         |walk: &&PageWalk| walk.worker == curve.cell.chaser && walk.pages == curve.cell.pages;
     let walk = summary.walks.iter().find(same)?;
     Some(format!(
-        "These loads are in random order over all of the buffer, and walk the page table: {} ns \
+        "These loads are in random order over the whole buffer, so they include page walks: {} ns \
          without load, {} ns in the same order alone, and {} ns in page-local order, which hits \
          the TLB.",
         figure(idle.latency.median),

@@ -18,7 +18,7 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
     match (&summary.remote, summary.matrices.first()) {
         (Remote::Measured(_), Some(matrix)) if may_be_cached(summary, matrix.size_bytes) => {
             format!(
-                "What a remote access costs is not shown: {} may be held by caches. Take a larger \
+                "The cost of a remote access is not shown: {} may fit the caches. Use a larger \
                  --size.",
                 size(matrix.size_bytes)
             )
@@ -29,13 +29,13 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
             // A hypervisor can spread a guest over several host nodes while showing it one.
             if summary.run.environment.fact("hypervisor").is_some() {
                 return format!(
-                    "This guest is told of one memory node, which may hide several of its host's{local}."
+                    "This guest sees one memory node, which may hide several of its host's{local}."
                 );
             }
             format!("This machine has one memory node, so no access is remote{local}.")
         }
-        _ => "What a remote access costs was not measured: this run compares no node's memory \
-              with another's."
+        _ => "The cost of a remote access was not measured: this run does not compare nodes' \
+             memory."
             .to_owned(),
     }
 }
@@ -52,7 +52,7 @@ fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
     let highest = latencies.fold(f64::NEG_INFINITY, f64::max);
     format!(
         "A remote access costs {} times a local one: {} ns against {} ns ({} over {}, {} pages, \
-         dearest from node {} to node {}).",
+         slowest from node {} to node {}).",
         range(figure(nearest.ratio), figure(farthest.ratio)),
         range(figure(lowest), figure(highest)),
         figure(cost.local_ns),
@@ -76,7 +76,7 @@ fn local_text(summary: &Summary<'_>) -> String {
     if let Some(matrix) = summary.matrices.first() {
         if may_be_cached(summary, matrix.size_bytes) {
             return format!(
-                "; {} may be held by caches, so that what an access to memory takes is not shown",
+                "; {} may fit the caches, so memory latency is not shown",
                 size(matrix.size_bytes)
             );
         }
@@ -103,8 +103,7 @@ fn local_text(summary: &Summary<'_>) -> String {
 
 fn cache_sentence(summary: &Summary<'_>) -> String {
     let Some(curve) = summary.curves.first() else {
-        return "Where the caches end was not measured: this run has no sweep over sizes."
-            .to_owned();
+        return "Cache sizes were not measured: this run has no sweep over sizes.".to_owned();
     };
     let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else {
         return String::new();
@@ -151,7 +150,7 @@ fn beyond_text(curve: &Curve) -> String {
             format!("memory takes {} ns", figure(last.latency_ns))
         }
         Some(last) => format!(
-            "the sweep ended at {} ns before memory was reached for certain",
+            "the sweep ended at {} ns, possibly before it reached memory",
             figure(last.latency_ns)
         ),
         None => "nothing is known beyond".to_owned(),
@@ -169,7 +168,7 @@ fn odd_sentence(summary: &Summary<'_>) -> String {
         summary.findings.iter().take(NAMED_ODDITIES).map(oddity::sentence).collect();
     let more = match summary.findings.len() - named.len() {
         0 => String::new(),
-        more => format!("; and {more} more below"),
+        more => format!("; {more} more below"),
     };
     format!("Unexpected: {}{more}.", named.join("; "))
 }

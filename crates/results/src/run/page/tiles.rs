@@ -53,7 +53,7 @@ fn bandwidth(summary: &Summary<'_>) -> Option<Tile> {
         summary.bandwidth.rows.iter().filter(|row| row.cell.pattern == AccessPattern::Sequential);
     let best = sequential.max_by(|a, b| a.figure.median.total_cmp(&b.figure.median))?;
     Some(Tile {
-        name: "Most bandwidth",
+        name: "Highest bandwidth",
         value: format!("{} GB/s", figure(best.figure.median)),
         detail: format!("{}, {}", best.cell.kernel.name(), count(best.cell.workers.len(), "cpu")),
     })

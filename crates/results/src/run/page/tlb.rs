@@ -14,14 +14,14 @@ pub(super) fn tlb(summary: &Summary<'_>) -> Option<Part> {
         .words("pages")
         .words("TLB")
         .figures("holds")
-        .figures("not any more")
+        .figures("exceeded at")
         .figures("reach")
         .figures("costs, ns")
         .figures("cycles")
         .rows(summary.tlbs.iter().filter(is_told).flat_map(|tlb| rows(tlb, summary)));
-    let note = "A cost is what a load takes longer than one that hits the first level, its line \
-                in the same cache. `beyond` is a page walk, or a level that no number of pages \
-                measured left.";
+    let note = "A cost is the extra time over a load that hits the first level, with its line in \
+         the same cache. `beyond` is a page walk, or a level larger than any number of pages \
+         measured.";
     let panel = Panel::drawn(Chart::Curves(curves(&summary.tlbs)), table);
     Part::of("TLB reach", vec![panel]).map(|part| part.noted(vec![note.to_owned()]))
 }

@@ -31,7 +31,10 @@ pub struct PublishedRow {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishedError {
     /// A line has the wrong number of columns.
-    #[error("line {line}: `{text}`: expected `what,baseline,candidate` or with `,gain` in percent")]
+    #[error(
+        "line {line}: `{text}`: expected `what,baseline,candidate` or \
+         `what,baseline,candidate,gain`, the gain in percent"
+    )]
     Columns {
         /// Line number from 1.
         line: usize,
@@ -47,7 +50,10 @@ pub enum PublishedError {
         text: String,
     },
     /// The table has no rows.
-    #[error("no rows: expected lines `what,baseline,candidate` or with `,gain` in percent")]
+    #[error(
+        "no rows: expected lines `what,baseline,candidate` or `what,baseline,candidate,gain`, \
+         the gain in percent"
+    )]
     Empty,
 }
 

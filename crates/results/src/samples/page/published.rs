@@ -99,8 +99,8 @@ fn sentences(of: &Published) -> Vec<String> {
         ));
     }
     sentences.push(
-        "Inconclusive: one figure a side says nothing about how the machine varies, so \
-         neither better nor worse nor equivalent can be shown. 6 paired runs are the least."
+        "Inconclusive: one figure per side says nothing about how the machine varies, so no other \
+         verdict is possible. At least 6 paired runs are needed."
             .to_owned(),
     );
     sentences

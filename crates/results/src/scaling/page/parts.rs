@@ -66,9 +66,9 @@ fn seen(report: &ScalingSummary<'_>) -> Option<Part> {
         let cited = |evidence| vec![words::name(found).to_owned(), words::evidence(evidence)];
         found.evidence.iter().map(cited)
     });
-    let table = Table::new("what the sentences rest on").words("rule").words("evidence").rows(rows);
+    let table = Table::new("evidence for the sentences").words("rule").words("evidence").rows(rows);
     let notes = report.findings.iter().skip(LEADS).map(words::sentence);
-    Part::of("What is seen, and why", vec![Panel::table(table)])
+    Part::of("Findings and evidence", vec![Panel::table(table)])
         .map(|part| part.noted(notes.collect()))
 }
 
@@ -112,8 +112,8 @@ fn curve_over_ranks(scaling: &Scaling, first: &ScalingStep, size_bytes: u64) -> 
 
 fn rank_panel(metric: ScalingMetric, size_bytes: u64, series: Vec<Series>) -> Panel {
     let what = match metric {
-        ScalingMetric::Latency => "latency of the ranks in ns, their mean",
-        ScalingMetric::Bandwidth => "bandwidth of a rank in GB/s, their mean",
+        ScalingMetric::Latency => "mean latency of the ranks in ns",
+        ScalingMetric::Bandwidth => "mean bandwidth of a rank in GB/s",
     };
     let mut ranks: Vec<f64> =
         series.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
@@ -209,8 +209,8 @@ fn modes(scaling: &Scaling) -> Option<Part> {
         .figures("change")
         .figures("p")
         .rows(rows);
-    let note = "p: the chance of such a difference if the way did not matter (rank-sum test over \
-                the ranks); with few ranks it cannot be small";
+    let note = "p: the probability of such a difference by chance (rank-sum test over the ranks); \
+         with few ranks it cannot be small";
     Part::of("Two ways compared", vec![Panel::table(table)])
         .map(|part| part.noted(vec![note.to_owned()]))
 }
@@ -286,7 +286,10 @@ fn all_figures(figures: &[StepFigures]) -> Option<Part> {
         );
         row
     });
-    let heading = Table::new("statistics over the ranks; efficiency: what is left of the speed of the step with the fewest ranks")
+    let heading = Table::new(
+        "statistics over the ranks; efficiency: speed relative to the step \
+         with the fewest ranks",
+    )
     .words("step");
     let names = ["mean", "median", "sd", "min", "max", "P90", "P99", "range", "efficiency"];
     let table = names.into_iter().fold(heading, Table::figures).rows(rows);

@@ -92,7 +92,9 @@ fn of_ranks(seen: &Seen) -> String {
             );
             match difference.real {
                 true => format!(
-                    "{how}: packed {packed} to a CCD they are {} than {spread} to a CCD; the node's memory controllers carry the same load both times, so this is what the ranks of a CCD share: its L3 and its link",
+                    "{how}: packed {packed} to a CCD they are {} than {spread} to a CCD; the \
+                     node's memory controllers carry the same load both times, so the cause is \
+                     what the ranks of a CCD share: its L3 and its link",
                     change(difference)
                 ),
                 false => format!(
@@ -101,7 +103,8 @@ fn of_ranks(seen: &Seen) -> String {
             }
         }
         Seen::MemoryControllers { series, few, many, in_ccd, size_bytes, difference } => format!(
-            "{series}: {many} ranks instead of {few} on a node's memory, {in_ccd} in a CCD both times, at {} each: {}; this is the load on the memory controllers of the node",
+            "{series}: {many} ranks instead of {few} on a node's memory, {in_ccd} in a CCD both \
+             times, at {} each: {}; the cause is the load on the node's memory controllers",
             size(*size_bytes),
             slowdown(difference)
         ),
@@ -115,7 +118,8 @@ fn of_ranks(seen: &Seen) -> String {
             let at = size(*size_bytes);
             match difference.real {
                 true => format!(
-                    "{ranks} ranks at the same time are {} than one at a time, at {at} each, because of each other",
+                    "{ranks} ranks at the same time are {} than one at a time, at {at} each, \
+                     because they contend",
                     change(difference)
                 ),
                 false => format!(
@@ -130,16 +134,19 @@ fn of_ranks(seen: &Seen) -> String {
 fn cause_words(cause: Cause) -> &'static str {
     match cause {
         Cause::Ccd => {
-            "; with as many ranks on each node's memory both times, so this is what the ranks of a CCD share"
+            "; each node's memory serves the same number of ranks both times, so the cause is \
+             what the ranks of a CCD share"
         }
         Cause::BetweenNodes => {
-            "; with no more ranks in a CCD or on a node's memory: what else the nodes share (links between them, power) is left"
+            "; neither a CCD nor a node's memory has more ranks, which leaves what else the nodes \
+             share (links between them, power)"
         }
         Cause::NotToldApart => {
-            "; CCDs and memory controllers are loaded more at once, so this step does not tell them apart"
+            "; CCDs and memory controllers are both loaded more, so this step cannot separate them"
         }
         Cause::Unknown => {
-            "; which shared resource causes this is unknown, since the placement of the ranks is not recorded"
+            "; which shared resource causes this is unknown, because the placement of the ranks \
+             is not recorded"
         }
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             let sentence = match (*disturbed, *is_repeated) {
                 (0, _) => format!("None of {} was disturbed.", count(*samples, "sample")),
                 (disturbed, false) => format!(
-                    "{disturbed} of {} were disturbed, and none was to be taken again.",
+                    "{disturbed} of {} were disturbed; this study repeats none.",
                     count(*samples, "sample")
                 ),
                 (disturbed, true) => repeated(disturbed, *samples, &finding.evidence),
@@ -63,18 +63,18 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
         }
         StudyObservation::SharedMachine { samples, disturbed, is_allowed_for } => {
             let how = match is_allowed_for {
-                true => "intervals are at least as wide as the baseline against itself shows",
+                true => "intervals are at least as wide as the A/A arm shows",
                 false => "without an A/A arm (aa = true), intervals do not allow for that",
             };
             let samples = count(*samples, "sample");
             let sentence = format!(
-                "This machine is shared: other load disturbed {disturbed} of {samples}. Once that \
-                 was seen none was taken again; {how}."
+                "This machine is shared: other load disturbed {disturbed} of {samples}. None was \
+                 repeated after that was detected; {how}."
             );
             odd("Shared machine", sentence)
         }
         StudyObservation::BaselineAgainstItself { metrics, differing, own } => plain(
-            "What this machine finds where nothing differs",
+            "False positives on this machine",
             against_itself(*metrics, *differing, own, finding.threshold),
         ),
     }
@@ -149,12 +149,12 @@ fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
         names.push(format!("and {more} more"));
     }
     let consequence = if names.is_empty() {
-        "with the samples as they first came, every verdict is the same.".to_owned()
+        "with first samples only, every verdict is the same.".to_owned()
     } else {
-        format!("with the samples as they first came, other verdicts: {}.", names.join(", "))
+        format!("with first samples only, these verdicts differ: {}.", names.join(", "))
     };
     format!(
-        "{disturbed} of {} were disturbed, and taken again by a rule that does not look at the \
+        "{disturbed} of {} were disturbed, and repeated by a rule that does not look at the \
          value; {consequence}",
         count(samples, "sample")
     )
@@ -170,15 +170,15 @@ fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_
         _ => "one of the machines has one node".to_owned(),
     };
     let cost = match cost {
-        None => "what it costs has no values yet".to_owned(),
+        None => "its cost has no values yet".to_owned(),
         Some(CostBound::Most { metric, percent }) if *percent < 0.005 => {
-            format!("it costs nothing that is seen in {metric}")
+            format!("it has no visible cost in {metric}")
         }
         Some(CostBound::Most { metric, percent: most }) => {
             format!("it costs at most {} ({metric})", unsigned(*most))
         }
         Some(CostBound::TooFew { blocks, needed }) => format!(
-            "{} too few to say what it costs at most: {needed} are the least",
+            "{} too few to bound its cost: at least {needed} are needed",
             if *blocks == 1 { "1 block is".to_owned() } else { format!("{blocks} blocks are") }
         ),
     };
@@ -210,7 +210,7 @@ fn against_itself(
             let greatest = greatest_percent.map_or_else(String::new, |greatest| {
                 format!("; the baseline differed from itself by up to {}", unsigned(greatest))
             });
-            format!("Too few blocks to tell ({blocks}; {needed} are the least){greatest}.")
+            format!("Too few blocks to tell ({blocks}; at least {needed} are needed){greatest}.")
         }
         OwnDifference::Least { percent: None } => differs,
         OwnDifference::Least { percent: Some([low, high]) } => {
@@ -219,13 +219,13 @@ fn against_itself(
             match () {
                 () if most == nothing => differs,
                 () if least == nothing => format!(
-                    "{differs} In some metrics effects smaller than {most} could not be seen."
+                    "{differs} In some metrics effects smaller than {most} could not be detected."
                 ),
                 () if least == most => {
-                    format!("{differs} An effect smaller than {least} could not be seen.")
+                    format!("{differs} An effect smaller than {least} could not be detected.")
                 }
                 () => format!(
-                    "{differs} Effects smaller than {least} to {most} could not be seen, \
+                    "{differs} Effects smaller than {least} to {most} could not be detected, \
                      depending on the metric."
                 ),
             }

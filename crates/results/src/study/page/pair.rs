@@ -18,8 +18,8 @@ use crate::study::{PairRow, StudyPair, Subject};
 /// Most changes named in a sentence.
 const LISTED: usize = 6;
 /// The caveat of runs that were not interleaved.
-const APART: &str = "The two runs were taken apart, so that a drift of the machine between them looks \
-     like a difference. What each of them found by itself was taken in turns.";
+const APART: &str = "The two runs were not interleaved, so a drift of the machine between them \
+     looks like a difference. Within each run, treatments were interleaved.";
 
 impl Report for StudyPair<'_> {
     fn page(&self) -> Page {
@@ -27,8 +27,8 @@ impl Report for StudyPair<'_> {
         let values = part("Values", values(self)).map(|part| part.noted(vec![APART.to_owned()]));
         let parts = [
             values,
-            part("What each run found by itself", answers(self)),
-            part("What differs between the systems", environment_table(&self.environment)),
+            part("Results of each run on its own", answers(self)),
+            part("Differences between the systems", environment_table(&self.environment)),
         ];
         Page {
             brand: "numalab compare".to_owned(),
@@ -75,9 +75,8 @@ fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
         let more = of.rows.len().saturating_sub(LISTED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let sentence = format!(
-            "{}{more}: not judged, since there is one session a side, and how sessions of this \
-             machine differ is unknown. `numalab study resume DIR --blocks N` adds a session to \
-             a run.",
+            "{}{more}: not judged, because one session per side does not show how sessions of \
+             this machine vary. `numalab study resume DIR --blocks N` adds a session to a run.",
             changes.join(", ")
         );
         return vec![Lead::new("Not judged", sentence, Mood::Odd)];
@@ -117,20 +116,23 @@ fn values(of: &StudyPair<'_>) -> Table {
             answer_word(row.answer).to_owned(),
         ]
     });
-    Table::new("The second run compared with the first; intervals are from how sessions differ")
-        .words("metric")
-        .words("treatment")
-        .figures("first")
-        .figures("second")
-        .figures("change")
-        .figures("interval")
-        .figures("sessions")
-        .words("verdict")
-        .rows(rows)
-        .moods(of.rows.iter().map(|row| match row.answer {
-            Answer::Judged(verdict) => label::mood(verdict),
-            Answer::NotJudged | Answer::SeenOnce => Mood::Plain,
-        }))
+    Table::new(
+        "The second run compared with the first; intervals are from the variation between \
+         sessions",
+    )
+    .words("metric")
+    .words("treatment")
+    .figures("first")
+    .figures("second")
+    .figures("change")
+    .figures("interval")
+    .figures("sessions")
+    .words("verdict")
+    .rows(rows)
+    .moods(of.rows.iter().map(|row| match row.answer {
+        Answer::Judged(verdict) => label::mood(verdict),
+        Answer::NotJudged | Answer::SeenOnce => Mood::Plain,
+    }))
 }
 
 /// Tabulates what each run found on its own.
@@ -147,7 +149,7 @@ fn answers(of: &StudyPair<'_>) -> Table {
         let (first, second) = (said(subject, &effect.found), said(other_subject, &other.found));
         Some(vec![title, words::label(effect), first, second])
     });
-    Table::new("What each run found")
+    Table::new("Results of each run")
         .words("metric")
         .words("change")
         .words("first")

@@ -28,8 +28,7 @@ pub(super) fn memory(summary: &StudySummary<'_>, maps: &[GuestMap]) -> Table {
         let cells = nodes.iter().map(|node| cell(map, *node));
         std::iter::once(treatment(summary, map)).chain(cells).collect::<Vec<_>>()
     });
-    let table =
-        Table::new("Guests by the nodes that have their memory, with the share of it if not all");
+    let table = Table::new("Guests by the nodes that hold their memory, with the share if not all");
     let head = nodes.iter().fold(table.words("treatment"), |table, node| match node {
         Some(node) => table.words(format!("node {node}")),
         None => table.words("no node"),

@@ -173,7 +173,10 @@ pub(super) fn facts(summary: &StudySummary<'_>) -> Table {
         let medians = (0..treatments.len()).map(|treatment| median(subject, treatment));
         [subject.title(), subject.quantity.unit.clone()].into_iter().chain(medians).collect()
     });
-    let table = Table::new("Medians; they follow from how a treatment is made and are not tested");
+    let table = Table::new(
+        "Medians; they follow from the treatments' definitions and are not \
+         tested",
+    );
     let table = table.words("fact").words("unit");
     let named = treatments.iter().fold(table, |table, treatment| table.figures(&*treatment.name));
     named.rows(rows)
@@ -247,7 +250,7 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
         .figures("difference")
         .figures("interval")
         .figures("p, signed rank")
-        .figures("least effect seen with 80 % power")
+        .figures("least effect detectable with 80 % power")
         .rows(rows)
 }
 
@@ -315,7 +318,7 @@ pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
     let rows = found.into_iter().map(|((treatment, what, wanted, read), times)| {
         vec![name(treatment).to_owned(), what, wanted, read, times.to_string()]
     });
-    Table::new("What was read back while each treatment held")
+    Table::new("Settings and facts read back during each treatment")
         .words("treatment")
         .words("setting or fact")
         .words("wanted")

@@ -21,10 +21,10 @@ pub(super) fn undecidable(summary: &StudySummary<'_>) -> Option<Lead> {
         _ => false,
     };
     asked.iter().any(is_far).then(|| {
-        let sentence = "Not blocks: runs of the same differ here by more than what is asked about. A \
-                        machine without other work would, or a metric that other work does not \
-                        move: instructions or CPU time (of perf stat or time, with a pattern that \
-                        reads it), or virtual time (numalab emulate -- COMMAND).";
+        let sentence = "More blocks would not: identical runs differ here by more than the effect \
+             in question. A machine without other load would, or a metric that other load does \
+             not affect: instructions or CPU time (of perf stat or time, with a pattern that \
+             reads it), or virtual time (numalab emulate -- COMMAND).";
         Lead::new("What would decide", sentence, Mood::Odd)
     })
 }
@@ -219,7 +219,7 @@ pub(super) fn change(found: &Comparison) -> String {
 /// Words the blocks that an inconclusive answer still needs.
 fn needed(found: &Comparison) -> String {
     match (found.verdict, found.ground) {
-        (_, Ground::TooFew { needed }) => format!("{needed} blocks are the least"),
+        (_, Ground::TooFew { needed }) => format!("at least {needed} blocks are needed"),
         (_, Ground::Gated) => "the primary metric comes first".to_owned(),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
             format!("about {further} more blocks, more than are worth running")
@@ -227,7 +227,7 @@ fn needed(found: &Comparison) -> String {
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
             format!("about {further} more {}", if further == 1 { "block" } else { "blocks" })
         }
-        _ => "no number of blocks would do".to_owned(),
+        _ => "no number of blocks would decide".to_owned(),
     }
 }
 
@@ -271,9 +271,12 @@ pub(super) fn short_verdict(found: &Comparison) -> String {
 pub(super) fn title(kind: EffectKind) -> &'static str {
     match kind {
         EffectKind::Main => "Effects",
-        EffectKind::Within => "Effects where the other factors stand still",
+        EffectKind::Within => "Effects with the other factors fixed",
         EffectKind::Together => "Several changes at once, against the baseline",
-        EffectKind::Interaction => "Interactions: by how much one change makes another larger",
+        EffectKind::Interaction => {
+            "Interactions: how much one change adds to the effect of \
+             another"
+        }
         EffectKind::Trend => "Trends: the change with each doubling",
     }
 }
