@@ -9,7 +9,7 @@ use crate::compare::{Answer, Compared, ComparedCell};
 use crate::shape::{FarEnd, TwoModes};
 use crate::study::{Change, EffectKind};
 
-/// Words a change: `pages 4k → 2m`, `guest off → on where host=on`.
+/// Describes a change: `pages 4k → 2m`, `guest off → on where host=on`.
 #[must_use]
 pub fn change_words(kind: EffectKind, change: &Change) -> String {
     let changed =
@@ -25,7 +25,7 @@ pub fn change_words(kind: EffectKind, change: &Change) -> String {
     if held.is_empty() { changed } else { format!("{changed} where {held}") }
 }
 
-/// Words the comparison of far ends: `far ends worse`.
+/// Describes the comparison of far ends: `far ends worse`.
 pub(crate) fn far_end(of: &FarEnd) -> &'static str {
     match (of.is_shown, of.is_worse) {
         (true, true) => "far ends worse",
@@ -34,7 +34,7 @@ pub(crate) fn far_end(of: &FarEnd) -> &'static str {
     }
 }
 
-/// Words the values of differing far ends: `p99.9 101 to 900`.
+/// Describes the values of differing far ends: `p99.9 101 to 900`.
 pub(crate) fn far_values(of: &FarEnd, number: impl Fn(f64) -> String) -> String {
     let percentile = format!("p{}", trimmed(of.percentile));
     let [baseline, candidate] = of.values.map(number);
@@ -47,7 +47,7 @@ pub(crate) fn far_values(of: &FarEnd, number: impl Fn(f64) -> String) -> String 
     }
 }
 
-/// Words two groups of values: `70 % of the values near 100 ns, 30 % near 140 ns`.
+/// Describes two groups of values: `70 % of the values near 100 ns, 30 % near 140 ns`.
 pub(crate) fn two_modes(of: &TwoModes, unit: &str, number: impl Fn(f64) -> String) -> String {
     let [lower, upper] = of.centres.map(|centre| format!("{} {unit}", number(centre)));
     let percent = (100.0 * of.upper_share).round();
@@ -59,7 +59,7 @@ pub(crate) fn two_modes(of: &TwoModes, unit: &str, number: impl Fn(f64) -> Strin
     )
 }
 
-/// Words whether chasers run alone or together.
+/// Describes whether chasers run alone or together.
 pub(crate) fn team(team: Team) -> &'static str {
     match team {
         Team::Serial => "one at a time",
@@ -67,12 +67,12 @@ pub(crate) fn team(team: Team) -> &'static str {
     }
 }
 
-/// Words a worker: `cpu 3 → node 1`.
+/// Describes a worker: `cpu 3 → node 1`.
 pub(crate) fn worker(worker: WorkerPlan) -> String {
     format!("cpu {} → node {}", worker.cpu, worker.node)
 }
 
-/// Words the parameters of a chase, without the worker: `random over 1G, 2m pages`.
+/// Describes the parameters of a chase, without the worker: `random over 1G, 2m pages`.
 pub(crate) fn chase(cell: &LatencyCell) -> String {
     format!("{} over {}, {} pages", cell.pattern, size(cell.size_bytes), cell.pages.name())
 }
@@ -92,7 +92,7 @@ pub(crate) fn workers(workers: &[WorkerPlan]) -> String {
     }
 }
 
-/// Words a cell in one line.
+/// Describes a cell in one line.
 pub(crate) fn experiment(experiment: &Experiment) -> String {
     match experiment {
         Experiment::Latency(cell) => {
@@ -128,7 +128,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> String {
     }
 }
 
-/// Words the throttle of load workers.
+/// Describes the throttle of load workers.
 pub(crate) fn delay(delay: Option<u32>) -> String {
     match delay {
         None => "no load".to_owned(),
@@ -166,7 +166,7 @@ pub(crate) fn answer_word(answer: Answer) -> &'static str {
     }
 }
 
-/// Words the subject of a compared row.
+/// Describes the subject of a compared row.
 pub(crate) fn compared(row: &ComparedCell) -> String {
     match &row.of {
         Compared::Cell(cell) => experiment(&cell.experiment),

@@ -137,7 +137,7 @@ impl Report for BalancingProbed {
     }
 }
 
-/// Words whether memory followed.
+/// Describes whether memory followed.
 fn answer(probed: &BalancingProbed) -> Lead {
     let local = probed.value("local").unwrap_or(0.0);
     let sentence = match probed.from.node == probed.to.node {

@@ -429,7 +429,7 @@ fn a_plan_and_a_dry_run_write_and_start_nothing() {
         let Some((out, acted, started)) = traced(&place, arguments) else { return };
         assert!(out.contains("12 samples in 4 blocks"), "{out}");
         let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains("too few blocks") && flat.contains("6 are the least"), "{out}");
+        assert!(flat.contains("too few blocks") && flat.contains("need at least 6"), "{out}");
         assert!(out.contains("A  v=10") && out.contains("warm-up 1: "), "{out}");
         assert_eq!(acted, Vec::<String>::new(), "{arguments:?}");
         assert_eq!(started.len(), 1, "{arguments:?} starts a program: {started:?}");

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::VerdictWord;
 
-/// Least share of a program's time that a change must save to be worthwhile.
+/// Minimum share of a program's time that a change must save to be worthwhile.
 pub const WORTH_SHARE: f64 = 0.02;
 
 /// Largest difference in percentage points at which two predictions count as equal.

@@ -192,7 +192,7 @@ fn by_what(advice: &Advice) -> Option<Lead> {
     }
 }
 
-/// Words the noise of the trials.
+/// Describes the noise of the trials.
 fn noise(advice: &Advice) -> Option<Lead> {
     let trials = advice.trials.as_ref()?;
     let (low, high) = trials.again_percent?;
@@ -214,7 +214,7 @@ fn noise(advice: &Advice) -> Option<Lead> {
     Some(Lead::new("Trials", sentence, Mood::Fine))
 }
 
-/// Words the reason why trials ended before all blocks.
+/// Describes the reason why trials ended before all blocks.
 fn ended(advice: &Advice) -> Option<Lead> {
     let trials = advice.trials.as_ref()?;
     let words = match trials.end {

@@ -96,7 +96,7 @@ mod tests {
         ];
         let captured = Captured { figures: Default::default(), chase: None, remarks };
         let expected = [
-            "Left out: load on node 1, since 12.3 GB/s of traffic did not saturate it.",
+            "Left out: latency under load of node 1, because 12.3 GB/s of traffic did not saturate it.",
             "L3 has the size that the sweep found, 18M; the system reports 480M.",
         ];
         assert_eq!(sentences(&captured), expected);

@@ -16,7 +16,7 @@ use crate::run::page::rows::{FIELDS, fields};
 
 /// Width of a cell's name on a terminal, in characters.
 const NAME_WIDTH: usize = 55;
-/// Most changed cells listed on a terminal.
+/// Maximum number of changed cells listed on a terminal.
 const MOST_ROWS: usize = 30;
 const KINDS: &str = "All cells of a kind together: the median of their changes, by run";
 

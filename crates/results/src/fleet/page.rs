@@ -111,7 +111,7 @@ fn lead(analysis: &Analysis) -> Vec<Lead> {
     lead
 }
 
-/// Words the hosts that deviate, and how many of them a second run confirms.
+/// Describes the hosts that deviate, and how many of them a second run confirms.
 fn outliers(analysis: &Analysis) -> String {
     let hosts = |seen: Option<Option<bool>>| -> usize {
         let of =
@@ -158,7 +158,7 @@ fn sentence(claim: &Claim) -> String {
     )
 }
 
-/// Words a change: `18 % lower`.
+/// Describes a change: `18 % lower`.
 fn change(percent: f64) -> String {
     format!("{} % {}", figure(percent.abs()), if percent < 0.0 { "lower" } else { "higher" })
 }

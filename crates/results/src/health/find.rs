@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::compare::NamedRun;
 use crate::fleet::{Family, Scope};
 
-/// Fewest baseline runs that show the variation between runs.
+/// Minimum number of baseline runs that show the variation between runs.
 pub const LEAST_BASELINE_RUNS: usize = 3;
 
 /// Thresholds beyond which a machine counts as impaired.

@@ -10,7 +10,8 @@ use crate::fleet::{Family, Scope};
 use crate::health::{Health, HealthFigure, HealthFinding, Severity, Suspicion, Symptom};
 use crate::report::Report;
 
-/// Most findings named in the line; the rest are counted, because schedulers truncate long reasons.
+/// Maximum number of findings named in the line; the rest are counted, because schedulers truncate
+/// long reasons.
 const MOST_NAMED: usize = 3;
 
 /// Returns the summary in one line, worst first: `node 2: bandwidth 31 % below the baseline, DIMM

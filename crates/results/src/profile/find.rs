@@ -9,7 +9,7 @@ use numalab_record::{ProgramThread, Region, RegionAccesses, Sharing};
 
 pub use phases::{Phase, phases};
 
-/// Least share of all accesses that must be remote ones to a region for it to be named.
+/// Minimum share of all accesses that must be remote ones to a region for it to be named.
 const NAMED_SHARE: f64 = 0.01;
 
 /// Access counts by distance.

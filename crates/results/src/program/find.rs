@@ -8,7 +8,7 @@ use numalab_record::{CodePlace, ProgramMemory, Region};
 
 pub use runtimes::is_runtimes_own;
 
-/// Least share of the program's time spent on a region's remote accesses for the region to be
+/// Minimum share of the program's time spent on a region's remote accesses for the region to be
 /// named.
 const NAMED_SHARE: f64 = 0.01;
 

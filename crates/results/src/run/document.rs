@@ -45,13 +45,13 @@ pub struct RunResults<'a> {
     /// Latency from cpus to nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency_matrices: Vec<LatencyMatrixFound<'a>>,
-    /// Cost of remote memory, one entry per pair of different nodes.
+    /// The cost of remote memory, one entry per pair of different nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remote: Vec<RemoteFound>,
     /// TLB levels by page size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tlbs: Vec<TlbFound<'a>>,
-    /// Cost of page walks by worker and page size.
+    /// The cost of page walks by worker and page size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub page_walks: Vec<PageWalkFound>,
     /// Sequential-read bandwidth of one node's cpus (rows) from one node's memory (columns).

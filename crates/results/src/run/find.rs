@@ -116,7 +116,7 @@ pub struct Summary<'a> {
     pub walks: Vec<PageWalk>,
     /// Latency from cpus to nodes; serial chases before concurrent ones.
     pub matrices: Vec<LatencyMatrix>,
-    /// Cost of remote memory compared with local.
+    /// The cost of remote memory compared with local.
     pub remote: Remote,
     /// Bandwidth of all cells that stream.
     pub bandwidth: Bandwidths<'a>,

@@ -209,7 +209,7 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
     sentences
 }
 
-/// Words the correlation of successive values, and the correction for it.
+/// Describes the correlation of successive values, and the correction for it.
 fn order_sentences(of: &SampleComparison) -> Vec<String> {
     let shown = of.names.iter().zip(&of.order.trends).filter(|(_, trend)| trend.is_shown());
     let mut sentences: Vec<String> = shown.map(|(name, trend)| drift(name, trend)).collect();
@@ -233,7 +233,7 @@ fn order_sentences(of: &SampleComparison) -> Vec<String> {
     sentences
 }
 
-/// Words a drift: `a.txt drifts: its values rise, ...`.
+/// Describes a drift: `a.txt drifts: its values rise, ...`.
 fn drift(name: &str, trend: &Trend) -> String {
     let way = if trend.correlation > 0.0 { "rise" } else { "fall" };
     let size = trend.percent.map_or_else(String::new, |change| {
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(name, "Equivalent within 2 % by medians, far ends worse");
         assert!(sentence.ends_with("; p99.9 100 to 10"), "{sentence}");
         let (name, sentence) = lead([same(), sample(4000, 1001, 900.0)], Direction::LowerIsBetter);
-        assert_eq!(name, "Equivalent within 2 % by medians, far ends not decided", "{sentence}");
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends undecided", "{sentence}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn ranks_table(table: &RankTable) -> String {
     format!("{mean}\n{median}")
 }
 
-/// Words the number of disturbed windows and the rank with the most; `None` if there were none.
+/// Describes the number of disturbed windows and the rank with the most; `None` if there were none.
 fn ranks_disturbed(table: &RankTable) -> Option<String> {
     let disturbed: usize = table.ranks.iter().map(RankFigures::all_disturbed).sum();
     let windows: usize = table.ranks.iter().map(RankFigures::all_windows).sum();

@@ -27,7 +27,7 @@ use crate::report::Report;
 use crate::samples::page::far_ends;
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
-/// Most metrics with charts of run order and pairs; the tables have all metrics.
+/// Maximum number of metrics with charts of run order and pairs; the tables have all metrics.
 const DRAWN_SUBJECTS: usize = 24;
 
 impl Report for StudySummary<'_> {

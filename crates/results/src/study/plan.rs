@@ -14,7 +14,7 @@ use super::page::notice_words;
 use crate::document::document;
 use crate::report::Report;
 
-/// Most blocks listed with their order.
+/// Maximum number of blocks listed with their order.
 const SHOWN_BLOCKS: usize = 4;
 
 impl Report for PlannedStudy {
@@ -89,7 +89,7 @@ impl Report for StudyList {
     }
 }
 
-/// Words size and duration: `21 blocks, about 32 s`.
+/// Describes size and duration: `21 blocks, about 32 s`.
 fn of_time(study: &ListedStudy) -> String {
     format!("{}, {}", count(study.blocks, "block"), time_words(&study.time))
 }
@@ -121,7 +121,7 @@ impl Report for ShownStudy {
     }
 }
 
-/// Words the size of the study and what stands in its way.
+/// Describes the size of the study and what stands in its way.
 fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     let blocks = count(plan.blocks.len(), "block");
     let samples = format!("{} samples in {blocks}, {}", plan.samples, time_words(&plan.time));

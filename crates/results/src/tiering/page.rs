@@ -78,7 +78,7 @@ fn answer(probed: &TieringProbed) -> Lead {
     Lead::new("Answer", sentence, Mood::Plain)
 }
 
-/// Words the contradictions.
+/// Describes the contradictions.
 fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
     let said = Contradiction::all(probed).into_iter().map(|found| match found {
         Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
@@ -200,7 +200,7 @@ mod tests {
             text.contains("the kernel has marked all hot pages and does not report their nodes")
         );
         let said =
-            "Contradiction an access takes 7033 ns, and what was counted on the tiers costs 140";
+            "Contradiction an access takes 7033 ns, but the accesses counted on the tiers cost 140";
         assert!(text.contains(said), "{text}");
         let json = probed([&[], &[]], &figures).json().unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -89,7 +89,7 @@ fn l3_groups(machine: &Machine) -> String {
     )
 }
 
-/// Words the sizes of groups: `8`, or `6 to 8` if they differ.
+/// Describes the sizes of groups: `8`, or `6 to 8` if they differ.
 fn group_sizes(groups: &[CpuGroup]) -> String {
     let sizes = groups.iter().map(|group| group.cpus.len());
     let (least, most) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));

@@ -34,7 +34,7 @@ pub(super) fn nodes(machine: &Machine) -> Table {
     heading.rows(rows)
 }
 
-/// Words that no node has huge pages in its pool.
+/// States that no node has huge pages in its pool.
 pub(super) fn no_pools(machine: &Machine) -> Option<String> {
     let none = machine.nodes.iter().all(|node| pools(node).is_empty());
     (none && !machine.nodes.is_empty()).then(|| "No huge pages are reserved.".to_owned())

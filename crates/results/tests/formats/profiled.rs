@@ -321,9 +321,12 @@ fn a_short_look_and_few_counts_are_said_at_their_borders() {
         sentences(&of).into_iter().find(|text| text.starts_with("Little was seen"))
     };
     let said = |text: &str| Some(format!("Little was seen: {text}"));
-    assert_eq!(little(99 * MS, 50), said("It ended after 99.0 ms: this is of its start."));
+    assert_eq!(
+        little(99 * MS, 50),
+        said("It ended after 99.0 ms: this shows little but its start.")
+    );
     assert_eq!(little(100 * MS, 50), None);
-    assert_eq!(little(100 * MS, 49), said("Only 49 samples were seen: look for longer."));
+    assert_eq!(little(100 * MS, 49), said("Only 49 samples were seen: profile for longer."));
 }
 
 #[test]
@@ -345,7 +348,7 @@ fn remote_memory_is_odd_from_one_access_in_twenty_on() {
     assert!(placed(50)[0].starts_with("Placement: 5.0 % of the samples are to memory of another"));
     assert!(placed(50)[1].starts_with("Region: table.bin at 0x100000 (8M) takes 100 % of these"));
     let fine = placed(49);
-    assert!(fine[0].ends_with("95 % of the samples are to memory of the cpu's own node."));
+    assert!(fine[0].ends_with("95 % of the samples are local: to memory of the cpu's own node."));
     assert!(!fine.iter().any(|text| text.starts_with("Region")), "{fine:?}");
 }
 

@@ -42,9 +42,9 @@ fn a_machine_file_has_what_the_run_measured_and_says_what_it_lacks() {
     assert_near(ns, 87.0 * 4.1);
     let said = sentences(&captured).join("\n");
     for words in [
-        "Latencies are of random access over 512M, thp pages.",
-        "Left out: load on node 1, not measured (numalab loaded --surface).",
-        "outstanding lines: it reads",
+        "Latencies are for random access over 512M, thp pages.",
+        "Left out: latency under load of node 1, not measured (numalab loaded --surface).",
+        "outstanding lines, by Little's law: alone it reads",
         "Left out: the TLB",
     ] {
         assert!(said.contains(words), "no `{words}` in {said}");

@@ -448,7 +448,7 @@ fn what_cannot_act_is_the_first_sentence_with_what_it_costs_at_most() {
 fn a_baseline_of_too_few_blocks_reassures_nobody() {
     let document = on_one_node(2);
     let text = StudySummary::of(&document).page().markdown();
-    let expected = "Too few blocks to tell (2; 6 are the least); the baseline differed from itself \
+    let expected = "Too few blocks to tell (2; at least 6 are needed); the baseline differed from itself \
                     by up to 92.9 %.";
     assert!(text.contains(expected), "{text}");
     assert!(!text.contains("differs in 0 of 8 metrics"), "{text}");
@@ -494,7 +494,7 @@ fn a_page_opens_with_the_answer_and_its_picture_and_ends_with_the_method() {
     let (answer, picture) = (at("cannot show an effect here"), at("<figure"));
     assert!(answer < picture && picture < at("<nav"), "the picture stands behind the sentence");
     let sections = html.find("<section").expect("evidence");
-    let evidence = &html[sections..at("What the verdicts rest on</h2>")];
+    let evidence = &html[sections..at("Basis of the verdicts</h2>")];
     let shown = evidence.replace("<details>", "\u{1}");
     let open = shown.matches("<figure").count() - shown.matches("</summary>\n<figure").count();
     assert_eq!(open, 0, "evidence is folded");

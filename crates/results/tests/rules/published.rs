@@ -46,7 +46,8 @@ fn names_of_columns_are_left_out_at_the_top_only() {
 #[test]
 fn damaged_rows_are_refused_with_their_line_and_the_expected_form() {
     let said = |text: &str| read(text).unwrap_err().to_string();
-    let columns = "expected `what,baseline,candidate` or with `,gain` in percent";
+    let columns =
+        "expected `what,baseline,candidate` or `what,baseline,candidate,gain`, the gain in percent";
     assert_eq!(said("a,1,2\nb,1\n"), format!("line 2: `b,1`: {columns}"));
     assert_eq!(said("a,1,2,3,4"), format!("line 1: `a,1,2,3,4`: {columns}"));
     let number = "expected a number above 0, or a gain such as +7.8";

@@ -9,7 +9,7 @@ use super::machine::MachineCosts;
 use super::spread::spreads;
 use crate::program::{is_runtimes_own, told};
 
-/// Least share of the threads' time spent on a region's memory for the region to be named.
+/// Minimum share of the threads' time spent on a region's memory for the region to be named.
 const NAMED_SHARE: f64 = 0.02;
 
 /// Returns the candidates for a program on a machine.

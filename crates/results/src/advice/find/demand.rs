@@ -20,13 +20,14 @@ pub(super) struct Use {
 }
 
 impl Use {
-    /// Returns the use as observed.
+    /// Returns the memory that the thread used in the profiled run.
     pub(super) fn now(by: &RegionAccesses, machine: &MachineCosts) -> Self {
         let at = |node: u32| machine.position(node).unwrap_or(0);
         Self { home: at(by.cpu_node), parts: vec![(at(by.memory_node), 1.0)] }
     }
 
-    /// Returns the use under a candidate. Pages that the program binds stay.
+    /// Returns the memory that the thread would use under a candidate. Pages that the program binds
+    /// stay.
     pub(super) fn then(
         candidate: &Candidate,
         region: &Region,

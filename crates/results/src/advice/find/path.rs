@@ -10,7 +10,7 @@ use super::machine::MachineCosts;
 /// A thread: its node's position, and its busy time in ns.
 pub(super) type Busy = (usize, f64);
 
-/// Returns the threads as observed.
+/// Returns the threads' nodes and times in the profiled run.
 pub(super) fn busy_now(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Busy> {
     let busy = |of: &ProgramThread| (of_node(of.cpu_node, machine), of.busy_ns as f64);
     program.threads.iter().map(busy).collect()

@@ -8,9 +8,9 @@ use super::nodes::{FULL, PLENTY};
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
-/// Least share of free memory in pieces smaller than 2 MiB that is reported.
+/// Minimum share of free memory in pieces smaller than 2 MiB that is reported.
 const SCATTERED: f64 = 0.5;
-/// Least share of a domain's memory on one node for the domain to count as on it.
+/// Minimum share of a domain's memory on one node for the domain to count as on it.
 const ON_ONE: f64 = 0.95;
 
 /// A problem in a heap dump. Shares are 0 to 1.

@@ -12,11 +12,11 @@ use crate::Finding;
 /// Free or reclaimable share below which a node counts as full, if another has `PLENTY`.
 pub(super) const FULL: f64 = 0.04;
 pub(super) const PLENTY: f64 = 0.2;
-/// Least share of allocations that currently go to other nodes to be reported, and least number of
-/// pages per second.
+/// Minimum share of allocations that currently go to other nodes to be reported, and minimum number
+/// of pages per second.
 const MANY_FOREIGN: f64 = 0.01;
 const LEAST_FOREIGN: f64 = 100.0;
-/// Share of free memory unusable for huge pages above which it counts as fragmented, and least
+/// Share of free memory unusable for huge pages above which it counts as fragmented, and minimum
 /// amount of it in bytes that matters.
 const SCATTERED: f64 = 0.9;
 const LEAST_FREE_BYTES: u64 = 256 << 20;

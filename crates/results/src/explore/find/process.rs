@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
-/// Least amount of memory to be reported, in bytes.
+/// Minimum amount of memory to be reported, in bytes.
 pub(super) const LEAST_BYTES: u64 = 1 << 20;
 /// Remote share of touched memory above which a thread counts as remote.
 pub(super) const MOSTLY: f64 = 0.5;
@@ -19,7 +19,7 @@ pub(super) const MOSTLY: f64 = 0.5;
 /// too little of it is.
 const LARGE_BYTES: u64 = 64 << 20;
 const FEW_HUGE: f64 = 0.1;
-/// Least share of memory in swap to be reported.
+/// Minimum share of memory in swap to be reported.
 const MUCH_SWAP: f64 = 0.05;
 
 /// A problem of a process's memory. Shares are 0 to 1.

@@ -107,7 +107,7 @@ fn moves(view: &NodesView) -> Table {
         .rows(rows)
 }
 
-/// Words the migrations on the whole machine.
+/// Describes the migrations on the whole machine.
 fn migrations(view: &NodesView) -> Option<String> {
     let found = view.migrations_rates.or(view.migrations_since_boot)?;
     let [balanced, moved, failed] = [found.balanced, found.moved, found.failed].map(figure);
@@ -140,7 +140,7 @@ fn uses(view: &NodesView) -> Table {
         .rows(rows)
 }
 
-/// Words huge-page pools: `4 of 8 x 2 MiB free`.
+/// Describes huge-page pools: `4 of 8 x 2 MiB free`.
 fn pools(node: &NodeView) -> String {
     let used = node.huge_pages.iter().filter(|pool| pool.total > 0);
     let text = used.map(|pool| {

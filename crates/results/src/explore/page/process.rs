@@ -118,7 +118,7 @@ fn by_node(view: &ProcessView) -> Table {
         .rows(nodes(view).into_iter().map(row))
 }
 
-/// Words the result of a page sample.
+/// Describes the result of a page sample.
 fn sampled(view: &ProcessView) -> Option<String> {
     let sampled = view.sampled.as_ref()?;
     let found = spread::total(&sampled.pages_by_node);

@@ -11,7 +11,7 @@ use numalab_topology::{CpuId, CpuSet, NodeId};
 
 use super::shares;
 
-/// Most cpus of a node in one line of the picture.
+/// Maximum number of cpus of a node in one line of the picture.
 const CPUS_IN_LINE: usize = 48;
 const FREE: char = '.';
 const SEVERAL: char = '*';
@@ -90,7 +90,7 @@ fn is_busy(thread: &ThreadView) -> bool {
     thread.cpu_ticks > 0 || thread.state == 'R'
 }
 
-/// Words the ranks with most memory on a node: `0: 512 MiB, 1: 12 MiB`.
+/// Describes the ranks with most memory on a node: `0: 512 MiB, 1: 12 MiB`.
 fn memory_on(view: &RanksView, node: NodeId) -> String {
     let mut on: Vec<(u64, usize)> = view
         .ranks

@@ -103,7 +103,7 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
     }
 }
 
-/// Words threads as a subject: `thread 12 runs`, `threads 12 and 13 run`.
+/// Describes threads as a subject: `thread 12 runs`, `threads 12 and 13 run`.
 fn threads(evidence: &[Place]) -> String {
     let numbers = evidence.iter().filter_map(|place| match place {
         Place::Thread(number) => Some(number),
@@ -198,7 +198,7 @@ fn of_heap(problem: &HeapProblem) -> String {
     }
 }
 
-/// Words what could not be read, and who could read it.
+/// Describes what could not be read, and who could read it.
 pub(super) fn unseen(unseen: &Unseen) -> String {
     match unseen {
         Unseen::Pageblocks => "the share of memory that compaction can move: only root can read \

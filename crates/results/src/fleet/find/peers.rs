@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::HostRun;
 
-/// Fewest peers for a test.
+/// Minimum number of peers for a test.
 pub(super) const LEAST_PEERS: usize = 10;
 
 /// Facts that peers share. With a different number of nodes (NPS, SNC) or cpus (SMT) a host's cells

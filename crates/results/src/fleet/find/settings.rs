@@ -11,9 +11,9 @@ use super::{Claim, Family, Scope};
 
 /// Share of hosts below which a value is unusual.
 const UNUSUAL: f64 = 0.2;
-/// Most values of a setting; more of them identify the host, as a serial number does.
+/// Maximum number of values of a setting; one with more identifies hosts, as a serial number does.
 const MOST_VALUES: usize = 20;
-/// Fewest hosts with a value for an estimate of its effect.
+/// Minimum number of hosts with a value for an estimate of its effect.
 const LEAST_HOSTS: usize = 5;
 /// Smallest effect reported, in percent.
 const LEAST_PERCENT: f64 = 1.0;

@@ -6,10 +6,10 @@ use numalab_record::Stretch;
 
 use super::Distance;
 
-/// Least similarity of neighbouring spans for them to be one phase: the cosine between their
+/// Minimum similarity of neighbouring spans for them to be one phase: the cosine between their
 /// accesses per region.
 const ALIKE: f64 = 0.85;
-/// Least share of the run that makes a phase.
+/// Minimum share of the run that makes a phase.
 const LEAST_SHARE: f64 = 0.04;
 
 /// A span of time with the same use of regions.

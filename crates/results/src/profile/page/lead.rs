@@ -10,11 +10,11 @@ use crate::profile::ProfileSummary;
 use crate::program::RemoteCost;
 use crate::program::page::program::{lead_of, place, short};
 
-/// Least share of remote accesses that makes a change worthwhile.
+/// Minimum share of remote accesses that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.05;
 /// Shortest observation in ns that shows more than a program's start.
 const SHORT_NS: u64 = 100_000_000;
-/// Fewest events that say anything.
+/// Minimum number of events that say anything.
 const FEW: u64 = 50;
 
 pub(super) fn lead(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Lead> {
@@ -163,7 +163,7 @@ fn latencies(summary: &ProfileSummary<'_>) -> Option<Lead> {
     Some(Lead::new("Latency", text, Mood::Plain))
 }
 
-/// Words the share of hot memory, if accesses were counted by page.
+/// Describes the share of hot memory, if accesses were counted by page.
 fn heat(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
     // Other sources do not count accesses per page.
     if !matches!(profile.source, ProfileSource::Samples { .. } | ProfileSource::Emulation { .. }) {

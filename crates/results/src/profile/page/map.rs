@@ -12,11 +12,11 @@ use super::words::{counted, percent};
 use crate::profile::{Distance, ProfileSummary, RegionUse};
 use crate::program::page::program::{place, short};
 
-/// Most rows of the map.
+/// Maximum number of rows of the map.
 const MOST_REGIONS: usize = 16;
-/// Least share of accesses or of memory for a region to get a row.
+/// Minimum share of accesses or of memory for a region to get a row.
 const LEAST_SHARE: f64 = 0.001;
-/// Most columns of threads; beyond it a node's minor threads share one.
+/// Maximum number of columns of threads; beyond it a node's minor threads share one.
 const MOST_THREADS: usize = 16;
 
 /// One or more threads in a column.

@@ -11,11 +11,11 @@ use super::words::{counted, percent};
 use crate::profile::ProfileSummary;
 use crate::program::page::program::{place, short};
 
-/// Most regions with a separate row.
+/// Maximum number of regions with a separate row.
 const MOST_ROWS: usize = 10;
-/// Most columns of the chart.
+/// Maximum number of columns of the chart.
 const MOST_MOMENTS: usize = 120;
-/// Most regions named per phase.
+/// Maximum number of regions named per phase.
 const NAMED: usize = 3;
 
 /// Returns the chart; `None` if accesses were not recorded over time.

@@ -14,7 +14,7 @@ use super::words::{
 use crate::profile::{ProfileSummary, RegionUse};
 use crate::program::page::program::{place, sharing, short};
 
-/// Most rows of a table.
+/// Maximum number of rows of a table.
 const MOST_REGIONS: usize = 20;
 const MOST_PLACES: usize = 12;
 const MOST_THREADS: usize = 32;
@@ -124,7 +124,7 @@ fn remote(summary: &ProfileSummary<'_>, share: Option<f64>) -> String {
     share.filter(|_| summary.nodes.len() > 1).map_or_else(|| "–".to_owned(), percent)
 }
 
-/// Words pages by number of users: `one thread 90 %, several nodes 10 %`.
+/// Describes pages by number of users: `one thread 90 %, several nodes 10 %`.
 fn used_by(of: &RegionUse<'_>) -> String {
     let all: u64 = of.sharing.values().sum();
     let name = |sharing: &Sharing| match sharing {
@@ -146,7 +146,7 @@ fn used_by(of: &RegionUse<'_>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Words pages by node: `0 75 %, 1 25 %`.
+/// Describes pages by node: `0 75 %, 1 25 %`.
 fn lies_on(of: &RegionUse<'_>) -> String {
     let all: u64 = of.pages.values().sum();
     let node = |(node, pages): (&u32, &u64)| match of.pages.len() {

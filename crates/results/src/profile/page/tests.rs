@@ -98,8 +98,8 @@ fn joined(text: &str) -> String {
 fn the_lead_says_which_region_is_used_from_afar_who_touched_it_and_what_the_source_is() {
     let text = joined(&profile().page().terminal(Style::Plain));
     for expected in [
-        "70 % of the page faults are to memory of another node than the cpu's.",
-        "[anonymous] at 0x100000 (8M) takes 100 % of these: it lies on node 0, and threads of node 1",
+        "70 % of the page faults are remote: to memory of another node than the cpu's.",
+        "[anonymous] at 0x100000 (8M) takes 100 % of these: it is on node 0, but threads on node 1",
         "touched first by thread 7 on node 0 at solver.c:42.",
         "Page faults: 2048 first touches, and 6500 on pages that were there, most of which NUMA \
          balancing had unmapped",
@@ -132,7 +132,7 @@ fn a_machine_of_one_node_has_no_columns_of_nodes_and_nothing_remote() {
     profile.program.regions[0].accesses = vec![accesses(7, 0, 0, 5)];
     let html = profile.page().html();
     assert!(html.contains("The machine has one node: no memory is remote."));
-    assert!(!html.contains("lies on node") && !html.contains("remote</th>"), "{html}");
+    assert!(!html.contains("is on node") && !html.contains("remote</th>"), "{html}");
 }
 
 #[test]
@@ -145,10 +145,10 @@ fn what_is_known_of_no_thread_is_a_column_of_its_own() {
     assert!(html.contains(">used</th>"), "{html}");
     let text = joined(&profile.page().terminal(Style::Plain));
     assert!(
-        text.contains("4 looks, every 250 ms") && text.contains("which were written"),
+        text.contains("4 scans, one every 250 ms") && text.contains("for those written"),
         "{text}"
     );
-    assert!(text.contains("From where it is used is not known."), "{text}");
+    assert!(text.contains("Which nodes use it is unknown."), "{text}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn how_a_command_failed_and_what_it_left_come_first() {
         Profile { ended: Ended::Signalled(11), left: vec!["sleep (12)".to_owned()], ..profile() };
     let text = joined(&profile.page().terminal(Style::Plain));
     assert!(text.contains("The command was ended by signal 11."), "{text}");
-    assert!(text.contains("The command left sleep (12) running, which was ended"), "{text}");
+    assert!(text.contains("The command left sleep (12) running, now terminated"), "{text}");
 }
 
 #[test]

@@ -9,11 +9,11 @@ use numalab_record::{CodePlace, ContendedLine, ProgramMemory, Region};
 
 use crate::program::{RemoteCost, RemoteRegion, told};
 
-/// Least share of the time spent on remote memory that makes a change worthwhile.
+/// Minimum share of the time spent on remote memory that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.02;
-/// Most rows of the table of lines.
+/// Maximum number of rows of the table of lines.
 const MOST_LINES: usize = 8;
-/// Most rows of the table of regions.
+/// Maximum number of rows of the table of regions.
 const MOST_REGIONS: usize = 20;
 
 /// Returns the key findings about a program.
@@ -217,7 +217,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
     Part { title: "Regions".to_owned(), notes, panels, ..Part::default() }
 }
 
-/// Words waiting by pair of nodes: `0→0 25 %, 1→0 75 %`.
+/// Describes waiting by pair of nodes: `0→0 25 %, 1→0 75 %`.
 fn pairs(region: &Region) -> String {
     let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for by in &region.accesses {
@@ -234,7 +234,7 @@ fn pairs(region: &Region) -> String {
     shown.join(", ") + more
 }
 
-/// Most pairs of nodes listed per region.
+/// Maximum number of pairs of nodes listed per region.
 const MOST_PAIRS: usize = 2;
 
 /// Shortens a name from the left, because the end of a path says more than its beginning.

@@ -38,7 +38,7 @@ impl<'a> TlbFound<'a> {
     }
 }
 
-/// Cost of a page walk.
+/// The cost of a page walk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageWalkFound {

@@ -7,17 +7,18 @@ use super::oddity::{Oddity, RunFinding};
 use super::{CellSummary, Summary};
 use crate::Finding;
 
-/// Fewest cpus per group. Two are likely SMT siblings that the guest cannot see as such.
+/// Minimum number of cpus per group. Two are likely SMT siblings that the guest cannot see as such.
 const LEAST_CPUS: usize = 3;
-/// Most groups reported.
+/// Maximum number of groups reported.
 const MOST_GROUPS: usize = 8;
-/// Most cpus examined: each merging step compares all of them with all groups.
+/// Maximum number of cpus examined: each merging step compares all of them with all groups.
 const MOST_CPUS: usize = 256;
-/// Least ratio of the median time between groups to the median time within them.
+/// Minimum ratio of the median time between groups to the median time within them.
 const APART: f64 = 1.25;
-/// Least ratio of the time at which the remaining groups would merge to the time of the last merge.
+/// Minimum ratio of the time at which the remaining groups would merge to the time of the last
+/// merge.
 const STEP: f64 = 1.10;
-/// Least share of pairs (one time within a group, one between groups) in the expected order.
+/// Minimum share of pairs (one time within a group, one between groups) in the expected order.
 const ORDERED_SHARE: f64 = 0.92;
 
 /// Reports a one-node guest that really spans several host nodes or last-level caches: its cpus

@@ -9,7 +9,7 @@ use numalab_topology::Machine;
 use super::cell::{CellSummary, Figure};
 use super::tlb::Reach;
 
-/// Fewest sizes that make a curve; fewer are listed as single figures.
+/// Minimum number of sizes that make a curve; fewer are listed as single figures.
 const LEAST_POINTS: usize = 3;
 /// Largest ratio between a plateau's end and a TLB reach for the two to be the same.
 const SAME_REACH_RATIO: f64 = 1.25;

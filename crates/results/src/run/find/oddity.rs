@@ -13,9 +13,9 @@ use super::tlb::{SPLIT_SHARE, Split, split};
 use super::{CellSummary, LevelName, MetricFigures, State, Summary};
 use crate::Finding;
 
-/// Least ratio to the median of the other nodes for a node to be reported as slow.
+/// Minimum ratio to the median of the other nodes for a node to be reported as slow.
 const SLOWER_THAN_PEERS: f64 = 1.10;
-/// Least ratio, either way, between a cache's measured and reported size to be reported.
+/// Minimum ratio, either way, between a cache's measured and reported size to be reported.
 const CACHE_OFF_BY: f64 = 2.0;
 /// Share of bursty cells to expect by chance.
 const BURSTY_SHARE: f64 = 0.05;

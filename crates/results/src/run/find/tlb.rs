@@ -18,7 +18,8 @@ const LEAST_BLOCK_BYTES: u64 = 256 << 10;
 const LINE_BYTES: u64 = 64;
 /// A level ends where this share of the step to the next is reached, as for caches.
 const END: f64 = 0.4;
-/// Least translation cost over small pages, as a share of a cache hit, for a verdict on huge pages.
+/// Minimum translation cost over small pages, as a share of a cache hit, for a verdict on huge
+/// pages.
 const LEAST_COST: f64 = 0.3;
 /// Share of the small pages' translation cost above which huge pages count as split. A guest's own
 /// huge pages halve the two-dimensional walk, and with huge pages on the host too there is none.

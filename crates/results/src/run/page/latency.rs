@@ -11,7 +11,7 @@ use super::sentences::cycles;
 use crate::label;
 use crate::run::{CellSummary, Curve, LatencyMatrix, Remote, RemoteCost, Summary};
 
-/// Most pairs listed of remote costs: the lowest and the highest.
+/// Maximum number of pairs listed of remote costs: the lowest and the highest.
 const SHOWN_PAIRS: usize = 12;
 
 pub(super) fn matrix(summary: &Summary<'_>) -> Option<Part> {

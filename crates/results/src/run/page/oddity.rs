@@ -69,7 +69,7 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
     }
 }
 
-/// Words anomalies of the machine rather than of the run.
+/// Describes anomalies of the machine rather than of the run.
 fn of_machine(oddity: &Oddity) -> String {
     match oddity {
         Oddity::DistanceOrder { from, near, far, pairs } => {

@@ -6,7 +6,7 @@ use numalab_page::{Panel, Part, Table, Weight};
 use super::oddity::sentence;
 use crate::run::{CellSummary, State, Summary};
 
-/// Most cells listed by name; the rest are counted.
+/// Maximum number of cells listed by name; the rest are counted.
 const LISTED_CELLS: usize = 20;
 
 fn part(title: &str, notes: Vec<String>, table: Option<Table>) -> Part {

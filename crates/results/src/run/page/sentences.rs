@@ -6,7 +6,7 @@ use super::oddity;
 use crate::label;
 use crate::run::{Curve, LatencyMatrix, Level, LevelName, Remote, RemoteCost, Summary};
 
-/// Most anomalies named in the sentence; the rest are counted.
+/// Maximum number of anomalies named in the sentence; the rest are counted.
 const NAMED_ODDITIES: usize = 2;
 
 /// Returns sentences on remote access, on caches and on anomalies.

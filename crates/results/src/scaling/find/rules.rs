@@ -11,7 +11,7 @@ use numalab_stats::{Alternative, Sample, rank_sum};
 use super::{Difference, ScalingEvidence, ScalingFinding, ScalingObservation};
 use crate::Finding;
 
-/// Least relative difference between means that counts.
+/// Minimum relative difference between means that counts.
 const LEAST_DIFFERENCE: f64 = 0.03;
 /// Significance level for differences between ranks.
 const LEVEL: f64 = 0.05;

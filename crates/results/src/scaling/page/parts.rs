@@ -10,9 +10,9 @@ use crate::scaling::figures::{mean, same_series, series, series_name};
 use crate::scaling::groups::fullest;
 use crate::scaling::{Group, GroupKind, ScalingSummary, StepFigures};
 
-/// Most sizes with a curve over ranks.
+/// Maximum number of sizes with a curve over ranks.
 const SHOWN_SIZES: usize = 3;
-/// Most findings at the top of the page.
+/// Maximum number of findings at the top of the page.
 const LEADS: usize = 4;
 
 pub(super) fn page(report: &ScalingSummary<'_>) -> Page {

@@ -67,7 +67,7 @@ pub fn sentence(finding: &ScalingFinding) -> String {
     }
 }
 
-/// Words findings that compare ranks under two conditions.
+/// Describes findings that compare ranks under two conditions.
 fn of_ranks(seen: &Seen) -> String {
     match seen {
         Seen::LocalAndRemote { size_bytes, local, remote, difference } => {
@@ -151,7 +151,7 @@ fn cause_words(cause: Cause) -> &'static str {
     }
 }
 
-/// Words the sizes that fit a cache: `256K to 512K fall in L2 (512K): 4.00 to 4.20 ns`.
+/// Describes the sizes that fit a cache: `256K to 512K fall in L2 (512K): 4.00 to 4.20 ns`.
 fn fit(fit: &CacheFit) -> String {
     let sizes = match fit.from_bytes == fit.to_bytes {
         true => size(fit.from_bytes),
@@ -180,7 +180,7 @@ fn slowdown(of: &Difference) -> String {
     }
 }
 
-/// Words a ratio of means: `34 % slower`.
+/// Describes a ratio of means: `34 % slower`.
 fn change(of: &Difference) -> String {
     let slowdown = match of.metric {
         ScalingMetric::Latency => of.ratio,
@@ -192,7 +192,7 @@ fn change(of: &Difference) -> String {
     }
 }
 
-/// Words a figure behind a finding.
+/// Describes a figure behind a finding.
 pub(super) fn evidence(evidence: &ScalingEvidence) -> String {
     match evidence {
         // `8M: 86.6 ns over 8 ranks, 85.1 to 88.0; file`

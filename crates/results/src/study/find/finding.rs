@@ -136,7 +136,7 @@ pub enum CostBound {
     TooFew {
         /// Number of blocks analysed.
         blocks: usize,
-        /// Fewest blocks that give an interval.
+        /// Minimum number of blocks that give an interval.
         needed: usize,
     },
 }
@@ -151,7 +151,7 @@ pub enum OwnDifference {
     TooFewBlocks {
         /// Number of blocks analysed.
         blocks: usize,
-        /// Fewest blocks with which a test could reach it.
+        /// Minimum number of blocks with which a test could reach it.
         needed: usize,
         /// The largest change of the baseline against itself, in percent.
         greatest_percent: Option<f64>,

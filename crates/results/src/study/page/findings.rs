@@ -14,7 +14,7 @@ use crate::study::{
 };
 use crate::system::no_effect;
 
-/// Most metrics named in a sentence.
+/// Maximum number of metrics named in a sentence.
 const LISTED: usize = 4;
 
 /// Returns a finding as a sentence with its heading.
@@ -98,7 +98,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Words the best of several treatments, with its median and the baseline's.
+/// Describes the best of several treatments, with its median and the baseline's.
 fn best(of: &BestTreatment) -> Lead {
     let BestTreatment { workload, metric, unit, treatment, baseline, .. } = of;
     let value =
@@ -121,7 +121,7 @@ fn best(of: &BestTreatment) -> Lead {
     Lead::new("Best treatment", sentence, mood)
 }
 
-/// Words the progress of a study that is not finished.
+/// Describes the progress of a study that is not finished.
 fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> String {
     let done = format!("{finished} of {planned} blocks are finished");
     match reason {
@@ -137,7 +137,7 @@ fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> St
     }
 }
 
-/// Words the number of repeated samples, and whether repeating matters.
+/// Describes the number of repeated samples, and whether repeating matters.
 fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
     let named = |of: &EffectOf| {
         let change = change_words(EffectKind::Main, &of.change);
@@ -160,7 +160,7 @@ fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
     )
 }
 
-/// Words a factor that cannot act: `numa_balancing cannot show an effect here: memory is on one
+/// Describes a factor that cannot act: `numa_balancing cannot show an effect here: memory is on one
 /// node; 0 → 1 costs at most 3.1 % (sched-pipe time-per-op).`
 fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_>) -> String {
     let why = match summary.why_without_effect(factor) {
@@ -190,7 +190,7 @@ fn unsigned(value: f64) -> String {
     percent(value).trim_start_matches('+').to_owned()
 }
 
-/// Words the A/A arm.
+/// Describes the A/A arm.
 fn against_itself(
     metrics: usize,
     differing: usize,

@@ -45,8 +45,9 @@ pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
     (!sentences.is_empty()).then(|| Lead::new("Answer", sentences.join(" "), mood))
 }
 
-/// Words one change over the number: `numa off → on: dbench throughput changes by +0.10, +4.20 and
-/// +12.1 % at 4, 8 and 16 guests: better at 8 and 16, no change that matters (within 2 %) at 4.`
+/// Describes one change over the number: `numa off → on: dbench throughput changes by +0.10, +4.20
+/// and +12.1 % at 4, 8 and 16 guests: better at 8 and 16, no change that matters (within 2 %) at
+/// 4.`
 fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
     let (subject, first) = of[0];
     let level = |effect: &Effect| effect.change.held[0].level.clone();

@@ -35,7 +35,7 @@ pub(super) fn sentences(summary: &StudySummary<'_>) -> Vec<String> {
     ]
 }
 
-/// Words the number of looks, their cost in confidence, and the order of testing.
+/// Describes the number of looks, their cost in confidence, and the order of testing.
 fn looks(summary: &StudySummary<'_>) -> String {
     let first = match &summary.document.run.rules.primary {
         Some(primary) => format!(

@@ -15,7 +15,7 @@ use crate::report::Report;
 use crate::study::document::StudyComparison;
 use crate::study::{PairRow, StudyPair, Subject};
 
-/// Most changes named in a sentence.
+/// Maximum number of changes named in a sentence.
 const LISTED: usize = 6;
 /// The caveat of runs that were not interleaved.
 const APART: &str = "The two runs were not interleaved, so a drift of the machine between them \
@@ -67,7 +67,7 @@ impl Report for StudyPair<'_> {
     }
 }
 
-/// Words the changes for worse and better, or the lack of any; with one session per side, the
+/// Describes the changes for worse and better, or the lack of any; with one session per side, the
 /// changes and why there is no verdict.
 fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
     if !of.is_judged() {
@@ -96,7 +96,7 @@ fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
     vec![Lead::new("Change", nothing, Mood::Plain)]
 }
 
-/// Words one change: `chase latency under pages=2m -3.1 %`.
+/// Describes one change: `chase latency under pages=2m -3.1 %`.
 fn change(row: &PairRow) -> String {
     let change = row.change_percent.map_or_else(|| "–".to_owned(), percent);
     format!("{} under {} {change}", row.metric, row.treatment)

@@ -6,7 +6,7 @@ use numalab_page::Table;
 
 use crate::study::{GuestMap, StudySummary};
 
-/// Least share of a guest's memory that is shown.
+/// Minimum share of a guest's memory that is shown.
 const LEAST_SHARE: f64 = 0.01;
 
 /// Returns each treatment's guests in the columns of the nodes that hold their memory.

@@ -80,7 +80,7 @@ pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
     vec![table.figures("interval").words("verdict").rows(rows)]
 }
 
-/// Fewest blocks for a bootstrap interval: with fewer, its coverage is only 75 to 94 %.
+/// Minimum number of blocks for a bootstrap interval: with fewer, its coverage is only 75 to 94 %.
 const BOOTSTRAP_BLOCKS: usize = 20;
 
 /// Returns all effects of a kind, with every test.

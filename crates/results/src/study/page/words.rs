@@ -7,7 +7,7 @@ use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 use crate::label::{self, change_words};
 use crate::study::{Effect, EffectKind, StudySummary, Subject};
 
-/// Most further blocks to suggest; beyond these the answer is not worth its time.
+/// Maximum number of further blocks to suggest; beyond these the answer is not worth its time.
 const WORTH_RUNNING: usize = 200;
 
 /// Suggests what would help if more blocks would not.
@@ -110,8 +110,8 @@ pub(super) fn with_far_end(word: String, effect: &Effect) -> String {
     }
 }
 
-/// Words one effect: `alloc blind → numa: better; test_numa time changes by -46.7 % (medians 9.1 →
-/// 4.9 s; 96.8 % interval: -48 to -45 %).`
+/// Describes one effect: `alloc blind → numa: better; test_numa time changes by -46.7 % (medians
+/// 9.1 → 4.9 s; 96.8 % interval: -48 to -45 %).`
 fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
     let word = with_far_end(verdict_words(&effect.found, subject.margin_percent), effect);
     let medians = effect.sides.and_then(|(baseline, candidate)| {
@@ -172,8 +172,8 @@ fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
     Lead::new(label, parts.join(" "), mood)
 }
 
-/// Words open questions: `redis GET rps, redis SET rps (9 blocks are the least); chase latency
-/// (about 8 more blocks)`.
+/// Lists open questions: `redis GET rps, redis SET rps (at least 9 blocks are needed); chase
+/// latency (about 8 more blocks)`.
 fn undecided(open: &[&(&Subject, &Effect)]) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (subject, effect) in open {
@@ -216,7 +216,7 @@ pub(super) fn change(found: &Comparison) -> String {
     }
 }
 
-/// Words the blocks that an inconclusive answer still needs.
+/// Describes the blocks that an inconclusive answer still needs.
 fn needed(found: &Comparison) -> String {
     match (found.verdict, found.ground) {
         (_, Ground::TooFew { needed }) => format!("at least {needed} blocks are needed"),

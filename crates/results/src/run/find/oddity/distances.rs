@@ -9,9 +9,9 @@ use crate::run::Summary;
 use crate::run::find::matrix::Entry;
 use crate::run::find::remote::RemotePair;
 
-/// Least ratio for two latencies to count as different.
+/// Minimum ratio for two latencies to count as different.
 const DIFFERENT_LATENCY: f64 = 1.05;
-/// Least ratio between the measured and the promised figure for it to be reported.
+/// Minimum ratio between the measured and the promised figure for it to be reported.
 const DISTANCE_OFF_BY: f64 = 1.25;
 
 /// Returns the pair of targets with the strongest contradiction between distance and latency.

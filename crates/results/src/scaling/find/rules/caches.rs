@@ -10,7 +10,7 @@ use crate::scaling::{CacheFit, Plateau};
 
 /// Multiple of a cache's size beyond which nearly every access misses it.
 const BEYOND: u64 = 2;
-/// Least latency ratio that shows a shared L3.
+/// Minimum latency ratio that shows a shared L3.
 const SHOWS: f64 = 1.5;
 /// Share of memory latency from which a size cannot be in a cache.
 const MEMORY_LIKE: f64 = 0.9;
