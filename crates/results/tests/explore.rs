@@ -135,8 +135,8 @@ fn a_large_process_on_small_pages_is_told_how_this_system_gives_huge_ones() {
             "for programs that ask",
             "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 ./solver",
         ),
-        (HugePageMode::Never, "transparent ones are off", "echo madvise > /sys/kernel/mm"),
-        (HugePageMode::Always, "although transparent ones are on", "numalab explore --nodes"),
+        (HugePageMode::Never, "transparent huge pages are off", "echo madvise > /sys/kernel/mm"),
+        (HugePageMode::Always, "although transparent huge pages are on", "numalab explore --nodes"),
     ] {
         let found = lead(&Explored::of(View::Process(process(sizes, mode))));
         assert!(found[0].starts_with("0 % of its 1 GiB of anonymous memory"), "{found:?}");

@@ -157,7 +157,7 @@ fn huge_pages_are_asked_for_allowed_or_looked_for_by_who_gets_them() {
     assert_eq!(command, "numalab explore --nodes");
     let (sentence, command) = of(HugePageMode::Madvise);
     assert!(
-        sentence.ends_with("for programs that ask (madvise)")
+        sentence.ends_with("for programs that request them (madvise)")
             && command.starts_with("start it as GLIBC_TUNABLES="),
         "{command}"
     );

@@ -105,7 +105,7 @@ fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long(
     let more = lines(&full) - lines(&left);
     assert!((11..=12).contains(&more), "{more}");
     let said = sentences(&left).join("\n");
-    assert!(said.contains("since 24.4 GB/s of traffic did not saturate it"), "{said}");
+    assert!(said.contains("because 24.4 GB/s of traffic did not saturate it"), "{said}");
 }
 
 #[test]

@@ -441,7 +441,7 @@ fn what_cannot_act_is_the_first_sentence_with_what_it_costs_at_most() {
     let few = on_one_node(2);
     let few = StudySummary::of(&few).page();
     let sentence = &few.lead[0].sentence;
-    assert!(sentence.contains("2 blocks are too few to say what it costs at most"), "{sentence}");
+    assert!(sentence.contains("2 blocks are too few to bound its cost"), "{sentence}");
 }
 
 #[test]
@@ -515,7 +515,7 @@ fn where_no_number_of_blocks_decides_the_page_says_what_would() {
     };
     let busy = said(40.0);
     assert!(busy.contains("more blocks, more than are worth running"), "{busy}");
-    let decides = "- **What would decide:** Not blocks: runs of the same differ here by more";
+    let decides = "- **What would decide:** More blocks would not: identical runs differ here";
     assert!(busy.contains(decides) && busy.contains("numalab emulate -- COMMAND"), "{busy}");
     assert!(!said(0.1).contains("What would decide"));
 }

@@ -59,7 +59,7 @@ fn damaged_rows_are_refused_with_their_line_and_the_expected_form() {
     }
     assert_eq!(said("a,1,2,much"), format!("line 1: `much`: {number}"));
     assert_eq!(said("a,1,2,inf%"), format!("line 1: `inf%`: {number}"));
-    let empty = format!("no rows: {}", columns.replace("`what", "lines `what"));
+    let empty = format!("no rows: {}", columns.replacen("`what", "lines `what", 1));
     assert_eq!(said("# nothing\n\n"), empty);
     assert_eq!(said("what,baseline,candidate\n"), empty);
 }

@@ -118,7 +118,7 @@ fn the_page_has_the_map_with_remote_cells_and_the_time_line_with_phases() {
     assert!(html.contains("used from node 1") && html.contains("8 worker"), "{html}");
     assert!(html.contains("mostly to memory of other nodes"));
     assert!(html.contains("0x500000 to 0x900000"), "the strip's parts");
-    assert!(html.contains("Phases: stretches of time"));
+    assert!(html.contains("Phases: periods with the same use"));
     assert!(html.contains("anon 8M solver.c:42"), "a region is named by who touched it");
     let private = profile().page().redacted().html();
     assert!(!private.contains("secret-input"), "arguments are private");
