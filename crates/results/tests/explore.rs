@@ -132,7 +132,7 @@ fn a_large_process_on_small_pages_is_told_how_this_system_gives_huge_ones() {
     for (mode, words, command) in [
         (
             HugePageMode::Madvise,
-            "for programs that ask",
+            "for programs that request",
             "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 ./solver",
         ),
         (HugePageMode::Never, "transparent huge pages are off", "echo madvise > /sys/kernel/mm"),

@@ -155,7 +155,7 @@ fn published_gains_are_recomputed_and_those_that_do_not_follow_are_named() {
         "sdet 4 13900 14000 +0.72 % +0.8 % yes",
         "sdet 12 34900 39500 +13.2 % +13.2 % yes",
         "sdet 16 38500 49000 +27.3 % +27.0 % yes",
-        "Inconclusive: one figure a side",
+        "Inconclusive: one figure per side",
     ] {
         assert!(text.contains(words), "no `{words}` in:\n{text}");
     }

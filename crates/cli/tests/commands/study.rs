@@ -141,11 +141,10 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     let (_other_place, second) = run("echo t = $(({v} * 2))");
     let (out, _) = place.ends(&["compare", &first, &second], 0);
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let changed =
-        "w t under v=10 +100.0 %, w t under v=12 +100.0 %: not judged, because one session per side";
+    let changed = "w t under v=10 +100.0 %, w t under v=12 +100.0 %: not judged, because one session per side";
     assert!(flat(&out).contains(changed), "{out}");
     assert!(out.contains("+20.0 %, worse (no variance)"), "what each found: {out}");
-    assert!(out.contains("taken apart"), "{out}");
+    assert!(out.contains("were not interleaved"), "{out}");
     place.ends(&["compare", &first, &second, "--fail-if", "worse"], 0);
     let (out, _) = place.ends(&["compare", &first, &second, "--format", "json"], 0);
     let json = schemas::document(&out);

@@ -229,11 +229,11 @@ impl<'a> MatrixFound<'a> {
 pub struct LatencyMatrixFound<'a> {
     /// The buffer's length in bytes.
     pub size_bytes: u64,
-    /// The order of visits.
-    pub pattern: AccessPattern,
     /// The order in which lines are visited.
-    pub pages: Pages,
+    pub pattern: AccessPattern,
     /// The page size of the buffer.
+    pub pages: Pages,
+    /// One chaser at a time, or all at once.
     pub team: Team,
     /// By cpu (rows) and memory node (columns).
     pub by_cpu: MatrixFound<'a>,

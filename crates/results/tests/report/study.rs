@@ -465,7 +465,7 @@ fn no_effect_is_said_to_be_smaller_than_nothing() {
     let document = made.document(false, |_, _, treatment, _| 100.0 - treatment as f64);
     let text = StudySummary::of(&document).page().markdown();
     assert!(text.contains("The baseline against itself differs in 0 of 1 metric"), "{text}");
-    assert!(!text.contains("could not be seen"), "{text}");
+    assert!(!text.contains("could not be detected"), "{text}");
 }
 
 #[test]
