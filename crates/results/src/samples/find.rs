@@ -18,7 +18,7 @@ pub struct SampleComparison {
     pub names: [String; 2],
     /// The unit of the values; empty if unknown.
     pub unit: String,
-    /// Which direction is better.
+    /// The direction in which values improve.
     pub direction: Direction,
     /// The equivalence margin: smaller changes count as none.
     pub margin: Margin,

@@ -49,7 +49,7 @@ pub struct StudySummary<'a> {
     pub document: &'a StudyDocument,
     /// All metrics of all workloads, the primary one first.
     pub subjects: Vec<Subject>,
-    /// How many times the results could have been looked at, including now: each look gets its
+    /// Number of times the results could have been looked at, including now: each look gets its
     /// share of the permitted error (`Confidence::at_look`).
     pub looks: usize,
     /// The confidence level of all intervals and tests.

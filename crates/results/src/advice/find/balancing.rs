@@ -93,7 +93,7 @@ mod tests {
     fn pages_that_come_late_save_the_rest_of_the_time_and_cost_their_moves() {
         let [mean, most, least] = saved_s(100);
         // Scanning starts after 1 s and takes 4 s for 1 GiB, on average 2 s per page. Migrating
-        // 262,144 pages costs 0.5 s to 2.6 s, and so many faults recur every 4 s.
+        // 262,144 pages costs 0.5 s to 2.6 s, and the same number of faults recurs every 4 s.
         assert!((most - (49.5 - 0.52 - 3.24)).abs() < 0.1, "{most}");
         assert!((mean - (47.5 - 1.57 - 8.1)).abs() < 0.2, "{mean}");
         assert!(least < -12.0, "they may never come, and cost all the same: {least}");

@@ -5,7 +5,7 @@ use numalab_stats::{Direction, Interval};
 /// A table of published figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// Which direction is better.
+    /// The direction in which values improve.
     pub direction: Direction,
     /// One entry per row of the table.
     pub rows: Vec<PublishedRow>,
