@@ -85,9 +85,11 @@ fn guests_of_xen_that_libxl_placed_apart_from_their_cpus_are_reported() {
     assert_eq!(remote, [Some(1.0), Some(0.0), Some(0.0), Some(1.0)]);
     let found = wrong(of_guests(guests));
     assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(found[0].sentence.starts_with(
-        "guest d1: vcpu 0 runs on node 0; 100 % of the guest's memory lies on node 2"
-    ));
+    assert!(
+        found[0].sentence.starts_with(
+            "guest d1: vcpu 0 runs on node 0; 100 % of the guest's memory is on node 2"
+        )
+    );
     assert!(
         found[0].command.as_deref().unwrap().contains("cpus = [\"0,1\"] (a list)"),
         "{found:?}"

@@ -112,7 +112,7 @@ fn found(view: View) -> Vec<String> {
     let lead = Explored::of(view).page().lead;
     let text =
         |lead: &Lead| format!("{} | {}", lead.sentence, lead.command.as_deref().unwrap_or("-"));
-    lead.iter().filter(|lead| lead.name != "Not seen").map(text).collect()
+    lead.iter().filter(|lead| lead.name != "Not visible").map(text).collect()
 }
 
 /// 96 MiB on node 0 and 4 MiB on node 3.
@@ -131,7 +131,9 @@ fn a_thread_pinned_away_from_its_memory_is_reported_with_a_command() {
     assert_eq!(view.remote_share, Some(0.96));
     assert_eq!(
         found(View::Process(view)),
-        ["thread 12 runs on node 3; 96 % of what it touched lies on node 0 | migratepages 12 0 3"]
+        [
+            "thread 12 runs on node 3; 96 % of the memory it touched is on node 0 | migratepages 12 0 3"
+        ]
     );
 }
 
@@ -160,7 +162,7 @@ fn memory_that_a_thread_touched_counts_more_than_that_of_the_process() {
     assert_eq!(found.len(), 1);
     assert!(
         found[0].starts_with(
-            "thread 21 runs on node 1; 100 % of what was touched from there lies on node 2"
+            "thread 21 runs on node 1; 100 % of the memory touched from there is on node 2"
         ),
         "{found:?}"
     );
@@ -191,7 +193,7 @@ fn memory_bound_to_a_node_without_threads_is_reported() {
     let thread = Thread { number: 12, name: "x", cpu: 0, allowed: "0-1", faults: "" };
     tree.process(12, &["./x"], maps, &[thread]);
     let found = found(View::Process(read_process(&tree.root(), 12).unwrap()));
-    assert!(found[1].starts_with("100 MiB are bound to node 2 by a policy"), "{found:?}");
+    assert!(found[1].starts_with("100 MiB is bound to node 2 by a policy"), "{found:?}");
 }
 
 #[test]
@@ -203,7 +205,7 @@ fn a_process_with_local_memory_has_no_findings() {
     let explored = Explored::of(View::Process(view.clone()));
     assert_eq!(explored.findings, []);
     let text = explored.terminal(Style::Plain);
-    assert!(text.contains("Nothing wrong is seen."), "{text}");
+    assert!(text.contains("None found."), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(view.mappings[1].kind, MappingKind::File);
 }
@@ -238,7 +240,7 @@ fn full_and_fragmented_nodes_are_reported() {
     let found = found(explored.view);
     assert!(found[0].starts_with("node 0 has 1.6 % of its 4 GiB left"), "{found:?}");
     assert!(
-        found[1].contains("node 3 has 3 GiB free, but over 99 % of it lie in pieces"),
+        found[1].contains("node 3 has 3 GiB free, but over 99 % of it is in pieces"),
         "{found:?}"
     );
     assert!(text.contains("since boot"), "{text}");
@@ -294,7 +296,7 @@ fn a_guest_of_qemu_with_a_vcpu_apart_from_its_memory_is_reported() {
     assert_eq!(
         found(View::Guests(view)),
         [
-            "guest web: vcpu 1 runs on node 3; 100 % of the guest's memory lies on node 1 | taskset -cp 2,3 52"
+            "guest web: vcpu 1 runs on node 3; 100 % of the guest's memory is on node 1 | taskset -cp 2,3 52"
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! Which placement is right for a program: what it does to its memory, what could be done about
+//! Advice on a program's memory placement: candidates, predictions and trials.
 
 mod find;
 pub mod page;

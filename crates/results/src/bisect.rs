@@ -1,4 +1,4 @@
-//! A bisection as a page, and as the mail that one would send.
+//! Page, rows and report mail of a bisection.
 
 use numalab_page::number::figure;
 use numalab_page::rows::Rows;
@@ -13,14 +13,14 @@ impl Report for BisectDocument {
     fn page(&self) -> Page {
         let unit = &self.quantity.unit;
         let all = [&self.good, &self.bad].into_iter().chain(&self.judged);
-        let table = Table::new(format!("commits in the order in which they were built; {unit}"))
+        let table = Table::new(format!("commits in build order; {unit}"))
             .words("commit")
             .words("subject")
             .figures("samples")
             .figures("median")
             .figures("worse by")
             .figures("build")
-            .words("taken for")
+            .words("verdict")
             .rows(all.map(row));
         let parts = [
             Part::of("Commits", vec![Panel::table(table)]),
@@ -37,7 +37,7 @@ impl Report for BisectDocument {
                 self.quantity.metric, self.workload
             ),
             meta: format!(
-                "study {}, {}, in {}; {} commits; a wrong one is named with a chance of at most {} %",
+                "study {}, {}, in {}; {} commits; chance of naming a wrong one at most {} %",
                 self.study,
                 self.treatment,
                 self.backend,
@@ -54,7 +54,7 @@ impl Report for BisectDocument {
         serde_json::to_string_pretty(self)
     }
 
-    /// A row for each sample.
+    /// Returns one row per sample.
     fn rows(&self) -> Option<Rows> {
         let all = [&self.good, &self.bad].into_iter().chain(&self.judged);
         let rows = all.flat_map(|judged| {
@@ -115,16 +115,16 @@ fn answer(found: &BisectDocument) -> Lead {
     let metric = &found.quantity.metric;
     let (good, bad) = (found.good.commit.short(), found.bad.commit.short());
     let worse = found.bad.worse_percent.map_or_else(String::new, |change| {
-        format!("; {bad} is {} against {good}", percent(change))
+        format!("; {bad} is {} compared with {good}", percent(change))
     });
     let margin = figure(found.margin_percent);
     let (sentence, mood) = match &found.answer {
         Some(BisectAnswer::FirstBad { commit }) => {
-            (format!("{metric} is worse since {}{worse}", named(commit)), Mood::Bad)
+            (format!("{metric} has been worse since {}{worse}", named(commit)), Mood::Bad)
         }
         Some(BisectAnswer::OneOf { commits }) => {
             let names: Vec<String> = commits.iter().map(named).collect();
-            (format!("{metric} is worse since one of {}{worse}", names.join(", ")), Mood::Odd)
+            (format!("{metric} has been worse since one of {}{worse}", names.join(", ")), Mood::Odd)
         }
         Some(BisectAnswer::NotWorse) => (
             format!("no commit: {metric} does not get worse by more than {margin} %{worse}"),
@@ -133,7 +133,7 @@ fn answer(found: &BisectDocument) -> Lead {
         Some(BisectAnswer::EndsUndecided) => (
             format!(
                 "no commit: {} samples do not decide whether {metric} is worse by more than \
-                 {margin} %{worse}; more may be taken with --samples",
+                 {margin} %{worse}; take more with --samples",
                 found.most_samples
             ),
             Mood::Odd,
@@ -145,7 +145,7 @@ fn answer(found: &BisectDocument) -> Lead {
     Lead::new("Answer", sentence, mood)
 }
 
-/// The mail to the author of the commit that was found; none without one.
+/// Returns the mail to the author of the first bad commit; `None` if none was found.
 #[must_use]
 pub fn mail(found: &BisectDocument) -> Option<String> {
     let Some(BisectAnswer::FirstBad { commit }) = &found.answer else { return None };

@@ -1,4 +1,4 @@
-//! A machine file out of what a run measured: topology, latencies, caches, transfers, load.
+//! Machine files captured from a measured run.
 
 mod find;
 pub mod page;

@@ -1,4 +1,4 @@
-//! Runs compared: what the machine did before, and what it does now.
+//! Comparison of two sets of runs, such as before and after a change of the machine.
 
 pub mod document;
 mod find;

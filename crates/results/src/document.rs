@@ -1,13 +1,13 @@
-//! What every result in JSON has.
+//! Parts that all JSON documents share.
 
 use numalab_record::Kind;
 use numalab_stats::Interval;
 use serde::Serialize;
 
-/// Indented JSON of a document: its kind, and what it holds.
+/// Returns a document as indented JSON with its kind as `schema`.
 ///
 /// # Errors
-/// Whatever `serde_json` cannot write.
+/// Any error of `serde_json`.
 pub fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Document<'a, T> {

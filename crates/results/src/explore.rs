@@ -1,4 +1,4 @@
-//! What is wrong with where memory lies now, as values, and what mends it.
+//! Problems of current memory placement, and their remedies.
 
 pub mod document;
 mod find;

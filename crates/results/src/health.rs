@@ -1,4 +1,4 @@
-//! Whether a machine is as good as its baseline: what a health check finds.
+//! Health checks: a machine compared with its baseline.
 
 mod find;
 pub mod page;

@@ -1,4 +1,4 @@
-//! The words by which cells, their parts and verdicts are called in every format.
+//! Labels of cells, their parameters and verdicts, the same in every format.
 
 use numalab_page::number::{count, percent, size, trimmed};
 use numalab_page::{Lead, Mood};
@@ -9,7 +9,7 @@ use crate::compare::{Answer, Compared, ComparedCell};
 use crate::shape::{FarEnd, TwoModes};
 use crate::study::{Change, EffectKind};
 
-/// What is changed: `pages 4k → 2m`, `guest off → on where host=on`.
+/// Describes a change: `pages 4k → 2m`, `guest off → on where host=on`.
 #[must_use]
 pub fn change_words(kind: EffectKind, change: &Change) -> String {
     let changed =
@@ -25,12 +25,12 @@ pub fn change_words(kind: EffectKind, change: &Change) -> String {
     if held.is_empty() { changed } else { format!("{changed} where {held}") }
 }
 
-/// How the far ends of two samples compare: `far ends worse`.
+/// Describes the comparison of far ends: `far ends worse`.
 pub(crate) fn far_end(of: &FarEnd) -> &'static str {
     match (of.is_shown, of.is_worse) {
         (true, true) => "far ends worse",
         (true, false) => "far ends better",
-        (false, _) => "far ends not decided",
+        (false, _) => "far ends undecided",
     }
 }
 
@@ -54,17 +54,20 @@ pub(crate) fn far_end_lead(of: &FarEnd, sentence: String) -> Lead {
     Lead::new(capital(far_end(of)), sentence, mood)
 }
 
-/// Where the far ends differ: `p99.9 101 to 900`.
+/// Describes the values of differing far ends: `p99.9 101 to 900`.
 pub(crate) fn far_values(of: &FarEnd, number: impl Fn(f64) -> String) -> String {
     let percentile = format!("p{}", trimmed(of.percentile));
     let [baseline, candidate] = of.values.map(number);
     match of.is_shown {
         true => format!("{percentile} {baseline} to {candidate}"),
-        false => format!("{percentile} may be {} off, by few values", percent(of.change_percent)),
+        false => format!(
+            "{percentile} may be off by {}, with too few values to tell",
+            percent(of.change_percent)
+        ),
     }
 }
 
-/// Two groups of values: `70 % of the values near 100 ns, 30 % near 140 ns`.
+/// Describes two groups of values: `70 % of the values near 100 ns, 30 % near 140 ns`.
 pub(crate) fn two_modes(of: &TwoModes, unit: &str, number: impl Fn(f64) -> String) -> String {
     let [lower, upper] = of.centres.map(|centre| format!("{} {unit}", number(centre)));
     let percent = (100.0 * of.upper_share).round();
@@ -76,7 +79,7 @@ pub(crate) fn two_modes(of: &TwoModes, unit: &str, number: impl Fn(f64) -> Strin
     )
 }
 
-/// Who chases at the same time.
+/// Describes whether chasers run alone or together.
 pub(crate) fn team(team: Team) -> &'static str {
     match team {
         Team::Serial => "one at a time",
@@ -84,17 +87,17 @@ pub(crate) fn team(team: Team) -> &'static str {
     }
 }
 
-/// A worker: `cpu 3 → node 1`.
+/// Describes a worker: `cpu 3 → node 1`.
 pub(crate) fn worker(worker: WorkerPlan) -> String {
     format!("cpu {} → node {}", worker.cpu, worker.node)
 }
 
-/// What a latency figure is of, without the worker: `random over 1G, 2m pages`.
+/// Describes the parameters of a chase, without the worker: `random over 1G, 2m pages`.
 pub(crate) fn chase(cell: &LatencyCell) -> String {
     format!("{} over {}, {} pages", cell.pattern, size(cell.size_bytes), cell.pages.name())
 }
 
-/// Workers in brief: `cpu 0 → node 0`, `8 cpus → node 1`, `8 cpus → 2 nodes`.
+/// Summarises workers: `cpu 0 → node 0`, `8 cpus → node 1`, `8 cpus → 2 nodes`.
 pub(crate) fn workers(workers: &[WorkerPlan]) -> String {
     let [first, ..] = workers else {
         return "no worker".to_owned();
@@ -109,7 +112,7 @@ pub(crate) fn workers(workers: &[WorkerPlan]) -> String {
     }
 }
 
-/// What a cell does, in one line.
+/// Describes a cell in one line.
 pub(crate) fn experiment(experiment: &Experiment) -> String {
     match experiment {
         Experiment::Latency(cell) => {
@@ -145,7 +148,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> String {
     }
 }
 
-/// The throttle of a load worker.
+/// Describes the throttle of load workers.
 pub(crate) fn delay(delay: Option<u32>) -> String {
     match delay {
         None => "no load".to_owned(),
@@ -154,7 +157,7 @@ pub(crate) fn delay(delay: Option<u32>) -> String {
     }
 }
 
-/// How a verdict is to be taken.
+/// Returns the mood of a verdict.
 pub(crate) fn mood(verdict: Verdict) -> Mood {
     match verdict {
         Verdict::Better => Mood::Good,
@@ -164,7 +167,7 @@ pub(crate) fn mood(verdict: Verdict) -> Mood {
     }
 }
 
-/// The verdict as a stable word.
+/// Returns a verdict's name, which is stable across versions.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "better",
@@ -174,7 +177,7 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The answer as a stable word.
+/// Returns an answer's name, which is stable across versions.
 pub(crate) fn answer_word(answer: Answer) -> &'static str {
     match answer {
         Answer::NotJudged => "not judged",
@@ -183,7 +186,7 @@ pub(crate) fn answer_word(answer: Answer) -> &'static str {
     }
 }
 
-/// What a compared row is of.
+/// Describes the subject of a compared row.
 pub(crate) fn compared(row: &ComparedCell) -> String {
     match &row.of {
         Compared::Cell(cell) => experiment(&cell.experiment),

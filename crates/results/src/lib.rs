@@ -1,10 +1,12 @@
-//! What records show: findings, their words and their pages, a folder a subject.
+//! Results of numalab's records: findings, their wording and their pages, with a folder per
+//! subject.
 //!
-//! `find` holds rules and figures as values, without text for people; `page` puts them into
-//! words and a [`numalab_page::Page`]; `document` is what JSON holds beyond them. `find` uses
-//! nothing of the other two.
+//! `find` holds rules and figures as values without text; `page` puts them into words and a
+//! [`numalab_page::Page`]; `document` adds what JSON needs beyond them. `find` uses neither of the
+//! other two.
 //!
-//! Pure: no input or output, no clock. The same record always gives the same text.
+//! The crate is pure: it has no I/O and reads no clock, so the same record always gives the same
+//! text.
 #![forbid(unsafe_code)]
 
 pub mod advice;

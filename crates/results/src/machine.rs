@@ -1,4 +1,4 @@
-//! A machine file next to what a run of the same machine, or of its replay, measured.
+//! A machine file compared with a run of the same machine, or of its replay.
 
 pub mod document;
 mod find;

@@ -1,4 +1,4 @@
-//! What a profile of a program's memory shows: who uses which region from where, and in which
+//! Profiles of a program's memory accesses: regions, their users, and phases.
 
 mod find;
 pub mod page;

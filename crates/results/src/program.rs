@@ -1,4 +1,4 @@
-//! What a program pays for memory of other nodes, and which of its regions it pays for.
+//! The cost of remote memory to a program, by region.
 
 mod find;
 pub mod page;

@@ -1,33 +1,33 @@
-//! What every result gives, and every format that its page can have.
+//! The interface of all results: their content, and each format that it is available in.
 
 use numalab_page::rows::Rows;
 use numalab_page::{Page, Style};
 
 /// A result that can be shown in every format.
 pub trait Report {
-    /// The result in words, tables and charts.
+    /// Returns the result as words, tables and charts.
     fn page(&self) -> Page;
 
-    /// Everything, for programs, findings included.
+    /// Returns everything as JSON, including findings.
     ///
     /// # Errors
-    /// Whatever `serde_json` cannot write.
+    /// Any error of `serde_json`.
     fn json(&self) -> serde_json::Result<String>;
 
-    /// The figures, a row each; `None` where it has none that would make a table.
+    /// Returns the figures as rows; `None` if they make no table.
     fn rows(&self) -> Option<Rows>;
 
-    /// As text for a terminal: the page, where the result has no text of its own.
+    /// Returns text for a terminal: by default the page.
     fn terminal(&self, style: Style) -> String {
         self.page().terminal(style)
     }
 
-    /// As CSV: the rows, where the result has no CSV of its own; `None` without either.
+    /// Returns CSV: by default the rows; `None` if there are none.
     fn csv(&self) -> Option<String> {
         self.rows().map(|rows| rows.csv())
     }
 
-    /// In Callgrind's format; `None` of what is not of a program's code.
+    /// Returns the result in Callgrind's format; `None` if it is not about a program's code.
     fn callgrind(&self) -> Option<String> {
         None
     }

@@ -1,4 +1,4 @@
-//! What a run found.
+//! Figures, findings and pages of one measuring run.
 
 pub mod document;
 mod find;

@@ -1,4 +1,4 @@
-//! Two samples set side by side.
+//! Two samples compared.
 
 pub mod document;
 mod find;

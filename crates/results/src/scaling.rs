@@ -1,4 +1,4 @@
-//! Scaling over ranks: figures of each step, ranks in groups, and what is seen in them.
+//! Scaling over ranks: statistics of each step, groups of ranks, and findings.
 
 mod find;
 pub mod page;

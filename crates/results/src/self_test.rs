@@ -1,4 +1,4 @@
-//! Whether a machine's nodes are as they should be, judged by what a test found.
+//! A self-test of a machine's nodes, and its judgement.
 
 mod find;
 pub mod page;

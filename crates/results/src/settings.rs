@@ -1,4 +1,4 @@
-//! The settings of backends, as pages and rows.
+//! Settings of backends, as pages and rows.
 
 use numalab_page::rows::Rows;
 use numalab_page::{Page, Panel, Part, Table, Terminal};
@@ -12,8 +12,7 @@ impl Report for SettingList {
     fn page(&self) -> Page {
         Page {
             brand: "numalab study settings".to_owned(),
-            title: "What [backend.NAME] and --set may say, and levels of factors may set"
-                .to_owned(),
+            title: "Settings for [backend.NAME], for --set and for levels of factors".to_owned(),
             parts: self.backends.iter().map(part).collect(),
             whole: true,
             ..Page::default()
@@ -24,7 +23,7 @@ impl Report for SettingList {
         document(Kind::StudySettings, self)
     }
 
-    /// A row for each setting.
+    /// Returns one row per setting.
     fn rows(&self) -> Option<Rows> {
         let of = |backend: &BackendSettings, set_by: &str, setting: &ListedSetting| {
             let ListedSetting { name, about, expected, default } = setting.clone();
@@ -60,7 +59,7 @@ fn panel(caption: &str, settings: &[ListedSetting]) -> Panel {
         let ListedSetting { name, about, expected, default } = setting.clone();
         vec![name, about, expected, default.unwrap_or_default()]
     };
-    let narrow = Table::new(caption).words("setting").words("what it does, and what it may be");
+    let narrow = Table::new(caption).words("setting").words("what it does, and its values");
     let in_brief = |setting: &ListedSetting| {
         let ListedSetting { name, about, expected, default } = setting;
         let default =

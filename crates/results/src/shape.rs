@@ -1,10 +1,9 @@
-//! What a median does not show of a sample: its far end, and whether it has two modes.
+//! Features of a sample that its median does not show: its far end, and two modes.
 
 use numalab_stats::{Direction, Extreme, Margin, Modes, Sample, two_modes};
 use serde::Serialize;
 
-/// Far ends that reach this much farther, in percent, are named even where chance could have made
-/// them so.
+/// Change of a far end in percent above which it is reported even if it may be chance.
 const FAR_PERCENT: f64 = 100.0;
 
 /// A percentile at which two samples differ.
@@ -13,20 +12,20 @@ const FAR_PERCENT: f64 = 100.0;
 pub struct FarEnd {
     /// The percentile, counted from the good end.
     pub percentile: f64,
-    /// The values of baseline and candidate there.
+    /// The values of baseline and candidate at the percentile.
     pub values: [f64; 2],
-    /// The candidate's change in percent: of the percentile where it is shown, else of the bad end
-    /// of its interval.
+    /// The candidate's change in percent: at the percentile if it is shown, else at the bad end of
+    /// its interval.
     pub change_percent: f64,
-    /// Whether the candidate's end is the worse one.
+    /// True if the candidate's far end is the worse one.
     pub is_worse: bool,
-    /// Whether the difference is shown; if not, the values are too few to exclude it.
+    /// True if the difference is shown; otherwise the values are too few to exclude it.
     pub is_shown: bool,
 }
 
 impl FarEnd {
-    /// The farthest percentile at which the samples are shown to differ by more than the margin,
-    /// else one at which the candidate may be so far off that it has to be said.
+    /// Returns the farthest percentile with a difference shown to exceed the margin, or else one at
+    /// which the candidate may deviate so far that it must be mentioned.
     #[must_use]
     pub fn of(extremes: &[Extreme], direction: Direction, margin: Margin) -> Option<Self> {
         let margin = margin.as_percent();
@@ -65,8 +64,8 @@ pub struct TwoModes {
 }
 
 impl TwoModes {
-    /// The modes of a sample, if it has two that are farther apart than the margin; `worth` is the
-    /// share of its values that are independent.
+    /// Returns a sample's two modes, if it has two and they differ by more than the margin; `worth`
+    /// is the share of its values that count as independent.
     #[must_use]
     pub fn of(sample: &Sample, worth: f64, margin: Margin) -> Option<Self> {
         let is_apart = |modes: &Modes| modes.percent_apart() > margin.as_percent();

@@ -1,4 +1,4 @@
-//! From samples in blocks to verdicts.
+//! Verdicts of studies, from samples in blocks.
 
 pub mod document;
 mod find;

@@ -1,4 +1,4 @@
-//! Knobs, probes and ACPI tables as pages.
+//! Pages of knobs, probes and ACPI tables.
 
 use numalab_page::number::{count, figure, size};
 use numalab_page::rows::{Rows, optional};
@@ -33,7 +33,7 @@ impl Report for KnobList {
         document(Kind::Knobs, self)
     }
 
-    /// A row for each knob.
+    /// Returns one row per knob.
     fn rows(&self) -> Option<Rows> {
         let row = |knob: &KnobNow| {
             vec![
@@ -59,19 +59,19 @@ fn knob_table<'a>(why: &str, knobs: impl Iterator<Item = &'a KnobNow>) -> Table 
     Table::new("name, value now").words("knob").words("value").words(why).rows(knobs.map(row))
 }
 
-/// Why a knob cannot have an effect.
+/// Returns the reason why a knob cannot have an effect.
 #[must_use]
 pub fn no_effect(why: &NoEffect) -> String {
     let text = match why {
         NoEffect::NothingToSet => "this machine has none",
         NoEffect::NotInKernel => "this kernel does not have it",
-        NoEffect::WriteOnly => "it can only be written, so that nobody could put it back",
-        NoEffect::ReadOnly => "it can only be read",
+        NoEffect::WriteOnly => "it is write-only, so it could not be restored",
+        NoEffect::ReadOnly => "it is read-only",
         NoEffect::OneNode => "memory is on one node",
         NoEffect::OneTier => "all memory is of one tier",
-        NoEffect::NoSwap => "there is no swap, so that reclaim has no choice",
+        NoEffect::NoSwap => "there is no swap, so reclaim has no choice",
         NoEffect::NoSiblings => "this machine has no sibling threads",
-        NoEffect::TiersUntold => "this kernel does not tell which memory is of a slow tier",
+        NoEffect::TiersUntold => "this kernel does not show which memory is in a slow tier",
         NoEffect::Denied(text) | NoEffect::Sentence(text) => text,
         NoEffect::Fixed(value) => return format!("the kernel says {value}"),
         NoEffect::DamonInUse(found) => return format!("DAMON is in use, with {found}"),
@@ -82,7 +82,7 @@ pub fn no_effect(why: &NoEffect) -> String {
     text.to_owned()
 }
 
-/// What a knob holds, in words.
+/// Returns a knob's value in words.
 #[must_use]
 pub fn knob_value(state: KnobState, value: Option<&str>) -> &str {
     match (value, state) {
@@ -125,7 +125,7 @@ impl Report for BalancingProbed {
         document(Kind::Probe, self)
     }
 
-    /// A row for each window.
+    /// Returns one row per window.
     fn rows(&self) -> Option<Rows> {
         let row =
             |(at_ns, latency_ns): &(u64, f64)| vec![at_ns.to_string(), latency_ns.to_string()];
@@ -137,11 +137,11 @@ impl Report for BalancingProbed {
     }
 }
 
-/// Whether memory followed.
+/// Describes whether memory followed.
 fn answer(probed: &BalancingProbed) -> Lead {
     let local = probed.value("local").unwrap_or(0.0);
     let sentence = match probed.from.node == probed.to.node {
-        true => "both cpus are of one node: nothing can move".to_owned(),
+        true => "both cpus are on one node: nothing can move".to_owned(),
         false => format!("at the end {local:.1} % of its pages are on node {}", probed.to.node),
     };
     Lead::new("Answer", sentence, Mood::Plain)
@@ -155,7 +155,7 @@ impl Report for AcpiShown {
             ..Part::default()
         };
         let parts = self.tables.iter().map(table);
-        let odd = Part::of("What is odd", vec![Panel::table(odd(&self.findings))]);
+        let odd = Part::of("Anomalies", vec![Panel::table(odd(&self.findings))]);
         Page {
             brand: "numalab machine acpi".to_owned(),
             title: count(self.tables.len(), "ACPI table"),
@@ -170,7 +170,7 @@ impl Report for AcpiShown {
         document(Kind::Acpi, self)
     }
 
-    /// A row for each entry.
+    /// Returns one row per entry.
     fn rows(&self) -> Option<Rows> {
         let rows = self.tables.iter().flat_map(|table| {
             let row = |entry: &String| {
@@ -186,7 +186,7 @@ fn refusals(refused: &[String]) -> Vec<Lead> {
     refused.iter().map(|refusal| Lead::new("Unreadable", refusal.as_str(), Mood::Bad)).collect()
 }
 
-/// What is odd about ACPI tables, and no more.
+/// The findings about ACPI tables, without the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcpiChecked(pub AcpiShown);
 
@@ -195,9 +195,9 @@ impl Report for AcpiChecked {
         let AcpiShown { tables, refused, findings } = &self.0;
         let mut lead = refusals(refused);
         if lead.is_empty() && findings.is_empty() {
-            lead.push(Lead::new("Check", "nothing is odd", Mood::Fine));
+            lead.push(Lead::new("Check", "no anomalies", Mood::Fine));
         }
-        let part = Part::of("What is odd", vec![Panel::table(odd(findings))]);
+        let part = Part::of("Anomalies", vec![Panel::table(odd(findings))]);
         Page {
             brand: "numalab machine acpi check".to_owned(),
             title: format!("{} checked", count(tables.len(), "ACPI table")),
@@ -212,7 +212,7 @@ impl Report for AcpiChecked {
         self.0.json()
     }
 
-    /// A row for each finding.
+    /// Returns one row per finding.
     fn rows(&self) -> Option<Rows> {
         let rows = self.0.findings.iter().map(|finding| {
             let severity = finding.severity.to_string();

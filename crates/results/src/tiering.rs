@@ -1,4 +1,4 @@
-//! Figures of a probe of memory tiers that contradict each other.
+//! Contradictions between figures of a probe of memory tiers.
 
 pub mod document;
 mod find;

@@ -1,4 +1,4 @@
-//! A machine as a page.
+//! Page and rows of a machine's topology.
 
 mod cpus;
 mod devices;
@@ -31,8 +31,8 @@ impl Report for Described {
             part("CPUs and caches", shared(machine)),
             distances.or_else(|| part("Distances", memory::distances(machine))),
             part("Devices", devices::devices(machine)),
-            part("Access, as the firmware says", memory::access(machine)),
-            part("What is odd", odd(&self.findings)),
+            part("Access costs from the firmware", memory::access(machine)),
+            part("Anomalies", odd(&self.findings)),
         ];
         Page {
             brand: "numalab topology".to_owned(),
@@ -47,7 +47,7 @@ impl Report for Described {
         document(Kind::Topology, self)
     }
 
-    /// A row for each node.
+    /// Returns one row per node.
     fn rows(&self) -> Option<Rows> {
         let row = |node: &Node| {
             vec![
@@ -92,7 +92,7 @@ fn headline(machine: &Machine) -> String {
     parts.join(", ")
 }
 
-/// What cpus and nodes share, a row each.
+/// Tabulates what cpus and nodes share.
 fn shared(machine: &Machine) -> Table {
     let rows = cpus::rows(machine).into_iter().chain(allowed(machine));
     let rows = rows.filter(|(_, text)| !text.is_empty());
@@ -121,7 +121,7 @@ fn allowed(machine: &Machine) -> Option<(&'static str, String)> {
     Some(("Allowed", text + &isolated))
 }
 
-/// Findings, a row each.
+/// Tabulates findings.
 pub(super) fn odd(findings: &[Finding]) -> Table {
     let row = |finding: &Finding| {
         let Finding { severity, code, place, message } = finding;
@@ -132,7 +132,7 @@ pub(super) fn odd(findings: &[Finding]) -> Table {
         Severity::Warning => Mood::Odd,
         Severity::Error => Mood::Bad,
     };
-    Table::new("what the description says that cannot be, or is unusual")
+    Table::new("impossible or unusual parts of the description")
         .words("severity")
         .words("finding")
         .rows(findings.iter().map(row))

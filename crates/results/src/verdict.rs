@@ -1,20 +1,20 @@
-//! What a comparison says, as documents have it.
+//! Verdicts as they appear in documents.
 
 use numalab_stats::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// A verdict in a word.
+/// A verdict without its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictWord {
-    /// A difference is shown, for the better.
+    /// A difference is shown, and the candidate is better.
     Better,
-    /// A difference is shown, for the worse.
+    /// A difference is shown, and the candidate is worse.
     Worse,
-    /// The difference is shown to lie within the margin.
+    /// The difference is shown to be within the margin.
     Equivalent,
-    /// Neither is shown.
+    /// Neither a difference nor equivalence is shown.
     Inconclusive,
 }
 

@@ -75,7 +75,7 @@ fn a_full_node_beside_an_empty_one_is_wrong_and_two_half_full_ones_are_not() {
     assert_eq!(explored.findings[0].threshold, Some(0.04));
     assert_eq!(explored.findings[0].evidence, [Place::Node(NodeId(0))]);
     let half = of_nodes(vec![node(0, 4 * GIB), node(1, 5 * GIB)]);
-    assert_eq!(lead(&half), ["Nothing wrong is seen. | "]);
+    assert_eq!(lead(&half), ["None found. | "]);
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn allocations_that_go_elsewhere_now_are_wrong() {
     assert!(found[0].contains("| sysctl vm.zone_reclaim_mode=1"), "{found:?}");
     busy.huge_pages = vec![HugePagePool { page_bytes: 2 << 20, total: 100, free: 60 }];
     let explored = of_nodes(vec![busy]);
-    let expected = "1000 pages a second that were meant for node 1 go elsewhere, 10 % of all; \
-                    120 MiB of it wait in reserved huge pages that nobody uses | echo 40 > \
+    let expected = "1000 pages per second requested from node 1 go elsewhere, 10 % of all requests; \
+                    120 MiB of its memory is in unused reserved huge pages | echo 40 > \
                     /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
     assert_eq!(lead(&explored), [expected]);
     let (what, mend) = expected.split_once(" | ").unwrap();
@@ -113,7 +113,7 @@ fn free_memory_in_small_pieces_is_told_with_what_can_be_moved() {
     crumbs.zones = vec![ZoneView { pageblocks, ..ZoneView::default() }];
     crumbs.fragmentation = Some(0.97);
     let found = lead(&of_nodes(vec![crumbs]));
-    assert!(found[0].contains("97 % of it lie in pieces smaller than a huge page of 2 MiB"));
+    assert!(found[0].contains("97 % of it is in pieces smaller than a huge page of 2 MiB"));
     assert!(found[0].contains("75 % of its pageblocks"), "{found:?}");
     assert!(found[0].ends_with("| echo 1 > /sys/devices/system/node/node2/compact"));
 }
@@ -133,11 +133,11 @@ fn a_large_process_on_small_pages_is_told_how_this_system_gives_huge_ones() {
     for (mode, words, command) in [
         (
             HugePageMode::Madvise,
-            "for programs that ask",
+            "for programs that request",
             "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 ./solver",
         ),
-        (HugePageMode::Never, "transparent ones are off", "echo madvise > /sys/kernel/mm"),
-        (HugePageMode::Always, "although transparent ones are on", "numalab explore --nodes"),
+        (HugePageMode::Never, "transparent huge pages are off", "echo madvise > /sys/kernel/mm"),
+        (HugePageMode::Always, "although transparent huge pages are on", "numalab explore --nodes"),
     ] {
         let found = lead(&Explored::of(View::Process(process(sizes, mode))));
         assert!(found[0].starts_with("0 % of its 1 GiB of anonymous memory"), "{found:?}");
@@ -168,7 +168,7 @@ fn a_domain_of_xen_on_several_nodes_is_told_and_the_first_domain_is_not() {
         }),
         picture: None,
     }));
-    let expected = "domain 3 is spread over nodes: 75 % of its memory are on node 0 | in its \
+    let expected = "domain 3 spans several nodes: 75 % of its memory is on node 0 | in its \
                     configuration: cpus = [\"node:0\"], then xl destroy 3 and xl create (Xen does \
                     not move memory)";
     assert_eq!(lead(&explored), [expected]);

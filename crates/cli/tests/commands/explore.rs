@@ -182,7 +182,7 @@ impl Drop for Watched {
 fn a_watched_view_renews_itself_and_gives_the_terminal_back_on_q() {
     use std::io::Write;
     let mut watched = Watched::start();
-    watched.until("in a second, now", 1);
+    watched.until("per second, now", 1);
     watched.terminal.write_all(b"q").expect("typed");
     watched.ends();
 }

@@ -278,7 +278,7 @@ fn what_cannot_be_looked_at_is_refused_with_its_code() {
     refused(&["profile", "--pid", "1", "--", "true"], 125, "cannot be used with");
     let own = std::process::id().to_string();
     let emulated = ["profile", "--pid", &own, "--source", "emulation"];
-    refused(&emulated, 3, "a process that runs already cannot be emulated");
+    refused(&emulated, 3, "a running process cannot be emulated");
     refused(&["profile", "--source", "emulation", "--", "true"], 125, "/nonexistent");
     let has_to_end = ["profile", "--source", "emulation", "--for", "1s", "--", "true"];
     refused(&has_to_end, 125, "not after --for");
@@ -314,7 +314,7 @@ fn a_kept_profile_is_shown_in_every_format() {
     let kept: Value = serde_json::from_str(&fs::read_to_string(file).expect("kept")).expect("JSON");
     assert_eq!(schemas::document(&shown("json")), kept);
     let text = shown("text");
-    assert!(text.contains("What uses does to its memory") && text.contains("Over time"), "{text}");
+    assert!(text.contains("Memory use of uses") && text.contains("Over time"), "{text}");
     let widest = text.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{text}");
     let html = shown("html");

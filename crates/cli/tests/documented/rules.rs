@@ -106,7 +106,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "numalab study run mine.toml --blocks 6",
         Runs,
-        &["Does a larger block", "block 64k", "What the verdicts rest on"],
+        &["Does a larger block", "block 64k", "Basis of the verdicts"],
     ),
     rule("numalab study resume", Plans, &["samples in", "samples have been taken already"]),
     rule("numalab study report", Runs, &["results/noise-20261121-024500/report.md", "report.html"]),
@@ -217,7 +217,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab report results/measure-20261121-024500 --format json", Runs, &["numalab/run-2"]),
     rule("numalab report results_scaling/job_123456 --format csv", Runs, &["file,mode,domains"]),
     rule("numalab report sequential_domain0", Runs, &["1 step", "16M"]),
-    rule("numalab report profile.json", Runs, &["does to its memory"]),
+    rule("numalab report profile.json", Runs, &["Memory use of"]),
     rule("numalab report memory.json", Never("needs a boot; emulated/reports.rs shows one"), &[]),
     rule("numalab report m.json", Never("needs a boot; emulated/reports.rs shows one"), &[]),
     rule("numalab report FILE", Never("needs a boot; emulated/reports.rs shows one"), &[]),

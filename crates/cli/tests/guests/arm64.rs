@@ -21,7 +21,7 @@ use crate::schemas;
 fn nodes_cpus_memory_and_distances_of_an_aarch64_guest_are_those_asked_for() {
     let Some(booted) = booted() else { return };
     assert!(booted.kernel.ends_with("-arm64 aarch64\n"), "{}", booted.errors);
-    assert!(booted.errors.contains("another than this machine's"), "{}", booted.errors);
+    assert!(booted.errors.contains("differs from this machine's"), "{}", booted.errors);
     assert!(booted.errors.ends_with("to errors\n"), "{}", booted.errors);
     assert!(booted.listed.contains("2 nodes, 4 cpus, 768 MiB: sh -c"), "{}", booted.listed);
     let found = schemas::document(&booted.topology);

@@ -227,10 +227,10 @@ fn the_users_tree_is_left_alone_and_the_results_have_a_mail() {
     let mail = fs::read_to_string(results.join("mail.txt")).expect("a mail");
     assert!(mail.starts_with("To: A <a@b.org>\nSubject: [REGRESSION] cost +"), "{mail}");
     let page = fs::read_to_string(results.join("report.md")).expect("a report");
-    assert!(page.contains("cost is worse since"), "{page}");
+    assert!(page.contains("cost has been worse since"), "{page}");
     let mut again = Command::new(env!("CARGO_BIN_EXE_numalab"));
     let again = again.args(["report", path(&results), "--format", "md"]).output().expect("starts");
-    assert!(String::from_utf8_lossy(&again.stdout).contains("cost is worse since"));
+    assert!(String::from_utf8_lossy(&again.stdout).contains("cost has been worse since"));
 }
 
 #[test]

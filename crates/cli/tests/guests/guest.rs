@@ -50,7 +50,7 @@ for start in 1 2 3; do
   for try in $(seq 30); do
     sleep 1
     numalab explore --pid $worker > out/process.txt
-    grep -q 'on node 3; .* lies on node 0' out/process.txt && break 2
+    grep -q 'on node 3; .* is on node 0' out/process.txt && break 2
   done
   kill -9 $worker
 done
@@ -236,7 +236,7 @@ fn a_thread_far_from_its_memory_is_found_and_told_within_a_guest_of_four_nodes()
     let text = fs::read_to_string(lab.path("results/root/out/process.txt")).expect("brought back");
     // Its lines are wrapped.
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("on node 3; ") && words.contains("lies on node 0"), "{text}");
+    assert!(words.contains("on node 3; ") && words.contains("is on node 0"), "{text}");
     let process = lab.found("process.json");
     // It may be seen while it still fills its first 64 MiB.
     assert!(process["own_bytes_by_node"]["0"].as_u64() >= Some(32 << 20), "{process}");
@@ -291,7 +291,7 @@ fn devices_are_near_their_nodes(lab: &Lab) {
     assert!(refused.contains("0000:00:1f.2 (storage) is near no node"), "{refused}");
 
     let words = text("device.txt").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("is near node 1, and its threads run on node 3"), "{words}");
+    assert!(words.contains("is near node 1, but its threads run on node 3"), "{words}");
     let document = lab.found("device.json");
     assert_eq!(document["devices"][0]["kind"], "gpu", "{document}");
     let problem = document["findings"].as_array().expect("findings").iter();

@@ -107,5 +107,5 @@ fn a_job_array_measures_every_host_of_a_partition_and_is_collected_as_it_grows()
     assert_eq!((&json["schema"], &json["hosts"]), (&"numalab/fleet-2".into(), &2.into()));
     assert_eq!(json["untested"][0]["alike"], 2);
     let page = prints(&mut in_lab(&["report", place]));
-    assert!(page.contains("n2") && page.contains("2 hosts of its kind; a test takes 10"), "{page}");
+    assert!(page.contains("n2") && page.contains("2 hosts of its kind; a test needs 10"), "{page}");
 }

@@ -182,7 +182,7 @@ fn ranks_and_their_threads_are_seen_where_srun_and_openmp_put_them() {
     let threads = shared.next().and_then(|finding| finding["threads"].as_u64());
     assert!(threads >= Some(4), "{}", seen["findings"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("threads of ranks 0, 1 are bound to cpus 0,1"), "{text}");
+    assert!(words.contains("threads of ranks 0, 1 are all bound to cpus 0,1"), "{text}");
     let picture = text.lines().find(|line| line.trim_start().starts_with("0  0,1"));
     assert!(picture.is_some_and(|line| line.contains("**")), "two ranks on each cpu: {text}");
 }

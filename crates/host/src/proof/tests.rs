@@ -73,6 +73,6 @@ fn pages_elsewhere_are_an_error_that_counts_them() {
     };
     assert_eq!(
         found.check(&NodeSet::from_iter([NodeId(0)])).unwrap_err().to_string(),
-        "3 of 12 pages looked at are not on node 0: 9 on node 0, 3 on node 3"
+        "3 of 12 pages checked are not on node 0: 9 on node 0, 3 on node 3"
     );
 }

@@ -1,5 +1,8 @@
-//! Which placement is right for a program: what it does to its memory, what could be done about
-//! that, and what each change would bring by its counts and the machine's latencies.
+//! Advice on a program's memory placement.
+//!
+//! From a profile of the program's memory accesses follow the candidates (changes of placement that
+//! apply to it), and from its counts and the machine's latencies the change of run time that each
+//! would bring.
 
 mod balancing;
 mod bound;
@@ -30,64 +33,64 @@ use serde::{Deserialize, Serialize};
 
 use crate::VerdictWord;
 
-/// Less of a program's time is not worth a change.
+/// Minimum share of a program's time that a change must save to be worthwhile.
 pub const WORTH_SHARE: f64 = 0.02;
 
-/// Predictions this near each other, in percentage points, are the same.
+/// Largest difference in percentage points at which two predictions count as equal.
 const ALIKE_POINTS: f64 = 0.1;
 
-/// What is advised, the best candidate first.
+/// Advice for one program, best candidate first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
-    /// The program, with its arguments.
+    /// The program's command line.
     pub command: Vec<String>,
     /// The machine that the advice is for.
     pub machine: MachineCosts,
-    /// Where candidates are tried.
+    /// The place where candidates are tried.
     pub place: TrialPlace,
-    /// What is known of the program; nothing where it was not followed.
+    /// Measurements of the program; `None` if it was not profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// What trials judge by where that is not the time.
+    /// The metric that trials judge by; `None` for run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Quantity>,
-    /// How the trials went, if there were any.
+    /// The outcome of the trials, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials: Option<Trials>,
-    /// What could be done.
+    /// One entry per candidate.
     pub options: Vec<AdvisedOption>,
 }
 
-/// What one run told of a program.
+/// Measurements from one run of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
-    /// How long it takes as it is, in ns of the machine.
+    /// The run time without changes, in ns of the target machine.
     pub elapsed_ns: u64,
-    /// Of its threads' time, the part that waits for memory or for other caches.
+    /// The share of its threads' time that waits for memory or for other cores' caches, 0 to 1.
     pub memory_share: f64,
-    /// Threads that it has at a time.
+    /// Number of threads that run at a time.
     pub threads: usize,
 }
 
-/// One thing that could be done.
+/// A candidate with its prediction and its trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdvisedOption {
-    /// What.
+    /// The change of placement.
     pub candidate: Candidate,
-    /// What it is expected to bring; nothing where one run does not tell.
+    /// The predicted change; `None` if one run cannot predict it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Prediction>,
-    /// What it brought when it was tried.
+    /// The change measured in trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
-    /// Why it cannot be tried here, if it cannot.
+    /// The reason why it cannot be tried here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untried: Option<Untried>,
-    /// Command lines that do it, that of the trials first; none for what only the program's author
-    /// can do.
+    /// Command lines that apply it, the one used in trials first; empty for a change of the
+    /// program's source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<ToolCommand>,
 }
@@ -97,18 +100,18 @@ impl AdvisedOption {
         Self { candidate, predicted, measured: None, untried: None, commands: Vec::new() }
     }
 
-    /// The change that is expected, for putting options in order: those without a prediction last.
+    /// Returns the predicted change, to sort options by; options without a prediction come last.
     fn expected_percent(&self) -> f64 {
         self.predicted.map_or(f64::INFINITY, |predicted| predicted.change_percent)
     }
 
-    /// The same where options differ by as much as is printed; those that do not are in the order of
-    /// their kinds.
+    /// Returns the predicted change rounded to the digits printed, so that options that look equal
+    /// keep the order of their kinds.
     fn expected_tenths(&self) -> f64 {
         (self.expected_percent() / ALIKE_POINTS).round()
     }
 
-    /// Whether both bind, and are predicted to bring the same.
+    /// Returns `true` if both bind and are predicted to bring the same.
     fn is_bound_alike(&self, other: &Self) -> bool {
         let binds = [self, other].map(|of| matches!(of.candidate, Candidate::Bind { .. }));
         let [one, two] = [self, other].map(Self::expected_percent);
@@ -117,7 +120,7 @@ impl AdvisedOption {
 }
 
 impl Advice {
-    /// Advice for a program that ran once on the machine, by what was counted.
+    /// Advises on a program from the counts of one run on the machine.
     #[must_use]
     pub fn of(
         command: &[String],
@@ -152,7 +155,7 @@ impl Advice {
         }
     }
 
-    /// Candidates for a program of which nothing is known: trials alone decide.
+    /// Lists the candidates for a program without a profile, which only trials can judge.
     #[must_use]
     pub fn unprofiled(
         command: &[String],
@@ -165,21 +168,20 @@ impl Advice {
         Self { command, machine, place, profile, metric, trials, options }
     }
 
-    /// Those that are expected to be worth it, best first.
+    /// Returns the options predicted to be worthwhile, best first.
     pub fn promising(&self) -> impl Iterator<Item = &AdvisedOption> {
         self.options.iter().filter(|option| option.predicted.is_some_and(Prediction::is_gain))
     }
 
-    /// Whether the program waits for memory so little that no placement matters.
+    /// Returns `true` if the program waits for memory too little for any placement to matter.
     #[must_use]
     pub fn hardly_waits(&self) -> bool {
         self.profile.is_some_and(|profile| profile.memory_share < WORTH_SHARE)
     }
 
-    /// Those that a trial may show to be worth it, best first: likely gains, even where what
-    /// predictions leave out might make them losses; then those that only a trial can tell of, if
-    /// the program waits for memory at all. Of nodes to which binding is predicted to bring the same,
-    /// as on a machine whose nodes are alike, the first.
+    /// Returns the options worth a trial, best first: likely gains, even if factors outside the
+    /// model might make them losses; then those that only a trial can judge, if the program waits
+    /// for memory at all. Of nodes with the same prediction for binding, only the first is tried.
     pub fn worth_a_trial(&self) -> impl Iterator<Item = &AdvisedOption> {
         let is_open = |option: &&AdvisedOption| match option.predicted {
             Some(predicted) => predicted.is_likely_gain(),
@@ -195,7 +197,7 @@ impl Advice {
             .map(|(_, option)| option)
     }
 
-    /// A change of what trials judge by as one of a time: below 0 it is for the better.
+    /// Converts a change of the trials' metric so that, as for a time, below 0 is better.
     #[must_use]
     pub fn as_of_time(&self, percent: f64) -> f64 {
         match self.metric.as_ref().map(|metric| metric.better) {
@@ -204,17 +206,17 @@ impl Advice {
         }
     }
 
-    /// Whether a change is larger than what the program as it is differs from itself: else it says
-    /// nothing of the candidate.
+    /// Returns `true` if a change exceeds the unchanged program's difference from itself; a smaller
+    /// one says nothing about the candidate.
     #[must_use]
     pub fn exceeds_own_difference(&self, measured: &Measured) -> bool {
         let own = self.trials.as_ref().and_then(Trials::own_difference_percent);
         own.is_none_or(|own| measured.change_percent.abs() > own)
     }
 
-    /// What to do: the candidate that was best when it was tried; where none was better, the one that
-    /// is expected to be best of those that were not tried, or cannot be. None where there is no
-    /// gain to be had.
+    /// Returns the recommended option: the one that did best in trials, or, if none helped, the
+    /// most promising of those that were not or could not be tried. `None` if nothing promises a
+    /// gain.
     #[must_use]
     pub fn best(&self) -> Option<&AdvisedOption> {
         let tried = self.options.iter().filter_map(|of| Some((of, of.measured.as_ref()?)));
@@ -226,14 +228,14 @@ impl Advice {
         let best = better.min_by(|one, other| change(one.1).total_cmp(&change(other.1)));
         let any_tried = self.options.iter().any(|option| option.measured.is_some());
         let mut untried = self.promising().filter(|option| {
-            // What was less promising than what failed is not advised without a trial.
+            // An option less promising than one that failed needs a trial before it is recommended.
             option.measured.is_none() && !(any_tried && option.candidate.is_by_command())
         });
         best.map(|(option, _)| option).or_else(|| untried.next())
     }
 }
 
-/// Of the ways in which one region could be bound, the best one, and only if it is likely to gain.
+/// Keeps only the best way to bind a region, and only if it is likely to gain.
 fn keep_best_region(options: &mut Vec<AdvisedOption>) {
     let mut is_first = true;
     options.retain(|option| match option.candidate {

@@ -1,4 +1,4 @@
-//! Advice for a program in words.
+//! Page, JSON and rows of advice.
 
 mod tables;
 mod words;
@@ -40,7 +40,7 @@ impl Report for Advice {
         document(Kind::Advice, self)
     }
 
-    /// A row for each option.
+    /// Returns one row per option.
     fn rows(&self) -> Option<Rows> {
         let row = |option: &AdvisedOption| {
             let predicted = option.predicted.map_or([const { String::new() }; 3], |of| {
@@ -60,10 +60,13 @@ impl Report for Advice {
     }
 }
 
-/// What is said first: the answer.
+/// Returns the first sentence: the answer.
 fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
     let waits = advice.profile.map_or_else(String::new, |profile| {
-        format!("{} % of the time waits for memory", trimmed(100.0 * profile.memory_share))
+        format!(
+            "{} % of the time is spent waiting for memory",
+            trimmed(100.0 * profile.memory_share)
+        )
     });
     let with_waits = |words: &str| match waits.as_str() {
         "" => words.to_owned(),
@@ -72,17 +75,17 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
     let is_tried = advice.options.iter().any(|option| option.measured.is_some());
     let hardly = advice.profile.is_some_and(|profile| profile.memory_share < WORTH_SHARE);
     match best {
-        None if hardly && !is_tried => with_waits("No gain to be had"),
+        None if hardly && !is_tried => with_waits("No gain possible"),
         None if is_open(advice) => {
-            with_waits("Undecided") + "; --blocks with a higher number would tell"
+            with_waits("Undecided") + "; more blocks (--blocks) would decide"
         }
         None if is_lost_in_own(advice) => {
             with_waits("No gain was found")
-                + "; what seemed faster differs by less than the program does from itself"
+                + "; what seemed faster is within the noise of the unchanged program"
         }
-        None if is_tried => with_waits("No gain was found") + "; what was tried is not faster",
-        None if advice.profile.is_none() => "Nothing was tried, and nothing predicted".to_owned(),
-        None => with_waits("No gain to be had from placement"),
+        None if is_tried => with_waits("No gain was found") + "; nothing tried was faster",
+        None if advice.profile.is_none() => "Nothing was tried or predicted".to_owned(),
+        None => with_waits("No gain from placement"),
         Some(option) => {
             let measured = option.measured.as_ref();
             let found = measured.map(|of| (of.change_percent, judged(advice), "measured"));
@@ -99,7 +102,7 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> String {
     }
 }
 
-/// Whether something was faster, but by less than the program differs from itself.
+/// Returns `true` if an option was faster, but by less than the program's difference from itself.
 fn is_lost_in_own(advice: &Advice) -> bool {
     let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
     measured
@@ -107,7 +110,7 @@ fn is_lost_in_own(advice: &Advice) -> bool {
         .any(|of| !advice.exceeds_own_difference(of))
 }
 
-/// Whether the trials left a gain open.
+/// Returns `true` if the trials did not settle whether there is a gain.
 fn is_open(advice: &Advice) -> bool {
     let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
     let may_gain =
@@ -126,7 +129,7 @@ fn meta(advice: &Advice) -> String {
     };
     let known = advice.profile.map_or_else(String::new, |profile| {
         format!(
-            "; {} ms and {} there, and {} % of the threads' time waits for memory",
+            "; {} ms and {} there, with {} % of the threads' time spent waiting for memory",
             figure(profile.elapsed_ns as f64 / 1e6),
             count(profile.threads, "thread"),
             trimmed(100.0 * profile.memory_share)
@@ -135,7 +138,7 @@ fn meta(advice: &Advice) -> String {
     format!("{} on {of}{known}", command_line(&advice.command))
 }
 
-/// The one command, or the one change.
+/// Returns the single command or source change to make.
 fn to_use(option: &AdvisedOption, mood: Mood) -> Option<Lead> {
     if let Some(line) = option.commands.first() {
         let command = Some(line.command.clone());
@@ -145,26 +148,26 @@ fn to_use(option: &AdvisedOption, mood: Mood) -> Option<Lead> {
     Some(Lead::new("Use", change_to_make(&option.candidate)?, mood))
 }
 
-/// What cannot be had on this machine, whatever the program is.
+/// Names the options that cannot be tried on this machine, whatever the program.
 fn cannot_act(advice: &Advice) -> Option<Lead> {
     if advice.place != TrialPlace::Host {
         return None;
     }
     let machine = &advice.machine;
     let nodes = (machine.memory_nodes(true).len() < 2).then_some(
-        "all memory is on one node, so that binding, interleaving, first touch and NUMA balancing \
-         cannot act",
+        "all memory is on one node, so binding, interleaving, first touch and NUMA balancing have \
+         no effect",
     );
     let are_ranks =
         advice.options.iter().any(|option| matches!(option.candidate, Candidate::Ranks { .. }));
     let cpus = (machine.groups() < 2 && !machine.has_siblings() && !are_ranks).then_some(
-        "all cores share one L3 and have no SMT siblings, so that threads cannot be spread otherwise",
+        "all cores share one L3 and have no SMT siblings, so spreading threads has no effect",
     );
     let said: Vec<&str> = [nodes, cpus].into_iter().flatten().collect();
     (!said.is_empty()).then(|| Lead::new("Not here", format!("{}.", said.join("; ")), Mood::Fine))
 }
 
-/// By what predictions were made, where that is not the machine's own.
+/// Names the source of predictions, if it is not this machine.
 fn by_what(advice: &Advice) -> Option<Lead> {
     advice.profile?;
     let measure = "numalab machine capture -o here.toml";
@@ -175,21 +178,21 @@ fn by_what(advice: &Advice) -> Option<Lead> {
         CostsKnown::Firmware => Some(Lead {
             command: Some(measure.to_owned()),
             ..lead(
-                "by the latencies that the firmware tells, and typical ones of caches and TLBs. To \
-                 measure this machine, then add --emulate-like here.toml --try-on host:",
+                "from the firmware's latencies, and typical ones for caches and TLBs. To measure \
+                 this machine (then add --emulate-like here.toml --try-on host):",
             )
         }),
         CostsKnown::Typical => Some(Lead {
             command: Some(measure.to_owned()),
             ..lead(
-                "by typical latencies only: this machine was not measured. To measure it, then add \
-                 --emulate-like here.toml --try-on host:",
+                "from typical latencies only: this machine was not measured. To measure it (then \
+                 add --emulate-like here.toml --try-on host):",
             )
         }),
     }
 }
 
-/// What is found where nothing differs.
+/// Describes the noise of the trials.
 fn noise(advice: &Advice) -> Option<Lead> {
     let trials = advice.trials.as_ref()?;
     let (low, high) = trials.again_percent?;
@@ -197,13 +200,13 @@ fn noise(advice: &Advice) -> Option<Lead> {
     let kept = kept.map_or_else(String::new, |kept| format!("; samples are in {kept}"));
     if trials.repeats {
         let sentence = format!(
-            "two runs of the program as it is are the same to the last bit, so each candidate ran \
+            "two runs of the unchanged program gave identical results, so each candidate ran \
              once{kept}."
         );
         return Some(Lead::new("Trials", sentence, Mood::Fine));
     }
     let sentence = format!(
-        "{} blocks; the program as it is against itself: {} to {} %{kept}.",
+        "{} blocks; the unchanged program differs from itself by {} to {} %{kept}.",
         trials.blocks,
         signed(low),
         signed(high)
@@ -211,14 +214,14 @@ fn noise(advice: &Advice) -> Option<Lead> {
     Some(Lead::new("Trials", sentence, Mood::Fine))
 }
 
-/// Why trials ended before all blocks.
+/// Describes the reason why trials ended before all blocks.
 fn ended(advice: &Advice) -> Option<Lead> {
     let trials = advice.trials.as_ref()?;
     let words = match trials.end {
         TrialsEnd::Done => return None,
-        TrialsEnd::NoneLeft => "no candidate was left that could win, so that they ended early.",
+        TrialsEnd::NoneLeft => "ended early: no remaining candidate could win.",
         TrialsEnd::BudgetSpent => "the budget ran out before all blocks had run.",
-        TrialsEnd::Interrupted => "they were interrupted.",
+        TrialsEnd::Interrupted => "interrupted.",
     };
     let mood = if trials.end == TrialsEnd::NoneLeft { Mood::Fine } else { Mood::Odd };
     Some(Lead::new("Trials", words, mood))

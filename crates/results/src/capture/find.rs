@@ -1,4 +1,4 @@
-//! A machine file out of what a run measured: topology, latencies, caches, transfers, load.
+//! Machine files captured from a measured run: topology, latencies, caches, transfers and load.
 
 mod caches;
 mod core;
@@ -16,138 +16,139 @@ use serde::Serialize;
 
 use crate::run::{Chase, NodeAccess, Summary};
 
-/// What a machine file says: what a machine is, and what its memory takes.
+/// The contents of a machine file: the machine's topology and the costs of its memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineFigures {
-    /// Its topology, with latencies and bandwidths between nodes.
+    /// The topology, with latencies and bandwidths between nodes.
     pub machine: Machine,
-    /// What a hit in each level of the data caches takes in ns, nearest first.
+    /// Hit latency of each level of data cache in ns, nearest first.
     pub cache_latency_ns: Vec<f64>,
-    /// What a core has under way.
+    /// The resources of a core for memory accesses.
     pub core: Option<Core>,
-    /// How addresses are translated.
+    /// Address translation.
     pub tlb: Option<Tlb>,
-    /// What a line takes from one core's caches to another's.
+    /// Latency of a line from one core's caches to another's.
     pub transfers: Option<Transfers>,
-    /// What memory and links take under load.
+    /// Latency curves of memory and links under load.
     pub loads: Vec<Load>,
 }
 
-/// Load on the memory of a node.
+/// Latency under load of one node's memory, or of a link to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// Whose memory.
+    /// The node that holds the memory.
     pub node: NodeId,
-    /// The node of the cpus, for the link from there; `None` for the memory itself.
+    /// The cpus' node for a link; `None` for the memory itself.
     pub from: Option<NodeId>,
-    /// The bandwidth at which it saturates in 10^6 bytes a second, where there is no curve.
+    /// The saturation bandwidth in 10^6 bytes per second, if there is no curve.
     pub peak_mb_s: Option<f64>,
-    /// Latency over bandwidth, by rising share of writes.
+    /// Latency over bandwidth, ordered by share of writes, lowest first.
     pub curves: Vec<Curve>,
 }
 
-/// A machine file's figures out of a run, with what must be known of them.
+/// The figures captured from a run, with remarks on them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Captured {
     /// The figures.
     pub figures: MachineFigures,
-    /// The chase that the latencies are of.
+    /// The chase that measured the latencies.
     pub chase: Option<Chase>,
-    /// What was derived or replaced, and what is left out.
+    /// Figures that were derived, replaced or omitted.
     pub remarks: Vec<Remark>,
 }
 
-/// Something about a captured figure, or about one that is not there.
+/// A remark on a captured figure, or on a missing one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Remark {
-    /// No latency from a node's cpus to a node's memory.
+    /// No latency was measured between a pair of nodes.
     NoLatency {
-        /// The node of the cpus.
+        /// The cpus' node.
         from: NodeId,
-        /// The node of the memory.
+        /// The memory's node.
         to: NodeId,
     },
-    /// The sweep found another size than the system reports, and the file has what was found.
+    /// The sweep contradicts the reported cache size, and the file has the size found.
     CacheFound {
         /// The cache's level.
         level: u8,
-        /// Its size by the sweep, in whole sets.
+        /// The size from the sweep in bytes, rounded to whole sets.
         found_bytes: u64,
-        /// What the system reports.
+        /// The size that the system reports, in bytes.
         reported_bytes: u64,
     },
-    /// A cache that the sweep did not find is left out.
+    /// A cache that the sweep did not find is omitted.
     NoCache {
-        /// Its level.
+        /// The cache's level.
         level: u8,
     },
-    /// No sweep over sizes: caches are as reported, and what a hit takes is left out.
+    /// No sweep over sizes: caches are as reported, without hit latencies.
     NoSweep,
-    /// A core's outstanding lines are what its reads reach by Little's law; how many of them are
-    /// prefetched, how far it looks ahead, and what it runs a cycle are assumed.
+    /// The number of outstanding lines follows from the read bandwidth by Little's law; prefetch
+    /// share, look-ahead and instructions per cycle are assumptions.
     CoreDerived {
-        /// Outstanding lines, those included that are prefetched.
+        /// Outstanding lines, including prefetches.
         lines: u32,
-        /// Lines that are prefetched.
+        /// The number of these that are prefetches.
         prefetch: u32,
-        /// What one core reads, in GB/s.
+        /// Read bandwidth of one core, in GB/s.
         gb_per_s: f64,
-        /// Instructions a cycle.
+        /// Assumed instructions per cycle.
         per_cycle: u8,
     },
-    /// What instructions take is that of the family's table, known by vendor and L2.
+    /// Instruction latencies come from the table of the core's family, identified by vendor and L2
+    /// size.
     CoreTimed {
-        /// The family.
+        /// The core's family.
         family: Family,
     },
-    /// What instructions take by class is left out: no table for such a core.
+    /// Instruction latencies by class are omitted: there is no table for this core.
     NoTiming,
-    /// What a core has under way is left out: no reads by one core alone, or no clock.
+    /// The core's resources are omitted: reads by a single core, or the clock, were not measured.
     NoCore,
-    /// What an atomic addition takes is left out: an older run did not measure it.
+    /// The latency of an atomic add is omitted: older runs did not measure it.
     NoAtomicAdd,
-    /// What a line takes from cache to cache is left out: not every kind of pair was measured.
+    /// Cache-to-cache latencies are omitted: some kind of pair was not measured.
     NoTransfers,
-    /// Load on a node's memory is left out.
+    /// Latency under load of a node's memory is omitted.
     NoLoad {
-        /// The node.
+        /// The node concerned.
         node: NodeId,
-        /// Why.
+        /// The reason for it.
         why: NoLoad,
     },
-    /// Of the TLB, what nothing measures is assumed.
+    /// Parts of the TLB that no measurement shows are assumed.
     TlbAssumed {
-        /// Entries of upper page tables that a core keeps.
+        /// Entries for upper-level page tables that a core caches.
         upper_entries: u32,
-        /// Walks at a time.
+        /// Number of concurrent page walks.
         walkers: u32,
     },
-    /// A walk takes longer than an access to a page table.
+    /// A walk takes longer than one access to a page table.
     LongWalks {
-        /// Accesses that it takes beside that one.
+        /// Further accesses that it takes.
         accesses: u32,
     },
-    /// Translations are left out: no end of the TLB was found.
+    /// Address translation is omitted: no end of the TLB was found.
     NoTlb,
 }
 
-/// Why there is no curve.
+/// The reason why a curve is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoLoad {
-    /// Nothing loaded this memory.
+    /// No cell loaded this memory.
     NotMeasured,
-    /// Other load disturbed what would be the latency without load.
+    /// Other load disturbed the latency without load.
     Doubtful,
-    /// The cores did not saturate it, so that its limit is not known.
+    /// The cores did not saturate it, so its limit is unknown.
     NotSaturated {
-        /// What they moved at most, in 10^6 bytes a second.
+        /// The highest traffic reached, in 10^6 bytes per second.
         most_mb_s: u64,
     },
 }
 
-/// The machine file of a run.
+/// Captures a run's machine file.
 #[must_use]
 pub fn capture(document: &Document) -> Captured {
     let summary = Summary::of(document);
@@ -165,7 +166,7 @@ pub fn capture(document: &Document) -> Captured {
     Captured { figures, chase, remarks }
 }
 
-/// The machine without what is true of one moment or one process only.
+/// Returns the machine without facts that hold only for a moment or a process.
 fn of_now(machine: &Machine) -> Machine {
     let node = |node: &Node| Node { free_bytes: None, huge_pages: Vec::new(), ..node.clone() };
     Machine { nodes: machine.nodes.iter().map(node).collect(), allowed: None, ..machine.clone() }

@@ -1,14 +1,14 @@
-//! What a captured machine file says of its figures.
+//! Remarks on the figures of a captured machine file, in words.
 
 use numalab_page::number::{figure, size};
 
 use crate::capture::{Captured, NoLoad, Remark};
 
-/// Sentences about the figures, for people and for the file's comments.
+/// Returns sentences on the figures, for the terminal and for the file's comments.
 #[must_use]
 pub fn sentences(captured: &Captured) -> Vec<String> {
     let chase = captured.chase.map(|(pattern, bytes, pages)| {
-        format!("Latencies are of {pattern} access over {}, {} pages.", size(bytes), pages.name())
+        format!("Latencies are for {pattern} access over {}, {} pages.", size(bytes), pages.name())
     });
     chase.into_iter().chain(captured.remarks.iter().map(sentence)).collect()
 }
@@ -27,55 +27,56 @@ fn sentence(remark: &Remark) -> String {
             format!("Left out: L{level}, which the sweep over sizes did not find.")
         }
         Remark::NoSweep => {
-            "Left out: what a hit in a cache takes, for lack of a sweep over sizes; \
-                            sizes are those that the system reports."
+            "Left out: cache hit latencies, for lack of a sweep over sizes; sizes are as the \
+             system reports them."
                 .to_owned()
         }
         Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle } => format!(
-            "A core has {lines} outstanding lines: it reads {} GB/s alone, by Little's law. That \
-             {prefetch} of them are prefetched, 512 instructions ahead and an IPC of {per_cycle} \
-             are assumed.",
+            "A core has {lines} outstanding lines, by Little's law: alone it reads {} GB/s. \
+             Assumed: {prefetch} of them are prefetches, a window of 512 instructions, and an IPC \
+             of {per_cycle}.",
             figure(*gb_per_s)
         ),
         Remark::CoreTimed { family } => format!(
-            "Instructions take what the published table of {} cores says, which vendor and L2 stand for.",
+            "Instruction latencies are from the published table for {} cores, chosen by vendor \
+             and L2 size.",
             family.name()
         ),
-        Remark::NoTiming => "Left out: what instructions take by class, for lack of a table for \
-                             such a core."
+        Remark::NoTiming => "Left out: instruction latencies by class, for lack of a table for \
+             this core."
             .to_owned(),
-        Remark::NoCore => "Left out: what a core has under way, for lack of reads by one CPU \
-                           alone, its latency or its clock."
+        Remark::NoCore => "Left out: a core's outstanding lines, for lack of reads by one CPU \
+             alone, its latency or its clock."
             .to_owned(),
         Remark::NoAtomicAdd => {
             "Left out: the latency of an atomic add, which runs recorded by older \
                                 versions of numalab lack."
                 .to_owned()
         }
-        Remark::NoTransfers => "Left out: what a line takes from cache to cache, for lack of \
-                                figures for every kind of pair."
+        Remark::NoTransfers => "Left out: cache-to-cache latencies, for lack of figures for every \
+             kind of pair."
             .to_owned(),
         Remark::NoLoad { node, why } => {
-            format!("Left out: load on node {node}, {}.", why_not(*why))
+            format!("Left out: latency under load of node {node}, {}.", why_not(*why))
         }
         Remark::TlbAssumed { upper_entries, walkers } => format!(
-            "Of the TLB, {upper_entries} entries of upper page tables, {walkers} walks at a time \
-             and full associativity are assumed."
+            "Assumed for the TLB: {upper_entries} entries for upper-level page tables, {walkers} \
+             concurrent walks, and full associativity."
         ),
         Remark::LongWalks { accesses } => format!(
             "Each step of a page walk takes as long as {} accesses to a cache, as under nested paging.",
             accesses + 1
         ),
-        Remark::NoTlb => "Left out: the TLB, of which no end was found.".to_owned(),
+        Remark::NoTlb => "Left out: the TLB, because no end of it was found.".to_owned(),
     }
 }
 
 fn why_not(why: NoLoad) -> String {
     match why {
         NoLoad::NotMeasured => "not measured (numalab loaded --surface)".to_owned(),
-        NoLoad::Doubtful => "since other load disturbed the measurement".to_owned(),
+        NoLoad::Doubtful => "because other load disturbed the measurement".to_owned(),
         NoLoad::NotSaturated { most_mb_s } => format!(
-            "since {} GB/s of traffic did not saturate it",
+            "because {} GB/s of traffic did not saturate it",
             figure(most_mb_s as f64 / 1000.0)
         ),
     }
@@ -95,7 +96,7 @@ mod tests {
         ];
         let captured = Captured { figures: Default::default(), chase: None, remarks };
         let expected = [
-            "Left out: load on node 1, since 12.3 GB/s of traffic did not saturate it.",
+            "Left out: latency under load of node 1, because 12.3 GB/s of traffic did not saturate it.",
             "L3 has the size that the sweep found, 18M; the system reports 480M.",
         ];
         assert_eq!(sentences(&captured), expected);

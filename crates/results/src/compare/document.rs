@@ -1,4 +1,4 @@
-//! Runs compared, in JSON.
+//! The JSON document of runs compared.
 
 use numalab_record::{CellId, Metric};
 use serde::Serialize;
@@ -12,19 +12,19 @@ use crate::shape::FarEnd;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunComparison<'a> {
-    /// What the runs of the baseline are called.
+    /// The names of the baseline's runs.
     pub baseline: &'a [String],
-    /// What the runs of the candidate are called.
+    /// The names of the candidate's runs.
     pub candidate: &'a [String],
-    /// Changes up to this many percent count as none.
+    /// The tolerance in percent: smaller changes count as none.
     pub tolerance_percent: f64,
-    /// Whether there are verdicts: with one run a side there are none.
+    /// True if there are verdicts, which need several runs per side.
     pub judged: bool,
-    /// Whether anything is worse beyond the tolerance.
+    /// True if anything is worse beyond the tolerance.
     pub any_worse: bool,
-    /// All cells of a kind taken together.
+    /// All cells of a kind together, one row per kind.
     pub kinds: Vec<ComparedRow>,
-    /// Cell by cell.
+    /// One row per cell.
     pub cells: Vec<ComparedRow>,
     /// Cells with figures in the baseline only.
     pub only_in_baseline: &'a [CellId],
@@ -32,7 +32,7 @@ pub struct RunComparison<'a> {
     pub only_in_candidate: &'a [CellId],
     /// Cells with figures on both sides, but not in every run.
     pub not_in_every_run: &'a [CellId],
-    /// What differs between the systems.
+    /// Facts that differ between the systems.
     pub environment: &'a [FactDifference],
 }
 
@@ -42,11 +42,11 @@ pub struct RunComparison<'a> {
 pub struct ComparedRow {
     /// The cell; `None` for all cells of a kind.
     pub cell: Option<CellId>,
-    /// What was measured, in words.
+    /// The experiment in words.
     pub what: String,
-    /// The metric.
+    /// The metric compared.
     pub metric: Metric,
-    /// Its unit.
+    /// The unit of both means.
     pub unit: String,
     /// The baseline's mean; `None` for all cells of a kind.
     pub baseline: Option<f64>,
@@ -54,16 +54,15 @@ pub struct ComparedRow {
     pub candidate: Option<f64>,
     /// The change in percent.
     pub change_percent: f64,
-    /// Its 95 % interval in percent; `None` with one run a side.
+    /// The 95 % interval of the change in percent; `None` with one run per side.
     pub interval_percent: Option<Bounds>,
-    /// How runs of the machine differ, one standard deviation in percent; `None` with one run
-    /// a side.
+    /// The standard deviation between runs of the machine in percent; `None` with one run per side.
     pub spread_percent: Option<f64>,
-    /// The answer: a verdict, `not judged` or `seen once`.
+    /// The verdict, or `not judged` or `seen once`.
     pub verdict: &'static str,
     /// Where the far ends of all cells of a kind differ, in parts of each run's median.
     pub far_end: Option<FarEnd>,
-    /// The sizes of page in bytes that most of the memory had on each side, where they differ.
+    /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
 

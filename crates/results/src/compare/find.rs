@@ -1,4 +1,4 @@
-//! Runs compared: what the machine did before, and what it does now.
+//! Comparison of two sets of runs, such as before and after a change of the machine.
 
 mod cells;
 mod far_ends;
@@ -16,31 +16,31 @@ pub use tolerance::Tolerance;
 
 use crate::shape::FarEnd;
 
-/// A run and what it is called.
+/// A run with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedRun {
-    /// Its directory, or when it began.
+    /// The run's directory, or its start time.
     pub name: String,
-    /// The run.
+    /// The run's record.
     pub document: Document,
 }
 
-/// What a row of a comparison is about.
+/// The subject of a row of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Compared {
     /// One cell.
     Cell(Cell),
-    /// All cells of a kind taken together.
+    /// All cells of a kind together.
     Kind {
-        /// The kind: `latency`, `bandwidth`.
+        /// The kind, such as `latency` or `bandwidth`.
         kind: &'static str,
-        /// How many cells.
+        /// Number of cells.
         cells: usize,
     },
 }
 
 impl Compared {
-    /// The cell's name; `None` for all cells of a kind.
+    /// Returns the cell's name; `None` for all cells of a kind.
     #[must_use]
     pub fn cell(&self) -> Option<&CellId> {
         match self {
@@ -50,49 +50,47 @@ impl Compared {
     }
 }
 
-/// What is to be made of a change between runs.
+/// The judgement of a change between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// There is one run a side, and how runs of the machine differ is unknown.
+    /// Not judged: with one run per side the variation between runs is unknown.
     NotJudged,
-    /// A cell leaves its kind by more than the tolerance, but a side has one run: cells have
-    /// states, such as where their pages lie in a cache, which last for a run.
+    /// A cell differs from its kind by more than the tolerance, but a side has only one run. Cells
+    /// have states that last for a run, such as the placement of their pages in a cache.
     SeenOnce,
-    /// The verdict, which allows for all rows and for the tolerance.
+    /// The verdict, adjusted for all rows and for the tolerance.
     Judged(Verdict),
 }
 
 /// One metric of one cell, or of all cells of a kind, in all runs of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedCell {
-    /// What is compared.
+    /// The cell or kind compared.
     pub of: Compared,
-    /// The metric.
+    /// The metric compared.
     pub metric: Metric,
-    /// Geometric means over the runs of the baseline and of the candidate, of each run's
-    /// median, in the metric's unit; `None` for all cells of a kind, which are of different sizes.
+    /// Geometric means over each side's runs of the runs' medians, in the metric's unit; `None` for
+    /// a kind, which mixes cells of different sizes.
     pub means: Option<[f64; 2]>,
     /// The change of the mean in percent of the baseline.
     pub change_percent: f64,
-    /// How one run of the machine differs from another, one standard deviation in percent;
-    /// `None` with one run a side.
+    /// The standard deviation between runs of the machine in percent; `None` with one run per side.
     pub spread_percent: Option<f64>,
-    /// The 95 % interval of the change in percent; `None` with one run a side.
+    /// The 95 % interval of the change in percent; `None` with one run per side.
     pub interval_percent: Option<Interval>,
-    /// What is to be made of it.
+    /// The judgement of the change.
     pub answer: Answer,
     /// Where the far ends of all cells of a kind differ, in parts of each run's median.
     pub far_end: Option<FarEnd>,
-    /// The sizes of page in bytes that most of the memory had in the baseline and in the
-    /// candidate, where they differ.
+    /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
 
-/// A fact about the system that is not the same in both runs.
+/// A fact about the system that differs between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactDifference {
-    /// Its name.
+    /// The fact's name.
     pub name: String,
     /// The baseline's value, if it has one.
     pub baseline: Option<String>,
@@ -100,38 +98,39 @@ pub struct FactDifference {
     pub candidate: Option<String>,
 }
 
-/// The runs of two sides.
+/// All runs of two sides, compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The tolerance applied.
+    /// The tolerance that verdicts allow.
     pub tolerance: Tolerance,
-    /// What the runs of the baseline are called.
+    /// The names of the baseline's runs.
     pub baseline: Vec<String>,
-    /// What the runs of the candidate are called.
+    /// The names of the candidate's runs.
     pub candidate: Vec<String>,
-    /// All cells of a kind taken together.
+    /// All cells of a kind together, one row per kind.
     pub kinds: Vec<ComparedCell>,
-    /// Cell by cell, in the baseline's order.
+    /// One row per cell, in the baseline's order.
     pub rows: Vec<ComparedCell>,
-    /// Cells with figures in the baseline only: not planned alike, failed or not
-    /// reached in the candidate. They are listed, not judged.
+    /// Cells with figures in the baseline only: planned differently, failed, or not reached in the
+    /// candidate. They are listed, not judged.
     pub only_in_baseline: Vec<CellId>,
     /// Cells with figures in the candidate only.
     pub only_in_candidate: Vec<CellId>,
-    /// Cells with figures on both sides, but not in every run: compared by those that have them.
+    /// Cells with figures on both sides, but not in every run; compared over the runs that have
+    /// them.
     pub not_in_every_run: Vec<CellId>,
-    /// What differs between the two systems, without what differs from minute to minute.
+    /// Facts that differ between the two systems, without those that change from minute to minute.
     pub environment: Vec<FactDifference>,
 }
 
 impl Comparison {
-    /// Whether there is a verdict: with one run a side there is none.
+    /// Returns `true` if there are verdicts, which need several runs per side.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         self.baseline.len() + self.candidate.len() > 2
     }
 
-    /// Whether anything is worse beyond the tolerance.
+    /// Returns `true` if anything is worse beyond the tolerance.
     #[must_use]
     pub fn any_worse(&self) -> bool {
         self.figures().any(|row| row.answer == Answer::Judged(Verdict::Worse))
@@ -143,21 +142,21 @@ impl Comparison {
         self.kinds.iter().any(|row| row.far_end.as_ref().is_some_and(FarEnd::is_shown_worse))
     }
 
-    /// Every row, kinds first.
+    /// Returns all rows, kinds first.
     pub fn figures(&self) -> impl Iterator<Item = &ComparedCell> {
         self.kinds.iter().chain(&self.rows)
     }
 }
 
-/// Compares runs of a baseline with runs of a candidate. Cells are matched by id, and only where
-/// the whole of what was to be done is equal, workers and nodes included.
+/// Compares runs of a baseline with runs of a candidate. Cells are matched by id, and only if their
+/// whole experiment is equal, workers and nodes included.
 ///
-/// The unit is the run: windows of one run do not show how runs of the same machine differ. A
-/// figure of a run is a cell's median, in logarithms. All cells of a kind together move by the
-/// median of their cells' changes, which a small change of everything shows in; what a cell does
-/// beyond its kind has a variance of its own, drawn towards that of the kind's other cells
-/// (`numalab_stats::moderate`). Kinds may err in half of the level allowed and cells in the other
-/// half, each adjusted among themselves (Holm); where a side has one run, cells are not judged.
+/// The unit of analysis is the run, because the windows of one run do not show how runs of the same
+/// machine vary. A run's figure is a cell's median, as a logarithm. A kind's change is the median
+/// of its cells' changes, which reveals a small change of everything. A cell's deviation from its
+/// kind has its own variance, shrunk towards that of the kind's other cells
+/// (`numalab_stats::moderate`). Kinds get half of the permitted error and cells the other half,
+/// each adjusted among themselves (Holm); if a side has one run, cells are not judged.
 #[must_use]
 pub fn compare(baseline: &[NamedRun], candidate: &[NamedRun], tolerance: &Tolerance) -> Comparison {
     let sides = [cells::measured(baseline), cells::measured(candidate)];
@@ -181,7 +180,7 @@ pub fn compare(baseline: &[NamedRun], candidate: &[NamedRun], tolerance: &Tolera
     }
 }
 
-/// What differs between two systems.
+/// Returns the facts that differ between two systems.
 #[must_use]
 pub fn lasting_differences(before: &Environment, after: &Environment) -> Vec<FactDifference> {
     let differences = before.differences(after).into_iter();

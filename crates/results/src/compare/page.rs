@@ -1,4 +1,4 @@
-//! Runs compared.
+//! Page of compared runs.
 
 use numalab_page::number::{count, figure, percent, size, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
@@ -14,9 +14,9 @@ use crate::label;
 use crate::report::Report;
 use crate::run::page::rows::{FIELDS, fields};
 
-/// Characters of a cell's name on the terminal.
+/// Width of a cell's name on a terminal, in characters.
 const NAME_WIDTH: usize = 55;
-/// Changed cells shown on the terminal.
+/// Maximum number of changed cells listed on a terminal.
 const MOST_ROWS: usize = 30;
 const KINDS: &str = "All cells of a kind together: the median of their changes, by run";
 
@@ -31,7 +31,7 @@ impl Report for Comparison {
         let parts = [
             part("By kind", kinds),
             part("Cells", cells),
-            part("What differs between the systems", facts),
+            part("Differences between the systems", facts),
             Some(method),
         ];
         Page {
@@ -90,14 +90,14 @@ fn names(of: &Comparison) -> String {
     format!("baseline {}; candidate {}", of.baseline.join(", "), of.candidate.join(", "))
 }
 
-/// How many rows got each verdict; without any, what changed and why it is not judged.
+/// Counts rows by verdict; without verdicts, words the changes and why they are not judged.
 fn headline(of: &Comparison) -> Lead {
     if !of.is_judged() {
         let change = |row: &ComparedCell| format!("{} {}", name(row), percent(row.change_percent));
         let changes: Vec<String> = of.kinds.iter().map(change).collect();
         let sentence = format!(
-            "{}: not judged, since there is one run a side, and how runs of this machine differ \
-             is unknown. `numalab measure --repeat 5` keeps a baseline that tells it.",
+            "{}: not judged, because one run per side does not show how runs of this machine \
+             vary. `numalab measure --repeat 5` keeps a baseline that does.",
             if changes.is_empty() { "Each cell's change".to_owned() } else { changes.join(", ") }
         );
         return Lead::new("Not judged", sentence, Mood::Odd);
@@ -136,7 +136,7 @@ fn far_ends(of: &Comparison) -> impl Iterator<Item = Lead> {
     })
 }
 
-/// What changed, largest change first, for a terminal.
+/// Lists changed cells for a terminal, largest change first.
 fn changed_cells(of: &Comparison) -> Table {
     let is_shown = |row: &&ComparedCell| match row.answer {
         Answer::Judged(verdict) => matches!(verdict, Verdict::Better | Verdict::Worse),
@@ -160,10 +160,10 @@ fn changed_cells(of: &Comparison) -> Table {
         .rows(rows.into_iter().take(MOST_ROWS).map(line))
 }
 
-/// Facts that differ.
+/// Tabulates the facts that differ.
 pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
     let absent = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
-    Table::new("Facts that are not the same")
+    Table::new("Facts that differ")
         .words("fact")
         .words("baseline")
         .words("candidate")
@@ -173,23 +173,24 @@ pub(crate) fn environment_table(facts: &[FactDifference]) -> Table {
 fn notes(of: &Comparison) -> Vec<String> {
     let margin = trimmed(of.tolerance.as_percent());
     let mut notes = vec![
-        "A figure of a run is its median; a side's is the geometric mean of its runs, and the \
-         change is the ratio of the two."
+        "A run's figure is its median, a side's is the geometric mean over its runs, and the \
+         change is the ratio of the sides."
             .to_owned(),
     ];
     if of.is_judged() {
         notes.push(format!(
-            "The unit is the run. The spread is one standard deviation between runs of a side: \
-             of all cells of a kind together, and of what a cell does beyond them, which is drawn \
-             towards that of the other cells. A figure is better or worse if its change is beyond \
-             {margin} % for sure, at 5 % for any false verdict among {}.",
+            "The unit of analysis is the run. The spread is one standard deviation between runs \
+             of a side: for a kind, of all its cells together; for a cell, of its deviation from \
+             them, shrunk towards that of the other cells. A figure is better or worse if its \
+             change is shown to exceed {margin} %, with a chance of 5 % for any false verdict \
+             among {}.",
             count(of.rows.len() + of.kinds.len(), "row"),
         ));
     }
     for (ids, which) in [
         (&of.only_in_baseline, "in the baseline only, not compared"),
         (&of.only_in_candidate, "in the candidate only, not compared"),
-        (&of.not_in_every_run, "not in every run, compared by those that have them"),
+        (&of.not_in_every_run, "not in every run, compared over the runs that have them"),
     ] {
         if let Some(first) = ids.first() {
             let cells = count(ids.len(), "cell");
@@ -274,7 +275,7 @@ fn mood(answer: Answer) -> Mood {
     }
 }
 
-/// The cell's name, or the kind's, with the metric where cells have several.
+/// Returns the name of the cell or kind, with the metric if the cell has several.
 fn name(row: &ComparedCell) -> String {
     match &row.of {
         Compared::Cell(cell) => match cell.experiment {

@@ -1,30 +1,30 @@
-//! Where memory lies now with what is wrong with it, in JSON.
+//! The JSON document of current memory placement and its problems.
 
 use numalab_record::explore::View;
 use serde::Serialize;
 
 use crate::explore::ExploreFinding;
 
-/// Where memory lies now, and what is wrong with it.
+/// The current memory placement, and its problems.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExploreDocument<'a> {
-    /// What was seen.
+    /// The placement as observed.
     #[serde(flatten)]
     pub view: &'a View,
-    /// What is wrong.
+    /// The problems found.
     pub findings: Vec<FoundNow<'a>>,
 }
 
-/// Something found.
+/// A problem found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundNow<'a> {
     /// The finding as values.
     #[serde(flatten)]
     pub finding: &'a ExploreFinding,
-    /// The same in a sentence.
+    /// The finding as a sentence.
     pub what: String,
-    /// The command that mends it, where there is one.
+    /// The command that fixes it, if there is one.
     pub mend: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with where memory lies now, as values, and what mends it.
+//! Problems of current memory placement, and their remedies, as values.
 
 mod expect;
 mod guests;
@@ -20,17 +20,17 @@ use serde::Serialize;
 
 use crate::Finding;
 
-/// Where memory lies now, and what is wrong with it.
+/// The current memory placement, and its problems.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explored {
-    /// What was seen.
+    /// The placement as observed.
     pub view: View,
-    /// What is wrong.
+    /// The problems found.
     pub findings: Vec<ExploreFinding>,
 }
 
 impl Explored {
-    /// What the rules find in a view.
+    /// Applies the rules to a view.
     #[must_use]
     pub fn of(view: View) -> Self {
         let findings = match &view {
@@ -44,19 +44,19 @@ impl Explored {
     }
 }
 
-/// Something found about where memory lies; the evidence is what shows it.
+/// A finding about memory placement, with the places that show it.
 pub type ExploreFinding = Finding<Advice, Place>;
 
-/// What was found, how bad it is, and what mends it.
+/// A problem with its severity and remedy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
-    /// How bad it is.
+    /// The severity of the problem.
     pub weight: Weight,
-    /// What was found.
+    /// The problem.
     #[serde(flatten)]
     pub problem: Problem,
-    /// What mends it, where something does.
+    /// The remedy, if there is one.
     #[serde(skip)]
     pub remedy: Option<Remedy>,
 }
@@ -71,18 +71,18 @@ impl Advice {
     }
 }
 
-/// How bad something is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
-    /// Memory is where it should not be, or will be.
+    /// Memory is in the wrong place, or soon will be.
     Wrong,
-    /// Worth knowing; it may be meant so.
+    /// Worth knowing, but it may be intended.
     Note,
 }
 
-/// What shows a finding.
+/// A place that shows a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -91,7 +91,7 @@ pub enum Place {
     Node(NodeId),
     /// A thread.
     Thread(u32),
-    /// A mapping, by its first address.
+    /// A mapping, by its start address.
     Mapping(u64),
     /// A virtual cpu of the guest.
     Vcpu(u32),
@@ -99,40 +99,40 @@ pub enum Place {
     Domain(u32),
 }
 
-/// Something that is wrong with where memory lies, or may be.
+/// An actual or possible problem of memory placement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Problem {
-    /// Of the nodes.
+    /// A problem of the nodes.
     Nodes(NodesProblem),
-    /// Of a process.
+    /// A problem of a process.
     Process(ProcessProblem),
-    /// Of a guest.
+    /// A problem of a guest.
     Guest(GuestProblem),
-    /// Of ranks.
+    /// A problem of ranks.
     Ranks(RanksProblem),
-    /// Of a heap.
+    /// A problem of a heap.
     Heap(HeapProblem),
 }
 
-/// What mends a problem.
+/// A remedy for a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Memory of what is started next, or of what runs, goes to a node with room.
+    /// Start new programs on, or move running ones to, a node with free memory.
     UseOtherNode {
         /// The full node.
         full: NodeId,
-        /// The one with room.
+        /// The node with free memory.
         roomy: NodeId,
     },
-    /// So many huge pages are reserved on a node.
+    /// Reserve huge pages on a node.
     ReservePages {
-        /// The node.
+        /// The node to reserve on.
         node: NodeId,
-        /// The size of a page in bytes.
+        /// The page size in bytes.
         page_bytes: u64,
-        /// How many.
+        /// The number of pages to reserve.
         pages: u64,
     },
     /// One piece of shared memory is spread over nodes before it is touched.
@@ -142,91 +142,91 @@ pub enum Remedy {
         /// What it is called.
         segment: String,
     },
-    /// Page cache of a node makes room before memory goes elsewhere.
+    /// Reclaim page cache on the node before allocating elsewhere.
     ReclaimOnNode,
-    /// Free memory of a node is put together.
+    /// Compact the free memory of a node.
     Compact {
-        /// The node.
+        /// The node to compact.
         node: NodeId,
     },
-    /// A process's memory goes to another node.
+    /// Migrate a process's memory to another node.
     MovePages {
-        /// The process.
+        /// The process id.
         process: u32,
-        /// The nodes where it is.
+        /// The nodes that hold the memory.
         from: NodeSet,
-        /// Where it is to go; `None` for any node near the cpus.
+        /// The target node; `None` for any node close to the cpus.
         to: Option<NodeId>,
     },
-    /// A process or a thread goes where its memory is.
+    /// Move a process or a thread to the node of its memory.
     MoveThreads {
-        /// Their number: of a process, or of one thread.
+        /// The process or thread id.
         number: u32,
-        /// All threads of the process.
+        /// True for all threads of the process.
         all: bool,
-        /// The cpus.
+        /// The cpus to move to.
         cpus: CpuSet,
     },
-    /// Memory is spread over the nodes where threads run.
+    /// Interleave memory over the nodes where threads run.
     Interleave {
-        /// These nodes.
+        /// The nodes to interleave over.
         nodes: NodeSet,
-        /// The program.
+        /// The program's command.
         command: String,
-        /// Whether NUMA balancing is off, which would move memory as well.
+        /// True if NUMA balancing, which would move memory as well, is off.
         balancing_is_off: bool,
     },
-    /// The program is started on the node of a device.
+    /// Start the program on the node of a device.
     BindNear {
-        /// The device.
+        /// The device's name.
         device: String,
-        /// The program.
+        /// The program's command.
         command: String,
     },
-    /// The program is started so that it asks for huge pages.
+    /// Start the program with huge pages requested.
     AskForHugePages {
-        /// The program.
+        /// The program's command.
         command: String,
     },
-    /// Transparent huge pages are allowed.
+    /// Allow transparent huge pages.
     AllowHugePages,
-    /// It is worth a look at the nodes.
+    /// Inspect the nodes.
     LookAtNodes,
-    /// It is worth a look at a process.
+    /// Inspect a process.
     LookAtProcess {
-        /// The process.
+        /// The process id.
         process: u32,
     },
-    /// Each thread of each rank gets a cpu of its own.
+    /// Give each thread of each rank a separate cpu.
     SpreadThreads,
-    /// Virtual cpus of a guest of QEMU are pinned.
+    /// Pin the virtual cpus of a QEMU guest.
     PinVcpus {
-        /// The control socket.
+        /// The path of the control socket.
         socket: String,
-        /// The cpus of each virtual cpu.
+        /// The cpus for each virtual cpu.
         map: Vec<(u32, CpuSet)>,
     },
-    /// A guest of Xen gets its cpus as a list, and is created anew.
+    /// Give a Xen guest its cpus as a list, and create it again.
     ListCpus {
-        /// The guest.
+        /// The guest's name.
         guest: String,
-        /// The cpus.
+        /// The cpus to list.
         cpus: CpuSet,
     },
-    /// The virtual cpus of a guest of Xen are pinned to a node.
+    /// Pin the virtual cpus of a Xen guest to a node.
     PinDomain {
-        /// The guest.
+        /// The guest's name.
         guest: String,
-        /// The node.
+        /// The node to pin to.
         node: NodeId,
-        /// Whether they are pinned elsewhere now, so that creating it anew mends it as well.
+        /// True if they are pinned elsewhere now, so that creating the guest again helps as well.
         is_pinned: bool,
     },
-    /// A domain is created anew on one node.
+    /// Create a domain again on one node.
     RecreateDomain {
-        /// The domain.
+        /// The domain id.
         domain: u32,
-        /// The node.
+        /// The node to create it on.
         node: NodeId,
     },
 }

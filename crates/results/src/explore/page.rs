@@ -1,4 +1,4 @@
-//! Where memory lies now: as pages, as rows, and as documents.
+//! Page, JSON and rows of current memory placement.
 
 mod commands;
 mod guests;
@@ -45,7 +45,7 @@ impl Report for Explored {
         document(Kind::Explore, &of)
     }
 
-    /// A row for each node, of each process or guest.
+    /// Returns one row per node of each process or guest.
     fn rows(&self) -> Option<Rows> {
         Some(match &self.view {
             View::Nodes(view) => nodes::rows(view),
@@ -57,7 +57,7 @@ impl Report for Explored {
     }
 }
 
-/// What is wrong with its commands, and what could not be seen.
+/// Returns the problems with their commands, and what could not be read.
 fn lead(explored: &Explored) -> Vec<Lead> {
     let found = explored.findings.iter().map(|finding| {
         let (name, mood) = match finding.what.weight {
@@ -69,14 +69,14 @@ fn lead(explored: &Explored) -> Vec<Lead> {
     });
     let mut lead: Vec<Lead> = found.collect();
     if lead.is_empty() {
-        lead.push(Lead::new("Problems", "Nothing wrong is seen.", Mood::Fine));
+        lead.push(Lead::new("Problems", "None found.", Mood::Fine));
     }
     let unseen = explored.view.unseen().iter();
-    lead.extend(unseen.map(|unseen| Lead::new("Not seen", words::unseen(unseen), Mood::Plain)));
+    lead.extend(unseen.map(|unseen| Lead::new("Not visible", words::unseen(unseen), Mood::Plain)));
     lead
 }
 
-/// `0: 96 %, 3: 4 %`, the largest first, in at most `width` characters.
+/// Formats shares by node, largest first, in at most `width` characters: `0: 96 %, 3: 4 %`.
 fn shares(bytes: &BytesByNode, width: usize) -> String {
     let all = spread::total(bytes);
     let mut nodes: Vec<_> = bytes.iter().filter(|(_, bytes)| **bytes > 0).collect();

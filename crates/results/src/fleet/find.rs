@@ -1,12 +1,12 @@
-//! Outliers of a fleet.
+//! Outliers of a fleet: hosts, sockets and memory nodes that deviate from hosts with the same
+//! processor and shape.
 //!
-//! Hosts, sockets and memory nodes whose figures leave those of hosts with the same
-//! processor and shape. A figure's score is its distance from its peers' centre in standard
-//! deviations of their core (of its logarithm, `numalab_stats::Population`). Scores of one unit,
-//! such as the bandwidths of a memory node, are joined, so that a weak DIMM channel that lowers
-//! all of them a little is found. The rate of false discoveries holds for hosts (Benjamini and
-//! Hochberg on each host's strongest test), then within them. What a host's other run does not
-//! say as well is a suspicion. Peers of two kinds are told apart first.
+//! A figure's score is its distance from its peers' centre in standard deviations of their core (of
+//! its logarithm, `numalab_stats::Population`). Scores of one unit, such as the bandwidths of a
+//! memory node, are combined, so that a weak DIMM channel that lowers all of them slightly is
+//! found. The false discovery rate holds for hosts (Benjamini and Hochberg on each host's strongest
+//! test), then within them. A deviation that the host's previous run does not confirm is only a
+//! suspicion. Peers of two kinds are separated first.
 
 mod curve;
 mod halves;
@@ -31,7 +31,7 @@ use numalab_record::Metric;
 use peers::LEAST_PEERS;
 use score::{Medians, Selection, Units};
 
-/// Whose figures they are.
+/// The part of a host that figures cover.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -47,7 +47,7 @@ pub enum Scope {
 }
 
 impl fmt::Display for Scope {
-    /// `host`, `socket 1`, `memory of node 3`, or the cell.
+    /// Formats a scope: `host`, `socket 1`, `memory of node 3`, or the cell's name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host => f.write_str("host"),
@@ -58,109 +58,109 @@ impl fmt::Display for Scope {
     }
 }
 
-/// What a figure is: the same on every host of the same shape.
+/// The identity of a figure, equal on all hosts of the same shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FigureKey {
     /// The cell's name.
     pub cell: String,
-    /// What was measured in it.
+    /// The metric measured.
     pub metric: Metric,
-    /// What it tells about.
+    /// The kind of figure.
     pub family: Family,
-    /// The node of the memory, if it is one.
+    /// The node of the memory, if there is exactly one.
     pub memory_node: Option<u32>,
-    /// The package of the cpus, if it is one.
+    /// The package of the cpus, if there is exactly one.
     pub package: Option<u32>,
 }
 
-/// The last run of a host and the one before it, as far as they are kept.
+/// The last run of a host, and the one before it if it is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostRun {
-    /// The host.
+    /// The host's name.
     pub host: String,
-    /// Its run.
+    /// The name of the last run.
     pub run: String,
-    /// When it began, in milliseconds since 1970.
+    /// The start of the run, in ms since 1970.
     pub started_unix_ms: u64,
-    /// Cells that were planned.
+    /// Number of cells planned.
     pub planned: usize,
-    /// Cells that ended with samples.
+    /// Number of cells that ended with samples.
     pub ended: usize,
     /// Facts about the system and its topology.
     pub facts: BTreeMap<String, String>,
-    /// Medians by key, as positions in the list of keys.
+    /// Medians with their key's index.
     pub medians: Vec<(usize, f64)>,
-    /// Those of the run before it, where there is one: what it says as well is no chance.
+    /// Medians of the previous run, if there is one: a deviation in both is not chance.
     pub medians_before: Option<Vec<(usize, f64)>>,
 }
 
-/// A unit whose figures leave its peers'.
+/// A unit that deviates from its peers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
-    /// The host.
+    /// The host's name.
     pub host: String,
-    /// Whose figures they are.
+    /// The part of the host that deviates.
     pub scope: Scope,
-    /// What they tell about.
+    /// The kind of figures.
     pub family: Family,
-    /// How far they are from the peers' in robust standard deviations; above 0 is worse.
+    /// The distance from the peers in robust standard deviations; positive is worse.
     pub score: f64,
-    /// The chance of such a score if the host were like its peers.
+    /// The probability of such a score if the host were like its peers.
     pub p: f64,
     /// The expected share of false hosts among this one and all stronger ones.
     pub q: f64,
-    /// The median change of its figures against the peers' medians, in percent.
+    /// The median change from the peers' medians, in percent.
     pub change_percent: f64,
-    /// How many figures were joined.
+    /// Number of figures combined.
     pub figures: usize,
-    /// How many hosts it was compared with.
+    /// Number of hosts compared with.
     pub peers: usize,
-    /// Whether the host's run before the last says the same; `None` without one, and then it
-    /// is a suspicion: measure again.
+    /// True if the host's previous run confirms it; `None` without one, which makes it a suspicion
+    /// to measure again.
     pub seen_again: Option<bool>,
 }
 
-/// A host whose last run did not end.
+/// A host with an unfinished last run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unfinished {
-    /// The host.
+    /// The host's name.
     pub host: String,
-    /// Cells that were planned.
+    /// Number of cells planned.
     pub planned: usize,
-    /// Cells that ended with samples.
+    /// Number of cells that ended with samples.
     pub ended: usize,
 }
 
-/// What was found in a fleet.
+/// The result of the search for outliers in a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Analysis {
-    /// Hosts with results.
+    /// Number of hosts with results.
     pub hosts: usize,
-    /// Tests that were made in all.
+    /// Number of tests made.
     pub tests: usize,
-    /// The rate of false discoveries that was allowed: of hosts wrongly named.
+    /// The permitted false discovery rate: the share of hosts named wrongly.
     pub false_discovery_rate: f64,
-    /// The claims, strongest first: of each host and family the strongest, and what is not
-    /// part of it.
+    /// The claims, strongest first: for each host and family the strongest, and those that it does
+    /// not cover.
     pub claims: Vec<Claim>,
-    /// Settings and topology in which a claimed host differs from most of its peers.
+    /// Settings and topology in which outliers differ from most of their peers.
     pub different: Vec<Different>,
-    /// Settings that go with other figures.
+    /// Settings associated with different figures.
     pub effects: Vec<SettingEffect>,
-    /// Peers that are of two kinds; each kind is then tested by itself.
+    /// Peers of two kinds; each kind is then tested separately.
     pub halves: Vec<Halves>,
-    /// Hosts without enough peers.
+    /// Hosts with too few peers.
     pub untested: Vec<Untested>,
-    /// Hosts whose last run did not end.
+    /// Hosts with an unfinished last run.
     pub unfinished: Vec<Unfinished>,
-    /// What shift would have been found.
+    /// The power to detect shifts of different sizes.
     pub detection: Vec<DetectionPoint>,
 }
 
-/// Looks for outliers with this rate of false discoveries (0.05 is 5 %).
+/// Searches for outliers with this false discovery rate (0.05 is 5 %).
 #[must_use]
 pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
     let unfinished = hosts.iter().filter(|host| host.ended < host.planned);
@@ -198,8 +198,8 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
     analysis
 }
 
-/// The same tests, where hosts of which something is claimed are taken by the run before their
-/// last: those of hosts without one are left out.
+/// Repeats the tests with the previous runs of hosts that have claims; such hosts without one are
+/// left out.
 fn again(
     keys: &[FigureKey],
     hosts: &[HostRun],

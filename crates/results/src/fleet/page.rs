@@ -1,4 +1,4 @@
-//! What was found in a fleet, as a page.
+//! Page, JSON and rows of a fleet's outliers.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::document::document;
 use crate::fleet::{Analysis, Claim, Halves, Unfinished, Untested};
 use crate::report::Report;
 
-/// What was found in a fleet.
+/// The outliers of a fleet, with the fleet's name.
 #[derive(Clone, Debug)]
 pub struct FleetReport {
-    /// Which fleet.
+    /// The fleet's name.
     pub name: String,
-    /// What was found.
+    /// The outliers found.
     pub analysis: Analysis,
 }
 
@@ -28,7 +28,7 @@ impl Report for FleetReport {
             different(analysis),
             effects(analysis),
             listed("Hosts that were not tested", analysis.untested.iter().map(not_tested)),
-            listed("Runs that did not end", analysis.unfinished.iter().map(not_ended)),
+            listed("Unfinished runs", analysis.unfinished.iter().map(not_ended)),
             detection(analysis),
         ];
         Page {
@@ -50,7 +50,7 @@ impl Report for FleetReport {
         document(Kind::Fleet, &self.analysis)
     }
 
-    /// A row for each claim.
+    /// Returns one row per claim.
     fn rows(&self) -> Option<Rows> {
         let row = |claim: &Claim| {
             vec![
@@ -82,7 +82,7 @@ impl Report for FleetReport {
 fn lead(analysis: &Analysis) -> Vec<Lead> {
     let outliers = outliers(analysis);
     let setting = match analysis.effects.first() {
-        None => "no setting goes with other figures".to_owned(),
+        None => "no setting is associated with different figures".to_owned(),
         Some(effect) => format!(
             "{} with {} {} instead of {}: {} {}",
             count(effect.hosts, "host"),
@@ -102,7 +102,7 @@ fn lead(analysis: &Analysis) -> Vec<Lead> {
     lead.extend(analysis.halves.iter().map(|halves| item("Two kinds", two_kinds(halves), true)));
     if !analysis.untested.is_empty() || !analysis.unfinished.is_empty() {
         let sentence = format!(
-            "{} had too few peers to tell, {} did not end its run",
+            "{} had too few peers for a test, {} did not finish its run",
             count(analysis.untested.len(), "host"),
             count(analysis.unfinished.len(), "host")
         );
@@ -111,7 +111,7 @@ fn lead(analysis: &Analysis) -> Vec<Lead> {
     lead
 }
 
-/// Which hosts differ, and of how many a second run says so.
+/// Describes the hosts that deviate, and how many of them a second run confirms.
 fn outliers(analysis: &Analysis) -> String {
     let hosts = |seen: Option<Option<bool>>| -> usize {
         let of =
@@ -124,7 +124,7 @@ fn outliers(analysis: &Analysis) -> String {
     let sure = hosts(Some(Some(true)));
     let doubt = match (hosts(None) - sure, sure) {
         (0, _) => String::new(),
-        (_, 0) => "; no second run confirms it: measure them again".to_owned(),
+        (_, 0) => "; not confirmed by a second run: measure again".to_owned(),
         (open, _) => format!("; {open} of them not confirmed by a second run: measure again"),
     };
     format!(
@@ -140,7 +140,7 @@ fn two_kinds(halves: &Halves) -> String {
         format!(" ({name} {here} instead of {there})")
     });
     format!(
-        "{} have {} {} than the other {}{setting}; each kind is judged by itself",
+        "{} have {} {} than the other {}{setting}; each kind is judged separately",
         count(halves.worse.len(), "host"),
         halves.family.name(),
         change(halves.change_percent),
@@ -158,7 +158,7 @@ fn sentence(claim: &Claim) -> String {
     )
 }
 
-/// `18 % lower`
+/// Describes a change: `18 % lower`.
 fn change(percent: f64) -> String {
     format!("{} % {}", figure(percent.abs()), if percent < 0.0 { "lower" } else { "higher" })
 }
@@ -180,16 +180,19 @@ fn claims(analysis: &Analysis) -> Option<Part> {
             claim.figures.to_string(),
         ]
     });
-    let table = Table::new("farthest first; score: standard deviations from the peers, above 0 is worse; q: expected share of hosts wrongly named up to here")
-        .words("host")
-        .words("where")
-        .words("what")
-        .words("change")
-        .figures("score")
-        .figures("q")
-        .words("confirmed")
-        .figures("figures")
-        .rows(rows);
+    let table = Table::new(
+        "farthest first; score: standard deviations from the peers, above 0 is \
+         worse; q: expected share of wrongly named hosts up to this row",
+    )
+    .words("host")
+    .words("where")
+    .words("what")
+    .words("change")
+    .figures("score")
+    .figures("q")
+    .words("confirmed")
+    .figures("figures")
+    .rows(rows);
     part("Outliers", table)
 }
 
@@ -201,7 +204,7 @@ fn chance(q: f64) -> String {
     if q < 1e-9 { "<1e-9".to_owned() } else { format!("{q:.0e}") }
 }
 
-/// Settings of outliers, those that several of them share first.
+/// Tabulates the settings of outliers, those that several share first.
 fn different(analysis: &Analysis) -> Option<Part> {
     let mut shared: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in &analysis.different {
@@ -227,7 +230,7 @@ fn different(analysis: &Analysis) -> Option<Part> {
         .words("usually")
         .figures("hosts with it")
         .rows(rows);
-    part("In what the outliers differ", table)
+    part("How the outliers differ", table)
 }
 
 fn effects(analysis: &Analysis) -> Option<Part> {
@@ -242,16 +245,19 @@ fn effects(analysis: &Analysis) -> Option<Part> {
             chance(effect.q),
         ]
     });
-    let table = Table::new("hosts with an unusual value against those with the usual one; it goes with the figures, it need not be their cause")
-        .words("setting")
-        .words("value")
-        .words("usually")
-        .figures("hosts")
-        .words("what")
-        .words("change")
-        .figures("q")
-        .rows(rows);
-    part("Settings that go with other figures", table)
+    let table = Table::new(
+        "hosts with an unusual value compared with those with the usual one; \
+         an association, not necessarily a cause",
+    )
+    .words("setting")
+    .words("value")
+    .words("usually")
+    .figures("hosts")
+    .words("what")
+    .words("change")
+    .figures("q")
+    .rows(rows);
+    part("Settings associated with different figures", table)
 }
 
 fn listed(title: &str, rows: impl Iterator<Item = Vec<String>>) -> Option<Part> {
@@ -265,12 +271,12 @@ fn not_tested(host: &Untested) -> Vec<String> {
         .collect();
     let why = match (differing.is_empty(), host.alike) {
         (true, alike) => {
-            format!("{} of its kind; a test takes {}", count(alike, "host"), host.needed)
+            format!("{} of its kind; a test needs {}", count(alike, "host"), host.needed)
         }
         (false, 1) => format!("no peers: {}", differing.join(", ")),
         (false, alike) => {
             format!(
-                "only {} of its kind, a test takes {}: {}",
+                "only {} of its kind, a test needs {}: {}",
                 count(alike, "host"),
                 host.needed,
                 differing.join(", ")
@@ -291,10 +297,10 @@ fn detection(analysis: &Analysis) -> Option<Part> {
             |share| percent(share).map_or_else(|| "–".to_owned(), |share| format!("{share:.1} %"));
         vec![figure(point.shift), shown(point.units), shown(point.figures)]
     });
-    let table = Table::new("this fleet's own hosts, moved: how many would have been found")
+    let table = Table::new("share of this fleet's hosts that would have been found if shifted")
         .figures("shift in standard deviations")
         .figures("all figures of a socket or memory node")
-        .figures("one figure alone")
+        .figures("a single figure")
         .rows(rows);
     let series = |name: &str, of: &dyn Fn(usize) -> Option<f64>| Series {
         name: name.to_owned(),
@@ -304,7 +310,7 @@ fn detection(analysis: &Analysis) -> Option<Part> {
     };
     let series: Vec<Series> = vec![
         series("a socket or memory node", &|at| analysis.detection[at].units),
-        series("one figure alone", &|at| analysis.detection[at].figures),
+        series("a single figure", &|at| analysis.detection[at].figures),
     ];
     let series: Vec<Series> =
         series.into_iter().filter(|series| !series.points.is_empty()).collect();
@@ -316,5 +322,5 @@ fn detection(analysis: &Analysis) -> Option<Part> {
     };
     let is_drawn = !curves.series.is_empty();
     let panel = Panel::drawn(Chart::Curves(curves), table);
-    Part::of("What would have been found", vec![panel]).filter(|_| is_drawn)
+    Part::of("Detection power", vec![panel]).filter(|_| is_drawn)
 }

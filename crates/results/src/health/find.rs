@@ -1,10 +1,10 @@
-//! Whether a machine is as good as its baseline: what a health check finds.
+//! Health checks: a machine compared with its baseline.
 //!
-//! A figure is all cells of a family on one node's memory, or of the whole host: the mean of their
-//! logarithms, one value a run. How runs of the baseline differ from each other says how far one
-//! more may lie from their mean by chance (`numalab_stats::RunShift`). What is worse is claimed
-//! where it is beyond a limit, beyond chance, and so in every run of the candidate: a health check
-//! measures again what it suspects. Missing memory and CPUs need no statistics.
+//! A figure covers all cells of a family on one node's memory, or on the whole host: the mean of
+//! their logarithms, one value per run. The variation between the baseline's runs gives the
+//! distance from their mean to expect by chance (`numalab_stats::RunShift`). A figure is reported
+//! as worse if it is so beyond a limit, beyond chance, and in every run of the candidate, because a
+//! health check repeats what it suspects. Missing memory and cpus need no statistics.
 
 mod figures;
 mod parts;
@@ -20,120 +20,120 @@ use serde::{Deserialize, Serialize};
 use crate::compare::NamedRun;
 use crate::fleet::{Family, Scope};
 
-/// Fewer runs do not show how runs of a machine differ.
+/// Minimum number of baseline runs that show the variation between runs.
 pub const LEAST_BASELINE_RUNS: usize = 3;
 
-/// From where on a machine is not as it should be.
+/// Thresholds beyond which a machine counts as impaired.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// A figure that is worse by more than so many percent is degraded.
+    /// A figure worse by more than this many percent is degraded.
     pub degraded_percent: f64,
-    /// A figure that is worse by more than so many percent is failing.
+    /// A figure worse by more than this many percent is failing.
     pub failing_percent: f64,
 }
 
-/// How a machine is, best first.
+/// The state of a machine, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// As its baseline.
+    /// The machine performs as its baseline.
     Healthy,
-    /// Something is worse, but other load disturbed its measurement.
+    /// A figure is worse, but other load disturbed its measurement.
     Disturbed,
-    /// Worse, but not so that nobody should use it.
+    /// A figure is worse, but the machine is usable.
     Degraded,
-    /// Nobody should use it.
+    /// The machine should not be used.
     Failing,
 }
 
-/// What is wrong.
+/// A deviation from the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "symptom", rename_all = "kebab-case")]
 pub enum Symptom {
     /// A node with memory in the baseline has none now.
     NodeMissing {
-        /// The node.
+        /// The node concerned.
         node: NodeId,
         /// Its memory in the baseline, in bytes.
         baseline_bytes: u64,
     },
     /// A node has less memory.
     MemoryMissing {
-        /// The node.
+        /// The node concerned.
         node: NodeId,
-        /// Its memory in bytes.
+        /// Its memory now, in bytes.
         bytes: u64,
         /// Its memory in the baseline, in bytes.
         baseline_bytes: u64,
     },
-    /// CPUs that were online are not.
+    /// Some cpus that were online no longer are.
     CpusMissing {
-        /// The CPUs.
+        /// The missing cpus.
         cpus: CpuSet,
     },
     /// Figures are worse.
     Slower {
-        /// Whose figures.
+        /// The part of the machine that the figures cover.
         scope: Scope,
-        /// What they tell about.
+        /// The kind of figures.
         family: Family,
-        /// Their change in percent, by its sign: a bandwidth that is lower is below 0.
+        /// The signed change in percent: negative for a lower bandwidth.
         change_percent: f64,
-        /// The likely reason, if there is one.
+        /// The likely cause, if there is one.
         suspicion: Option<Suspicion>,
     },
 }
 
-/// What is likely to be the reason.
+/// A likely cause of a deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Suspicion {
-    /// A memory module is missing: the node has less memory too.
+    /// A memory module is missing: the node's memory is smaller too.
     ModuleMissing,
-    /// A memory channel or module runs slow: the latency of the same memory is as it was.
+    /// A memory channel or module is slow: the latency of the same memory is unchanged.
     ChannelSlow,
     /// The memory runs at a lower speed: its latency is worse too.
     MemorySlow,
-    /// The clock is limited, by power or heat.
+    /// The clock is limited by power or temperature.
     ClockLimited,
 }
 
-/// Something that is wrong, and how bad it is.
+/// A deviation with its severity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HealthFinding {
-    /// How bad it is.
+    /// The severity of the deviation.
     pub severity: Severity,
-    /// What it is.
+    /// The deviation.
     #[serde(flatten)]
     pub symptom: Symptom,
 }
 
-/// What a health check found.
+/// The result of a health check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {
-    /// The worst of what was found.
+    /// The worst severity found.
     pub severity: Severity,
-    /// The runs of the baseline.
+    /// The names of the baseline's runs.
     pub baseline: Vec<String>,
     /// The limits applied.
     pub limits: Limits,
-    /// What is wrong, worst first.
+    /// The deviations, worst first.
     pub findings: Vec<HealthFinding>,
-    /// Every figure, in the order of its scope.
+    /// All figures, ordered by scope.
     pub figures: Vec<HealthFigure>,
-    /// Cells that are behind findings: what is worth measuring again.
+    /// Cells behind findings, which are worth measuring again.
     #[serde(skip)]
     pub suspected: BTreeSet<CellId>,
 }
 
-/// Compares a machine with its baseline; `candidate` has one run, and a second one of what the
-/// first made suspect.
+/// Compares a machine with its baseline; `candidate` has one run, and optionally a second one that
+/// repeats what the first made suspect.
 #[must_use]
 pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> Health {
     let figures = figures::figures(baseline, candidate, limits);
@@ -153,7 +153,7 @@ pub fn health(baseline: &[NamedRun], candidate: &[NamedRun], limits: Limits) -> 
         };
         findings.push(HealthFinding { severity: figure.severity, symptom });
     }
-    // What slows a machine down most comes first among equals.
+    // Among equally severe findings the largest slowdown comes first.
     let size = |finding: &HealthFinding| match finding.symptom {
         Symptom::Slower { change_percent, .. } => change_percent.abs(),
         _ => 0.0,

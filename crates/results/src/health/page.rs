@@ -1,4 +1,4 @@
-//! A health check in words: one line that says what is wrong, and a page.
+//! Page, JSON, rows and one-line summary of a health check.
 
 use numalab_page::number::{figure, percent, size};
 use numalab_page::rows::Rows;
@@ -10,10 +10,11 @@ use crate::fleet::{Family, Scope};
 use crate::health::{Health, HealthFigure, HealthFinding, Severity, Suspicion, Symptom};
 use crate::report::Report;
 
-/// More findings than this are counted: schedulers cut long reasons.
+/// Maximum number of findings named in the line; the rest are counted, because schedulers truncate
+/// long reasons.
 const MOST_NAMED: usize = 3;
 
-/// What is wrong in one line, worst first: `node 2: bandwidth 31 % below the baseline, DIMM
+/// Returns the summary in one line, worst first: `node 2: bandwidth 31 % below the baseline, DIMM
 /// missing?`
 #[must_use]
 pub fn reason(health: &Health) -> String {
@@ -98,7 +99,7 @@ impl Report for Health {
                 severity_word(found.severity).to_owned(),
             ]
         };
-        let table = Table::new("change against the baseline; spread: one run against another")
+        let table = Table::new("change from the baseline; spread: between runs")
             .words("of")
             .words("figure")
             .figures("change")
@@ -125,7 +126,7 @@ impl Report for Health {
         document(Kind::Health, self)
     }
 
-    /// A row for each figure.
+    /// Returns one row per figure.
     fn rows(&self) -> Option<Rows> {
         let row = |found: &HealthFigure| {
             vec![

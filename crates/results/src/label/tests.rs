@@ -1,4 +1,4 @@
-//! Every label as a whole.
+//! All labels, one snapshot per kind.
 
 use numalab_record::{
     AccessPattern, BandwidthCell, C2cCell, Cell, FramesCell, IsaName, LoadedCell, Pages,

@@ -1,14 +1,14 @@
-//! A machine file and a run side by side, in JSON.
+//! The JSON document of a machine file compared with a run.
 
 use serde::Serialize;
 
-/// Figures of a machine file and of a run, side by side.
+/// A machine file compared with a run, figure by figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedMachine {
-    /// Differences up to this percentage are none.
+    /// The margin in percent: smaller differences count as none.
     pub margin_percent: f64,
-    /// Every figure that either has.
+    /// All figures that either side has.
     pub pairs: Vec<FigurePair>,
 }
 
@@ -16,14 +16,14 @@ pub struct ComparedMachine {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigurePair {
-    /// What it is: `latency from node 0 to node 1`.
+    /// The figure in words: `latency from node 0 to node 1`.
     pub what: String,
-    /// Its unit.
+    /// The unit of both values.
     pub unit: &'static str,
-    /// What the machine file says; `None` where it does not.
+    /// The machine file's value; `None` if it has none.
     pub file: Option<f64>,
-    /// What the run measured; `None` where it did not.
+    /// The run's value; `None` if it has none.
     pub result: Option<f64>,
-    /// How far the result is above the file, in percent.
+    /// The excess of the run over the file, in percent.
     pub percent: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! A machine file next to what a run of the same machine, or of its replay, measured.
+//! A machine file compared with a run of the same machine, or of its replay.
 
 use numalab_stats::Direction;
 use numalab_topology::{AccessAttributes, Cache, CacheKind, NodeId};
@@ -8,46 +8,46 @@ use crate::capture::{Load, MachineFigures};
 /// A figure of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MachineFigure {
-    /// What an access from a node to another's memory takes, in ns.
+    /// Memory latency between two nodes, in ns.
     Latency {
         /// Loads or stores.
         access: Access,
-        /// The node of the cpu.
+        /// The cpu's node.
         from: NodeId,
-        /// The node of the memory.
+        /// The memory's node.
         to: NodeId,
     },
-    /// How fast a node reads or writes another's memory, in GB/s.
+    /// Memory bandwidth between two nodes, in GB/s.
     Bandwidth {
         /// Loads or stores.
         access: Access,
-        /// The node of the cpus.
+        /// The cpus' node.
         from: NodeId,
-        /// The node of the memory.
+        /// The memory's node.
         to: NodeId,
     },
-    /// What a hit in a level of the caches takes, in ns.
+    /// Hit latency of a cache level, in ns.
     CacheHit(u8),
-    /// The size of a level of the caches, in KiB.
+    /// Size of a cache level, in KiB.
     CacheSize(u8),
-    /// Entries of a level of the TLB.
+    /// Entries of a TLB level.
     TlbEntries {
-        /// The level.
+        /// The level, 1 for the first.
         level: u8,
-        /// The sizes of page that they are for, in bytes.
+        /// The page sizes that the entries hold, in bytes.
         page_bytes: Vec<u64>,
     },
-    /// What a line takes one way between cores of an L3 group, in ns.
+    /// One-way latency of a line between cores of an L3 group, in ns.
     LineWithinGroup,
-    /// The same between groups of two nodes, by their places in the machine.
+    /// One-way latency of a line between L3 groups of two nodes, given by position, in ns.
     LineBetweenNodes(usize, usize),
-    /// The most that memory or a link takes, in GB/s.
+    /// Peak bandwidth of memory or a link, in GB/s.
     Peak(LoadedPlace),
-    /// What an access takes at that, in ns.
+    /// Access latency at the peak bandwidth, in ns.
     LatencyAtPeak(LoadedPlace),
 }
 
-/// Loads or stores.
+/// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Loads.
@@ -56,19 +56,19 @@ pub enum Access {
     Store,
 }
 
-/// What is loaded, and how.
+/// The memory or link under load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedPlace {
-    /// The node of the memory.
+    /// The memory's node.
     pub node: NodeId,
-    /// The node from which a link leads there; `None` for the memory itself.
+    /// The cpus' node for a link; `None` for the memory itself.
     pub from: Option<NodeId>,
-    /// The part of the traffic that are writes, in percent.
+    /// The share of writes in the traffic, in percent.
     pub writes_percent: f64,
 }
 
 impl MachineFigure {
-    /// Its unit.
+    /// Returns the unit of the figure.
     #[must_use]
     pub const fn unit(&self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl MachineFigure {
         }
     }
 
-    /// Which way is better; `None` where neither is.
+    /// Returns which direction is better; `None` if neither is.
     #[must_use]
     pub const fn better(&self) -> Option<Direction> {
         match self {
@@ -93,19 +93,19 @@ impl MachineFigure {
 /// One figure of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigurePair {
-    /// What it is.
+    /// The figure compared.
     pub what: MachineFigure,
-    /// What the machine file says; `None` where it does not.
+    /// The machine file's value; `None` if it has none.
     pub file: Option<f64>,
-    /// What the run measured; `None` where it did not.
+    /// The run's value; `None` if it has none.
     pub result: Option<f64>,
-    /// How far the result is above the file, in percent.
+    /// The excess of the run over the file, in percent.
     pub percent: Option<f64>,
 }
 
 impl FigurePair {
-    /// Whether the result is worse than the file by more than a margin in percent; a figure with
-    /// no better way is worse where it is off either way.
+    /// Returns `true` if the run is worse than the file by more than a margin in percent. A figure
+    /// without a better direction is worse if it deviates either way.
     #[must_use]
     pub fn is_worse(&self, margin_percent: f64) -> bool {
         self.percent.is_some_and(|percent| match self.what.better() {
@@ -116,23 +116,23 @@ impl FigurePair {
     }
 }
 
-/// Figures of a machine file and of a run, side by side.
+/// A machine file compared with a run, figure by figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineComparison {
-    /// Differences up to this percentage are none.
+    /// The margin in percent: smaller differences count as none.
     pub margin_percent: f64,
-    /// Every figure that either has.
+    /// All figures that either side has.
     pub pairs: Vec<FigurePair>,
 }
 
 impl MachineComparison {
-    /// Compares a run's figures with a file's.
+    /// Compares a run's figures with those of a file.
     #[must_use]
     pub fn of(file: &MachineFigures, result: &MachineFigures, margin_percent: f64) -> Self {
         let of_file =
             |(what, value)| FigurePair { what, file: Some(value), result: None, percent: None };
         let mut pairs: Vec<FigurePair> = figures(file).into_iter().map(of_file).collect();
-        // What the system reports of caches, where no sweep has looked for them, is no figure.
+        // Without a sweep, cache sizes are only what the system reports, not measurements.
         let has_sweep = !result.cache_latency_ns.is_empty();
         let is_figure =
             |(what, _): &Known| has_sweep || !matches!(what, MachineFigure::CacheSize(_));
@@ -151,7 +151,7 @@ impl MachineComparison {
         Self { pairs, margin_percent }
     }
 
-    /// Figures of the run that are worse than the file by more than the margin.
+    /// Returns the run's figures that are worse than the file's by more than the margin.
     pub fn worse(&self) -> impl Iterator<Item = &FigurePair> {
         self.pairs.iter().filter(|pair| pair.is_worse(self.margin_percent))
     }
@@ -165,7 +165,7 @@ fn figures(of: &MachineFigures) -> Vec<Known> {
     let transfers = of.transfers.iter().flat_map(|transfers| {
         let within = (MachineFigure::LineWithinGroup, transfers.group_ns);
         let rows = transfers.node_ns.iter().enumerate();
-        // A machine of one node has no line that goes between nodes.
+        // On a one-node machine no line travels between nodes.
         let between = rows.filter(|_| transfers.node_ns.len() > 1).flat_map(|(from, row)| {
             let to = row.iter().enumerate();
             to.map(move |(to, &ns)| (MachineFigure::LineBetweenNodes(from, to), ns))
@@ -220,7 +220,7 @@ fn caches(of: &MachineFigures) -> Vec<Known> {
     known
 }
 
-/// Where each curve ends.
+/// Returns the end point of each curve.
 fn load(load: &Load) -> Vec<Known> {
     let place = |writes_percent| LoadedPlace { node: load.node, from: load.from, writes_percent };
     let peak = |writes, mb_s: f64| (MachineFigure::Peak(place(writes)), mb_s / 1000.0);

@@ -1,4 +1,4 @@
-//! A machine file and a run side by side.
+//! Page, JSON and rows of a machine file compared with a run.
 
 use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::rows::{Rows, optional};
@@ -52,7 +52,7 @@ impl Report for MachineComparison {
     }
 }
 
-/// What a figure is of.
+/// Returns the name of a figure.
 fn words(figure: &MachineFigure) -> String {
     match figure {
         MachineFigure::Latency { access, from, to } => {
@@ -124,7 +124,7 @@ fn table(of: &MachineComparison) -> Table {
             pair.percent.map_or_else(|| "–".to_owned(), percent),
         ]
     });
-    Table::new("What the file says, and what the run measured")
+    Table::new("Machine file and run compared")
         .words("what")
         .figures("file")
         .figures("run")

@@ -1,5 +1,4 @@
-//! What a profile of a program's memory shows: who uses which region from where, and in which
-//! phases.
+//! Profiles of a program's memory accesses: regions, their users, and phases.
 
 mod phases;
 
@@ -10,28 +9,28 @@ use numalab_record::{ProgramThread, Region, RegionAccesses, Sharing};
 
 pub use phases::{Phase, phases};
 
-/// A region is worth a word where so much of all accesses are remote ones to it.
+/// Minimum share of all accesses that must be remote ones to a region for it to be named.
 const NAMED_SHARE: f64 = 0.01;
 
-/// Accesses by where they go.
+/// Access counts by distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Distance {
-    /// To memory of the cpu's own node.
+    /// Accesses to memory of the cpu's own node.
     pub local: u64,
-    /// To memory of another node.
+    /// Accesses to memory of another node.
     pub remote: u64,
-    /// Of which one of the two is not known.
+    /// Accesses of unknown distance.
     pub unplaced: u64,
 }
 
 impl Distance {
-    /// All of them.
+    /// Returns the number of all accesses.
     #[must_use]
     pub const fn all(&self) -> u64 {
         self.local + self.remote + self.unplaced
     }
 
-    /// Of those whose distance is known, the part that is remote.
+    /// Returns the remote share of accesses of known distance, 0 to 1.
     #[must_use]
     pub fn remote_share(&self) -> Option<f64> {
         let known = self.local + self.remote;
@@ -44,57 +43,57 @@ impl Distance {
     }
 }
 
-/// A region with its accesses summed up.
+/// A region with its accesses added up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionUse<'a> {
-    /// Its position in the program.
+    /// The region's index in the program.
     pub position: usize,
-    /// The region.
+    /// The region as recorded.
     pub region: &'a Region,
-    /// All accesses to it.
+    /// All accesses to it by distance.
     pub distance: Distance,
-    /// By the thread.
+    /// Accesses by thread and distance.
     pub by_thread: BTreeMap<u32, Distance>,
-    /// Its pages by node: all that are there, or else those that were seen.
+    /// Pages by node: all that are present, or else those seen in use.
     pub pages: BTreeMap<u32, u64>,
-    /// Pages by who uses them, of those whose accesses were seen.
+    /// Pages by the number of their users, over pages with observed accesses.
     pub sharing: BTreeMap<Sharing, u64>,
-    /// Loads and stores, where they are told apart.
+    /// Loads and stores, if the source distinguishes them.
     pub loads_stores: Option<(u64, u64)>,
-    /// What is waited for its memory and caches, in ns.
+    /// Time spent waiting for its memory and caches, in ns.
     pub waited_ns: u64,
 }
 
-/// What a profile shows.
+/// Everything that a profile shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileSummary<'a> {
-    /// The regions, the most accessed first, then the largest.
+    /// All regions by number of accesses, then by size, largest first.
     pub regions: Vec<RegionUse<'a>>,
-    /// The threads with accesses, node by node.
+    /// Threads with accesses, node by node.
     pub threads: Vec<&'a ProgramThread>,
-    /// All accesses.
+    /// All accesses by distance.
     pub distance: Distance,
-    /// The nodes by number.
+    /// Node numbers, ascending.
     pub nodes: Vec<u32>,
-    /// The phases that it went through.
+    /// The program's phases in time order.
     pub phases: Vec<Phase>,
 }
 
-/// A region that other nodes use.
+/// A region used from other nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FarRegion<'a, 'b> {
-    /// The region.
+    /// The region with its accesses.
     pub region: &'b RegionUse<'a>,
-    /// Of all remote accesses, the part that goes to it.
+    /// Its share of all remote accesses, 0 to 1.
     pub share: f64,
-    /// The node from which most of these come.
+    /// The node from which most of them come.
     pub cpu_node: u32,
-    /// The node that they go to.
+    /// The node to which most of them go.
     pub memory_node: u32,
 }
 
 impl<'a> ProfileSummary<'a> {
-    /// Of a profile.
+    /// Summarises a profile.
     #[must_use]
     pub fn of(profile: &'a Profile) -> Self {
         let program = &profile.program;
@@ -126,7 +125,7 @@ impl<'a> ProfileSummary<'a> {
         }
     }
 
-    /// Regions that other nodes use, the one with the most remote accesses first.
+    /// Returns the regions used from other nodes, most remote accesses first.
     #[must_use]
     pub fn far_regions(&self) -> Vec<FarRegion<'a, '_>> {
         let all = self.distance.all().max(1) as f64;
@@ -148,7 +147,7 @@ impl<'a> ProfileSummary<'a> {
         })
     }
 
-    /// The mean latency of local and of remote loads, in cycles, where samples tell.
+    /// Returns the mean latencies of local and of remote loads in cycles, if samples have them.
     #[must_use]
     pub fn load_cycles(&self) -> (Option<f64>, Option<f64>) {
         let of = |remote| {

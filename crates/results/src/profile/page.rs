@@ -1,4 +1,4 @@
-//! What a program does to its memory, in words, pictures and rows.
+//! Page, JSON and rows of a program's memory profile.
 
 mod lead;
 mod map;
@@ -28,7 +28,7 @@ impl Report for Profile {
         let words = self.target.words();
         Page {
             brand: "numalab profile".to_owned(),
-            title: format!("What {} does to its memory", self.name),
+            title: format!("Memory use of {}", self.name),
             meta: meta(self),
             lead: lead::lead(self, &summary),
             tiles: tiles(self, &summary),
@@ -42,7 +42,7 @@ impl Report for Profile {
         document(Kind::Profile, self)
     }
 
-    /// A row for each region, thread and pair of nodes.
+    /// Returns one row per region, thread and pair of nodes.
     fn rows(&self) -> Option<Rows> {
         let columns = Rows::new("memory profile")
             .labels(["region", "start", "thread", "cpu_node", "memory_node"])
@@ -79,13 +79,13 @@ fn meta(profile: &Profile) -> String {
     };
     let (time, ended) = (words::time(profile.watched_ns), words::ended(profile));
     match profile.source.name() {
-        // All other times are those of the machine that is emulated.
+        // All other times are those of the emulated machine.
         SourceName::Emulation => format!("{target}; {ended}, emulated in {time}"),
         _ => format!("{target}; {time}, {ended}"),
     }
 }
 
-/// Arguments may be anybody's business, and regions are named by the files that they name.
+/// Returns strings to hide from shared pages: arguments, and regions named after files.
 fn private(words: &[String]) -> Vec<Private> {
     let arguments = words.iter().skip(1).flat_map(|word| [word.clone(), short(word)]);
     let arguments: BTreeSet<String> = arguments.filter(|word| word.len() > 3).collect();
@@ -104,7 +104,7 @@ fn tiles(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Tile> {
     let all = summary.distance.all();
     let remote = match summary.distance.remote_share() {
         Some(share) => format!("{} remote", words::percent(share)),
-        None => "local or remote is not known".to_owned(),
+        None => "local or remote unknown".to_owned(),
     };
     let running = count(summary.threads.len(), "thread");
     let busy: u64 = profile.program.threads.iter().map(|of| of.busy_ns).sum();
@@ -124,7 +124,7 @@ fn tiles(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Tile> {
     ]
 }
 
-/// Pages in records are of the base size, which is this on the processors that numalab knows.
+/// Size of a page in records, in bytes: the base page size of all supported processors.
 const PAGE_BYTES: u64 = 4096;
 
 #[cfg(test)]

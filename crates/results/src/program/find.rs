@@ -1,4 +1,4 @@
-//! What a program pays for memory of other nodes, and which of its regions it pays for.
+//! The cost of remote memory to a program, by region.
 
 mod runtimes;
 
@@ -8,37 +8,38 @@ use numalab_record::{CodePlace, ProgramMemory, Region};
 
 pub use runtimes::is_runtimes_own;
 
-/// A region is named when its remote accesses take this part of the program's time.
+/// Minimum share of the program's time spent on a region's remote accesses for the region to be
+/// named.
 const NAMED_SHARE: f64 = 0.01;
 
-/// What remote memory costs a program.
+/// The cost of remote memory to a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteCost {
     /// The time of all its threads, in ns.
     pub time_ns: f64,
-    /// Of that, what memory and caches took.
+    /// The part of that time spent on memory and caches, in ns.
     pub memory_ns: f64,
-    /// Of that, what would go if every access were to memory of the cpu's own node, at most.
+    /// The most that would be saved if every access were local, in ns.
     pub remote_ns: f64,
-    /// The regions that cost most of it, the dearest first.
+    /// The regions that cost most of it, most costly first.
     pub regions: Vec<RemoteRegion>,
 }
 
-/// A region whose pages lie away from the cpus that use them.
+/// A region with pages away from the cpus that use them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteRegion {
-    /// The region.
+    /// The region as recorded.
     pub region: Region,
-    /// What its remote accesses cost beyond local ones, in ns.
+    /// The extra cost of its remote accesses over local ones, in ns.
     pub remote_ns: f64,
-    /// The node from which it costs most.
+    /// The cpu node with the highest cost.
     pub cpu_node: u32,
-    /// The node where it lies for them.
+    /// The memory node that this cost concerns.
     pub memory_node: u32,
 }
 
-/// The innermost place of the user's code whose source line is known, else its innermost function with
-/// a name. Allocators and runtimes are passed over: nothing could be changed there.
+/// Returns the innermost place of the user's code with a known source line, else the innermost
+/// function with a name. Allocators and runtimes are skipped, because nothing can be changed there.
 #[must_use]
 pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
     let own = || places.iter().filter(|place| !runtimes::is_of_runtime(place));
@@ -46,8 +47,8 @@ pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
     with_line.or_else(|| own().find(|place| place.function.is_some()))
 }
 
-/// Files of data that a program maps, each with its pages: they lie where they were read first, maybe by
-/// another program, and stay there.
+/// Returns the data files that a program maps, with their page counts. Their pages stay on the node
+/// that read them first, possibly for another program.
 #[must_use]
 pub fn mapped_files(program: &ProgramMemory) -> BTreeMap<&str, u64> {
     let places = program.regions.iter().flat_map(|region| {
@@ -68,8 +69,8 @@ pub fn mapped_files(program: &ProgramMemory) -> BTreeMap<&str, u64> {
 }
 
 impl RemoteCost {
-    /// Of a program whose threads took `time_ns` together, on a machine with these nodes and
-    /// latencies; rows are the cpu's node.
+    /// Computes the cost for a program that took `time_ns` over all threads, on a machine with
+    /// these nodes and latencies; rows are the cpu's node.
     #[must_use]
     pub fn of(
         program: &ProgramMemory,
@@ -78,7 +79,7 @@ impl RemoteCost {
         latency_ns: &[Vec<f64>],
     ) -> Self {
         let at = |node: u32| nodes.iter().position(|id| *id == node);
-        // Of what a remote access costs, the part that a local one would not.
+        // Only the part that a local access would not cost as well.
         let beyond = |cpu_node: u32, memory_node: u32| -> f64 {
             let latency = |to: u32| latency_ns.get(at(cpu_node)?)?.get(at(to)?).copied();
             let (Some(local), Some(remote)) = (latency(cpu_node), latency(memory_node)) else {

@@ -1,5 +1,5 @@
-//! What a memory emulator saw of a guest (`numalab-emulator/1`): who accessed which node's
-//! memory, and what it cost.
+//! Page, JSON and rows of a memory emulator's report on a guest (`numalab-emulator/1`): accesses
+//! and costs by cpu and node.
 
 pub(crate) mod callgrind;
 mod parts;
@@ -24,12 +24,12 @@ impl Report for MemoryReport {
         }
     }
 
-    /// The emulator's own report.
+    /// Returns the emulator's own report.
     fn json(&self) -> serde_json::Result<String> {
         Ok(self.text.clone())
     }
 
-    /// A row for each phase, cpu and node.
+    /// Returns one row per phase, cpu and node.
     fn rows(&self) -> Option<Rows> {
         let cpus =
             self.phases.iter().flat_map(|phase| phase.vcpus.iter().map(move |cpu| (phase, cpu)));
@@ -65,7 +65,7 @@ impl Report for MemoryReport {
 fn title(report: &MemoryReport) -> String {
     if report.program.is_some() {
         let nodes = count(report.machine.nodes.len(), "node");
-        return format!("What a program's memory costs on a machine of {nodes}");
+        return format!("Memory cost of a program on a machine with {nodes}");
     }
     let how = match report.mode.as_str() {
         "count" => "counted, not charged",

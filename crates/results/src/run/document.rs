@@ -1,4 +1,4 @@
-//! A run in JSON: what was measured, and what it says.
+//! The JSON document of a run: its raw samples and the figures computed from them.
 
 mod others;
 
@@ -13,16 +13,16 @@ use crate::run::{
     CellSummary, Curve, Entry, LatencyMatrix, Matrix, MetricFigures, Remote, RunFinding, Summary,
 };
 
-/// A run with every raw sample, and what it says.
+/// A run with every raw sample, its findings and its figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunDocument<'a> {
-    /// The run.
+    /// The run as recorded, with every raw sample.
     #[serde(flatten)]
     pub document: &'a Document,
-    /// All anomalies, what casts most doubt first.
+    /// All anomalies, those that cast most doubt on the figures first.
     pub findings: &'a [RunFinding],
-    /// Medians, intervals, levels, matrices and curves.
+    /// Medians, intervals, cache levels, matrices and curves.
     pub results: RunResults<'a>,
 }
 
@@ -33,37 +33,37 @@ impl<'a> RunDocument<'a> {
     }
 }
 
-/// What a run says, without its raw samples.
+/// The figures of a run, without its raw samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResults<'a> {
-    /// An entry for each cell and metric, in the plan's order; cells without figures are left out.
+    /// One entry per cell and metric, in the plan's order; cells without figures are omitted.
     pub cells: Vec<CellFound<'a>>,
-    /// Latency over size, the curve with most points first.
+    /// Latency by buffer size, one curve per worker; the curve with the most points first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency_by_size: Vec<CurveFound<'a>>,
     /// Latency from cpus to nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency_matrices: Vec<LatencyMatrixFound<'a>>,
-    /// What remote memory costs.
+    /// The cost of remote memory, one entry per pair of different nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remote: Vec<RemoteFound>,
-    /// What the TLB holds, by pages.
+    /// TLB levels by page size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tlbs: Vec<TlbFound<'a>>,
-    /// What page walks cost.
+    /// The cost of page walks by worker and page size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub page_walks: Vec<PageWalkFound>,
-    /// Sequential reads by the cpus of one node (rows) from the memory of one node (columns).
+    /// Sequential-read bandwidth of one node's cpus (rows) from one node's memory (columns).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_by_node: Option<MatrixFound<'a>>,
-    /// Latency while the memory is busy.
+    /// Latency under memory load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency_under_load: Vec<LoadedFound<'a>>,
-    /// Round trips of a cache line by how near the cpus are, nearest first.
+    /// Cache-line round trips grouped by how close the two cpus are, closest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub core_to_core: Vec<NearnessFound>,
-    /// Round trips of a cache line between any two cpus.
+    /// Cache-line round trips between every pair of cpus.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub core_to_core_matrices: Vec<HomeFound<'a>>,
 }
@@ -86,15 +86,15 @@ impl<'a> RunResults<'a> {
     }
 }
 
-/// The figure of one metric of one cell.
+/// One metric of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellFound<'a> {
-    /// The cell.
+    /// The cell's id.
     pub cell: &'a CellId,
-    /// The metric.
+    /// The metric that `median` and the interval are of.
     pub metric: Metric,
-    /// The unit of median and interval.
+    /// The unit of the median and the interval.
     pub unit: &'static str,
     /// The median of the windows that count.
     pub median: f64,
@@ -104,9 +104,9 @@ pub struct CellFound<'a> {
     /// The upper end of the median's 95 % interval; absent with too few windows for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Windows measured.
+    /// Number of windows measured.
     pub windows: usize,
-    /// Windows that other load disturbed.
+    /// Number of windows disturbed by other load.
     pub disturbed: usize,
 }
 
@@ -127,25 +127,25 @@ fn ends(interval: Option<Interval>) -> (Option<f64>, Option<f64>) {
     interval.map_or((None, None), |interval| (Some(interval.lo), Some(interval.hi)))
 }
 
-/// Latency over size of one worker.
+/// Latency by buffer size, for one worker.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurveFound<'a> {
-    /// The cpu, and the node of its memory.
+    /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
-    /// The order of visits.
+    /// The order in which lines are visited.
     pub pattern: AccessPattern,
-    /// The pages.
+    /// The page size of the buffer.
     pub pages: Pages,
-    /// Who chased at the same time.
+    /// One chaser at a time, or all at once.
     pub team: Team,
     /// The points, smallest size first.
     pub points: Vec<CurvePointFound<'a>>,
-    /// The caches, the TLB's reach and memory as the curve shows them, smallest size first.
+    /// The plateaus of the curve (caches, TLB reach, memory), smallest size first.
     pub levels: Vec<LevelFound>,
 }
 
-/// One point of a curve.
+/// One buffer size of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePointFound<'a> {
@@ -153,7 +153,7 @@ pub struct CurvePointFound<'a> {
     pub size_bytes: u64,
     /// The median latency in nanoseconds.
     pub median_ns: f64,
-    /// The cell.
+    /// The id of the cell measured.
     pub cell: &'a CellId,
 }
 
@@ -163,12 +163,12 @@ pub struct CurvePointFound<'a> {
 pub struct LevelFound {
     /// `L1`, `L2 TLB`, `memory`, or `unexplained`.
     pub name: String,
-    /// Its latency in nanoseconds.
+    /// The latency on the plateau, in nanoseconds.
     pub latency_ns: f64,
-    /// Where it ends, in bytes; absent for the last.
+    /// The size at which the plateau ends, in bytes; absent for the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<f64>,
-    /// The size that the system reports for the cache of this name, in bytes.
+    /// The size that the system reports for the cache of that name, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_bytes: Option<u64>,
 }
@@ -191,21 +191,21 @@ impl<'a> CurveFound<'a> {
     }
 }
 
-/// Values between rows and columns.
+/// A matrix of measured values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MatrixFound<'a> {
     /// The unit of the values.
     pub unit: &'static str,
-    /// `cpu`, `node` or `thread`.
+    /// Kind of thing that a row stands for: `cpu`, `node` or `thread`.
     pub rows_are: &'static str,
-    /// The rows' numbers.
+    /// Row numbers, ascending.
     pub rows: &'a [u32],
-    /// `cpu`, `node` or `thread`.
+    /// Kind of thing that a column stands for: `cpu`, `node` or `thread`.
     pub columns_are: &'static str,
-    /// The columns' numbers.
+    /// Column numbers, ascending.
     pub columns: &'a [u32],
-    /// A list for each row; null where nothing was measured.
+    /// One list per row; null where nothing was measured.
     pub values: Vec<Vec<Option<f64>>>,
 }
 
@@ -223,21 +223,21 @@ impl<'a> MatrixFound<'a> {
     }
 }
 
-/// Latency from cpus to nodes.
+/// Latency from cpus to nodes, for one kind of chase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyMatrixFound<'a> {
     /// The buffer's length in bytes.
     pub size_bytes: u64,
-    /// The order of visits.
+    /// The order in which lines are visited.
     pub pattern: AccessPattern,
-    /// The pages.
+    /// The page size of the buffer.
     pub pages: Pages,
-    /// Who chased at the same time.
+    /// One chaser at a time, or all at once.
     pub team: Team,
-    /// By cpu and node of the memory.
+    /// By cpu (rows) and memory node (columns).
     pub by_cpu: MatrixFound<'a>,
-    /// By node of the cpu and node of the memory.
+    /// By cpu node (rows) and memory node (columns).
     pub by_node: MatrixFound<'a>,
 }
 
@@ -249,7 +249,7 @@ impl<'a> LatencyMatrixFound<'a> {
     }
 }
 
-/// One remote access.
+/// Latency from the cpus of one node to the memory of another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RemoteFound {
@@ -259,9 +259,9 @@ pub struct RemoteFound {
     pub to: NodeId,
     /// The latency in nanoseconds.
     pub latency_ns: f64,
-    /// The latency over that of the cpus' own node.
+    /// The latency divided by the local latency of `from`.
     pub ratio: f64,
-    /// The distance that the firmware gives, if it does.
+    /// The firmware's distance, if it gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
 }

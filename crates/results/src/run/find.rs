@@ -1,4 +1,4 @@
-//! What a run found.
+//! Figures and anomalies of a run, as values.
 
 mod access;
 mod bandwidth;
@@ -32,33 +32,33 @@ pub use remote::{Remote, RemoteCost, RemotePair};
 pub use tlb::{Tlb, TlbLevel, TlbPoint};
 pub use walk::PageWalk;
 
-/// Clocks of a core that differ by less than this share are the same.
+/// Relative difference below which two readings of a core's clock count as equal.
 const CLOCKS_AGREE: f64 = 0.02;
 
-/// How far a run came, in cells and windows.
+/// Progress of a run, in cells and windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Cells planned.
+    /// Number of cells planned.
     pub planned: usize,
-    /// Cells whose interval became narrow enough.
+    /// Cells with an interval as narrow as requested.
     pub precise: usize,
-    /// Cells whose budget ended first.
+    /// Cells that ran out of budget first.
     pub budget_spent: usize,
     /// Cells that could not be measured.
     pub failed: usize,
-    /// Cells that the run did not finish.
+    /// Cells not finished when the run ended.
     pub unmeasured: usize,
-    /// Windows with a finite value, of all metrics.
+    /// Windows with a finite value, over all metrics.
     pub windows: usize,
-    /// Those of them that were disturbed.
+    /// Number of these windows that were disturbed.
     pub disturbed: usize,
 }
 
 impl Progress {
-    /// The share of windows that were disturbed, 0 to 1.
+    /// Returns the share of windows that were disturbed, 0 to 1.
     #[must_use]
     pub fn disturbed_share(&self) -> f64 {
-        // Counts of windows stay far below 2^52.
+        // Counts of windows stay far below 2^52, so `f64` holds them exactly.
         if self.windows == 0 { 0.0 } else { self.disturbed as f64 / self.windows as f64 }
     }
 
@@ -80,59 +80,61 @@ impl Progress {
     }
 }
 
-/// The core of one cpu.
+/// Clock and latencies of one core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Core {
-    /// The cpu.
+    /// The cpu measured; it stands for all of its core.
     pub cpu: CpuId,
-    /// L1 load-to-use as a multiple of one dependent add.
+    /// L1 load-to-use latency, as a multiple of one dependent add.
     pub load_to_use: Option<Figure>,
     /// The core clock in GHz.
     pub clock_ghz: Option<Figure>,
-    /// An atomic addition to a line in the nearest cache, in ns.
+    /// Latency of an atomic add to a line in the nearest cache, in nanoseconds.
     pub atomic_add_ns: Option<Figure>,
 }
 
-/// What a run found.
+/// Everything that the records of one run show.
 #[derive(Clone, Debug)]
 pub struct Summary<'a> {
-    /// The run with its raw samples.
+    /// The record with its raw samples.
     pub document: &'a Document,
-    /// The run.
+    /// The head of `document`: machine, environment and plan.
     pub run: &'a Run,
-    /// All anomalies, what casts most doubt first.
+    /// All anomalies, those that cast most doubt on the figures first.
     pub findings: Vec<RunFinding>,
-    /// How far the run came.
+    /// Progress in cells and windows.
     pub progress: Progress,
     /// Every cell's figures, in the plan's order.
     pub cells: Vec<CellSummary<'a>>,
-    /// The cores measured.
+    /// One entry per measured core.
     pub cores: Vec<Core>,
-    /// Latency over size, the curve with most points first.
+    /// Latency by buffer size; the curve with the most points first.
     pub curves: Vec<Curve>,
-    /// What the TLB holds.
+    /// TLB levels, by worker and page size.
     pub tlbs: Vec<Tlb>,
-    /// What page walks cost.
+    /// Page-walk costs, by worker and page size.
     pub walks: Vec<PageWalk>,
-    /// Latency from cpus to nodes, serial before concurrent.
+    /// Latency from cpus to nodes; serial chases before concurrent ones.
     pub matrices: Vec<LatencyMatrix>,
-    /// Local and remote cost.
+    /// The cost of remote memory compared with local.
     pub remote: Remote,
-    /// Bandwidths.
+    /// Bandwidth of all cells that stream.
     pub bandwidth: Bandwidths<'a>,
-    /// Latency under load.
+    /// Latency under memory load.
     pub loaded: Vec<LoadedCurve<'a>>,
-    /// What the memory modules move at most, where the firmware told.
+    /// Peak bandwidth of the memory modules, if the firmware lists them.
     pub memory_peak: Option<MemoryPeak>,
-    /// Cache lines between cpus.
+    /// Cache-line round trips between cpus.
     pub c2c: CoreToCore,
-    /// Placement proofs, counted.
+    /// Counts of placement proofs.
     pub proof: Proof,
 }
 
 impl<'a> Summary<'a> {
-    /// What the run of `document` found. Failed cells and cells that an interrupted
-    /// run did not finish have no proven placement and give no figures.
+    /// Computes all figures of `document`.
+    ///
+    /// Failed cells, and cells that an interrupted run did not finish, have no proof of placement
+    /// and give no figures.
     #[must_use]
     pub fn of(document: &'a Document) -> Self {
         let run = &document.run;
@@ -173,18 +175,19 @@ impl<'a> Summary<'a> {
         summary
     }
 
-    /// The core clock of `cpu` in GHz, if it was measured.
+    /// Returns the core clock of `cpu` in GHz, if it was measured.
     #[must_use]
     pub fn clock_ghz(&self, cpu: CpuId) -> Option<f64> {
         let core = self.cores.iter().find(|core| core.cpu == cpu)?;
         core.clock_ghz.as_ref().map(|figure| figure.median)
     }
 
-    /// The clock of `cpu` in GHz by which cycles are counted.
+    /// Returns the clock of `cpu` in GHz to convert latencies into cycles with.
     ///
-    /// A dependent load that hits the L1 takes a whole number of cycles, which load-to-use tells
-    /// apart from the clock. Where the clock contradicts that, it was taken while the core ran
-    /// at another one than during the sweep, and what the sweep's L1 says is taken.
+    /// A dependent load that hits the L1 takes a whole number of cycles, and the load-to-use ratio
+    /// gives that number independently of the clock. If the measured clock contradicts it, the core
+    /// ran at a different frequency during the sweep, so the clock is derived from the sweep's L1
+    /// latency instead.
     #[must_use]
     pub fn cycle_clock_ghz(&self, cpu: CpuId) -> Option<f64> {
         let clock = self.clock_ghz(cpu)?;
@@ -197,8 +200,8 @@ impl<'a> Summary<'a> {
         Some(if agree { clock } else { by_l1 })
     }
 
-    /// The largest size in bytes that caches may hold, as far as it is known: where the last
-    /// cache of the sweep ends, or else the largest that the system reports.
+    /// Returns the largest size in bytes that caches may hold: the end of the sweep's last cache,
+    /// or else the largest cache that the system reports.
     #[must_use]
     pub fn cached_bytes(&self) -> Option<f64> {
         let ends = self.curves.first().and_then(|curve| {
@@ -214,7 +217,7 @@ impl<'a> Summary<'a> {
         ends.or_else(reported)
     }
 
-    /// The name of the machine: host name, or else processor, or else nothing known.
+    /// Returns the machine's host name, or else its processor model, or else "this machine".
     #[must_use]
     pub fn machine_name(&self) -> &'a str {
         let fact = |name| self.run.environment.facts.get(name).map(String::as_str);

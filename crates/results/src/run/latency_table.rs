@@ -1,4 +1,4 @@
-//! The latency table of the NUMA benchmarking suite: a line a rank, a column a size.
+//! The latency table of the NUMA benchmarking suite: a line per rank, a column per size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,14 @@ use numalab_record::{Document, LatencyCell, Metric, Team};
 
 use crate::run::CellSummary;
 
-/// What makes a rank: a worker, chasing alone or with the others.
+/// A rank's identity: its worker, chasing alone or with the others.
 type Rank = (Team, numalab_record::WorkerPlan);
 
-/// Latency by rank and size: rank, core, node of the cpu, address and node of the
-/// memory, then a column for each size. As wide as its sizes need; empty for a run
-/// without latency cells. Where ranks were measured one at a time and all at once,
-/// the two are two tables, one below the other.
+/// Returns latency by rank and size as text: rank, core, cpu node, address and node of the memory,
+/// then one column per size.
+///
+/// Columns are as wide as their contents. The text is empty for a run without latency cells. Ranks
+/// measured both one at a time and all at once give two tables, one below the other.
 #[must_use]
 pub fn latency_table(document: &Document) -> String {
     let cells: Vec<CellSummary<'_>> = document.cells.iter().map(CellSummary::of).collect();
@@ -51,8 +52,8 @@ pub fn latency_table(document: &Document) -> String {
         .collect()
 }
 
-/// Whether the cell has the pattern and pages of the run's first latency cell: a
-/// column must not mix what cannot be compared.
+/// Returns `true` if the cell has the pattern and pages of the run's first latency cell. A column
+/// must not mix what cannot be compared.
 fn is_first_kind(cell: &LatencyCell, cells: &[CellSummary<'_>]) -> bool {
     cells
         .iter()
@@ -60,7 +61,7 @@ fn is_first_kind(cell: &LatencyCell, cells: &[CellSummary<'_>]) -> bool {
         .is_some_and(|first| (first.pattern, first.pages) == (cell.pattern, cell.pages))
 }
 
-/// The address of the largest buffer.
+/// Returns the address of the largest buffer.
 fn address<'a>(cells: impl Iterator<Item = &'a CellSummary<'a>>) -> String {
     cells
         .filter_map(|cell| cell.placements.first())
@@ -73,7 +74,7 @@ fn latency(cell: Option<&CellSummary<'_>>) -> String {
         .map_or_else(|| "-".to_owned(), |figure| format!("{:.2}", figure.median))
 }
 
-/// The groups of columns as the suite prints them.
+/// Column groups, as the suite prints them.
 const GROUPS: [(&str, usize); 3] = [("MPI", 1), ("CPU", 2), ("MEMORY", 2)];
 const HEADINGS: [&str; 5] = ["Ranks", "Cores", "NUMA", "Address", "NUMA"];
 
@@ -104,7 +105,7 @@ fn frame(team: Team, sizes: &BTreeSet<u64>, rows: &[Vec<String>]) -> String {
     out
 }
 
-/// The line of group headings, each centred over its columns.
+/// Returns the line of group headings, each centred over its columns.
 fn groups(team: Team, widths: &[usize]) -> String {
     let latency = format!("LATENCY (ns), {}", crate::label::team(team));
     let sizes = widths.len() - HEADINGS.len();

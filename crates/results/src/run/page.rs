@@ -1,4 +1,4 @@
-//! A run as a page.
+//! Page, JSON and rows of a run.
 
 mod bandwidth;
 mod c2c;
@@ -36,12 +36,12 @@ impl Report for Summary<'_> {
         }
     }
 
-    /// The document with every raw sample, its environment and placements, and what it says.
+    /// Returns the record with every raw sample and all figures.
     fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(&RunDocument::of(self))
     }
 
-    /// A row for each cell and metric.
+    /// Returns one row per cell and metric.
     fn rows(&self) -> Option<Rows> {
         Some(rows::rows(self))
     }

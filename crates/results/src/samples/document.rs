@@ -1,4 +1,4 @@
-//! Two files of numbers compared, in JSON.
+//! The JSON document of two files of numbers compared.
 
 mod extremes;
 
@@ -16,37 +16,37 @@ use crate::shape::TwoModes;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSamples {
-    /// The unit of the values; empty if it is not known.
+    /// The unit of the values; empty if unknown.
     pub unit: String,
     /// The baseline.
     pub baseline: ComparedSample,
     /// The candidate.
     pub candidate: ComparedSample,
-    /// Changes up to this many percent count as none.
+    /// The equivalence margin in percent: smaller changes count as none.
     pub margin_percent: f64,
-    /// The answer.
+    /// The verdict on the medians.
     pub verdict: VerdictWord,
     /// The change in percent.
     pub change_percent: Option<f64>,
-    /// Its 95 % interval in percent.
+    /// The 95 % interval of the change in percent.
     pub interval_percent: Option<Bounds>,
-    /// How much each value resembles the one before it, 0 to 1.
+    /// The correlation of each value with the one before it, 0 to 1.
     pub autocorrelation: f64,
-    /// As many independent values as all of them are worth.
+    /// The number of independent values with the same information.
     pub effective_values: f64,
-    /// Whether the baseline and the candidate drift.
+    /// True for a side that drifts: baseline, then candidate.
     pub drifts: [bool; 2],
-    /// The tests of a drift.
+    /// The p-values of the trend tests: baseline, then candidate.
     pub trend_p: [f64; 2],
-    /// The rank-sum test of a difference.
+    /// The p-value of the rank-sum test for a difference.
     pub rank_sum_p: f64,
-    /// The test of equivalence within the margin.
+    /// The p-value of the test for equivalence within the margin.
     pub equivalence_p: f64,
-    /// By how much better the candidate's mean is, in percent.
+    /// The improvement of the candidate's mean in percent.
     pub gain_of_means_percent: Option<f64>,
-    /// Its interval in percent.
+    /// The interval of that improvement in percent.
     pub gain_of_means_interval_percent: Option<Bounds>,
-    /// Percentiles of the bad end, where there are values enough: 300 for p99, 3,000 for p99.9.
+    /// Percentiles of the bad end, if there are enough values: 300 for p99, 3,000 for p99.9.
     pub extremes: Vec<ComparedExtreme>,
 }
 
@@ -54,15 +54,15 @@ pub struct ComparedSamples {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSample {
-    /// What it is called.
+    /// The sample's name, such as a file.
     pub name: String,
-    /// Its values in the order taken.
+    /// The values in the order taken.
     pub values: Vec<f64>,
-    /// Their median.
+    /// The median of the values.
     pub median: f64,
-    /// Their mean.
+    /// The mean of the values.
     pub mean: f64,
-    /// Their two modes, if a median describes neither.
+    /// The two modes of the values, if a median describes neither.
     pub modes: Option<TwoModes>,
 }
 

@@ -1,4 +1,4 @@
-//! Two samples set side by side.
+//! Two samples compared.
 
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Error, Estimate, Extreme, Interval, Margin, Order,
@@ -7,37 +7,37 @@ use numalab_stats::{
 
 use crate::shape::{FarEnd, TwoModes};
 
-/// Two samples that were taken apart from each other, and what there is to say about them.
+/// Two unpaired samples with everything that a comparison of them shows.
 #[derive(Clone, Debug)]
 pub struct SampleComparison {
-    /// What the values are called: a file, the label of a pattern.
+    /// The names of the samples, such as a file or a pattern's label.
     pub names: [String; 2],
-    /// The unit of the values, if it is known.
+    /// The unit of the values; empty if unknown.
     pub unit: String,
-    /// Which way is better.
+    /// The direction in which values improve.
     pub direction: Direction,
-    /// Changes up to this count as none.
+    /// The equivalence margin: smaller changes count as none.
     pub margin: Margin,
     /// The baseline.
     pub baseline: Sample,
     /// The candidate.
     pub candidate: Sample,
-    /// What was found, the order of the values allowed for.
+    /// The comparison, corrected for correlation between successive values.
     pub found: Comparison,
-    /// What that order says.
+    /// The correlation and drift of the values.
     pub order: Order,
-    /// The percentiles of the bad end that both samples are large enough for.
+    /// Percentiles of the bad end for which both samples are large enough.
     pub extremes: Vec<Extreme>,
-    /// The modes of baseline and candidate, where one has two.
+    /// The modes of baseline and candidate, if either has two.
     pub modes: [Option<TwoModes>; 2],
 }
 
 impl SampleComparison {
-    /// Compares two samples that are not paired, each with its values in the order taken.
+    /// Compares two unpaired samples, each with its values in the order taken.
     ///
     /// # Errors
-    /// [`Error`] for a sample without values or with one that is not finite, or a margin that
-    /// is none.
+    /// [`Error`] if a sample is empty or has a value that is not finite, or if the margin is
+    /// invalid.
     pub fn of(
         names: [String; 2],
         values: [Vec<f64>; 2],
@@ -68,9 +68,9 @@ impl SampleComparison {
         })
     }
 
-    /// By how much better the candidate's mean is, in percent, as such figures are usually
-    /// published: of times `mean(baseline) / mean(candidate) - 1`, of rates the inverse ratio.
-    /// With Fieller's interval; `None` where it is unbounded.
+    /// Returns the improvement of the candidate's mean in percent, as commonly published: for times
+    /// `mean(baseline) / mean(candidate) - 1`, for rates the inverse ratio. The interval is
+    /// Fieller's; `None` if it is unbounded.
     #[must_use]
     pub fn gain_of_means(&self) -> Option<Estimate> {
         let (below, above) = match self.direction {
@@ -83,7 +83,7 @@ impl SampleComparison {
         Some(Estimate { value: percent(ratio.value), interval, ..ratio })
     }
 
-    /// Where the far ends differ.
+    /// Returns the percentile at which the far ends differ.
     #[must_use]
     pub fn far_end(&self) -> Option<FarEnd> {
         FarEnd::of(&self.extremes, self.direction, self.margin)
@@ -95,7 +95,7 @@ impl SampleComparison {
         self.far_end().as_ref().is_some_and(FarEnd::is_shown_worse)
     }
 
-    /// Whether the candidate is worse by more than the margin.
+    /// Returns `true` if the candidate is worse by more than the margin.
     #[must_use]
     pub fn is_worse(&self) -> bool {
         self.found.verdict == Verdict::Worse && self.found.is_beyond_margin()

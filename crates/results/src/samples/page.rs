@@ -1,4 +1,4 @@
-//! Two samples compared.
+//! Page of two samples compared.
 
 use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::rows::{Holds, Rows, optional};
@@ -34,12 +34,12 @@ impl Report for SampleComparison {
         }
     }
 
-    /// The answer, with every value.
+    /// Returns the answer, with every value.
     fn json(&self) -> serde_json::Result<String> {
         document(Kind::SampleComparison, &ComparedSamples::of(self))
     }
 
-    /// The verdict with the figures it rests on, in one row.
+    /// Returns the verdict with its figures, in one row.
     fn rows(&self) -> Option<Rows> {
         let interval = self.found.percent_interval();
         let [baseline, candidate] = self.names.clone();
@@ -77,11 +77,11 @@ fn headline(of: &SampleComparison) -> Lead {
         Verdict::Inconclusive { further_blocks } => {
             let needed = match (of.found.ground, further_blocks) {
                 (Ground::TooFew { needed }, _) => {
-                    format!("{needed} values on each side are the least")
+                    format!("at least {needed} values on each side are needed")
                 }
                 (Ground::Drifts, _) => "not decided because the numbers drift".to_owned(),
                 (_, Some(further)) => format!("about {further} more values on each side"),
-                (_, None) => "no number of values would do".to_owned(),
+                (_, None) => "no number of values would decide".to_owned(),
             };
             ("Inconclusive".to_owned(), format!("{change}; {needed}"))
         }
@@ -93,14 +93,14 @@ fn headline(of: &SampleComparison) -> Lead {
     }
 }
 
-/// The answer of the medians with what they do not see.
+/// Adds the far ends to the answer on the medians.
 fn with_far_end(lead: Lead, far_end: &FarEnd) -> Lead {
     let name = format!("{} by medians, {}", lead.name, label::far_end(far_end));
     let mood = if far_end.is_worse { label::mood(Verdict::Worse) } else { lead.mood };
     Lead::new(name, format!("{}; {}", lead.sentence, label::far_values(far_end, precise)), mood)
 }
 
-/// The samples that have two modes.
+/// Returns a sentence on the samples with two modes.
 fn modes(of: &SampleComparison) -> Option<Lead> {
     let said = |(name, modes): (&String, &Option<TwoModes>)| {
         let modes = modes.as_ref()?;
@@ -111,7 +111,7 @@ fn modes(of: &SampleComparison) -> Option<Lead> {
     (!sentences.is_empty()).then(|| Lead::new("Two modes", sentence, Mood::Odd))
 }
 
-/// The percentiles of the bad end.
+/// Tabulates the percentiles of the bad end.
 pub(crate) fn far_ends(extremes: &[Extreme]) -> Table {
     let cell = |value: f64, interval: Option<Interval>| match interval {
         Some(Interval { lo, hi }) => {
@@ -200,22 +200,21 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
             trimmed(of.margin.as_percent()),
             figure(of.found.equivalence.p())
         ),
-        "The samples are not paired: this holds only if nothing else changed between them, \
-         and on a machine that drifts it does. `numalab compare --commands` takes both in \
-         turns."
+        "The samples are not paired: this holds only if nothing else changed between them, as it \
+         does on a machine that drifts. `numalab compare --commands` interleaves the two."
             .to_owned(),
     ]);
     sentences
 }
 
-/// What the order of the values says, and what was made of it.
+/// Describes the correlation of successive values, and the correction for it.
 fn order_sentences(of: &SampleComparison) -> Vec<String> {
     let shown = of.names.iter().zip(&of.order.trends).filter(|(_, trend)| trend.is_shown());
     let mut sentences: Vec<String> = shown.map(|(name, trend)| drift(name, trend)).collect();
     if !sentences.is_empty() {
         sentences.push(
             "Two samples taken one after the other while the machine drifts differ by the drift \
-             alone. If the values were sorted, give them in the order they were measured in."
+             alone. If the values were sorted, give them in the order measured."
                 .to_owned(),
         );
     }
@@ -232,18 +231,18 @@ fn order_sentences(of: &SampleComparison) -> Vec<String> {
     sentences
 }
 
-/// `a.txt drifts: its values rise, ...`.
+/// Describes a drift: `a.txt drifts: its values rise, ...`.
 fn drift(name: &str, trend: &Trend) -> String {
     let way = if trend.correlation > 0.0 { "rise" } else { "fall" };
     let size = trend.percent.map_or_else(String::new, |change| {
         let side = if change > 0.0 { "above" } else { "below" };
         let change = figure(change.abs());
-        format!("; the median of the last third lies {change} % {side} that of the first")
+        format!("; the median of the last third is {change} % {side} that of the first")
     });
     format!("{name} drifts: its values {way} in the order taken (p = {}{size}).", figure(trend.p))
 }
 
-/// A value with the digits that such files have.
+/// Formats a value with the digits usual in such files.
 fn precise(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 1e6 || (magnitude > 0.0 && magnitude < 1e-3) {
@@ -257,7 +256,7 @@ fn precise(value: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Values about 100, of which each `every`-th is `far`.
+    /// Returns values near 100, with every `every`-th equal to `far`.
     fn sample(n: usize, every: usize, far: f64) -> Vec<f64> {
         let value = |at: usize| 100.0 + (at * 7919 % 101) as f64 / 100.0;
         (1..=n).map(|at| if at % every == 0 { far } else { value(at) }).collect()
@@ -281,12 +280,12 @@ mod tests {
         assert!(sentence.ends_with("; p99.9 101 to 900"), "{sentence}");
         let (name, _) = lead([sample(4000, 100, 900.0), same()], Direction::LowerIsBetter);
         assert_eq!(name, "Equivalent within 2 % by medians, far ends better");
-        // Slow ends of rates are the low ones.
+        // For rates the low end is the bad one.
         let (name, sentence) = lead([same(), sample(4000, 100, 10.0)], Direction::HigherIsBetter);
         assert_eq!(name, "Equivalent within 2 % by medians, far ends worse");
         assert!(sentence.ends_with("; p99.9 100 to 10"), "{sentence}");
         let (name, sentence) = lead([same(), sample(4000, 1001, 900.0)], Direction::LowerIsBetter);
-        assert_eq!(name, "Equivalent within 2 % by medians, far ends not decided", "{sentence}");
+        assert_eq!(name, "Equivalent within 2 % by medians, far ends undecided", "{sentence}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Scaling over ranks: figures of each step, ranks in groups, and what is seen in them.
+//! Scaling over ranks: statistics of each step, groups of ranks, and findings.
 
 pub mod figures;
 mod finding;
@@ -14,17 +14,17 @@ pub use finding::{
 };
 pub use groups::{Group, GroupKind};
 
-/// A scaling run with what follows from it.
+/// A scaling run with its statistics and findings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingSummary<'a> {
-    /// The run itself, every figure of every rank.
+    /// The run as recorded, with every figure of every rank.
     pub scaling: &'a Scaling,
-    /// Statistics over the ranks of each step and size.
+    /// Statistics over the ranks, for each step and size.
     pub figures: Vec<StepFigures>,
-    /// Ranks in groups, in the step with the most ranks of each series, at the largest size.
+    /// Groups of ranks, for the step with the most ranks of each series, at the largest size.
     pub groups: Vec<Group>,
-    /// What is seen, with its evidence.
+    /// The findings with their evidence.
     pub findings: Vec<ScalingFinding>,
 }
 

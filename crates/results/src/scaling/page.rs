@@ -1,4 +1,4 @@
-//! A scaling run: its page, and what is seen in it in words.
+//! Page, JSON and rows of a scaling run.
 
 mod parts;
 mod rows;
@@ -19,7 +19,7 @@ impl Report for ScalingSummary<'_> {
         parts::page(self)
     }
 
-    /// A row for each step and size.
+    /// Returns one row per step and size.
     fn rows(&self) -> Option<Rows> {
         Some(rows::rows(&self.figures))
     }

@@ -1,4 +1,4 @@
-//! What ranks found, as the benchmark suite's table.
+//! Results of ranks as the benchmarking suite's table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,16 +10,16 @@ use numalab_record::{Metric, Placement, RankFigures, RankTable};
 use crate::report::Report;
 use crate::run::Summary;
 
-/// What the ranks of one launch found: a run, in text and CSV as the benchmark suite has it.
+/// The results of one launch of ranks: a run, in the suite's text and CSV formats.
 #[derive(Debug)]
 pub struct RanksReport<'a> {
-    /// The run.
+    /// The run that the ranks made.
     pub summary: &'a Summary<'a>,
-    /// The figures of its ranks.
+    /// The figures of the ranks.
     pub table: &'a RankTable,
-    /// The last rank's memory by node, as `numastat` prints it.
+    /// The last rank's memory by node, in the format of `numastat`.
     pub memory: &'a str,
-    /// The suite's CSV.
+    /// The CSV in the suite's format.
     pub csv: String,
 }
 
@@ -46,7 +46,7 @@ impl Report for RanksReport<'_> {
     }
 }
 
-/// The suite's table with the means, and below it the same with the medians.
+/// Returns the suite's table with the means, and below it one with the medians.
 fn ranks_table(table: &RankTable) -> String {
     let (title, unit) = match table.metric {
         Metric::Bandwidth => ("BANDWIDTH", "GB/s"),
@@ -57,7 +57,7 @@ fn ranks_table(table: &RankTable) -> String {
     format!("{mean}\n{median}")
 }
 
-/// How many windows were disturbed, and whose most; nothing if none was.
+/// Describes the number of disturbed windows and the rank with the most; `None` if there were none.
 fn ranks_disturbed(table: &RankTable) -> Option<String> {
     let disturbed: usize = table.ranks.iter().map(RankFigures::all_disturbed).sum();
     let windows: usize = table.ranks.iter().map(RankFigures::all_windows).sum();
@@ -81,7 +81,8 @@ fn ranks_disturbed(table: &RankTable) -> Option<String> {
     ))
 }
 
-/// Sizes of which every window of a rank was disturbed: their medians are of those.
+/// Counts the sizes at which all windows of a rank were disturbed, so that their medians are of
+/// those.
 fn medians_of_disturbed(rank: &RankFigures) -> usize {
     let sizes = rank.windows.iter().zip(&rank.disturbed);
     sizes.filter(|(windows, disturbed)| **windows == disturbed.len()).count()
@@ -89,7 +90,7 @@ fn medians_of_disturbed(rank: &RankFigures) -> usize {
 
 fn columns(table: &RankTable, title: &str, values: impl Fn(&RankFigures) -> &Vec<f64>) -> String {
     let sizes = table.sizes_bytes.len();
-    // Eight characters a column and the bars between them.
+    // Eight characters per column, and the bars between them.
     let width = (sizes * 9).saturating_sub(1).max(title.len());
     let bar = "--------|".repeat(sizes);
     let rule = format!("|-------|---------|------|----------------|-------|{bar}\n");
@@ -116,7 +117,7 @@ fn columns(table: &RankTable, title: &str, values: impl Fn(&RankFigures) -> &Vec
     text + &edge
 }
 
-/// `512MB`, and `1024M` from a thousand on, as the suite has it; `16KB` below one.
+/// Formats a size as the suite does: `512MB`, but `1024M` from 1000 on, and `16KB` below one.
 fn size_label(bytes: u64) -> String {
     match bytes >> 20 {
         0 => format!("{}KB", bytes >> 10),

@@ -1,17 +1,17 @@
-//! Whether a machine's nodes are as they should be, judged by what a test found.
+//! A self-test of a machine's nodes, and its judgement.
 
 use numalab_record::self_test::{CheckFound, CheckOutcome, NodeLatency};
 use numalab_topology::{Machine, NodeId};
 
 use crate::run::Matrix;
 
-/// Pages that stay where they are without balancing, and that follow with it, in percent.
+/// Largest share of pages in percent that may move without balancing, or stay with it.
 const STAY_PERCENT: f64 = 5.0;
 const FOLLOW_PERCENT: f64 = 50.0;
-/// Memory at a larger distance may be faster by so much of its latency.
+/// Share of its latency by which memory at a larger distance may be faster.
 const ORDER_MARGIN: f64 = 0.05;
 
-/// What a check's finding means on this machine.
+/// Judges a check's result on this machine.
 #[must_use]
 pub fn judge(found: &CheckFound, machine: &Machine) -> CheckOutcome {
     let is_right = match found {
@@ -33,7 +33,7 @@ pub fn judge(found: &CheckFound, machine: &Machine) -> CheckOutcome {
     if is_right { CheckOutcome::Passed } else { CheckOutcome::Failed }
 }
 
-/// A matrix of nodes pair by pair, with the distances of the machine.
+/// Returns the pairs of a latency matrix with the machine's distances.
 #[must_use]
 pub fn pairs(by_node: &Matrix, machine: &Machine) -> Vec<NodeLatency> {
     let mut pairs = Vec::new();
@@ -48,7 +48,7 @@ pub fn pairs(by_node: &Matrix, machine: &Machine) -> Vec<NodeLatency> {
     pairs
 }
 
-/// Pairs of the same cpus in which the nearer memory, by distance, is slower than the farther.
+/// Returns pairs with the same cpus in which the closer memory, by distance, is the slower.
 #[must_use]
 pub fn inversions(pairs: &[NodeLatency]) -> Vec<(NodeLatency, NodeLatency)> {
     let is_inverted = |near: &NodeLatency, far: &NodeLatency| {

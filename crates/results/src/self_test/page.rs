@@ -1,4 +1,4 @@
-//! A test of a machine's nodes as a page: a row for each check.
+//! Page, JSON and rows of a self-test.
 
 use numalab_page::number::{count, figure, size};
 use numalab_page::rows::Rows;
@@ -19,7 +19,7 @@ impl Report for SelfTest {
             let words = [name(checked.check), outcome(checked.outcome), &found_words(checked)];
             words.map(ToOwned::to_owned).to_vec()
         };
-        let checks = Table::new("what was checked, and what was found")
+        let checks = Table::new("checks and results")
             .words("check")
             .words("")
             .words("found")
@@ -45,7 +45,7 @@ impl Report for SelfTest {
         document(Kind::SelfTest, self)
     }
 
-    /// A row for each check.
+    /// Returns one row per check.
     fn rows(&self) -> Option<Rows> {
         let row = |checked: &Checked| {
             let passed = match checked.outcome {
@@ -94,7 +94,7 @@ const fn mood(outcome: CheckOutcome) -> Mood {
     }
 }
 
-/// The name of a check, which `--help` has too.
+/// Returns the name of a check, as in `--help`.
 const fn name(check: Check) -> &'static str {
     match check {
         Check::Pins => "pins",
@@ -123,12 +123,11 @@ fn words(found: &CheckFound) -> String {
             format!("CPUs {right}: on the CPU, and on its node")
         }
         CheckFound::Pins { right, wrong } => format!(
-            "CPUs {wrong}: the kernel runs them on another node than the topology names; right: \
-             {right}"
+            "CPUs {wrong}: the kernel runs them on another node than the topology's; right: {right}"
         ),
         CheckFound::Pages { nodes } => pages_words(nodes),
         CheckFound::Claim { node, claimed, pages, refused } => format!(
-            "memory of node {node}, claimed to lie on node {claimed}: {refused} of {pages} pages \
+            "memory of node {node}, claimed to be on node {claimed}: {refused} of {pages} pages \
              refused"
         ),
         CheckFound::Balancing { from, to, off_percent, on_percent, begin_ns, end_ns } => format!(
@@ -173,7 +172,7 @@ fn pages_words(nodes: &[NodePages]) -> String {
 fn order_words(pairs: &[NodeLatency]) -> String {
     let inverted = inversions(pairs);
     let Some((near, far)) = inverted.first() else {
-        return format!("{}: none nearer by distance and slower", count(pairs.len(), "pair"));
+        return format!("{}: no node closer by distance is slower", count(pairs.len(), "pair"));
     };
     let place = |pair: &NodeLatency| {
         let distance = pair.distance.map(|distance| distance.to_string()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A study with its effects, in JSON.
+//! The JSON document of a study with its effects.
 
 mod pair;
 
@@ -18,89 +18,87 @@ use crate::study::{Change, Effect, StudyFinding, StudySummary, Subject};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyResults<'a> {
-    /// What was known before, and the whole journal.
+    /// The study's definition and environment, and its whole journal.
     #[serde(flatten)]
     pub document: &'a StudyDocument,
-    /// Every effect of every metric.
+    /// All effects on all metrics.
     pub effects: Vec<EffectFound>,
-    /// The baseline against itself, by metric.
+    /// The A/A arm (the baseline against itself), by metric.
     pub aa: Vec<AaFound>,
-    /// What was found about the study as a whole.
+    /// Findings about the study as a whole.
     pub findings: Vec<StudyFinding>,
-    /// Whether anything is worse by more than its margin.
+    /// True if any answer is worse by more than its margin.
     pub any_worse: bool,
 }
 
-/// An effect on a metric.
+/// One effect on one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectFound {
-    /// The workload.
+    /// The workload's name.
     pub workload: String,
-    /// The metric.
+    /// The metric's name.
     pub metric: String,
-    /// Its unit.
+    /// The unit of the metric.
     pub unit: String,
-    /// Whether the metric answers the study's question.
+    /// True if the metric answers the study's question.
     pub is_primary: bool,
-    /// What the effect is: `effect`, `within`, `together`, `interaction` or `trend`.
+    /// The kind of effect: `effect`, `within`, `together`, `interaction` or `trend`.
     pub kind: &'static str,
-    /// What is changed: `pages 4k → 2m`.
+    /// The change in words: `pages 4k → 2m`.
     pub change: String,
-    /// The same as values: factors and their levels.
+    /// The change as factors and levels.
     #[serde(flatten)]
     pub of: Change,
-    /// Blocks that are judged.
+    /// Number of blocks analysed.
     pub blocks: usize,
-    /// Changes up to this many percent count as none.
+    /// The equivalence margin in percent: smaller changes count as none.
     pub margin_percent: f64,
-    /// What was found.
+    /// The result, without disturbed samples that were repeated.
     pub found: Found,
-    /// What was found with the first sample of each cell, disturbed or not; `None` where
-    /// that is the same.
+    /// The result with the first sample of each cell, disturbed or not; `None` if it is the same.
     pub first_samples: Option<Found>,
-    /// The mean of the differences with its bootstrap interval.
+    /// The mean of the differences, and the bounds of its bootstrap interval.
     pub bootstrap_log_mean: [f64; 3],
-    /// The permutation test of the mean.
+    /// The p-value of the permutation test on the mean.
     pub permutation_p: f64,
-    /// The effect of each block: log ratios, or differences where there are none.
+    /// The effect in each block, as a log ratio, or as a difference where ratios do not exist.
     pub differences: Vec<f64>,
-    /// Percentiles of the bad end, where both sides have values enough: 300 for p99, 3,000 for
-    /// p99.9.
+    /// Percentiles of the bad end, if both sides have enough values: 300 for p99, 3,000 for p99.9.
     pub extremes: Vec<ComparedExtreme>,
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
-    /// The verdict, all metrics allowed for.
+    /// The verdict, adjusted for all metrics.
     pub verdict: VerdictWord,
-    /// Blocks still needed for an answer, where that is known.
+    /// Estimated number of further blocks for a verdict, if known.
     pub further_blocks: Option<usize>,
     /// The change in percent.
     pub change_percent: Option<f64>,
-    /// Its interval in percent.
+    /// The interval of the change in percent.
     pub interval_percent: Option<Bounds>,
-    /// The effect in its own scale.
+    /// The effect on its own scale.
     pub effect: f64,
-    /// The signed-rank test of a difference.
+    /// The p-value of the signed-rank test for a difference.
     pub signed_rank_p: f64,
-    /// The test of equivalence within the margin.
+    /// The p-value of the test for equivalence within the margin.
     pub equivalence_p: f64,
 }
 
-/// The baseline against itself.
+/// The A/A arm of one metric: the baseline against itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AaFound {
-    /// The workload.
+    /// The workload's name.
     pub workload: String,
-    /// The metric.
+    /// The metric's name.
     pub metric: String,
-    /// What was found where nothing was changed.
+    /// The result, with nothing changed between the two sides.
     pub found: Found,
-    /// The least effect that would be seen with 80 % power, in percent.
+    /// The smallest effect detectable with 80 % power, in percent.
     pub least_detectable_percent: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! From samples in blocks to verdicts.
+//! Analysis of a study: samples in blocks become effects and verdicts.
 
 use std::collections::BTreeMap;
 
@@ -36,76 +36,77 @@ pub use finding::{CostBound, EffectOf, OwnDifference, StudyFinding, StudyObserva
 pub use guests::GuestMap;
 pub use pair::{PairRow, StudyPair};
 
-/// Random patterns of a permutation test that is too large to be exact, and resamples of a
-/// bootstrap interval.
+/// Number of random sign patterns where an exact permutation test would be too large, and of
+/// bootstrap resamples. With the observed one that makes 10,000, so p-values are multiples of
+/// 0.0001.
 const DRAWS: usize = 9_999;
 const RESAMPLES: usize = 2_999;
 
-/// A study with everything that its samples show.
+/// A study with all its effects and findings.
 #[derive(Clone, Debug)]
 pub struct StudySummary<'a> {
-    /// The study and its samples.
+    /// The study with its samples.
     pub document: &'a StudyDocument,
-    /// Every metric of every workload, the primary one first.
+    /// All metrics of all workloads, the primary one first.
     pub subjects: Vec<Subject>,
-    /// How often its results could be seen, this time included: each look has its share of
-    /// the error allowed (`Confidence::at_look`).
+    /// Number of times the results could have been looked at, including now: each look gets its
+    /// share of the permitted error (`Confidence::at_look`).
     pub looks: usize,
-    /// The confidence of every interval and test.
+    /// The confidence level of all intervals and tests.
     pub confidence: Confidence,
-    /// Whether other load disturbed most samples: intervals are then at least as wide as the
-    /// A/A arm shows.
+    /// True if other load disturbed most samples; intervals are then at least as wide as the A/A
+    /// arm's.
     pub is_shared: bool,
 }
 
-/// What was found for one metric of one workload.
+/// The results for one metric of one workload.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// The index of the workload.
+    /// The workload's index.
     pub workload: usize,
     /// The workload's name.
     pub name: String,
-    /// The metric.
+    /// The metric with its unit and direction.
     pub quantity: Quantity,
-    /// Whether it answers the question.
+    /// True if the metric answers the study's question.
     pub is_primary: bool,
-    /// Whether it is shown and not tested: it has no effects, and no A/A arm.
+    /// True if the metric is shown but not tested: it has no effects and no A/A arm.
     pub is_fact: bool,
-    /// Changes up to this many percent count as none.
+    /// The equivalence margin in percent: smaller changes count as none.
     pub margin_percent: f64,
-    /// The values that count, in blocks.
+    /// The values that count, by block and treatment.
     pub cells: Cells,
-    /// What the study compares.
+    /// The comparisons that the study makes.
     pub effects: Vec<Effect>,
-    /// What the machine finds where there is nothing to find.
+    /// The baseline against itself, if measured.
     pub aa: Option<AaArm>,
-    /// The two modes of a treatment's values, by treatment; facts are not examined.
+    /// For each treatment, its values' two modes, if there are two; always `None` for facts.
     pub modes: Vec<Option<TwoModes>>,
 }
 
-/// One comparison of a metric.
+/// One comparison on one metric.
 #[derive(Clone, Debug)]
 pub struct Effect {
-    /// What it is.
+    /// The kind of comparison.
     pub kind: EffectKind,
-    /// What is changed.
+    /// The change under test.
     pub change: Change,
-    /// The treatments of the two sides, where there are only two.
+    /// The treatments of the two sides, if there are just two.
     pub sides: Option<(usize, usize)>,
-    /// What was found. Its verdict allows for all metrics of the study, by Holm's method
-    /// within the effects of its kind.
+    /// The result. Its verdict is adjusted for all metrics of the study by Holm's method, within
+    /// the effects of one kind.
     pub found: Comparison,
-    /// What was found with the first sample of each cell, disturbed or not.
+    /// The result with the first sample of each cell, disturbed or not.
     pub first: Option<Comparison>,
-    /// The effect of each block: log ratios, or differences where there are none.
+    /// The effect in each block, as a log ratio, or as a difference where ratios do not exist.
     pub differences: Vec<f64>,
-    /// The mean effect (of log ratios: of the geometric mean) with its BCa bootstrap interval.
+    /// The mean effect (of log ratios: the geometric mean) with its BCa bootstrap interval.
     pub bootstrap: Estimate,
-    /// The permutation test of the mean effect.
+    /// The permutation test on the mean effect.
     pub permutation: Test,
-    /// The percentiles of the bad end that both sides have values enough for.
+    /// Percentiles of the bad end for which both sides have enough values.
     pub extremes: Vec<Extreme>,
-    /// Where the far ends of both sides differ.
+    /// The percentile at which the two sides' far ends differ.
     pub far_end: Option<FarEnd>,
 }
 
@@ -131,7 +132,7 @@ impl<'a> StudySummary<'a> {
         Self { document, subjects, looks, confidence, is_shared }
     }
 
-    /// Effects of one kind with their subjects, in order.
+    /// Returns the effects of one kind with their subjects, in order.
     pub fn effects(&self, kind: EffectKind) -> impl Iterator<Item = (&Subject, &Effect)> {
         self.subjects.iter().flat_map(move |subject| {
             let of_kind = subject.effects.iter().filter(move |effect| effect.kind == kind);
@@ -139,13 +140,14 @@ impl<'a> StudySummary<'a> {
         })
     }
 
-    /// What answers the study's question: main effects, or trends where there are none.
+    /// Returns the effects that answer the study's question: main effects, or trends if there are
+    /// none.
     pub fn answers(&self) -> impl Iterator<Item = (&Subject, &Effect)> {
         let main = self.effects(EffectKind::Main).next().is_some();
         self.effects(if main { EffectKind::Main } else { EffectKind::Trend })
     }
 
-    /// Whether every answer has an interval of at most `percent` to either side.
+    /// Returns `true` if every answer's interval extends at most `percent` to either side.
     #[must_use]
     pub fn is_precise(&self, percent: f64) -> bool {
         let mut answers = self.answers().peekable();
@@ -156,7 +158,7 @@ impl<'a> StudySummary<'a> {
         answers.peek().is_some() && answers.all(|(_, effect)| narrow(effect))
     }
 
-    /// What the backend said before the study started, each once.
+    /// Returns the backend's notices from before the start, without duplicates.
     #[must_use]
     pub fn notices(&self) -> Vec<&Notice> {
         let mut notices: Vec<&Notice> = Vec::new();
@@ -171,7 +173,7 @@ impl<'a> StudySummary<'a> {
         notices
     }
 
-    /// The environment of the first session.
+    /// Returns the environment of the first session.
     #[must_use]
     pub fn first_facts(&self) -> BTreeMap<String, String> {
         let mut began = self.document.journal.iter().filter_map(|entry| match entry {
@@ -181,7 +183,8 @@ impl<'a> StudySummary<'a> {
         began.next().unwrap_or_default()
     }
 
-    /// Facts of the environment that sessions do not share, by name, a value a session.
+    /// Returns the facts of the environment that differ between sessions: one value per session, by
+    /// name.
     #[must_use]
     pub fn changed_facts(&self) -> BTreeMap<String, Vec<String>> {
         let sessions: Vec<_> = self
@@ -206,8 +209,8 @@ impl<'a> StudySummary<'a> {
         changed
     }
 
-    /// For each treatment, how many samples were taken and how many of them were
-    /// disturbed; warm-ups are left out.
+    /// Returns, for each treatment, the number of samples taken and the number of those disturbed,
+    /// without warm-ups.
     #[must_use]
     pub fn disturbed(&self) -> Vec<(usize, usize)> {
         let mut counts = vec![(0, 0); self.document.run.treatments.len()];
@@ -221,7 +224,7 @@ impl<'a> StudySummary<'a> {
         counts
     }
 
-    /// The medians of what was counted while a workload ran, by counter and treatment.
+    /// Returns the medians of a workload's counters, by counter and treatment.
     #[must_use]
     pub fn counters(&self, workload: usize) -> BTreeMap<String, Vec<Option<f64>>> {
         let treatments = self.document.run.treatments.len();
@@ -247,20 +250,21 @@ impl<'a> StudySummary<'a> {
 }
 
 impl Subject {
-    /// `sched-pipe time-per-op`.
+    /// Returns workload and metric: `sched-pipe time-per-op`.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.name, self.quantity.metric)
     }
 
-    /// The median of a treatment.
+    /// Returns the median of a treatment.
     #[must_use]
     pub fn median(&self, treatment: usize) -> Option<f64> {
         let column = self.cells.treatments.get(treatment)?;
         Sample::new(column.clone()).ok().map(|sample| sample.median())
     }
 
-    /// What a shared machine finds between equals, it may find between treatments too.
+    /// Widens intervals to at least the A/A arm's: an error that a shared machine shows between
+    /// equal treatments can occur between different ones too.
     fn widen_to_aa(&mut self) {
         let Some(aa) = &self.aa else { return };
         let effects = self.effects.iter_mut();
@@ -269,7 +273,7 @@ impl Subject {
         found.for_each(|found| found.widen_to(&aa.found));
     }
 
-    /// How many blocks are judged.
+    /// Returns the number of blocks analysed.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.cells.blocks.len()
@@ -277,7 +281,7 @@ impl Subject {
 }
 
 impl Effect {
-    /// Whether the samples as they first came lead to another verdict.
+    /// Returns `true` if the first samples of each cell lead to another verdict.
     #[must_use]
     pub fn verdicts_differ(&self) -> bool {
         let word = |verdict: Verdict| std::mem::discriminant(&verdict);
@@ -285,8 +289,8 @@ impl Effect {
     }
 }
 
-/// How often results could be seen: after each session that ended and was gone on with, and now.
-/// A session that was killed printed nothing.
+/// Counts how many times results could have been looked at: after each finished session that was
+/// followed by another, and now. A killed session printed nothing.
 fn looks(journal: &[Entry]) -> usize {
     let (mut looks, mut ended) = (1, false);
     for entry in journal {
@@ -303,7 +307,7 @@ fn looks(journal: &[Entry]) -> usize {
     looks
 }
 
-/// Every metric that any sample has, in the order of workloads and of their output.
+/// Returns every metric that any sample has, in the order of workloads and of their output.
 fn quantities(document: &StudyDocument) -> Vec<(usize, Quantity)> {
     let mut found: Vec<(usize, Quantity)> = Vec::new();
     for sample in document.samples() {

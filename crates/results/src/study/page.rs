@@ -1,4 +1,4 @@
-//! A study as a page: the answer first, then what explains it, then the evidence.
+//! Page, JSON and rows of a study: the answer first, then its explanation, then the evidence.
 
 mod charts;
 mod findings;
@@ -27,7 +27,7 @@ use crate::report::Report;
 use crate::samples::page::far_ends;
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject};
 
-/// Metrics of which run order and pairs are drawn; the tables have all of them.
+/// Maximum number of metrics with charts of run order and pairs; the tables have all metrics.
 const DRAWN_SUBJECTS: usize = 24;
 
 impl Report for StudySummary<'_> {
@@ -63,19 +63,19 @@ impl Report for StudySummary<'_> {
         }
     }
 
-    /// What was known before, the whole journal with every raw sample, and every effect.
+    /// Returns the definition, the whole journal with every raw sample, and all effects.
     fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(&StudyResults::of(self))
     }
 
-    /// Every value as it was taken, warm-ups and disturbed ones included, a row a value.
+    /// Returns one row per value as taken, including warm-ups and disturbed samples.
     fn rows(&self) -> Option<Rows> {
         Some(rows::rows(self))
     }
 }
 
-/// What its workloads execute: their commands, and what treatments fill into them that are
-/// commands or paths.
+/// Returns the strings to hide from shared pages: commands, and what treatments fill into them that
+/// is a command or a path.
 fn private(run: &StudyRun) -> Vec<Private> {
     let private = |text: String| Private { what: "workload commands", text };
     let commands = run.workloads.iter().map(|workload| command_line(&workload.command));
@@ -84,7 +84,7 @@ fn private(run: &StudyRun) -> Vec<Private> {
     commands.chain(settings).map(private).collect()
 }
 
-/// The metrics of a workload.
+/// Returns the part of one workload's metrics.
 fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
     let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
     let subjects = tested.filter(|subject| subject.workload == index);
@@ -117,7 +117,7 @@ fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
         panels.push(Panel::drawn(chart, tables::blocks(subject, effect, caption)).folded());
     }
     let caption = format!(
-        "{} in the order of the run: drift shows here; hollow: disturbed, taken again",
+        "{} in the order of the run: drift shows here; hollow: disturbed, repeated",
         subject.quantity.metric
     );
     let order = charts::order(summary, subject);
@@ -126,7 +126,7 @@ fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
     panels
 }
 
-/// What the answers rest on: in sentences, and every table.
+/// Returns the grounds of the answers: sentences and all tables.
 fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
     let run = &summary.document.run;
     let began = format!(
@@ -136,7 +136,7 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
         run.plan,
         run.version
     );
-    // Where it matters it comes first.
+    // A finding that puts the answer in doubt is in the lead already.
     let found = summary.findings();
     let is_ground = |finding: &&StudyFinding| match finding.what {
         StudyObservation::BaselineAgainstItself { .. } => true,
@@ -149,7 +149,7 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
     let notices = summary.notices().into_iter();
     let notices = notices.map(|notice| format!("Before it started: {}.", notice_words(notice)));
     let notes = said.chain(notices).chain([began]).collect();
-    let rests = Part { title: "What the verdicts rest on".to_owned(), notes, ..Part::default() };
+    let rests = Part { title: "Basis of the verdicts".to_owned(), notes, ..Part::default() };
     let effects = EffectKind::ALL.map(|kind| tables::effects(summary, kind));
     let maps = summary.guest_maps();
     let rest = [

@@ -1,4 +1,4 @@
-//! Studies listed, shown and planned, as pages.
+//! Pages of studies listed, shown and planned.
 
 use numalab_page::number::{count, seconds_words, size, trimmed};
 use numalab_page::rows::Rows;
@@ -14,7 +14,7 @@ use super::page::notice_words;
 use crate::document::document;
 use crate::report::Report;
 
-/// Blocks whose order is shown.
+/// Maximum number of blocks listed with their order.
 const SHOWN_BLOCKS: usize = 4;
 
 impl Report for PlannedStudy {
@@ -78,7 +78,7 @@ impl Report for StudyList {
         document(Kind::StudyList, self)
     }
 
-    /// A row for each study.
+    /// Returns one row per study.
     fn rows(&self) -> Option<Rows> {
         let row = |study: &ListedStudy| {
             let ListedStudy { name, question, blocks, time } = study.clone();
@@ -89,7 +89,7 @@ impl Report for StudyList {
     }
 }
 
-/// `21 blocks, about 32 s`.
+/// Describes size and duration: `21 blocks, about 32 s`.
 fn of_time(study: &ListedStudy) -> String {
     format!("{}, {}", count(study.blocks, "block"), time_words(&study.time))
 }
@@ -115,13 +115,13 @@ impl Report for ShownStudy {
         None
     }
 
-    /// The TOML alone, which is a study to edit and run.
+    /// Returns the TOML alone, ready to edit and run.
     fn terminal(&self, _: Style) -> String {
         format!("# {}\n{}", of_time(&self.line), self.toml)
     }
 }
 
-/// How much it is, and what stands in its way.
+/// Describes the size of the study and what stands in its way.
 fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     let blocks = count(plan.blocks.len(), "block");
     let samples = format!("{} samples in {blocks}, {}", plan.samples, time_words(&plan.time));
@@ -150,10 +150,11 @@ fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     lead
 }
 
-/// Beyond this the most that a study may take says nothing about how long it will.
+/// Longest upper bound in seconds that is worth printing; a looser one says nothing about the
+/// duration.
 const USEFUL_MOST_S: f64 = 900.0;
 
-/// How long a study takes: `about 12 min`.
+/// Returns a study's duration: `about 12 min`.
 #[must_use]
 pub fn time_words(time: &StudyTime) -> String {
     match time {
@@ -166,7 +167,7 @@ pub fn time_words(time: &StudyTime) -> String {
     }
 }
 
-/// The least change that each number of blocks finds, as a table in text.
+/// Returns the least detectable change by number of blocks, as a table in text.
 fn decided(of: &Decisions) -> Vec<String> {
     let what = of.primary.as_ref().map_or("any metric", String::as_str);
     let cells = |texts: Vec<String>| -> String {
@@ -182,19 +183,19 @@ fn decided(of: &Decisions) -> Vec<String> {
         format!("{:>8}{}{mark}", row.blocks, cells(least.collect()))
     };
     let head = [
-        format!("The least change in {what} that is found in four of five studies,"),
+        format!("The least change in {what} that four of five studies detect,"),
         "where the changes of single blocks have a standard deviation of".to_owned(),
         format!("{:>8}{}", "blocks", cells(spreads.collect())),
     ];
     head.into_iter().chain(of.rows.iter().map(row)).collect()
 }
 
-/// That blocks are too few to show any difference.
+/// Returns a warning that the blocks are too few to show any difference.
 #[must_use]
 pub fn too_few_blocks(fewest: usize) -> String {
     format!(
-        "too few blocks to show a difference unless values do not vary: {fewest} are the least for \
-         the metrics and changes of this study"
+        "too few blocks to show a difference unless values do not vary: this study's metrics and \
+         changes need at least {fewest}"
     )
 }
 
@@ -231,7 +232,7 @@ fn visited(visit: &Visit) -> String {
     }
 }
 
-/// A, B, ..., Z, T27, T28.
+/// Returns a treatment's letter: A, B, ..., Z, T27, T28.
 fn letter(index: usize) -> String {
     match u8::try_from(index).ok().filter(|index| *index < 26) {
         Some(index) => char::from(b'A' + index).to_string(),

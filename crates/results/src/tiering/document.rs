@@ -1,33 +1,33 @@
-//! A probe of memory tiers in JSON.
+//! The JSON document of a probe of memory tiers.
 
 use numalab_record::tiering::TieringProbed;
 use serde::Serialize;
 
 use crate::tiering::Contradiction;
 
-/// What a probe of memory tiers found, and which of its figures deny each other.
+/// A probe of memory tiers, with the contradictions between its figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TieringDocument<'a> {
-    /// The probe.
+    /// The probe as recorded.
     #[serde(flatten)]
     pub probed: &'a TieringProbed,
-    /// Pairs of figures that contradict each other; none where all fit together.
+    /// Pairs of figures that contradict each other; empty if all are consistent.
     pub findings: Vec<TieringFinding>,
 }
 
-/// Two figures of which one must be wrong.
+/// Two figures, at least one of which must be wrong.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TieringFinding {
-    /// Names of both figures, as `readings` has them.
+    /// Names of the two figures, as in `readings`.
     pub figures: [&'static str; 2],
-    /// Their values.
+    /// The values of the two figures.
     pub values: [f64; 2],
 }
 
 impl<'a> TieringDocument<'a> {
-    /// The document of a probe.
+    /// Makes the document of a probe.
     #[must_use]
     pub fn of(probed: &'a TieringProbed) -> Self {
         let findings = Contradiction::all(probed).into_iter().map(|found| match found {

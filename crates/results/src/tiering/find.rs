@@ -1,34 +1,34 @@
-//! Figures of a probe of memory tiers that contradict each other.
+//! Contradictions between figures of a probe of memory tiers.
 
 use numalab_record::tiering::TieringProbed;
 
-/// An access may take this many times what was counted of it, for the loop around it.
+/// Largest ratio of an access's time to the counted cost, which leaves room for the loop around it.
 const MOST_RATIO: f64 = 1.2;
-/// Shares of pages and of accesses may differ by this many points: not all accesses are to hot
-/// pages.
+/// Largest difference in points between the shares of pages and of accesses, because not all
+/// accesses go to hot pages.
 const MOST_POINTS: f64 = 40.0;
 
-/// Two figures of which one must be wrong.
+/// Two figures, at least one of which must be wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Contradiction {
-    /// Accesses took longer than what was counted of them costs, or less.
+    /// Accesses took longer, or less time, than the counted memory accesses cost.
     NotOfMemory {
-        /// Mean time of an access.
+        /// The mean time of an access, in ns.
         latency_ns: f64,
-        /// What the counted accesses cost.
+        /// The cost of the counted accesses, in ns.
         predicted_ns: f64,
     },
-    /// The hot pages are elsewhere than the accesses went.
+    /// The hot pages are not where the accesses went.
     PagesElsewhere {
-        /// The share of the hot pages on the fast tier.
+        /// The share of the hot pages on the fast tier, in percent.
         hot_fast_percent: f64,
-        /// The share of the last accesses that the fast tier served.
+        /// The share of the last accesses that the fast tier served, in percent.
         fast_accesses_percent: f64,
     },
 }
 
 impl Contradiction {
-    /// All of a probe.
+    /// Returns all contradictions of a probe.
     #[must_use]
     pub fn all(probed: &TieringProbed) -> Vec<Self> {
         let both = |one, other| probed.value(one).zip(probed.value(other));

@@ -1,4 +1,4 @@
-//! A probe of memory tiers as a page: pages by tier over time, and latency over time.
+//! Page, JSON and rows of a probe of memory tiers: pages by tier and latency over time.
 
 use numalab_page::number::{figure, size};
 use numalab_page::rows::Rows;
@@ -18,7 +18,7 @@ impl Report for TieringProbed {
             let quantity = &reading.quantity;
             vec![quantity.metric.clone(), figure(reading.value), quantity.unit.clone()]
         });
-        let figures = Table::new("time of an access; where hot pages are; what the kernel moved")
+        let figures = Table::new("access time, hot pages and migrations")
             .words("figure")
             .figures("value")
             .words("unit")
@@ -48,7 +48,7 @@ impl Report for TieringProbed {
         document(Kind::Tiering, &TieringDocument::of(self))
     }
 
-    /// A row for each look.
+    /// Returns one row per reading.
     fn rows(&self) -> Option<Rows> {
         let row = |look: &TierLook| {
             vec![
@@ -72,25 +72,25 @@ fn answer(probed: &TieringProbed) -> Lead {
     let end = probed.value("latency-end").unwrap_or(0.0);
     let hot = match probed.value("hot-fast") {
         Some(hot) => format!("{hot:.1} % of the hot pages are on the fast tier"),
-        None => "the kernel has marked all hot pages and tells the node of none".to_owned(),
+        None => "the kernel has marked all hot pages and does not report their nodes".to_owned(),
     };
     let sentence = format!("at the end {hot}, an access takes {end:.1} ns");
     Lead::new("Answer", sentence, Mood::Plain)
 }
 
-/// Figures that contradict each other.
+/// Describes the contradictions.
 fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
     let said = Contradiction::all(probed).into_iter().map(|found| match found {
         Contradiction::NotOfMemory { latency_ns, predicted_ns } => format!(
-            "an access takes {} ns, and what was counted on the tiers costs {}: something other \
-             than these accesses took the time, such as the kernel's own work; caches \
-             (--emulate-cache 32K,256K@4) keep it cheap, and a longer --time makes it less",
+            "an access takes {} ns, but the accesses counted on the tiers cost {}: something else \
+             took the time, such as the kernel's own work; caches (--emulate-cache 32K,256K@4) \
+             keep it cheap, and a longer --time reduces its share",
             figure(latency_ns),
             figure(predicted_ns)
         ),
         Contradiction::PagesElsewhere { hot_fast_percent, fast_accesses_percent } => format!(
             "{} % of the hot pages are on the fast tier at the end, and {} % of the last accesses \
-             went there: pages were still on the move, or the kernel does not tell where marked \
+             went there: pages were still on the move, or the kernel does not report where marked \
              ones are; a longer --time shows which",
             figure(hot_fast_percent),
             figure(fast_accesses_percent)
@@ -99,7 +99,7 @@ fn contradictions(probed: &TieringProbed) -> Vec<Lead> {
     said.map(|sentence| Lead::new("Contradiction", sentence, Mood::Bad)).collect()
 }
 
-/// A column and a curve for each tier; older results have the slower ones together.
+/// Returns a column and a curve per tier; older results have all slower tiers together.
 fn pages(of: &TieringProbed) -> Panel {
     let looks = &of.looks;
     let known = |look: &TierLook| !look.tier_pages.is_empty();
@@ -123,7 +123,10 @@ fn pages(of: &TieringProbed) -> Panel {
         row.push(look.marked_pages.to_string());
         row
     };
-    let table = Table::new("pages by tier; marked: to see who uses them, and not told of");
+    let table = Table::new(
+        "pages by tier; marked: unmapped to see who uses them, node not \
+         reported",
+    );
     let table = names.iter().fold(table.figures("s"), |table, name| table.figures(name.clone()));
     let table = table.figures("marked").rows(rows(looks).map(row));
     Panel::drawn(Chart::Curves(curves("pages", series)), table)
@@ -136,7 +139,7 @@ fn latency(looks: &[TierLook]) -> Panel {
     let row = |look: &TierLook| {
         vec![format!("{:.1}", seconds(look.at_ns as f64)), format!("{:.1}", look.latency_ns)]
     };
-    let table = Table::new("time of an access since the look before")
+    let table = Table::new("access time since the previous reading")
         .figures("s")
         .figures("ns")
         .rows(rows(looks).map(row));
@@ -151,7 +154,7 @@ mod tests {
     use crate::over_time::LOOKS_A_ROW;
     use numalab_page::Style;
 
-    /// The looks of a row of the table.
+    /// Repeats a reading for each one that a table row stands for.
     fn every_look<'a>(pages: &&'a [u64]) -> impl Iterator<Item = &'a [u64]> {
         std::iter::repeat_n(*pages, LOOKS_A_ROW)
     }
@@ -193,9 +196,11 @@ mod tests {
         let figures = [("latency-end", 7033.0), ("latency", 7033.0), ("predicted", 140.0)];
         let text = probed([&[], &[]], &figures).page().terminal(Style::Plain);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("the kernel has marked all hot pages and tells the node of none"));
+        assert!(
+            text.contains("the kernel has marked all hot pages and does not report their nodes")
+        );
         let said =
-            "Contradiction an access takes 7033 ns, and what was counted on the tiers costs 140";
+            "Contradiction an access takes 7033 ns, but the accesses counted on the tiers cost 140";
         assert!(text.contains(said), "{text}");
         let json = probed([&[], &[]], &figures).json().unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -1,14 +1,14 @@
-//! Packages, cores, L3 groups and caches, each in words.
+//! Packages, cores, L3 groups and caches in words.
 
 use std::collections::BTreeMap;
 
 use numalab_page::number::size;
 use numalab_topology::{CacheKind, CpuGroup, Id, IdSet, Machine};
 
-/// A list longer than this is cut.
+/// Width in characters above which a list is truncated.
 const LONGEST_LIST: usize = 40;
 
-/// What the cpus share; empty where nothing is known.
+/// Returns what the cpus share; empty if unknown.
 pub(super) fn rows(machine: &Machine) -> Vec<(&'static str, String)> {
     let online = machine.online_cpus();
     let offline: IdSet<_> = machine.cpus.iter().map(|cpu| cpu.id).collect();
@@ -23,7 +23,7 @@ pub(super) fn rows(machine: &Machine) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Ids in list format, with a stride where there is one (`0-382:2`), cut if long.
+/// Formats ids in list format, with a stride if there is one (`0-382:2`), truncated if long.
 pub(super) fn list<I: Id>(ids: &IdSet<I>) -> String {
     if ids.is_empty() {
         return "none".to_owned();
@@ -38,7 +38,7 @@ pub(super) fn list<I: Id>(ids: &IdSet<I>) -> String {
     format!("{kept},… ({})", ids.len())
 }
 
-/// Three or more numbers equally far apart, but not adjacent.
+/// Formats three or more numbers with the same distance above 1; `None` for others.
 fn strided(numbers: &[u32]) -> Option<String> {
     let [first, second, .., last] = numbers else {
         return None;
@@ -89,14 +89,14 @@ fn l3_groups(machine: &Machine) -> String {
     )
 }
 
-/// `8`, or `6 to 8` where groups differ.
+/// Describes the sizes of groups: `8`, or `6 to 8` if they differ.
 fn group_sizes(groups: &[CpuGroup]) -> String {
     let sizes = groups.iter().map(|group| group.cpus.len());
     let (least, most) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
     if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
-/// Caches of one level, kind and size together: `L1d 48K x 64, L3 32M x 8`.
+/// Counts caches by level, kind and size: `L1d 48K x 64, L3 32M x 8`.
 fn caches(machine: &Machine) -> String {
     let mut kinds: BTreeMap<(u8, CacheKind, Option<u64>), usize> = BTreeMap::new();
     for cache in &machine.caches {

@@ -1,9 +1,9 @@
-//! Devices and the nodes that they are near.
+//! Devices and the nodes that they are close to.
 
 use numalab_page::Table;
 use numalab_topology::{Device, Machine};
 
-/// A row for each device, by node; those near no node that is known come last.
+/// Returns one row per device, by node; those without a known node come last.
 pub(super) fn devices(machine: &Machine) -> Table {
     let mut order: Vec<&Device> = machine.devices.iter().collect();
     order.sort_by_key(|device| (device.node.is_none(), device.node));
@@ -16,7 +16,7 @@ pub(super) fn devices(machine: &Machine) -> Table {
             device.address.clone(),
         ]
     };
-    Table::new("on PCI; numalab bind --near DEVICE runs a program beside one")
+    Table::new("PCI devices; numalab bind --near DEVICE runs a program close to one")
         .figures("node")
         .words("kind")
         .words("names")

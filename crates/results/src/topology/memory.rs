@@ -1,4 +1,4 @@
-//! Nodes, distances, tiers and what the firmware says of accesses.
+//! Nodes, distances, tiers, and the firmware's figures for accesses.
 
 use numalab_page::Table;
 use numalab_page::number::size;
@@ -9,7 +9,7 @@ use numalab_topology::{
 
 use super::cpus::list;
 
-/// A line for each node; nodes side by side with neither cpus nor memory share one.
+/// Returns one row per node; consecutive nodes without cpus and memory share one.
 pub(super) fn nodes(machine: &Machine) -> Table {
     let has_pools = machine.nodes.iter().any(|node| !pools(node).is_empty());
     let no_memory = if machine.memory_bytes() == 0 { "unknown" } else { "none" };
@@ -34,7 +34,7 @@ pub(super) fn nodes(machine: &Machine) -> Table {
     heading.rows(rows)
 }
 
-/// That no node has huge pages of its own.
+/// States that no node has huge pages in its pool.
 pub(super) fn no_pools(machine: &Machine) -> Option<String> {
     let none = machine.nodes.iter().all(|node| pools(node).is_empty());
     (none && !machine.nodes.is_empty()).then(|| "No huge pages are reserved.".to_owned())
@@ -56,7 +56,7 @@ fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
     cells
 }
 
-/// One line for a run of empty nodes; nothing for none.
+/// Returns one row for consecutive empty nodes; `None` if there are none.
 fn empty_row(nodes: &[&Node], no_memory: &str, has_pools: bool) -> Option<Vec<String>> {
     let (first, last) = (nodes.first()?, nodes.last()?);
     let name = if first.id == last.id {
@@ -71,7 +71,7 @@ fn empty_row(nodes: &[&Node], no_memory: &str, has_pools: bool) -> Option<Vec<St
     Some(cells)
 }
 
-/// The pools that hold pages: `2M 512/512`.
+/// Lists the pools that hold pages: `2M 512/512`.
 fn pools(node: &Node) -> String {
     let pools = node.huge_pages.iter().filter(|pool| pool.total > 0);
     let pools: Vec<String> = pools
@@ -80,7 +80,7 @@ fn pools(node: &Node) -> String {
     pools.join(", ")
 }
 
-/// The tiers, fastest first, with what the firmware says of reading their memory.
+/// Tabulates tiers, fastest first, with the firmware's figures for reads.
 pub(super) fn tiers(machine: &Machine) -> Table {
     let row = |tier: &MemoryTier| {
         let memory =
@@ -104,7 +104,7 @@ pub(super) fn tiers(machine: &Machine) -> Table {
         .rows(machine.tiers.iter().map(row))
 }
 
-/// The weights that share pages out as bandwidth is; none where all nodes have as much.
+/// Tabulates interleaving weights in proportion to bandwidth; empty if all nodes have the same.
 pub(super) fn weights(machine: &Machine) -> Table {
     let row = |(node, weight): (NodeId, u64)| {
         let bandwidth = tenths(machine.best_read(node).1);
@@ -119,13 +119,13 @@ pub(super) fn weights(machine: &Machine) -> Table {
         .rows(weights.into_iter().flatten().map(row))
 }
 
-/// A sentence where every remote distance is the same.
+/// Returns a sentence in place of the matrix if all remote distances are the same.
 pub(super) fn uniform_distance(machine: &Machine) -> Option<String> {
     let remote = uniform(machine)?;
     Some(format!("{LOCAL_DISTANCE} from each node to itself, {remote} to any other"))
 }
 
-/// The matrix.
+/// Tabulates the distances between nodes.
 pub(super) fn distances(machine: &Machine) -> Table {
     let distances = &machine.distances;
     let heading = Table::new("distances from each node to each node").words("distance");
@@ -136,7 +136,7 @@ pub(super) fn distances(machine: &Machine) -> Table {
             let distance = distances.get(from, to);
             match distance {
                 None => "–".to_owned(),
-                Some(UNREACHABLE_DISTANCE) => "no way".to_owned(),
+                Some(UNREACHABLE_DISTANCE) => "unreachable".to_owned(),
                 Some(distance) => distance.to_string(),
             }
         };
@@ -146,7 +146,7 @@ pub(super) fn distances(machine: &Machine) -> Table {
     if distances.len() < 2 { heading } else { heading.rows(rows) }
 }
 
-/// The one distance between different nodes, if there is one and each node is
+/// Returns the distance between different nodes if there is only one and each node is
 /// [`LOCAL_DISTANCE`] from itself.
 fn uniform(machine: &Machine) -> Option<u8> {
     let distances = &machine.distances;
@@ -161,7 +161,7 @@ fn uniform(machine: &Machine) -> Option<u8> {
     is_as_said.then_some(remote)
 }
 
-/// What HMAT says, pair by pair.
+/// Tabulates the HMAT's figures, one row per pair.
 pub(super) fn access(machine: &Machine) -> Table {
     Table::new("latency and bandwidth by initiator and target (HMAT)")
         .words("from → to")
@@ -184,7 +184,7 @@ fn access_row(access: &AccessAttributes) -> Vec<String> {
     ]
 }
 
-/// Tenths are enough to tell nodes apart; the table has whole picoseconds.
+/// Formats thousandths as tenths, which suffice to distinguish nodes; JSON has whole picoseconds.
 fn tenths(thousandths: Option<u64>) -> String {
     let tenths = thousandths.map(|value| value.saturating_add(50) / 100);
     tenths.map_or_else(|| "–".to_owned(), |tenths| format!("{}.{}", tenths / 10, tenths % 10))

@@ -153,27 +153,24 @@ fn the_answer_says_what_is_best_by_how_much_and_how_that_is_known() {
 
 #[test]
 fn the_answer_without_a_gain_says_why() {
-    let waits = "37.5 % of the time waits for memory";
+    let waits = "37.5 % of the time is spent waiting for memory";
     assert_eq!(
         title(&advice(TrialPlace::Host, Vec::new())),
-        format!("No gain to be had from placement: {waits}")
+        format!("No gain from placement: {waits}")
     );
     let open = tried(-3.0, (-9.0, 4.0), VerdictWord::Inconclusive);
-    assert_eq!(
-        title(&open),
-        format!("Undecided: {waits}; --blocks with a higher number would tell")
-    );
+    assert_eq!(title(&open), format!("Undecided: {waits}; more blocks (--blocks) would decide"));
     let none = tried(4.0, (1.0, 9.0), VerdictWord::Worse);
-    assert_eq!(title(&none), format!("No gain was found: {waits}; what was tried is not faster"));
+    assert_eq!(title(&none), format!("No gain was found: {waits}; nothing tried was faster"));
     let closed = tried(4.0, (1.0, 9.0), VerdictWord::Inconclusive);
     assert!(title(&closed).starts_with("No gain was found"), "no end of it is a gain");
     let mut hardly = advice(TrialPlace::Host, Vec::new());
     hardly.profile.as_mut().unwrap().memory_share = 0.0123;
-    assert_eq!(title(&hardly), "No gain to be had: 1.23 % of the time waits for memory");
+    assert_eq!(title(&hardly), "No gain possible: 1.23 % of the time is spent waiting for memory");
     let unknown = Advice { profile: None, ..advice(TrialPlace::Host, Vec::new()) };
-    assert_eq!(title(&unknown), "Nothing was tried, and nothing predicted");
+    assert_eq!(title(&unknown), "Nothing was tried or predicted");
     let undecided = Advice { profile: None, ..open };
-    assert_eq!(title(&undecided), "Undecided; --blocks with a higher number would tell");
+    assert_eq!(title(&undecided), "Undecided; more blocks (--blocks) would decide");
 }
 
 /// The sentences under this name.
@@ -187,10 +184,11 @@ fn what_a_machine_cannot_have_is_said_of_this_machine_alone() {
     let mut small = advice(TrialPlace::Host, Vec::new());
     assert_eq!(said(&small, "Not here"), [""; 0]);
     small.machine.has_memory[1] = false;
-    let one_node = "all memory is on one node, so that binding, interleaving, first touch and NUMA balancing cannot act";
+    let one_node = "all memory is on one node, so binding, interleaving, first touch and NUMA balancing have no effect";
     assert_eq!(said(&small, "Not here"), [format!("{one_node}.")]);
     small.machine.places.iter_mut().for_each(|place| place.group = 0);
-    let one_l3 = "all cores share one L3 and have no SMT siblings, so that threads cannot be spread otherwise";
+    let one_l3 =
+        "all cores share one L3 and have no SMT siblings, so spreading threads has no effect";
     assert_eq!(said(&small, "Not here"), [format!("{one_node}; {one_l3}.")]);
     small.options = vec![option(Candidate::Ranks { options: Vec::new() }, None)];
     assert_eq!(said(&small, "Not here"), [format!("{one_node}.")], "ranks can be placed otherwise");
@@ -209,11 +207,11 @@ fn predictions_by_figures_that_are_not_the_machines_own_say_how_to_get_those() {
     let capture = Some("numalab machine capture -o here.toml".to_owned());
     assert_eq!(
         by(CostsKnown::Typical),
-        Some(("by typical latencies only".to_owned(), capture.clone()))
+        Some(("from typical latencies only".to_owned(), capture.clone()))
     );
     assert_eq!(
         by(CostsKnown::Firmware),
-        Some(("by the latencies that the firmware tells".to_owned(), capture))
+        Some(("from the firmware's latencies".to_owned(), capture))
     );
     assert_eq!(by(CostsKnown::Described), None);
     assert_eq!(by(CostsKnown::Measured("here.toml".to_owned())), None);
@@ -225,11 +223,11 @@ fn why_trials_ended_is_said_unless_all_blocks_ran() {
         let of = Advice { trials: trials(end), ..advice(TrialPlace::Host, Vec::new()) };
         said(&of, "Trials")
     };
-    let noise = "12 blocks; the program as it is against itself: -0.4 to +0.6 %; samples are in results/trials.";
+    let noise = "12 blocks; the unchanged program differs from itself by -0.4 to +0.6 %; samples are in results/trials.";
     assert_eq!(ended(TrialsEnd::Done), [noise]);
-    assert_eq!(ended(TrialsEnd::Interrupted), [noise, "they were interrupted."]);
+    assert_eq!(ended(TrialsEnd::Interrupted), [noise, "interrupted."]);
     assert_eq!(ended(TrialsEnd::BudgetSpent)[1], "the budget ran out before all blocks had run.");
-    assert!(ended(TrialsEnd::NoneLeft)[1].starts_with("no candidate was left that could win"));
+    assert!(ended(TrialsEnd::NoneLeft)[1].contains("no remaining candidate could win"));
 }
 
 #[test]
@@ -250,10 +248,10 @@ fn every_candidate_has_its_words() {
         (Candidate::WeightedInterleave { weights: vec![3, 1] }, "Interleave by bandwidth (3:1)"),
         (Candidate::FastMemory { nodes: vec![0] }, "Memory of nodes 0 only"),
         (Candidate::Pack, "Pack threads node by node (close)"),
-        (cpus(Spread::Cores), "One thread a core (cpus 0-2,8)"),
+        (cpus(Spread::Cores), "One thread per core (cpus 0-2,8)"),
         (cpus(Spread::Siblings), "On SMT siblings (cpus 0-2,8)"),
         (cpus(Spread::Groups), "Spread over L3 groups (cpus 0-2,8)"),
-        (cpus(Spread::OneGroup), "In few L3 groups (cpus 0-2,8)"),
+        (cpus(Spread::OneGroup), "Packed into few L3 groups (cpus 0-2,8)"),
         (Candidate::Balancing { mode: 0 }, "NUMA balancing off"),
         (Candidate::Balancing { mode: 1 }, "NUMA balancing on"),
         (Candidate::Balancing { mode: 2 }, "NUMA balancing by tier"),
@@ -269,8 +267,8 @@ fn every_candidate_has_its_words() {
             Candidate::SeparateLines { lines: vec!["/s/a.c:3".to_owned(), "b.c:4".to_owned()] },
             "Separate cache lines (a.c:3, b.c:4)",
         ),
-        (ranks("--distribution=block:block"), "Ranks side by side"),
-        (ranks("--distribution=block:cyclic"), "Ranks over sockets in turn"),
+        (ranks("--distribution=block:block"), "Ranks in blocks"),
+        (ranks("--distribution=block:cyclic"), "Ranks round-robin over sockets"),
         (ranks("--cpu-bind=ldoms"), "Ranks within NUMA domains"),
         (ranks("--hint=x"), "Ranks by --hint=x"),
     ] {
@@ -307,10 +305,15 @@ fn what_the_author_must_change_is_told_in_place_of_a_command() {
         Candidate::SeparateLines { lines: vec!["/s/a.c:3".to_owned(), "/s/b.c:4".to_owned()] };
     assert_eq!(
         use_it(separate).as_deref(),
-        Some("Give what a.c:3 and b.c:4 stores a cache line (64 bytes) per thread.")
+        Some(
+            "Give the data stored to at a.c:3 and b.c:4 a separate cache line (64 bytes) per thread."
+        )
     );
     let copy = Candidate::Replicate { line: Some("/s/a.c:3".to_owned()), region: region() };
-    assert_eq!(use_it(copy).as_deref(), Some("Make a copy on each node of what a.c:3 makes."));
+    assert_eq!(
+        use_it(copy).as_deref(),
+        Some("Make a copy of the data allocated at a.c:3 on each node.")
+    );
     assert_eq!(
         use_it(Candidate::FirstTouch { line: None, region: region() }),
         None,
@@ -329,7 +332,7 @@ fn a_trial_that_was_cut_short_or_never_made_has_its_word() {
     };
     let untried = |why| AdvisedOption { untried: Some(why), ..option(Candidate::Pack, None) };
     assert_eq!(last(untried(Untried::NotEmulated)), "not emulated");
-    assert_eq!(last(untried(Untried::NeedsRoot("thp".to_owned()))), "takes root");
+    assert_eq!(last(untried(Untried::NeedsRoot("thp".to_owned()))), "needs root");
     assert_eq!(last(untried(Untried::NotInKernel("thp".to_owned()))), "no thp here");
     assert_eq!(last(untried(Untried::NoOpenMp)), "OpenMP only");
     assert_eq!(last(untried(Untried::ProgramMustChange)), "program change");

@@ -121,14 +121,14 @@ fn what_a_check_found_is_in_words_that_name_the_place() {
     let pins = found(CheckFound::Pins { right, wrong });
     assert_eq!(
         pins,
-        "CPUs 2,3: the kernel runs them on another node than the topology names; right: 0"
+        "CPUs 2,3: the kernel runs them on another node than the topology's; right: 0"
     );
     let one = found(CheckFound::Pages { nodes: vec![pages(1, 8)] });
     assert_eq!(one, "node 1: all 8 pages of 2M there");
     assert_eq!(found(CheckFound::Settings { settings: Vec::new() }), "none changed");
     let pairs = vec![pair(0, 0, 100.0, Some(10)), pair(0, 1, 96.0, Some(20))];
     let order = found(CheckFound::Matrix { pairs });
-    assert_eq!(order, "2 pairs: none nearer by distance and slower", "4 % are within the margin");
+    assert_eq!(order, "2 pairs: no node closer by distance is slower", "4 % are within the margin");
 }
 
 fn knob(name: &str, state: KnobState, value: Option<&str>, why_not: Option<NoEffect>) -> KnobNow {
@@ -162,11 +162,11 @@ fn every_reason_why_a_knob_has_no_effect_has_its_words() {
         (NoEffect::NothingToSet, "this machine has none"),
         (NoEffect::NotInKernel, "this kernel does not have it"),
         (NoEffect::Denied(text("EPERM")), "EPERM"),
-        (NoEffect::WriteOnly, "it can only be written, so that nobody could put it back"),
-        (NoEffect::ReadOnly, "it can only be read"),
+        (NoEffect::WriteOnly, "it is write-only, so it could not be restored"),
+        (NoEffect::ReadOnly, "it is read-only"),
         (NoEffect::OneNode, "memory is on one node"),
         (NoEffect::OneTier, "all memory is of one tier"),
-        (NoEffect::NoSwap, "there is no swap, so that reclaim has no choice"),
+        (NoEffect::NoSwap, "there is no swap, so reclaim has no choice"),
         (NoEffect::NoSiblings, "this machine has no sibling threads"),
         (NoEffect::Fixed(text("notsupported")), "the kernel says notsupported"),
         (
@@ -174,7 +174,7 @@ fn every_reason_why_a_knob_has_no_effect_has_its_words() {
             "DAMON of Linux 6.1 does not migrate: 6.11 and later do",
         ),
         (NoEffect::DamonInUse(text("1 kdamond")), "DAMON is in use, with 1 kdamond"),
-        (NoEffect::TiersUntold, "this kernel does not tell which memory is of a slow tier"),
+        (NoEffect::TiersUntold, "this kernel does not show which memory is in a slow tier"),
         (NoEffect::Sentence(text("as it was")), "as it was"),
     ] {
         assert_eq!(no_effect(&why), words);
@@ -213,7 +213,7 @@ fn a_probe_of_balancing_is_as_it_was_in_every_format() {
 #[test]
 fn where_both_cpus_are_of_one_node_nothing_can_move() {
     let said = balancing(0).page().lead.remove(0).sentence;
-    assert_eq!(said, "both cpus are of one node: nothing can move");
+    assert_eq!(said, "both cpus are on one node: nothing can move");
     let mut without = balancing(1);
     without.readings.clear();
     let said = without.page().lead.remove(0).sentence;
@@ -291,7 +291,7 @@ fn tables_of_which_nothing_is_odd_say_so_unless_one_could_not_be_read() {
     let said = |of: AcpiShown| -> Vec<String> {
         AcpiChecked(of).page().lead.into_iter().map(|lead| lead.sentence).collect()
     };
-    assert_eq!(said(acpi(Vec::new(), &[])), ["nothing is odd"]);
+    assert_eq!(said(acpi(Vec::new(), &[])), ["no anomalies"]);
     assert_eq!(said(acpi(Vec::new(), &["x: cut"])), ["x: cut"]);
     assert_eq!(said(acpi(vec![odd()], &[])), [""; 0]);
 }

@@ -87,8 +87,8 @@ fn nodes_with_every_kind_of_problem_are_as_they_were_in_every_format() {
 fn nodes_of_one_tier_have_no_table_of_moves() {
     let text = nodes(vec![node(0, None), node(1, None)]).terminal(Style::Plain);
     assert!(!text.contains("Moved between tiers") && !text.contains("tier"), "{text}");
-    assert!(text.contains("Nothing wrong is seen."), "{text}");
-    assert!(text.contains("since boot") && !text.contains("in a second"), "{text}");
+    assert!(text.contains("None found."), "{text}");
+    assert!(text.contains("since boot") && !text.contains("per second, now"), "{text}");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn counts_since_boot_of_a_node_that_has_just_come_do_not_stand_among_those_of_a_
     for title in ["Allocations, in pages", "Moved between tiers, in pages"] {
         let part = page.parts.iter().find(|part| part.title == title).expect(title);
         let table = &part.panels[0].table;
-        assert_eq!(table.caption, "in a second, now");
+        assert_eq!(table.caption, "per second, now");
         let of: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(of, ["0"], "{title}");
     }
@@ -185,7 +185,7 @@ fn guests_are_as_they_were_in_every_format() {
 #[test]
 fn a_host_without_guests_says_so() {
     let page = Explored::of(View::Guests(GuestsView::default())).page();
-    assert_eq!((page.title.as_str(), page.parts.len()), ("no guest is seen on this host", 0));
+    assert_eq!((page.title.as_str(), page.parts.len()), ("no guest found on this host", 0));
 }
 
 fn rank(rank: usize, threads: Vec<ThreadView>, remote_share: f64) -> RankView {
@@ -302,7 +302,7 @@ fn what_is_not_as_expected_is_one_line_with_what_was_found_and_what_was_expected
         ),
         (
             Unmet::Remote { guest: guest(), share: None, least: 0.8 },
-            "guest vm: what it touches is not known",
+            "guest vm: the memory that it touches is unknown",
         ),
         (
             Unmet::Unpinned { guest: "vm".to_owned(), vcpus: vec![0, 3] },

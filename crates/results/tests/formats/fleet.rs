@@ -117,8 +117,7 @@ fn what_no_second_run_confirms_is_to_be_measured_again() {
     assert_eq!(all, format!("2 of 40 hosts differ from their peers; {farthest}"));
     let none = outliers(vec![of("a", None), of("b", Some(false))]);
     let expected = format!(
-        "2 of 40 hosts differ from their peers; {farthest}; no second run confirms it: measure \
-         them again"
+        "2 of 40 hosts differ from their peers; {farthest}; not confirmed by a second run: measure again"
     );
     assert_eq!(none, expected);
     let some = outliers(vec![of("a", Some(true)), of("b", None), of("c", None)]);
@@ -138,7 +137,7 @@ fn a_host_with_two_claims_is_one_host() {
 #[test]
 fn settings_that_several_outliers_share_come_first() {
     let page = report(fleet()).page();
-    let part = page.parts.iter().find(|part| part.title == "In what the outliers differ");
+    let part = page.parts.iter().find(|part| part.title == "How the outliers differ");
     let rows = &part.expect("they differ").panels[0].table.rows;
     let order: Vec<(&str, &str)> =
         rows.iter().map(|row| (row[0].as_str(), row[1].as_str())).collect();

@@ -293,7 +293,7 @@ fn how_a_command_or_a_process_ended_is_said_and_an_odd_end_first() {
         (&command, Ended::TimeOver, "2.00 s, then ended", ""),
         (&process, Ended::TimeOver, "process 42: solver; 2.00 s, and it still ran", ""),
         (&process, Ended::ProcessEnded, "2.00 s, until the process ended", ""),
-        (&process, Ended::Interrupted, "2.00 s, interrupted", "Interrupted: this is what was seen"),
+        (&process, Ended::Interrupted, "2.00 s, interrupted", "Interrupted: this covers the time"),
     ];
     for (target, ended, meta, first) in ends {
         let profile = Profile { target: target.clone(), ended, ..profile(samples()) };
@@ -321,9 +321,12 @@ fn a_short_look_and_few_counts_are_said_at_their_borders() {
         sentences(&of).into_iter().find(|text| text.starts_with("Little was seen"))
     };
     let said = |text: &str| Some(format!("Little was seen: {text}"));
-    assert_eq!(little(99 * MS, 50), said("It ended after 99.0 ms: this is of its start."));
+    assert_eq!(
+        little(99 * MS, 50),
+        said("It ended after 99.0 ms: this shows little but its start.")
+    );
     assert_eq!(little(100 * MS, 50), None);
-    assert_eq!(little(100 * MS, 49), said("Only 49 samples were seen: look for longer."));
+    assert_eq!(little(100 * MS, 49), said("Only 49 samples were seen: profile for longer."));
 }
 
 #[test]
@@ -342,10 +345,10 @@ fn remote_memory_is_odd_from_one_access_in_twenty_on() {
             .to_vec();
         sentences(&of)
     };
-    assert!(placed(50)[0].starts_with("Placement: 5.0 % of the samples are to memory of another"));
+    assert!(placed(50)[0].starts_with("Placement: 5.0 % of the samples are remote: to memory"));
     assert!(placed(50)[1].starts_with("Region: table.bin at 0x100000 (8M) takes 100 % of these"));
     let fine = placed(49);
-    assert!(fine[0].ends_with("95 % of the samples are to memory of the cpu's own node."));
+    assert!(fine[0].ends_with("95 % of the samples are local: to memory of the cpu's own node."));
     assert!(!fine.iter().any(|text| text.starts_with("Region")), "{fine:?}");
 }
 

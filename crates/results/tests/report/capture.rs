@@ -42,9 +42,9 @@ fn a_machine_file_has_what_the_run_measured_and_says_what_it_lacks() {
     assert_near(ns, 87.0 * 4.1);
     let said = sentences(&captured).join("\n");
     for words in [
-        "Latencies are of random access over 512M, thp pages.",
-        "Left out: load on node 1, not measured (numalab loaded --surface).",
-        "outstanding lines: it reads",
+        "Latencies are for random access over 512M, thp pages.",
+        "Left out: latency under load of node 1, not measured (numalab loaded --surface).",
+        "outstanding lines, by Little's law: alone it reads",
         "Left out: the TLB",
     ] {
         assert!(said.contains(words), "no `{words}` in {said}");
@@ -105,7 +105,7 @@ fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long(
     let more = lines(&full) - lines(&left);
     assert!((11..=12).contains(&more), "{more}");
     let said = sentences(&left).join("\n");
-    assert!(said.contains("since 24.4 GB/s of traffic did not saturate it"), "{said}");
+    assert!(said.contains("because 24.4 GB/s of traffic did not saturate it"), "{said}");
 }
 
 #[test]

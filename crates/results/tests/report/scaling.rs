@@ -243,7 +243,7 @@ fn what_the_memory_controllers_cost_is_not_laid_to_the_ccd() {
     assert!(found[0].contains("makes no difference beyond the spread"), "{found:?}");
     // Interleaved from 1 to 8 ranks loads both: it must not be laid to one of them.
     let crowd = says(&scaling, "contention");
-    assert!(crowd.iter().all(|said| said.contains("does not tell them apart")), "{crowd:?}");
+    assert!(crowd.iter().all(|said| said.contains("cannot separate them")), "{crowd:?}");
     // From 1 to 2 interleaved ranks only the node has more.
     let node = says(&scaling, "memory controllers");
     assert_eq!(node.len(), 1);
@@ -294,7 +294,7 @@ fn without_placement_nothing_is_said_of_ccds_and_nodes() {
     assert!(!rules.contains(&"CCD") && !rules.contains(&"caches"), "{rules:?}");
     assert!(rules.contains(&"placement"));
     let crowd = says(&scaling, "contention");
-    assert!(crowd[0].ends_with("since the placement of the ranks is not recorded"), "{crowd:?}");
+    assert!(crowd[0].ends_with("because the placement of the ranks is not recorded"), "{crowd:?}");
 }
 
 /// What is seen is in the JSON as values: what it is, its figures, its threshold and evidence.

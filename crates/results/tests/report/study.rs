@@ -441,14 +441,14 @@ fn what_cannot_act_is_the_first_sentence_with_what_it_costs_at_most() {
     let few = on_one_node(2);
     let few = StudySummary::of(&few).page();
     let sentence = &few.lead[0].sentence;
-    assert!(sentence.contains("2 blocks are too few to say what it costs at most"), "{sentence}");
+    assert!(sentence.contains("2 blocks are too few to bound its cost"), "{sentence}");
 }
 
 #[test]
 fn a_baseline_of_too_few_blocks_reassures_nobody() {
     let document = on_one_node(2);
     let text = StudySummary::of(&document).page().markdown();
-    let expected = "Too few blocks to tell (2; 6 are the least); the baseline differed from itself \
+    let expected = "Too few blocks to tell (2; at least 6 are needed); the baseline differed from itself \
                     by up to 92.9 %.";
     assert!(text.contains(expected), "{text}");
     assert!(!text.contains("differs in 0 of 8 metrics"), "{text}");
@@ -465,7 +465,7 @@ fn no_effect_is_said_to_be_smaller_than_nothing() {
     let document = made.document(false, |_, _, treatment, _| 100.0 - treatment as f64);
     let text = StudySummary::of(&document).page().markdown();
     assert!(text.contains("The baseline against itself differs in 0 of 1 metric"), "{text}");
-    assert!(!text.contains("could not be seen"), "{text}");
+    assert!(!text.contains("could not be detected"), "{text}");
 }
 
 #[test]
@@ -494,7 +494,7 @@ fn a_page_opens_with_the_answer_and_its_picture_and_ends_with_the_method() {
     let (answer, picture) = (at("cannot show an effect here"), at("<figure"));
     assert!(answer < picture && picture < at("<nav"), "the picture stands behind the sentence");
     let sections = html.find("<section").expect("evidence");
-    let evidence = &html[sections..at("What the verdicts rest on</h2>")];
+    let evidence = &html[sections..at("Basis of the verdicts</h2>")];
     let shown = evidence.replace("<details>", "\u{1}");
     let open = shown.matches("<figure").count() - shown.matches("</summary>\n<figure").count();
     assert_eq!(open, 0, "evidence is folded");
@@ -515,7 +515,7 @@ fn where_no_number_of_blocks_decides_the_page_says_what_would() {
     };
     let busy = said(40.0);
     assert!(busy.contains("more blocks, more than are worth running"), "{busy}");
-    let decides = "- **What would decide:** Not blocks: runs of the same differ here by more";
+    let decides = "- **What would decide:** More blocks would not: identical runs differ here";
     assert!(busy.contains(decides) && busy.contains("numalab emulate -- COMMAND"), "{busy}");
     assert!(!said(0.1).contains("What would decide"));
 }

@@ -193,10 +193,10 @@ fn a_surface_is_a_family_of_curves_with_peaks_in_traffic() {
     let page = summary.page().markdown();
     for words in [
         "| triad | 75 |",
-        "The memory modules move 61.0 GB/s on all nodes; 80 % of a node's share were reached",
+        "The memory modules move 61.0 GB/s on all nodes; 80 % of a node's share was reached",
         "emory channels without a module: DIMM\\_C",
         "DIMM\\_B1 at 2933 of 3200 MT/s",
-        "Traffic is what moves in memory",
+        "Traffic is the data moved in memory",
     ] {
         assert!(page.contains(words), "no `{words}` in {page}");
     }
@@ -209,7 +209,7 @@ fn a_guest_of_one_node_is_not_assured_that_no_access_is_remote() {
     assert!(page(&document).contains("so no access is remote"));
     document.run.environment.facts.insert("hypervisor".to_owned(), "KVM".to_owned());
     let guest = page(&document);
-    assert!(guest.contains("This guest is told of one memory node"), "{guest}");
+    assert!(guest.contains("This guest sees one memory node"), "{guest}");
     assert!(!guest.contains("no access is remote"), "{guest}");
 }
 
@@ -227,7 +227,7 @@ fn a_guest_whose_huge_pages_are_small_on_its_host_hears_it() {
     let summary = Summary::of(&document);
     assert!(kinds(&document).contains(&"huge-pages-split".to_owned()), "{:?}", summary.tlbs);
     let page = summary.page().terminal(numalab_page::Style::Plain);
-    assert!(page.contains("huge pages are small ones on its host"), "{page}");
+    assert!(page.contains("huge pages are backed by small ones on its"), "{page}");
     document.run.environment.facts.remove("hypervisor");
     assert!(!kinds(&document).contains(&"huge-pages-split".to_owned()));
 }
@@ -299,7 +299,7 @@ fn what_caches_hold_is_never_called_memory() {
         }
     }
     let page = Summary::of(&document).page();
-    assert!(page.lead[0].sentence.contains("16K may be held by caches"), "{:?}", page.lead[0]);
+    assert!(page.lead[0].sentence.contains("16K may fit the caches"), "{:?}", page.lead[0]);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn a_knee_is_withheld_where_idle_windows_were_disturbed_or_slower_than_loaded_on
     let disturbed = with(|sample| sample.disturbed = Some("steal".into()));
     assert!(disturbed.contains("disturbed 100 % of the windows without load"), "{disturbed}");
     let slower = with(|sample| sample.value *= 4.0);
-    assert!(slower.contains("where latency doubles is not shown, since it took"), "{slower}");
+    assert!(slower.contains("the knee is not shown, because latency was"), "{slower}");
 }
 
 #[test]

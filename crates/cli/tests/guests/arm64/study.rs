@@ -50,7 +50,7 @@ fn a_study_of_balancing_runs_in_an_aarch64_guest_and_finds_memory_near_with_it()
     }
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("tcg: the memory emulator is a plugin of it"), "{said}");
+    assert!(said.contains("tcg: the memory emulator is a TCG plugin"), "{said}");
     let found = schemas::document(&output.stdout);
     if is_long {
         assert_eq!(found["effects"][0]["found"]["verdict"], "better", "{}", found["effects"]);

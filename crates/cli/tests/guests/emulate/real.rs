@@ -16,7 +16,7 @@ impl Lab {
         assert_eq!(emulated.status.code(), plain.status.code(), "{command:?}: {told}");
         let wrote = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(wrote(&emulated), wrote(&plain), "{command:?}: {told}");
-        assert!(told.contains("What a program's memory costs"), "{command:?}: {told}");
+        assert!(told.contains("Memory cost of a program"), "{command:?}: {told}");
         emulated
     }
 

@@ -1,9 +1,10 @@
-//! What NUMA balancing would bring: pages come to who uses them, but late, and at a price.
+//! The predicted effect of NUMA balancing: pages move to the node that uses them, but late and at a
+//! cost.
 //!
-//! Figures of Linux's own defaults (`Documentation/admin-guide/sysctl/kernel.rst`, debugfs `sched/
-//! numa_balancing`): a thread's memory is looked at when it has run for a second, 256 MB of it a
-//! second, and each page that is looked at costs a fault when it is used next. What a fault and the
-//! move of a page take is of servers of today, and an assumption.
+//! The figures are Linux's defaults (`Documentation/admin-guide/sysctl/kernel.rst`, debugfs
+//! `sched/numa_balancing`): scanning starts after a thread has run for one second, covers 256 MB
+//! per second, and costs a fault at the next use of each page scanned. The costs of a fault and of
+//! a migration are assumptions for current servers.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +12,17 @@ use numalab_record::ProgramMemory;
 
 use super::waits::can_follow;
 
-/// Before the first look (`scan_delay_ms`).
+/// Time before the first scan, in ns (`scan_delay_ms`).
 const DELAY_NS: f64 = 1e9;
-/// Pages of a look a second (`scan_size_mb` over `scan_period_min_ms`).
+/// Pages scanned per second (`scan_size_mb` over `scan_period_min_ms`).
 const PAGES_A_SECOND: f64 = 256.0 * 256.0;
-/// A fault by which the kernel learns who uses a page, at least and at most.
+/// Lowest and highest cost of a hinting fault, in ns.
 const FAULT_NS: [f64; 2] = [500.0, 2_000.0];
-/// The move of a page of 4 KiB.
+/// Lowest and highest cost of migrating a 4 KiB page, in ns.
 const MOVE_NS: [f64; 2] = [2_000.0, 10_000.0];
 
-/// What each thread would save on average, at most and at least, in ns, if pages that lie where
-/// `moved_ns` says that they save so much came there in time.
+/// Returns each thread's mean, largest and smallest saving in ns if the kernel migrates pages in
+/// time; `moved_ns` is the saving with all of them in place from the start.
 pub(super) fn balanced_ns(
     moved_ns: &BTreeMap<u32, f64>,
     program: &ProgramMemory,
@@ -40,7 +41,7 @@ pub(super) fn balanced_ns(
         let moves = if rounds > 0.0 { moving * MOVE_NS[end] } else { 0.0 };
         (all * rounds * FAULT_NS[end] + moves) / threads
     };
-    // The part of the time in which pages are where they are used.
+    // The share of the run in which pages are on the node that uses them.
     let part = |after_ns: f64| ((elapsed_ns - after_ns) / elapsed_ns.max(1.0)).max(0.0);
     let saves = |part: f64, price_ns: f64| {
         moved_ns.iter().map(|(thread, saved)| (*thread, saved * part - price_ns)).collect()
@@ -59,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// A program of so many seconds with a GiB that node 1 uses and node 0 has.
+    /// Returns a program of `seconds` seconds with 1 GiB on node 0 that node 1 uses.
     fn program(seconds: u64) -> ProgramMemory {
         let pages = PagesAlike {
             memory_node: 0,
@@ -91,8 +92,8 @@ mod tests {
     #[test]
     fn pages_that_come_late_save_the_rest_of_the_time_and_cost_their_moves() {
         let [mean, most, least] = saved_s(100);
-        // Half of each second behind the first; four more until all of a GiB was looked at. 262,144
-        // pages cost 0.5 s to 2.6 s to move, and as many faults every four seconds.
+        // Scanning starts after 1 s and takes 4 s for 1 GiB, on average 2 s per page. Migrating
+        // 262,144 pages costs 0.5 s to 2.6 s, and the same number of faults recurs every 4 s.
         assert!((most - (49.5 - 0.52 - 3.24)).abs() < 0.1, "{most}");
         assert!((mean - (47.5 - 1.57 - 8.1)).abs() < 0.2, "{mean}");
         assert!(least < -12.0, "they may never come, and cost all the same: {least}");

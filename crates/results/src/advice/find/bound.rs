@@ -1,9 +1,9 @@
-//! What a program itself binds, which no policy of its process moves.
+//! Pages that the program itself binds, which no process policy moves.
 
 use numalab_record::{Region, RegionAccesses};
 
-/// Of what a thread's node waits for on a region's pages there, the part for pages that the program
-/// itself bound.
+/// Returns the share of a thread's waiting on a region's pages that concerns pages bound by the
+/// program.
 pub(super) fn bound_part(region: &Region, accesses: &RegionAccesses) -> f64 {
     let pages = region.pages.iter().filter(|pages| pages.memory_node == accesses.memory_node);
     let waits = pages.flat_map(|pages| {

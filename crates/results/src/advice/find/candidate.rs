@@ -1,4 +1,4 @@
-//! What could be done about a program's memory.
+//! Candidate changes to a program's memory placement.
 
 use numalab_record::{Placed, ProgramMemory};
 use serde::{Deserialize, Serialize};
@@ -6,86 +6,87 @@ use serde::{Deserialize, Serialize};
 use super::machine::MachineCosts;
 use super::spread::Spread;
 
-/// Something that could be done.
+/// A candidate change of placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Candidate {
-    /// All threads and their memory on one node.
+    /// Run all threads, and place their memory, on one node.
     Bind {
         /// The node.
         node: u32,
     },
-    /// Pages on these nodes in turn.
+    /// Interleave pages over these nodes.
     Interleave {
-        /// The nodes.
+        /// The nodes to interleave over.
         nodes: Vec<u32>,
     },
-    /// Pages on all nodes, on each as many in turn as its weight says.
+    /// Interleave pages over all nodes in proportion to weights.
     WeightedInterleave {
-        /// Of each node, by its bandwidth.
+        /// Each node's weight, by its bandwidth.
         weights: Vec<u32>,
     },
-    /// No memory of nodes without cpus, which is slower.
+    /// Keep memory off nodes without cpus, which are slower.
     FastMemory {
         /// The nodes with cpus.
         nodes: Vec<u32>,
     },
-    /// Huge pages wherever there can be.
+    /// Use huge pages wherever possible.
     HugePages,
-    /// Threads on one node after the other in their order, with the pages that they touch first.
+    /// Fill one node with threads after the other, in thread order, with the pages that they touch
+    /// first.
     Pack,
-    /// Threads on these CPUs only.
+    /// Restrict threads to these cpus.
     Cpus {
-        /// By what they were chosen.
+        /// The rule that chose the cpus.
         spread: Spread,
-        /// The CPUs.
+        /// The cpus to run on.
         cpus: Vec<u32>,
     },
-    /// The kernel moves pages to the node that uses them, or does not.
+    /// Switch the kernel's NUMA balancing on or off.
     Balancing {
-        /// `kernel.numa_balancing`: 0, 1, or 2, which brings what is used to the fast tier.
+        /// The value of `kernel.numa_balancing`: 0, 1, or 2 (promote hot pages to the fast tier).
         mode: u8,
     },
-    /// One region's pages elsewhere than the others.
+    /// Bind one region's pages, apart from the others.
     BindRegion {
-        /// The region.
+        /// The region's name.
         region: String,
-        /// Its first address in the run that was followed.
+        /// Its first address in the profiled run.
         address: u64,
-        /// Where it is made.
+        /// The source line that allocates it.
         line: String,
-        /// The nodes: on several, pages take turns.
+        /// The nodes to bind to; pages are interleaved over several.
         nodes: Vec<u32>,
     },
-    /// Pages are touched first by the threads that use them.
+    /// Have pages touched first by the threads that use them.
     FirstTouch {
-        /// Where they are touched first now.
+        /// The source line that touches them first now.
         line: Option<String>,
         /// The region that gains most.
         region: String,
     },
-    /// Each node has its own copy of what is only read.
+    /// Give each node its own copy of read-only data.
     Replicate {
-        /// Where the region is made.
+        /// The source line that allocates the region.
         line: Option<String>,
         /// The region that gains most.
         region: String,
     },
-    /// Data of different threads on different cache lines.
+    /// Put data of different threads on different cache lines.
     SeparateLines {
-        /// Where they are stored to now.
+        /// The source lines that store to it now.
         lines: Vec<String>,
     },
-    /// Ranks that `srun` places otherwise.
+    /// Change how `srun` places ranks.
     Ranks {
-        /// Its options.
+        /// The options for `srun`.
         options: Vec<String>,
     },
 }
 
 impl Candidate {
-    /// Whether it changes how the program is run, not the program.
+    /// Returns `true` if it changes how the program is run, rather than the program.
     #[must_use]
     pub fn is_by_command(&self) -> bool {
         match self {
@@ -105,8 +106,8 @@ impl Candidate {
         }
     }
 
-    /// Those that are a matter of the machine alone and that the emulator can follow in any run:
-    /// pages on its nodes in turn, threads on one after the other or all on one, and huge pages.
+    /// Returns the candidates that follow from the machine alone and that the emulator can simulate
+    /// in any run: interleaving, packing, binding to one node, and huge pages.
     #[must_use]
     pub fn of_machine(machine: &MachineCosts) -> Vec<Self> {
         let huge = (machine.walks && !machine.kernel.huge_always).then_some(Self::HugePages);
@@ -121,7 +122,7 @@ impl Candidate {
         turns.into_iter().chain(weighted(machine)).chain(binds).chain(pack).chain(huge).collect()
     }
 
-    /// Where it places pages of which the program says nothing, if that is the same for all.
+    /// Returns where it places pages that the program does not bind, if that is the same for all.
     #[must_use]
     pub fn placed(&self, machine: &MachineCosts) -> Option<Placed> {
         match self {
@@ -133,7 +134,7 @@ impl Candidate {
         }
     }
 
-    /// The node on which a thread would run that runs on this one now.
+    /// Returns the node on which a thread would run that now runs on `cpu_node`.
     pub(super) fn home(&self, thread: u32, cpu_node: u32, machine: &MachineCosts) -> u32 {
         match self {
             Self::Bind { node } => *node,
@@ -142,20 +143,20 @@ impl Candidate {
         }
     }
 
-    /// Whether a thread of the program would run on another node.
+    /// Returns `true` if any thread of the program would run on another node.
     pub(super) fn moves_threads(&self, program: &ProgramMemory, machine: &MachineCosts) -> bool {
         let threads = &mut program.threads.iter();
         threads.any(|of| self.home(of.thread, of.cpu_node, machine) != of.cpu_node)
     }
 
-    /// CPUs that threads would have.
+    /// Returns the number of cpus that threads would have.
     pub(super) fn cpus(&self, machine: &MachineCosts) -> f64 {
         let Self::Bind { node } = self else { return machine.all_cpus() };
         machine.position(*node).and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1)
             as f64
     }
 
-    /// Positions of nodes on which it lays all pages in turn.
+    /// Returns the positions of the nodes over which it interleaves all pages.
     #[must_use]
     pub fn turns(&self, machine: &MachineCosts) -> Option<Vec<usize>> {
         match self {
@@ -173,10 +174,10 @@ impl Candidate {
     }
 }
 
-/// Of a node for which others have hardly any bandwidth.
+/// Largest weight, for nodes with far more bandwidth than the others.
 const MOST_WEIGHT: u32 = 16;
 
-/// Weights of interleaving by bandwidth, where nodes differ in it.
+/// Returns interleaving weighted by bandwidth, if nodes differ in it.
 fn weighted(machine: &MachineCosts) -> Option<Candidate> {
     let least =
         machine.bandwidth_mb_s.iter().copied().reduce(f64::min).filter(|mb_s| *mb_s > 0.0)?;

@@ -1,4 +1,4 @@
-//! Which candidates there are for a program on a machine.
+//! The candidates that apply to a program on a machine.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use super::machine::MachineCosts;
 use super::spread::spreads;
 use crate::program::{is_runtimes_own, told};
 
-/// A region is worth a word when its memory takes this part of the threads' time.
+/// Minimum share of the threads' time spent on a region's memory for the region to be named.
 const NAMED_SHARE: f64 = 0.02;
 
-/// What could be done about a program on a machine.
+/// Returns the candidates for a program on a machine.
 #[must_use]
 pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
     let mut found = Candidate::of_machine(machine);
@@ -29,7 +29,7 @@ pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candid
     found
 }
 
-/// What could be tried with a program of which nothing is known.
+/// Returns the candidates for a program without a profile.
 #[must_use]
 pub fn candidates_unprofiled(machine: &MachineCosts, threads: Option<usize>) -> Vec<Candidate> {
     let mut found = Candidate::of_machine(machine);
@@ -38,13 +38,13 @@ pub fn candidates_unprofiled(machine: &MachineCosts, threads: Option<usize>) -> 
     found
 }
 
-/// Threads spread and packed otherwise.
+/// Returns other ways to spread or pack threads.
 fn on_cpus(machine: &MachineCosts, threads: Option<usize>) -> impl Iterator<Item = Candidate> {
     let found = spreads(machine, threads).into_iter();
     found.map(|(spread, cpus)| Candidate::Cpus { spread, cpus })
 }
 
-/// What the kernel does not do by itself now.
+/// Returns the balancing modes that the kernel does not use already.
 fn balancing(machine: &MachineCosts) -> Vec<Candidate> {
     if machine.memory_nodes(true).len() < 2 {
         return Vec::new();
@@ -58,8 +58,8 @@ fn balancing(machine: &MachineCosts) -> Vec<Candidate> {
     modes.map(|mode| Candidate::Balancing { mode }).collect()
 }
 
-/// Whether threads can be packed otherwise than by binding them all to one node: there are more of
-/// them than the first one has cpus. Only cores that were followed tell what that brings.
+/// Returns `true` if packing differs from binding to one node: the threads outnumber the first
+/// node's cpus. Only runs with simulated cores can predict its effect.
 fn can_pack(program: &ProgramMemory, machine: &MachineCosts) -> bool {
     let first = machine.cpus.iter().find(|cpus| **cpus > 0);
     let is_followed =
@@ -68,7 +68,7 @@ fn can_pack(program: &ProgramMemory, machine: &MachineCosts) -> bool {
         && program.threads.iter().any(is_followed)
 }
 
-/// Where pages lie on nodes without cpus.
+/// Returns the fast-memory candidate if pages are on nodes without cpus.
 fn fast_memory(program: &ProgramMemory, machine: &MachineCosts) -> Option<Candidate> {
     let nodes = machine.memory_nodes(false);
     let is_slow = |node: u32| !nodes.contains(&node);
@@ -81,8 +81,8 @@ fn busy_ns(program: &ProgramMemory) -> f64 {
     program.threads.iter().map(|thread| thread.busy_ns as f64).sum()
 }
 
-/// The region most of whose waiting is for pages of a kind, if that is worth a word and the program's
-/// own code could place it.
+/// Returns the region that most of `waits_ns` falls on, if that is noticeable and the program's own
+/// code could place it.
 fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
     let (ns, worst) = program
         .regions
@@ -93,7 +93,8 @@ fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<
     (ns as f64 >= NAMED_SHARE * busy_ns(program)).then_some(worst)
 }
 
-/// How long is waited from other nodes for pages of a region that some predicate picks.
+/// Returns the time spent waiting for a region's pages on other nodes, for pages with the given
+/// sharing, in ns.
 fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
     let pages = region.pages.iter().filter(|pages| sharing(pages.sharing));
     let waits = pages
@@ -101,8 +102,9 @@ fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
     waits.map(|waits| waits.memory_ns).sum()
 }
 
-/// The region whose memory is waited for most from other nodes, on each node and on all in turn. It
-/// must be made on a line of the program, behind which the call could stand.
+/// Returns candidates that bind the region with the most waiting for other nodes, to each node and
+/// interleaved over all. A line of the program must allocate it, because the binding call goes
+/// after that line.
 fn bind_region(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
     let line = |region: &Region| told(&region.made_at).and_then(|place| place.line.clone());
     let free = |region: &Region| {

@@ -1,4 +1,4 @@
-//! The same placement as one would type it, by several tools.
+//! Command lines for a placement, one per tool.
 
 use numalab_record::shell::command_line;
 use numalab_topology::{CpuId, CpuSet};
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::machine::{MachineCosts, cpu_list, node_list};
 use super::{Candidate, Spread};
 
-/// A command line and the tool that it is of.
+/// A command line with its tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCommand {
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// The command line.
+    /// The command line, quoted for a shell.
     pub command: String,
 }
 
-/// Every command line that runs a program as a candidate would have it; none for what only its
-/// author can change.
+/// Returns every command line that runs a program with a candidate; empty for a change of the
+/// program's source.
 #[must_use]
 pub fn commands(
     candidate: &Candidate,
@@ -84,7 +84,7 @@ fn bind(node: u32, machine: &MachineCosts, program: &str) -> Lines {
 const KUBELET: &str = "kubelet --cpu-manager-policy=static --memory-manager-policy=Static \
                        --topology-manager-policy=single-numa-node";
 
-/// The same for a guest in which the program runs; the guest's name is the reader's to give.
+/// Returns the commands for a guest that runs the program; the guest's name is left to fill in.
 fn guests_on(node: u32) -> Lines {
     vec![
         ("libvirt", format!("virsh numatune GUEST --mode strict --nodeset {node} --config")),
@@ -166,25 +166,26 @@ fn balancing(mode: u8, program: &str) -> Lines {
     ]
 }
 
-/// The options stand behind the name, before all others.
+/// Inserts the options right after the program's name, before all others.
 fn ranks(options: &[String], words: &[String]) -> Lines {
     let (srun, rest) =
         words.split_first().map_or((&[][..], words), |(_, rest)| (&words[..1], rest));
     vec![("srun", command_line(&[srun, options, rest].concat()))]
 }
 
-/// A control group of its own for a program (systemd-run(1)).
+/// Returns a command that runs the program in a transient scope (systemd-run(1)).
 fn scope(properties: &str, program: &str) -> String {
     format!("systemd-run --scope -p {properties} {program}")
 }
 
-/// A service with a memory policy of its own, which a scope cannot have (systemd.exec(5)).
+/// Returns a command that runs the program in a transient service, because a scope cannot have a
+/// memory policy (systemd.exec(5)).
 fn service(cpus: Option<&CpuSet>, policy: &str, nodes: &str, program: &str) -> String {
     let affinity = cpus.map_or_else(String::new, |cpus| format!("-p CPUAffinity={cpus} "));
     format!("systemd-run --pipe {affinity}-p NUMAPolicy={policy} -p NUMAMask={nodes} {program}")
 }
 
-/// Intervals of OpenMP: `{0}:4` are four places of a CPU each.
+/// Returns OpenMP place intervals: `{0}:4` is four places of one cpu each.
 fn openmp_places(cpus: &CpuSet) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for CpuId(cpu) in cpus.iter() {
@@ -198,7 +199,7 @@ fn openmp_places(cpus: &CpuSet) -> String {
     places.join(",")
 }
 
-/// A mask in hexadecimal digits, as SLURM takes it, of a list.
+/// Converts a list to a hexadecimal mask, the form that SLURM expects.
 fn mask(list: &str) -> String {
     let set: CpuSet = list.parse().unwrap_or_default();
     let digits = set.iter().map(|CpuId(cpu)| cpu / 4).max().unwrap_or(0);

@@ -1,4 +1,5 @@
-//! Which nodes' memory threads would use, from where, and what all ask of it.
+//! Memory demand by node: which node's memory each thread uses, from which node, and the bandwidth
+//! that all need together.
 
 use numalab_record::{ProgramMemory, Region, RegionAccesses};
 
@@ -6,26 +7,27 @@ use super::Candidate;
 use super::bound::bound_part;
 use super::machine::MachineCosts;
 
-/// What memory moves at a time.
+/// Bytes per memory transfer: one cache line.
 pub(super) const LINE_BYTES: f64 = 64.0;
 
-/// Whose memory a thread uses that uses a region on a node. Nodes by position.
+/// The memory that a thread on a given node uses of a region. Nodes are given by position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Use {
-    /// The node of its cpu.
+    /// The node of the thread's cpu.
     pub home: usize,
-    /// Memory by node, and the part of what it uses that is there.
+    /// Memory nodes with their shares of the thread's accesses.
     pub parts: Vec<(usize, f64)>,
 }
 
 impl Use {
-    /// As the program ran.
+    /// Returns the memory that the thread used in the profiled run.
     pub(super) fn now(by: &RegionAccesses, machine: &MachineCosts) -> Self {
         let at = |node: u32| machine.position(node).unwrap_or(0);
         Self { home: at(by.cpu_node), parts: vec![(at(by.memory_node), 1.0)] }
     }
 
-    /// As it would with a candidate. What the program itself bound stays.
+    /// Returns the memory that the thread would use under a candidate. Pages that the program binds
+    /// stay.
     pub(super) fn then(
         candidate: &Candidate,
         region: &Region,
@@ -36,7 +38,7 @@ impl Use {
         let home = candidate.home(by.thread, by.cpu_node, machine);
         let free: Vec<usize> = match candidate {
             Candidate::Bind { .. } => vec![at(home)],
-            // A thread takes along what it has on its own node, as if it had touched that first.
+            // A thread takes local pages along, as if it had touched them first on its new node.
             Candidate::Pack if by.memory_node == by.cpu_node => vec![at(home)],
             Candidate::Interleave { .. } | Candidate::WeightedInterleave { .. } => {
                 candidate.turns(machine).unwrap_or_default()
@@ -57,7 +59,7 @@ impl Use {
     }
 }
 
-/// What all would take at least by the bandwidth of each node, in ns.
+/// Returns the lower bound on the run time set by each node's bandwidth, in ns.
 pub(super) fn least_ns(
     candidate: &Candidate,
     program: &ProgramMemory,

@@ -1,9 +1,9 @@
-//! What threads would wait because memory and links are busier than now, or less busy: by their
-//! curves, at the traffic that the same misses would make where a candidate has their pages.
+//! The change in threads' waiting as memory and links become busier or less busy: from their
+//! latency curves, at the traffic that the same misses would cause under a candidate.
 //!
-//! A program whose first thread works before the others has two stages, else it has one. The lines
-//! of a stage are moved in the part of its time that they were moved in as the program ran. That takes
-//! longer where memory is waited for longer, so that less is asked for: both are looked for together.
+//! A program in which the first thread works before the others has two stages, any other has one.
+//! The lines of a stage are transferred during the same share of its time as in the profiled run.
+//! Longer waiting lengthens the stage and so lowers the traffic, so both are solved for together.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,12 @@ use super::demand::{LINE_BYTES, Use};
 use super::machine::MachineCosts;
 use super::path::{Busy, busy_now, busy_then, is_fork_join, together_ns};
 
-/// Rounds in which traffic and time come to agree, each of them half of the way.
+/// Rounds of the damped fixed-point iteration over traffic and time; each halves the remaining
+/// step.
 const ROUNDS: usize = 40;
 
-/// How much longer each thread would wait, in ns, if it saves `saved_ns` at the load of now.
+/// Returns each thread's extra waiting in ns due to the changed load; `saved_ns` is its saving at
+/// the present load.
 pub(super) fn longer_ns(
     candidate: &Candidate,
     program: &ProgramMemory,
@@ -32,24 +34,24 @@ pub(super) fn longer_ns(
     stages.iter().flat_map(|stage| stage.longer_ns(machine)).collect()
 }
 
-/// Threads that work at a time.
+/// Threads that run at the same time.
 struct Stage {
-    /// Each thread's time now, and as it would be at the load of now.
+    /// Each thread's time now, and under the candidate at the present load.
     threads: BTreeMap<u32, [Busy; 2]>,
-    /// How long it lasts, where that is more than they take at the same time.
+    /// The stage's duration in ns, if longer than its threads' time.
     elapsed_ns: Option<f64>,
-    /// Of its time, the part in which lines are moved.
+    /// The share of its time in which lines are transferred, 0 to 1.
     moving: f64,
     misses: Vec<Misses>,
 }
 
-/// What a thread misses of a region on a node.
+/// The misses of one thread on a region from one node.
 struct Misses {
     thread: u32,
     lines: f64,
-    /// The part of a miss's latency that is waited for.
+    /// The share of a miss's latency that the thread waits for, 0 to 1.
     exposed: f64,
-    /// For each line that is read, so many are written back.
+    /// Lines written back per line read.
     written: f64,
     now: Use,
     then: Use,
@@ -86,7 +88,7 @@ impl Stage {
         stages.into_iter().filter(|of| !of.threads.is_empty()).collect()
     }
 
-    /// How much longer each thread waits for what the load changes.
+    /// Returns each thread's extra waiting due to the changed load, in ns.
     fn longer_ns(&self, machine: &MachineCosts) -> BTreeMap<u32, f64> {
         let none = BTreeMap::new();
         let now_ns = self.lasts_ns(|[now, _]| now, &none, machine);
@@ -114,7 +116,7 @@ impl Stage {
         longer
     }
 
-    /// How long it lasts if threads are so busy, and so much longer.
+    /// Returns the stage's duration in ns with each thread's busy time and extra waiting.
     fn lasts_ns(
         &self,
         of: impl Fn([Busy; 2]) -> Busy,
@@ -133,8 +135,8 @@ impl Stage {
     }
 }
 
-/// Of a part of the program's time, what the same lines would take at the traffic that the mean line
-/// of them is moved at; all of it where that is not known.
+/// Returns the share of a span of the program in which its lines would be transferred at the
+/// traffic that the mean line sees; 1 if unknown.
 fn moving_part(program: &ProgramMemory, begin_ns: f64, end_ns: f64) -> f64 {
     let (mut before_ns, mut sums) = (0, [0.0; 3]);
     for stretch in &program.timeline {
@@ -162,7 +164,7 @@ impl Misses {
         let now = Use::now(by, machine);
         let latency_ns = machine.pair_ns(by.cpu_node, by.memory_node);
         let lines = by.misses as f64;
-        // Waiting because memory is busy is no part of its latency.
+        // Queueing for busy memory is not part of its idle latency.
         let idle_ns = by.memory_ns.saturating_sub(by.queue_ns) as f64;
         let accesses = (by.loads + by.stores).max(1) as f64;
         Self {
@@ -176,7 +178,7 @@ impl Misses {
     }
 }
 
-/// Bytes read and written, by position of the cpus' node and of the memory's.
+/// Bytes read and written, by position of the cpu node and of the memory node.
 struct Traffic(Vec<Vec<[f64; 2]>>);
 
 impl Traffic {
@@ -194,8 +196,8 @@ impl Traffic {
         Self(bytes)
     }
 
-    /// How much longer than without load a line takes that is used so, if all of it is moved in
-    /// this time.
+    /// Returns a line's extra latency over the idle one in ns, for this use, if all traffic falls
+    /// within `time_ns`.
     fn rise_ns(&self, of: &Use, time_ns: f64, machine: &MachineCosts) -> f64 {
         let rise = |node: usize| {
             let to_node = self.0.iter().map(|row| row[node]);
@@ -208,7 +210,7 @@ impl Traffic {
     }
 }
 
-/// How far latency has risen by curves, between two of them by the share of writes.
+/// Returns the extra latency from the curves, interpolated between two by share of writes.
 fn risen_ns(curves: Option<&Vec<Curve>>, [read, written]: [f64; 2], time_ns: f64) -> f64 {
     let Some(curves) = curves.filter(|curves| !curves.is_empty()) else { return 0.0 };
     let bytes = read + written;

@@ -1,4 +1,4 @@
-//! A machine as predictions and placements need it.
+//! The machine as predictions and placements need it.
 
 use std::collections::BTreeSet;
 
@@ -6,94 +6,95 @@ use numalab_memory_model::curve::Curve;
 use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use serde::{Deserialize, Serialize};
 
-/// A machine as predictions and placements need it. Nodes by position, rows the cpus' node.
+/// A machine's topology and costs. Nodes are given by position; matrix rows are the cpu node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineCosts {
-    /// Where latencies and caches are from.
+    /// The source of latencies and caches.
     pub known: CostsKnown,
-    /// The nodes' numbers.
+    /// Node numbers by position.
     pub nodes: Vec<u32>,
-    /// CPUs of each node.
+    /// Number of cpus of each node.
     pub cpus: Vec<usize>,
-    /// Whether each node has memory.
+    /// True for each node that has memory.
     pub has_memory: Vec<bool>,
-    /// Every CPU, where it is.
+    /// One entry per cpu.
     pub places: Vec<CpuPlace>,
-    /// ns of an access to memory.
+    /// Latency of a memory access, in ns.
     pub latency_ns: Vec<Vec<f64>>,
-    /// ns of a line from another core's cache: within a node's group, and between nodes.
+    /// Latency of a line from another core's cache, in ns: within an L3 group, and between nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer_ns: Option<(f64, f64)>,
-    /// ns of a hit in the caches that cpus share, the farthest of them.
+    /// Hit latency of the last shared cache, in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_cache_ns: Option<f64>,
-    /// 10^6 bytes a second of each node's memory, 0 without a limit; none where there are no limits.
+    /// Bandwidth of each node's memory in 10^6 bytes per second, 0 for no limit; empty if there are
+    /// no limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bandwidth_mb_s: Vec<f64>,
-    /// What each node's memory takes under load.
+    /// Latency curves of each node's memory under load.
     #[serde(skip)]
     pub node_load: Vec<Vec<Curve>>,
-    /// The same of links, by the cpus' node and the memory's.
+    /// Latency curves of links under load, by cpu node and memory node.
     #[serde(skip)]
     pub link_load: Vec<Vec<Vec<Curve>>>,
-    /// Whether walks of page tables cost anything.
+    /// True if page walks cost anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub walks: bool,
-    /// What the kernel does by itself, where that is known.
+    /// The kernel's own settings, where known.
     pub kernel: KernelNow,
 }
 
-/// Where a machine's latencies and caches are from.
+/// The source of a machine's latencies and caches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CostsKnown {
-    /// Who described the machine said them.
+    /// The description of the machine gives them.
     #[default]
     Described,
-    /// They were measured on this machine; the results or the machine file.
+    /// They were measured on this machine; names the results or the machine file.
     Measured(String),
-    /// The firmware (HMAT) tells latencies; all else is typical.
+    /// The firmware (HMAT) gives latencies; the rest is typical.
     Firmware,
-    /// Nothing is known but distances and sizes of caches: the rest is as on a typical machine.
+    /// Only distances and cache sizes are known; the rest is typical.
     Typical,
 }
 
-/// A CPU and what it shares with others.
+/// A cpu and what it shares with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuPlace {
-    /// Its number.
+    /// The cpu's number.
     pub cpu: u32,
-    /// Its node.
+    /// The cpu's node.
     pub node: u32,
-    /// Its core; SMT siblings have the same.
+    /// The cpu's core; SMT siblings have the same.
     pub core: u32,
-    /// Its L3 group.
+    /// The cpu's L3 group.
     pub group: u32,
 }
 
-/// What a kernel does by itself.
+/// The settings of the kernel that affect placement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelNow {
-    /// `kernel.numa_balancing`.
+    /// The value of `kernel.numa_balancing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balancing: Option<u8>,
-    /// Whether it gives huge pages wherever it can (`transparent_hugepage/enabled` is `always`).
+    /// True if `transparent_hugepage/enabled` is `always`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub huge_always: bool,
 }
 
 impl MachineCosts {
-    /// Its CPUs; without end where none are known.
+    /// Returns the number of cpus; infinity if unknown.
     pub(super) fn all_cpus(&self) -> f64 {
         let all: usize = self.cpus.iter().sum();
         if all > 0 { all as f64 } else { f64::INFINITY }
     }
 
-    /// Nodes that have memory, those without cpus too if these are wanted.
+    /// Returns the nodes with memory, including those without cpus on request.
     #[must_use]
     pub fn memory_nodes(&self, without_cpus: bool) -> Vec<u32> {
         let all = self.nodes.iter().zip(&self.cpus).zip(&self.has_memory);
@@ -101,35 +102,35 @@ impl MachineCosts {
         wanted.map(|((node, _), _)| *node).collect()
     }
 
-    /// Whether some memory is on nodes without cpus: a slower tier.
+    /// Returns `true` if some memory is on nodes without cpus, a slower tier.
     #[must_use]
     pub fn has_tiers(&self) -> bool {
         let near = self.memory_nodes(false).len();
         near > 0 && near < self.memory_nodes(true).len()
     }
 
-    /// The position of a node.
+    /// Returns the position of a node.
     #[must_use]
     pub fn position(&self, node: u32) -> Option<usize> {
         self.nodes.iter().position(|id| *id == node)
     }
 
-    /// The CPUs of a node, as lists of CPUs are written; none where they are not known.
+    /// Returns the cpus of a node; empty if unknown.
     #[must_use]
     pub fn cpus_of(&self, node: u32) -> CpuSet {
         let of_node = self.places.iter().filter(|place| place.node == node);
         of_node.map(|place| CpuId(place.cpu)).collect()
     }
 
-    /// ns of an access to a node's memory from the cpus of another; 1 where nobody knows.
+    /// Returns the latency from one node's cpus to another's memory in ns; 1 if unknown.
     pub(super) fn pair_ns(&self, cpu: u32, memory: u32) -> f64 {
         let pair = self.position(cpu).zip(self.position(memory));
         let found = pair.and_then(|(cpu, memory)| self.latency_ns.get(cpu)?.get(memory).copied());
         found.filter(|ns| *ns > 0.0).unwrap_or(1.0)
     }
 
-    /// The node of a thread if threads take cpus node by node in the order of their numbers, over
-    /// and over.
+    /// Returns a thread's node if threads fill the cpus node by node in thread order, starting over
+    /// when all are full.
     pub(super) fn packed_node(&self, thread: u32) -> Option<u32> {
         let seats = self.nodes.iter().zip(&self.cpus);
         let seats = seats.flat_map(|(node, cpus)| std::iter::repeat_n(*node, *cpus));
@@ -137,13 +138,13 @@ impl MachineCosts {
         seats.clone().nth(usize::try_from(thread).ok()? % all.max(1))
     }
 
-    /// Groups of CPUs with an L3 of their own.
+    /// Returns the number of L3 groups.
     #[must_use]
     pub fn groups(&self) -> usize {
         self.places.iter().map(|place| place.group).collect::<BTreeSet<_>>().len()
     }
 
-    /// Whether cores have several CPUs.
+    /// Returns `true` if cores have several cpus.
     #[must_use]
     pub fn has_siblings(&self) -> bool {
         let cores: BTreeSet<u32> = self.places.iter().map(|place| place.core).collect();
@@ -151,13 +152,13 @@ impl MachineCosts {
     }
 }
 
-/// Nodes as lists of them are written.
+/// Formats nodes in list format.
 #[must_use]
 pub fn node_list(nodes: &[u32]) -> String {
     nodes.iter().map(|node| NodeId(*node)).collect::<NodeSet>().to_string()
 }
 
-/// CPUs as lists of them are written.
+/// Formats cpus in list format.
 #[must_use]
 pub fn cpu_list(cpus: &[u32]) -> String {
     cpus.iter().map(|cpu| CpuId(*cpu)).collect::<CpuSet>().to_string()

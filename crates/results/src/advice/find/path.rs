@@ -1,4 +1,4 @@
-//! How the times of a program's threads make up its own.
+//! A program's run time, composed from the times of its threads.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use numalab_record::{ProgramMemory, ProgramThread};
 use super::Candidate;
 use super::machine::MachineCosts;
 
-/// A thread: the position of its node, and how long it is busy, in ns.
+/// A thread: its node's position, and its busy time in ns.
 pub(super) type Busy = (usize, f64);
 
-/// The threads as they ran.
+/// Returns the threads' nodes and times in the profiled run.
 pub(super) fn busy_now(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Busy> {
     let busy = |of: &ProgramThread| (of_node(of.cpu_node, machine), of.busy_ns as f64);
     program.threads.iter().map(busy).collect()
 }
 
-/// The same with a candidate, if they save so much.
+/// Returns the threads under a candidate that saves each of them `saved_ns`.
 pub(super) fn busy_then(
     candidate: &Candidate,
     program: &ProgramMemory,
@@ -35,19 +35,21 @@ fn of_node(node: u32, machine: &MachineCosts) -> usize {
     machine.position(node).unwrap_or(0)
 }
 
-/// Whether the first thread and then the others take about the time that passed.
+/// Returns `true` if the first thread's time plus that of the others in parallel is within 10 % of
+/// the run time.
 pub(super) fn is_fork_join(program: &ProgramMemory, machine: &MachineCosts) -> bool {
     let path_ns = path_ns(&busy_now(program, machine), machine);
     (path_ns / (program.elapsed_ns as f64).max(1.0) - 1.0).abs() < 0.1
 }
 
-/// The first thread, and after it the others at the same time.
+/// Returns the time of the first thread followed by the others in parallel, in ns.
 pub(super) fn path_ns(threads: &[Busy], machine: &MachineCosts) -> f64 {
     let Some((first, others)) = threads.split_first() else { return 0.0 };
     first.1 + together_ns(others.iter().copied(), machine)
 }
 
-/// Threads at the same time: the longest of them, or all those of a node on its cpus.
+/// Returns the time of parallel threads in ns: that of the longest, or of a node's threads divided
+/// among its cpus if that is more.
 pub(super) fn together_ns(threads: impl Iterator<Item = Busy>, machine: &MachineCosts) -> f64 {
     let mut of_node = vec![0.0; machine.cpus.len()];
     let mut longest_ns: f64 = 0.0;
@@ -61,13 +63,13 @@ pub(super) fn together_ns(threads: impl Iterator<Item = Busy>, machine: &Machine
     nodes.map(|(ns, cpus)| ns / (*cpus).max(1) as f64).fold(longest_ns, f64::max)
 }
 
-/// How much longer threads take that have fewer cpus than run at a time, on average of the time but
-/// for the first thread's own.
+/// Returns the slowdown of threads with fewer cpus than run at a time, 1 or more, averaged over the
+/// run without the first thread's time alone.
 pub(super) fn crowding(threads: &[Busy], cpus: f64, elapsed_ns: f64) -> f64 {
     let busy_ns: f64 = threads.iter().map(|(_, ns)| ns).sum();
     let alone_ns = threads.first().map_or(0.0, |(_, ns)| *ns);
     let together_ns = (elapsed_ns - alone_ns).max(elapsed_ns * 0.01);
-    // The first one may work among the others to the end, as OpenMP's does.
+    // The first thread may work along with the others to the end, as in OpenMP.
     let threads = ((busy_ns - alone_ns) / together_ns).min(threads.len() as f64);
     (threads / cpus).max(1.0)
 }

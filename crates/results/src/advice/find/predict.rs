@@ -1,8 +1,8 @@
-//! What a candidate would bring: each thread's time without what it would no longer wait.
+//! The predicted effect of a candidate: each thread's time less the waiting that it would save.
 //!
-//! How the threads' times make up the program's is told in two ways, between which the interval lies:
-//! all times shrink alike, or the longest thread and the one that made it decide. No program is
-//! faster than the bandwidth of the memory that it would use.
+//! Two models compose the run time from the threads' times, and the interval spans both: either all
+//! times shrink alike, or the longest thread and the one that started it decide. No prediction is
+//! faster than the bandwidth of the memory used allows.
 
 use std::collections::BTreeMap;
 
@@ -16,37 +16,39 @@ use super::path::{busy_now, busy_then, crowding, is_fork_join, path_ns};
 use super::waits::saved_ns;
 use super::{Candidate, WORTH_SHARE};
 
-/// What the model of a program's time leaves out, as a part of a change and in points.
+/// Uncertainty of the run-time model: a share of the predicted change, plus a number of percentage
+/// points.
 const UNKNOWN_PART: f64 = 0.2;
 const UNKNOWN_POINTS: f64 = 2.0;
 
-/// A change of the time that is expected, in percent; less is faster.
+/// A predicted change of run time in percent; negative is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
-    /// The change.
+    /// The predicted change.
     pub change_percent: f64,
-    /// Where it lies.
+    /// Its lower and upper bound.
     pub interval_percent: (f64, f64),
 }
 
 impl Prediction {
-    /// Whether it is worth a change, even at the worse end of the interval.
+    /// Returns `true` if the change is worthwhile and its whole interval is a gain.
     #[must_use]
     pub fn is_gain(self) -> bool {
         self.is_likely_gain() && self.interval_percent.1 < 0.0
     }
 
-    /// Whether the change that is expected is worth it, whatever the interval.
+    /// Returns `true` if the predicted change is worthwhile, whatever its interval.
     #[must_use]
     pub fn is_likely_gain(self) -> bool {
         self.change_percent < -100.0 * WORTH_SHARE
     }
 }
 
-/// What a candidate would bring to a program that ran as it is on the machine; nothing where one run
-/// does not tell: caches and cores that threads share otherwise, lines that more than two threads
-/// contend for, and what a kernel does in time.
+/// Predicts a candidate's effect on a program from a run without it.
+///
+/// Returns `None` where one run cannot tell: when threads share caches and cores differently,
+/// contend for lines with more than one other, or depend on the kernel's behaviour over time.
 #[must_use]
 pub fn predict(
     candidate: &Candidate,
@@ -70,9 +72,10 @@ pub fn predict(
     }
 }
 
-/// Whether most of the threads' time is waiting for lines that more than two of them contend for. How
-/// long one of them keeps a line is a matter of who is near whom: `sysbench memory` with four threads
-/// takes a line 129,000 times on two nodes, 30,000 times on one of them, and a quarter of the time.
+/// Returns `true` if most of the threads' time is spent waiting for lines that more than two of
+/// them contend for. The time that one of them keeps a line depends on which cores are close:
+/// `sysbench memory` with four threads fetches a line 129,000 times across two nodes, but 30,000
+/// times on one node, in a quarter of the time.
 fn waits_in_turn(program: &ProgramMemory) -> bool {
     let of_many = program.contended_lines.iter().filter(|line| line.threads.len() > 2);
     let waited_ns: u64 = of_many.map(ContendedLine::waited_ns).sum();
@@ -80,7 +83,7 @@ fn waits_in_turn(program: &ProgramMemory) -> bool {
     2 * waited_ns > busy_ns
 }
 
-/// The change of the program's time if its threads save so much.
+/// Returns the change of run time if threads save the given times.
 fn changed(
     candidate: &Candidate,
     program: &ProgramMemory,
@@ -91,7 +94,7 @@ fn changed(
     let then = busy_then(candidate, program, machine, saved);
     let elapsed_ns = (program.elapsed_ns as f64).max(1.0);
     let path = 1.0 + (path_ns(&then, machine) - path_ns(&now, machine)) / elapsed_ns;
-    // Threads that wait for each other have their cpus to themselves for a part of the time.
+    // Threads that wait for each other do not share their cpus all of the time.
     let [now_ns, then_ns] = [&now, &then].map(|of| of.iter().map(|(_, ns)| ns).sum::<f64>());
     let alike = then_ns / now_ns.max(1.0);
     let alike = alike * crowding(&now, candidate.cpus(machine), elapsed_ns);

@@ -1,4 +1,4 @@
-//! CPUs among which threads could be spread or packed: cores, their SMT siblings, L3 groups.
+//! Sets of cpus for spreading or packing threads over cores, SMT siblings and L3 groups.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::{CpuPlace, MachineCosts};
 
-/// On which CPUs threads run.
+/// A rule that chooses cpus for threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// One CPU of each core, so that no thread shares a core with another.
+    /// One cpu per core, so that no two threads share a core.
     Cores,
-    /// All CPUs of as few cores as there are threads for.
+    /// All cpus of as few cores as the threads need.
     Siblings,
-    /// As many cores of each L3 group, so that each thread has more of its cache.
+    /// The same number of cores in each L3 group, so that each thread has more cache.
     Groups,
-    /// As few L3 groups as hold the threads, so that these share a cache.
+    /// As few L3 groups as hold the threads, so that they share a cache.
     OneGroup,
 }
 
 impl Spread {
-    /// OpenMP's places and how threads are bound to them.
+    /// Returns the OpenMP settings for places and thread binding.
     #[must_use]
     pub fn openmp(self) -> &'static str {
         match self {
@@ -33,15 +33,15 @@ impl Spread {
         }
     }
 
-    /// Whether SMT siblings make the difference.
+    /// Returns `true` if the rule differs in its use of SMT siblings.
     #[must_use]
     pub fn is_of_siblings(self) -> bool {
         matches!(self, Self::Cores | Self::Siblings)
     }
 }
 
-/// What a machine has for so many threads; where their number is not known, one CPU of each core
-/// at most.
+/// Returns the machine's sets for this number of threads; if the number is unknown, only one cpu
+/// per core.
 pub(super) fn spreads(machine: &MachineCosts, threads: Option<usize>) -> Vec<(Spread, Vec<u32>)> {
     let cores = Cores::of(machine);
     let width = machine.places.len().div_ceil(cores.all.len().max(1));
@@ -56,13 +56,13 @@ pub(super) fn spreads(machine: &MachineCosts, threads: Option<usize>) -> Vec<(Sp
         }
         found.extend(cores.by_group(machine, threads));
     }
-    // All CPUs are what the program has as it is.
+    // A set of all cpus is what the program has anyway.
     found.retain(|(_, cpus)| cpus.len() < machine.places.len());
     found.iter_mut().for_each(|(_, cpus)| cpus.sort_unstable());
     found
 }
 
-/// Cores with their CPUs, by node and L3 group.
+/// Cores with their cpus, by node and L3 group.
 struct Cores {
     all: Vec<Vec<u32>>,
     groups: BTreeMap<(u32, u32), Vec<Vec<u32>>>,
@@ -81,7 +81,8 @@ impl Cores {
         Self { all: cores.into_values().collect(), groups }
     }
 
-    /// Over all L3 groups and into few of them, where a node has several: else they are its nodes.
+    /// Returns sets over all L3 groups and over few of them, if a node has several; otherwise
+    /// groups are the same as nodes.
     fn by_group(&self, machine: &MachineCosts, threads: usize) -> Vec<(Spread, Vec<u32>)> {
         let nodes = machine.cpus.iter().filter(|cpus| **cpus > 0).count();
         if self.groups.len() <= nodes {
@@ -108,7 +109,8 @@ impl Cores {
 mod tests {
     use super::*;
 
-    /// A node of two L3 groups with four cores each, of `width` CPUs; siblings are numbered last.
+    /// Returns a node of two L3 groups with four cores of `width` cpus each; siblings are numbered
+    /// last.
     fn machine(width: u32) -> MachineCosts {
         let place = |cpu: u32| CpuPlace { cpu, node: 0, core: cpu % 8, group: cpu % 8 / 4 };
         let places: Vec<CpuPlace> = (0..8 * width).map(place).collect();

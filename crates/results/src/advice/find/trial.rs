@@ -1,108 +1,108 @@
-//! What became of trials.
+//! The outcome of trials.
 
 use serde::{Deserialize, Serialize};
 
 use crate::VerdictWord;
 
-/// Where candidates are tried.
+/// The place where candidates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialPlace {
-    /// On this machine.
+    /// This machine.
     Host,
-    /// In a Linux guest whose memory is emulated.
+    /// A Linux guest with emulated memory.
     Guest,
-    /// Under emulation, as a process.
+    /// A process under emulation.
     Emulation,
 }
 
-/// How trials went.
+/// The outcome of all trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trials {
-    /// Blocks that were finished.
+    /// Number of finished blocks.
     pub blocks: usize,
-    /// Whether the program gives the same each time to the last bit, so that each candidate ran
-    /// once for all blocks.
+    /// True if the program's results repeat exactly, so that each candidate ran once for all
+    /// blocks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeats: bool,
-    /// What the program as it is brought against itself, in percent: what is found where nothing
-    /// differs.
+    /// The interval of the unchanged program's difference from itself in percent: the noise of the
+    /// trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again_percent: Option<(f64, f64)>,
-    /// Why they ended.
+    /// The reason for their end.
     pub end: TrialsEnd,
-    /// Where their samples are kept, if they are.
+    /// The directory of their samples, if kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
 }
 
 impl Trials {
-    /// How much the program as it is may differ from itself, in percent.
+    /// Returns the largest difference of the unchanged program from itself, in percent.
     #[must_use]
     pub fn own_difference_percent(&self) -> Option<f64> {
         self.again_percent.map(|(low, high)| low.abs().max(high.abs()))
     }
 }
 
-/// Why trials ended.
+/// The reason for the end of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialsEnd {
-    /// All blocks had run.
+    /// All blocks ran.
     Done,
-    /// No candidate was left that could win.
+    /// No remaining candidate could win.
     NoneLeft,
-    /// The budget was spent.
+    /// The budget ran out.
     BudgetSpent,
     /// The user interrupted them.
     Interrupted,
 }
 
-/// What a candidate brought.
+/// A candidate's measured effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
-    /// Change of what trials judge by, in percent: of the time, less is faster.
+    /// The change of the trials' metric in percent; for a time, negative is faster.
     pub change_percent: f64,
-    /// Its interval; none of a candidate that was out before there were blocks enough for one.
+    /// Its interval; `None` if the candidate dropped out before enough blocks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_percent: Option<(f64, f64)>,
-    /// Whether it helps.
+    /// The verdict on the candidate.
     pub verdict: VerdictWord,
-    /// Why it was not tried to the end, if it was not.
+    /// The reason why it dropped out early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<RaceEnd>,
 }
 
-/// Why a candidate could not win any more.
+/// The reason why a candidate could no longer win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RaceEnd {
-    /// After so many blocks.
+    /// Number of blocks before it dropped out.
     pub blocks: usize,
-    /// The option that was better, by its position; none where it gained nothing worth it over the
-    /// program as it is.
+    /// The position of the option that beat it; `None` if it gained nothing worthwhile over the
+    /// unchanged program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<usize>,
 }
 
-/// Why an option cannot be tried where trials are made.
+/// The reason why an option cannot be tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Untried {
-    /// Only the program's author can make it.
+    /// The program's source must change.
     ProgramMustChange,
-    /// Emulation does not have this.
+    /// Emulation does not support it.
     NotEmulated,
-    /// Setting this takes root.
+    /// The setting needs root.
     NeedsRoot(String),
-    /// This kernel does not have this setting.
+    /// This kernel does not have the setting.
     NotInKernel(String),
-    /// Only programs with OpenMP's runtime take it, and this one has none.
+    /// It needs an OpenMP runtime, and this program has none.
     NoOpenMp,
     /// The program failed with it.
     Failed(String),

@@ -1,11 +1,12 @@
-//! What threads would no longer wait for, by what each waited for and the machine's latencies.
+//! The waiting that threads would save under a candidate, from what each waited for and the
+//! machine's latencies.
 //!
-//! What a thread waits for memory is scaled by the latency that it would find there over the one
-//! that it found; what it waits because memory is busy changes with what all would ask of that
-//! memory ([`super::load`]). Threads on one node share its caches: what these would have, and what they would have no room for, was
-//! counted. Where the emulator followed each core with its pages elsewhere nothing is scaled: what a
-//! core hides of one latency it may not hide of another. Instructions, and what is waited for
-//! a cpu's own caches, stay.
+//! Waiting for memory is scaled by the ratio of the new latency to the old one; waiting for busy
+//! memory follows from the demand of all threads ([`super::load`]). Threads on one node share its
+//! caches, and the hits and misses of the shared caches were counted in the run. If the emulator
+//! simulated each core under the candidate, nothing is scaled, because the share of latency that a
+//! core hides varies with the latency. Instructions, and waiting for a cpu's own caches, stay the
+//! same.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,11 @@ use super::bound::bound_part;
 use super::load::longer_ns;
 use super::machine::MachineCosts;
 
-/// Who uses pages less than others by less than this factor may as well touch them first.
+/// A node that waits for pages less than the leading node, but by less than this factor, may be the
+/// first to touch them too.
 const AS_MUCH: f64 = 1.25;
 
-/// What each thread would save, in ns; negative for what it would lose.
+/// Returns each thread's saving in ns; a loss is negative.
 pub(super) fn saved_ns(
     candidate: &Candidate,
     program: &ProgramMemory,
@@ -53,7 +55,7 @@ pub(super) fn saved_ns(
     saved
 }
 
-/// How much longer each thread would wait at the same load of memory, where its core was followed.
+/// Returns each thread's extra waiting at the same memory load in ns, if its core was simulated.
 fn followed_ns(
     candidate: &Candidate,
     program: &ProgramMemory,
@@ -67,7 +69,7 @@ fn followed_ns(
     followed.collect()
 }
 
-/// What is saved of the waiting for memory.
+/// Returns the saved waiting for memory.
 fn memory_saved_ns(
     candidate: &Candidate,
     region: &Region,
@@ -83,7 +85,7 @@ fn memory_saved_ns(
     let now_ns = machine.pair_ns(accesses.cpu_node, accesses.memory_node);
     let cached = accesses.cached_ns as f64 / memory.max(1.0);
     let hits_ns = accesses.cached_ns as f64 * (hit_ns / now_ns).min(1.0);
-    // Of a miss that is waited for, as much as of those that were.
+    // The new misses are hidden by the core as much as the old ones were.
     let exposed = match accesses.misses {
         0 => 1.0,
         misses => (memory / (misses as f64 * now_ns)).min(1.0),
@@ -92,13 +94,13 @@ fn memory_saved_ns(
     memory - then_ns * (1.0 - cached) - hits_ns - lost_ns
 }
 
-/// What is saved of the waiting for lines from caches of other nodes.
+/// Returns the saved waiting for lines from other nodes' caches.
 fn nearer_ns(accesses: &RegionAccesses, machine: &MachineCosts) -> f64 {
     let transfers = machine.transfer_ns.filter(|(near, far)| far > near);
     transfers.map_or(0.0, |(near, far)| accesses.far_ns as f64 * (1.0 - near / far))
 }
 
-/// How long a thread would wait for memory, by what it waits now.
+/// Returns the ratio of a thread's future to its present waiting for memory.
 fn ratio(
     candidate: &Candidate,
     region: &Region,
@@ -108,7 +110,7 @@ fn ratio(
     let latency = |cpu: u32, memory: u32| machine.pair_ns(cpu, memory);
     let now = latency(accesses.cpu_node, accesses.memory_node);
     let bound = bound_part(region, accesses);
-    // Where the program itself bound pages they stay.
+    // Pages that the program binds stay.
     let free_or_bound = |free: f64, stay: f64| (free * (1.0 - bound) + stay * bound) / now;
     match candidate {
         Candidate::Bind { node } => {
@@ -146,21 +148,21 @@ fn ratio(
     }
 }
 
-/// The mean latency from a node's cpus to the memory of others.
+/// Returns the mean latency from a node's cpus to the given nodes' memory.
 fn mean_ns(machine: &MachineCosts, cpu: u32, nodes: &[u32]) -> f64 {
     let all = nodes.iter().map(|node| machine.pair_ns(cpu, *node));
     all.sum::<f64>() / nodes.len().max(1) as f64
 }
 
-/// Whether pages can be brought to who uses them: one node does, and the program leaves it to the
-/// kernel where they lie.
+/// Returns `true` if pages can move to the node that uses them: only one does, and the program does
+/// not bind them.
 pub(super) fn can_follow(pages: &PagesAlike) -> bool {
     let is_of_one = matches!(pages.sharing, Sharing::Private | Sharing::OneNode);
     is_of_one && pages.main_node != pages.memory_node && !pages.bound
 }
 
-/// The nodes any of which may touch pages first: that which would wait for them most if they were as
-/// near to all, and all that would wait about as long. Pages that the program bound stay.
+/// Returns the nodes that may touch pages first: the one that would wait for them most if they were
+/// equally close to all, and any that would wait about as long. Pages that the program binds stay.
 fn first_touchers(pages: &PagesAlike, machine: &MachineCosts) -> Vec<u32> {
     if pages.bound {
         return vec![pages.memory_node];
@@ -174,7 +176,8 @@ fn first_touchers(pages: &PagesAlike, machine: &MachineCosts) -> Vec<u32> {
     if nodes.is_empty() { vec![pages.main_node] } else { nodes }
 }
 
-/// The mean over the pages that a thread's node waits for on that node, by how long it does.
+/// Returns the mean over the pages that a thread's node waits for on that node, weighted by
+/// waiting.
 fn by_pages(region: &Region, accesses: &RegionAccesses, ratio: impl Fn(&PagesAlike) -> f64) -> f64 {
     let pages = region.pages.iter().filter(|pages| pages.memory_node == accesses.memory_node);
     let waits = pages.filter_map(|pages| {

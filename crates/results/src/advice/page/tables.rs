@@ -1,4 +1,4 @@
-//! Options and their command lines.
+//! Tables of options and their command lines.
 
 use numalab_page::{Chart, IntervalRow, Mood, Panel, Part, Table, Terminal};
 use numalab_stats::Interval;
@@ -7,17 +7,18 @@ use super::words::{change_to_make, cut_short, judged, signed, verdict, what};
 use crate::VerdictWord;
 use crate::advice::{Advice, AdvisedOption, TrialPlace, Untried};
 
-/// A change of this size counts as none.
+/// Largest change in percent that counts as none.
 const MARGIN_PERCENT: f64 = 2.0;
 
-/// What could be done: predicted beside measured.
+/// Tabulates the options, predicted next to measured.
 pub(super) fn options(advice: &Advice) -> Part {
     let caption = match &advice.metric {
         None => {
-            "Change of the time, in %: predicted, and measured with its 95 % interval".to_owned()
+            "Change of run time in %: predicted, and measured with its 95 % interval".to_owned()
         }
         Some(metric) => format!(
-            "Change in %: of the time, predicted, and of the {}, {}, measured with its 95 % interval",
+            "Change in %: of run time, predicted, and of the {}, {}, measured with its 95 % \
+             interval",
             judged(advice),
             metric.better
         ),
@@ -61,14 +62,14 @@ fn measured_cells(option: &AdvisedOption) -> [String; 2] {
     })
 }
 
-/// What a terminal has room for: all predictions, then the trials.
+/// Returns the tables for a terminal: all predictions, then the trials.
 fn narrow(advice: &Advice, caption: String) -> Vec<Table> {
     let all = Table::new(caption).words("option").figures("predicted").words("interval");
     let row = |option: &AdvisedOption| {
         [what(&option.candidate)].into_iter().chain(predicted_cells(option)).collect()
     };
     let all = all.rows(advice.options.iter().map(row));
-    let trials = Table::new("Trials, and why there was none")
+    let trials = Table::new("Trials, or the reason for none")
         .words("option")
         .words("measured")
         .words("trial");
@@ -88,7 +89,7 @@ fn narrow(advice: &Advice, caption: String) -> Vec<Table> {
     shown.into_iter().filter(|(is_known, _)| *is_known).map(|(_, table)| table).collect()
 }
 
-/// Prediction and trial of each option that was tried, one below the other.
+/// Returns a forest plot with prediction and trial of each tried option.
 fn forest(advice: &Advice) -> Option<Chart> {
     let row =
         |name: String, percent: f64, ends: Option<(f64, f64)>, (mood, words): (Mood, &str)| {
@@ -127,20 +128,20 @@ fn forest(advice: &Advice) -> Option<Chart> {
 
 fn notes(advice: &Advice) -> Vec<String> {
     let predicted = advice.profile.map(|_| {
-        "Predicted: counted accesses by the latencies of the machine; nothing where one run does not \
-         tell, and trials decide."
+        "Predicted: from access counts and the machine's latencies; empty where one run cannot \
+         tell and only trials decide."
             .to_owned()
     });
     let place = match advice.place {
         TrialPlace::Host => "on this machine",
-        TrialPlace::Guest => "in a Linux guest of the machine, by its virtual time,",
+        TrialPlace::Guest => "in an emulated Linux guest, in virtual time,",
         TrialPlace::Emulation => "under emulation",
     };
     let measured = advice.trials.as_ref().map(|_| {
         format!(
-            "Measured: the program run {place} with the placement, in random blocks with the program \
-             as it is. A candidate that is shown to be behind another, or to gain less than 2 %, is \
-             out; the best one is lost so with a chance of 5 % at most."
+            "Measured: the program run {place} with each placement, in randomised blocks that \
+             include the unchanged program. A candidate shown to be behind another, or to gain \
+             less than 2 %, drops out; the chance of losing the best one this way is at most 5 %."
         )
     });
     let cut = advice.options.iter().filter_map(|option| cut_short(advice, option));
@@ -148,7 +149,7 @@ fn notes(advice: &Advice) -> Vec<String> {
     predicted.into_iter().chain(measured).chain(cut).chain(changes).collect()
 }
 
-/// The same by other tools: on a terminal, of what is advised.
+/// Lists the commands for other tools; on a terminal, only for the recommended option.
 pub(super) fn commands(advice: &Advice, best: Option<&AdvisedOption>) -> Option<Part> {
     let table = |caption: &str| Table::new(caption).words("option").words("tool").words("command");
     let rows = |option: &AdvisedOption| {
@@ -165,6 +166,6 @@ pub(super) fn commands(advice: &Advice, best: Option<&AdvisedOption>) -> Option<
         best.commands.iter().map(line).collect::<String>()
     });
     let panel = Panel::table(all).on_terminal(Terminal::Nothing);
-    let part = Part::of("The same with other tools", vec![panel.folded()])?;
+    let part = Part::of("Commands for other tools", vec![panel.folded()])?;
     Some(Part { listing: listing.filter(|text| !text.is_empty()), ..part })
 }

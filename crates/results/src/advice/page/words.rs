@@ -1,9 +1,9 @@
-//! Candidates in words.
+//! Candidates and trials in words.
 
 use crate::VerdictWord;
 use crate::advice::{Advice, AdvisedOption, Candidate, Spread, Untried, cpu_list, node_list};
 
-/// What trials judge by.
+/// Returns the name of the metric that trials judge by.
 pub(super) fn judged(advice: &Advice) -> String {
     match advice.metric.as_ref().map(|metric| metric.unit.as_str()) {
         None => "time".to_owned(),
@@ -17,7 +17,7 @@ pub(super) fn signed(percent: f64) -> String {
     format!("{sign}{percent:.1}")
 }
 
-/// An option in a few words.
+/// Returns an option in a few words.
 #[must_use]
 pub fn what(candidate: &Candidate) -> String {
     let at = |line: &Option<String>| {
@@ -34,10 +34,10 @@ pub fn what(candidate: &Candidate) -> String {
         Candidate::Pack => "Pack threads node by node (close)".to_owned(),
         Candidate::Cpus { spread, cpus } => {
             let words = match spread {
-                Spread::Cores => "One thread a core",
+                Spread::Cores => "One thread per core",
                 Spread::Siblings => "On SMT siblings",
                 Spread::Groups => "Spread over L3 groups",
-                Spread::OneGroup => "In few L3 groups",
+                Spread::OneGroup => "Packed into few L3 groups",
             };
             format!("{words} (cpus {})", cpu_list(cpus))
         }
@@ -61,12 +61,12 @@ pub fn what(candidate: &Candidate) -> String {
     }
 }
 
-/// What options of `srun` do with ranks.
+/// Returns the effect of `srun` options on ranks.
 fn ranks(options: &[String]) -> String {
     let has = |value: &str| options.iter().any(|option| option.ends_with(value));
     match (has("=block:block"), has("=block:cyclic"), has("=ldoms")) {
-        (true, ..) => "Ranks side by side".to_owned(),
-        (_, true, _) => "Ranks over sockets in turn".to_owned(),
+        (true, ..) => "Ranks in blocks".to_owned(),
+        (_, true, _) => "Ranks round-robin over sockets".to_owned(),
         (.., true) => "Ranks within NUMA domains".to_owned(),
         _ => format!("Ranks by {}", options.join(" ")),
     }
@@ -76,7 +76,7 @@ fn file_and_line(line: &str) -> &str {
     line.rsplit('/').next().unwrap_or(line)
 }
 
-/// What the program's author would change.
+/// Returns the source change to make.
 pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
     Some(match candidate {
         Candidate::FirstTouch { line: Some(line), .. } => {
@@ -85,10 +85,13 @@ pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
         }
         Candidate::SeparateLines { lines } if !lines.is_empty() => {
             let lines: Vec<&str> = lines.iter().map(|line| file_and_line(line)).collect();
-            format!("Give what {} stores a cache line (64 bytes) per thread.", lines.join(" and "))
+            format!(
+                "Give the data stored to at {} a separate cache line (64 bytes) per thread.",
+                lines.join(" and ")
+            )
         }
         Candidate::Replicate { line: Some(line), .. } => {
-            format!("Make a copy on each node of what {} makes.", file_and_line(line))
+            format!("Make a copy of the data allocated at {} on each node.", file_and_line(line))
         }
         Candidate::BindRegion { line, nodes, .. } => {
             let call = match nodes[..] {
@@ -105,7 +108,7 @@ pub(super) fn change_to_make(candidate: &Candidate) -> Option<String> {
     })
 }
 
-/// What became of an option's trial, in a word or two.
+/// Returns the outcome of an option's trial in a word or two.
 pub(super) fn verdict(option: &AdvisedOption) -> String {
     match (&option.measured, &option.untried) {
         (_, Some(untried)) => untried_words(untried),
@@ -121,7 +124,7 @@ pub(super) fn verdict(option: &AdvisedOption) -> String {
     }
 }
 
-/// Why a trial did not go to its end.
+/// Returns the reason why a trial ended early.
 pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<String> {
     let name = what(&option.candidate);
     if let Some(Untried::Failed(reason)) = &option.untried {
@@ -133,14 +136,14 @@ pub(super) fn cut_short(advice: &Advice, option: &AdvisedOption) -> Option<Strin
         || "it gains less than 2 %".to_owned(),
         |better| format!("it is behind {}", what(&better.candidate)),
     );
-    Some(format!("{name} was out after {} blocks: {why}.", out.blocks))
+    Some(format!("{name} dropped out after {} blocks: {why}.", out.blocks))
 }
 
 fn untried_words(untried: &Untried) -> String {
     match untried {
         Untried::ProgramMustChange => "program change".to_owned(),
         Untried::NotEmulated => "not emulated".to_owned(),
-        Untried::NeedsRoot(_) => "takes root".to_owned(),
+        Untried::NeedsRoot(_) => "needs root".to_owned(),
         Untried::NotInKernel(setting) => format!("no {setting} here"),
         Untried::NoOpenMp => "OpenMP only".to_owned(),
         Untried::Failed(_) => "failed".to_owned(),

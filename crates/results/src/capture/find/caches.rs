@@ -1,17 +1,17 @@
-//! Sizes of caches and what a hit takes, by the sweep over sizes.
+//! Cache sizes and hit latencies from the sweep over sizes.
 
 use numalab_topology::{Cache, CacheKind, Machine};
 
 use super::Remark;
 use crate::run::{LevelName, Summary};
 
-/// A size found within this factor of the reported one is that one: where a cache ends depends
-/// on the order of visits.
+/// Largest ratio of a found to a reported size at which the two count as the same: where a cache
+/// ends depends on the visiting order.
 const SAME_SIZE: f64 = 1.5;
 const LINE_BYTES: u64 = 64;
 
-/// What a hit takes in each level of data caches in ns, nearest first. Caches that the sweep did
-/// not find go from the machine, and sizes far from the reported ones become those found.
+/// Returns the hit latency of each level of data cache in ns, nearest first. Removes caches from
+/// the machine that the sweep did not find, and replaces sizes far from those found.
 pub(super) fn caches(
     summary: &Summary<'_>,
     machine: &mut Machine,
@@ -52,7 +52,7 @@ pub(super) fn caches(
     latencies
 }
 
-/// The number of whole sets nearest to a size, in bytes.
+/// Rounds a size to whole sets, in bytes.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of caches")]
 fn whole_sets(bytes: f64, cache: &Cache) -> u64 {
     let line = cache.line_bytes.map_or(LINE_BYTES, u64::from);

@@ -1,4 +1,4 @@
-//! What a core has under way.
+//! The resources of a core for memory accesses.
 
 use numalab_memory_model::curve::Curve;
 use numalab_memory_model::machine::{Core, Family, Timing};
@@ -9,16 +9,17 @@ use super::{Load, Remark};
 use crate::run::Summary;
 
 const LINE_BYTES: f64 = 64.0;
-/// Instructions a cycle: on an EPYC of 2024 gzip ran 1.3, xz 1.9, sort 2.6, sqlite 3.2, CPython 3.8.
+/// Instructions per cycle. On a 2024 EPYC gzip ran 1.3, xz 1.9, sort 2.6, sqlite 3.2 and CPython
+/// 3.8.
 const PER_CYCLE: u8 = 2;
-/// Lines that a stream is fetched ahead (Intel 64 and IA-32 Architectures Optimization Reference
+/// Lines that a stream is prefetched ahead (Intel 64 and IA-32 Architectures Optimization Reference
 /// Manual, "Data Prefetch to the L2 Cache and Last Level Cache").
 const PREFETCH: u32 = 20;
 
-/// What one core moves alone to or from its node, of one kernel in sequential order.
+/// The bandwidth that a single core reaches on its own node with one kernel in sequential order.
 struct Alone {
     gb_per_s: f64,
-    /// What a load takes at this bandwidth.
+    /// The latency of a load at this bandwidth.
     latency_ns: f64,
     clock_ghz: f64,
 }
@@ -40,7 +41,7 @@ impl Alone {
             let clock_ghz = summary.clock_ghz(worker.cpu)?;
             let load = loads.iter().find(|load| (load.node, load.from) == (worker.node, None));
             let curves = load.map_or(&[][..], |load| &load.curves);
-            // By rising share of writes.
+            // Curves are ordered by share of writes, lowest first.
             let curve = if kernel == StreamKernel::Read { curves.first() } else { curves.last() };
             let gb_per_s = row.figure.median;
             let rise_ns = curve.map_or(0.0, |curve| rise_ns(curve, gb_per_s * 1000.0));
@@ -48,15 +49,15 @@ impl Alone {
         })
     }
 
-    /// Outstanding lines, by Little's law.
+    /// Returns the number of outstanding lines by Little's law.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     fn lines(&self) -> u32 {
         (self.gb_per_s * self.latency_ns / LINE_BYTES).round().clamp(1.0, 1024.0) as u32
     }
 }
 
-/// A core by what it moves alone. Up to half of the outstanding lines that it reads are those that a
-/// prefetcher fetches ahead.
+/// Derives a core's resources from the bandwidth that it reaches alone. At most half of the outstanding read lines
+/// are taken as prefetches.
 pub(super) fn core(
     summary: &Summary<'_>,
     machine: &Machine,
@@ -96,26 +97,26 @@ pub(super) fn core(
     })
 }
 
-/// What instructions take, by the table of the core's family.
+/// Returns instruction latencies from the table of the core's family.
 fn timing(summary: &Summary<'_>, machine: &Machine, clock_ghz: f64) -> Option<Timing> {
     let vendor = summary.run.environment.facts.get("cpu_vendor")?;
     let l2 = machine.caches.iter().find(|cache| cache.level == 2)?;
     Some(Family::of(vendor, l2.size_bytes?)?.timing(clock_ghz.recip()))
 }
 
-/// What an atomic addition takes longer than a load that hits the nearest cache.
+/// Returns the latency of an atomic add beyond that of a load that hits the nearest cache, in ns.
 fn atomic_ns(summary: &Summary<'_>, hit_ns: f64) -> Option<f64> {
     let mut adds = summary.cores.iter().filter_map(|core| core.atomic_add_ns.as_ref());
     adds.next().map(|add| (add.median - hit_ns).max(0.0))
 }
 
-/// Whether the core is one of the memory emulator's, to which the dependent adds that tell its clock
-/// are instructions like any others.
+/// Returns `true` if the core is simulated by the memory emulator, which charges the dependent
+/// adds that reveal the clock like any other instruction.
 fn is_emulated(summary: &Summary<'_>) -> bool {
     summary.run.environment.facts.contains_key("time")
 }
 
-/// How much longer a load takes at a bandwidth, up to the curve's end.
+/// Returns the extra latency of a load at a bandwidth in ns, up to the curve's end.
 fn rise_ns(curve: &Curve, mb_s: f64) -> f64 {
     let most_mb_s = curve.points.last().map_or(0.0, |point| point.0);
     curve.at_ns(mb_s.min(most_mb_s)) - curve.unloaded_ns()

@@ -1,4 +1,4 @@
-//! Curves of memory and links under load.
+//! Latency curves of memory and links under load.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use numalab_topology::{Machine, NodeId, NodeSet};
 use super::{Load, NoLoad, Remark};
 use crate::run::{LoadedCurve, Summary};
 
-/// Whose memory, and from where if it is a link that was loaded.
+/// The memory's node, and the cpus' node if a link was loaded.
 type Way = (NodeId, Option<NodeId>);
 
-/// The saturated curves of each node's memory and of each link; of curves with one share of
-/// writes, the one with the most traffic.
+/// Returns the saturated curves of each node's memory and of each link; of curves with the same
+/// share of writes, the one with the most traffic.
 pub(super) fn loads(
     summary: &Summary<'_>,
     machine: &Machine,
@@ -40,18 +40,18 @@ pub(super) fn loads(
         .collect()
 }
 
-/// The curves of one chaser under load by one team, by rising share of writes.
+/// The curves of one chaser with one team of load workers, ordered by share of writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurveFamily {
-    /// Whose memory.
+    /// The node that holds the memory.
     pub node: NodeId,
     /// The nodes of the cpus that load it.
     pub from: NodeSet,
-    /// The curves, saturated or not.
+    /// The curves, whether saturated or not.
     pub curves: Vec<Curve>,
 }
 
-/// Every family of curves of a run, as Mess keeps them.
+/// Returns all families of curves of a run, as Mess stores them.
 #[must_use]
 pub fn curve_families(summary: &Summary<'_>) -> Vec<CurveFamily> {
     let machine = &summary.run.machine;
@@ -66,8 +66,8 @@ pub fn curve_families(summary: &Summary<'_>) -> Vec<CurveFamily> {
     summary.loaded.chunk_by(LoadedCurve::is_of_family).filter_map(family).collect()
 }
 
-/// A node's memory where its own cores load it, with or without others; the link where those of
-/// one other node do.
+/// Returns the node's memory if its own cores load it, alone or with others; the link if only those
+/// of one other node do.
 fn way(loaded: &LoadedCurve<'_>, machine: &Machine) -> Option<Way> {
     let memory = loaded.cell.chaser.node;
     let homes: Option<BTreeSet<NodeId>> =
@@ -90,8 +90,8 @@ fn usable(loaded: &LoadedCurve<'_>) -> Result<Curve, NoLoad> {
     }
 }
 
-/// Points of rising traffic, latency made to rise with them; what lies behind the peak is left
-/// out, where more load moves less.
+/// Returns points of rising traffic, with latency forced to rise as well; points beyond the peak,
+/// where more load moves less, are dropped.
 fn curve(loaded: &LoadedCurve<'_>) -> Option<Curve> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for point in &loaded.points {
@@ -107,12 +107,12 @@ fn curve(loaded: &LoadedCurve<'_>) -> Option<Curve> {
     Curve::check(std::slice::from_ref(&found)).is_ok().then_some(found)
 }
 
-/// To a tenth: figures of four digits are as many as they are worth.
+/// Rounds to a tenth, because measured latencies have three or four significant digits.
 fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// Adds a curve by its share of writes, in place of one with less traffic.
+/// Adds a curve, replacing one with the same share of writes and less traffic.
 fn add(curves: &mut Vec<Curve>, curve: Curve) {
     let most = |curve: &Curve| curve.points.last().map_or(0.0, |point| point.0);
     let at = curves.partition_point(|other| other.writes_percent < curve.writes_percent);

@@ -1,21 +1,21 @@
-//! How addresses are translated, by what the TLB was found to hold.
+//! Address translation, from the TLB levels found.
 
 use numalab_memory_model::machine::{Tlb, TlbPart};
 
 use super::Remark;
 use crate::run::{Summary, Tlb as Probed};
 
-/// Entries of upper page tables that a core keeps: nothing measures them, and these are few for a core
-/// of today.
+/// Cached entries of upper-level page tables per core. Nothing measures them; this is few for a
+/// current core.
 const UPPER_ENTRIES: u32 = 32;
-/// Walks at a time, as Zen 3 has them (Software Optimization Guide for AMD Family 19h Processors,
-/// publication 56665); nothing measures them either.
+/// Concurrent page walks, as in Zen 3 (Software Optimization Guide for AMD Family 19h Processors,
+/// publication 56665); nothing measures them.
 const WALKERS: u32 = 6;
-/// Of a walk through four levels of tables each of which needs one (AMD64 Architecture Programmer's
-/// Manual, volume 2, 15.25 "Nested Paging").
+/// Accesses of a nested walk, with four levels of tables in guest and host (AMD64 Architecture
+/// Programmer's Manual, volume 2, 15.25 "Nested Paging").
 const MOST_ACCESSES: f64 = 24.0;
 
-/// An array for each level and size of pages whose end was found, any entry for any page.
+/// Returns one array per level and page size with a known end; each entry can hold any page.
 pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tlb> {
     let mut parts = Vec::new();
     for probed in summary.tlbs.iter().filter(|tlb| tlb.is_of_pages()) {
@@ -54,8 +54,8 @@ pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tl
     })
 }
 
-/// How many accesses a walk of small pages takes beyond that to its own entry, where it takes longer:
-/// each as long as one to so many lines, among which the tables are.
+/// Returns the accesses of a small-page walk beyond the one to its own entry, if it takes longer
+/// than that. Each is assumed to take as long as an access to the same number of lines.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn nested_accesses(probed: &Probed) -> Option<u32> {
     let (last, level) = (probed.points.last()?, probed.levels.last()?);

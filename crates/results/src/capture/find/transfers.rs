@@ -1,4 +1,4 @@
-//! What a line takes from one core's caches to another's.
+//! Latency of a line from one core's caches to another's.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use numalab_topology::{Cpu, Machine};
 use super::Remark;
 use crate::run::Summary;
 
-/// Half of the median round trip, within an L3 group and between groups by node. What the
-/// machine has no pair for stands as the nearest that it has; a kind of pair that was not
-/// measured leaves all out.
+/// Returns half of the median round trip within an L3 group, and between groups by node. A kind of
+/// pair that the machine does not have gets the closest kind's figure; a kind that was not measured
+/// omits everything.
 pub(super) fn transfers(
     summary: &Summary<'_>,
     machine: &Machine,
@@ -70,7 +70,7 @@ fn share_core(a: &Cpu, b: &Cpu) -> bool {
     a.core.is_some() && (a.package, a.core) == (b.package, b.core)
 }
 
-/// Whether two cpus share an L3; where nobody told, whether they share a node.
+/// Returns `true` if two cpus share an L3, or, if that is unknown, a node.
 fn share_group(a: &Cpu, b: &Cpu) -> bool {
     match (a.l3_group, b.l3_group) {
         (Some(first), Some(second)) => first == second,
@@ -78,7 +78,7 @@ fn share_group(a: &Cpu, b: &Cpu) -> bool {
     }
 }
 
-/// Whether the machine has two cores of this kind.
+/// Returns `true` if the machine has two cores of this kind.
 fn has_pair(machine: &Machine, is_one: impl Fn(&Cpu, &Cpu) -> bool) -> bool {
     let online = || machine.cpus.iter().filter(|cpu| cpu.online);
     online().any(|a| online().any(|b| a.id != b.id && !share_core(a, b) && is_one(a, b)))

@@ -1,4 +1,4 @@
-//! Cells that both sides have, by run.
+//! Cells that both sides have, run by run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use numalab_record::{Cell, CellId, Metric, Placement, Sample};
 use super::NamedRun;
 use crate::run::CellSummary;
 
-/// A cell's median of one metric in one run.
+/// One cell's median of one metric in one run.
 struct MeasuredCell<'a> {
     cell: &'a Cell,
     placements: &'a [Placement],
@@ -17,13 +17,13 @@ struct MeasuredCell<'a> {
     position: usize,
 }
 
-/// What the runs of a side measured.
+/// The cells measured in the runs of one side.
 pub(super) struct Side<'a> {
     runs: Vec<Run<'a>>,
 }
 
 impl<'a> Side<'a> {
-    /// The cell in each run that has it, if it is the same experiment in all of them.
+    /// Returns the cell from each run that has it, if all of them ran the same experiment.
     fn by_run(&self, key: &(&'a CellId, Metric)) -> Option<Vec<Option<&MeasuredCell<'a>>>> {
         let cells: Vec<_> = self.runs.iter().map(|run| run.get(key)).collect();
         let first = &cells.iter().flatten().next()?.cell.experiment;
@@ -42,7 +42,7 @@ impl<'a> Side<'a> {
 
 type Run<'a> = BTreeMap<(&'a CellId, Metric), MeasuredCell<'a>>;
 
-/// The medians of a side's cells that count.
+/// Returns the medians of a side's cells that count.
 pub(super) fn measured(runs: &[NamedRun]) -> Side<'_> {
     Side { runs: runs.iter().map(medians).collect() }
 }
@@ -68,22 +68,21 @@ fn medians(run: &NamedRun) -> Run<'_> {
     cells
 }
 
-/// One metric of a cell that runs of both sides have.
+/// One metric of a cell that both sides measured.
 pub(super) struct MatchedCell<'a> {
     pub cell: &'a Cell,
     pub metric: Metric,
-    /// Its place in the baseline's plan.
+    /// Its position in the baseline's plan.
     pub position: usize,
-    /// The logarithms of its medians in the runs of the baseline and of the candidate, where
-    /// they have it.
+    /// The logarithms of its medians by side and run; `None` for runs without it.
     pub logs: [Vec<Option<f64>>; 2],
     /// Its clean windows in each run, as parts of the run's median.
     pub windows: [Vec<Vec<f64>>; 2],
-    /// The sizes of page in both, where they differ.
+    /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
 
-/// The cells of both sides.
+/// Returns the cells that both sides have.
 pub(super) fn matched<'a>(sides: &[Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
     let matched = |key: (&'a CellId, Metric)| {
         let (before, after) = (sides[0].by_run(&key)?, sides[1].by_run(&key)?);
@@ -114,14 +113,13 @@ pub(super) fn matched<'a>(sides: &[Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
     cells
 }
 
-/// Cells that some runs lack.
 pub(super) struct Unmatched {
     pub only_in_baseline: Vec<CellId>,
     pub only_in_candidate: Vec<CellId>,
     pub not_in_every_run: Vec<CellId>,
 }
 
-/// The cells that some runs lack.
+/// Returns the cells that some runs lack.
 pub(super) fn unmatched(sides: &[Side<'_>; 2]) -> Unmatched {
     let [before, after] = [sides[0].ids(), sides[1].ids()];
     let is_everywhere = |id: &CellId| {
@@ -136,7 +134,7 @@ pub(super) fn unmatched(sides: &[Side<'_>; 2]) -> Unmatched {
     }
 }
 
-/// The sizes of page of two cells, where they differ.
+/// Returns the page sizes of two cells in bytes, if they differ.
 fn different_pages(old: &[Placement], new: &[Placement]) -> Option<(u64, u64)> {
     let most = |placements: &[Placement]| {
         let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What changed between the runs of two sides, and how sure that is.
+//! Changes between the runs of two sides, with their uncertainty.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::cells::MatchedCell;
 use super::far_ends::far_end;
 use super::{Answer, Compared, ComparedCell, Tolerance};
 
-/// A row before it is judged.
+/// A row not yet judged.
 struct Found {
     row: ComparedCell,
     shift: RunShift,
     position: usize,
 }
 
-/// The rows of kinds and of cells, judged.
+/// Returns the judged rows of kinds and of cells.
 pub(super) fn rows(
     cells: &[MatchedCell<'_>],
     tolerance: Tolerance,
@@ -67,7 +67,7 @@ pub(super) fn rows(
     (kinds, rows)
 }
 
-/// Draws the variances of kinds towards what those of this machine have in common.
+/// Shrinks the variances of kinds towards their common value on this machine.
 fn moderate_all(kinds: &mut [Found]) {
     let mut shifts: Vec<RunShift> = kinds.iter().map(|found| found.shift).collect();
     moderate(&mut shifts);
@@ -78,15 +78,15 @@ fn moderate_all(kinds: &mut [Found]) {
     }
 }
 
-/// The cells of a kind, in the runs that have half of them or more.
+/// The cells of a kind, over the runs that have at least half of them.
 struct Group<'a> {
     cells: Vec<&'a MatchedCell<'a>>,
-    /// The runs of each side.
+    /// The indices of each side's runs.
     runs: [Vec<usize>; 2],
-    /// What all cells do together, a value a run: the median of their changes, in logarithms,
-    /// against the baseline's mean.
+    /// Each run's value for the kind: the median of its cells' log changes from the baseline's
+    /// mean.
     together: [Vec<f64>; 2],
-    /// The shift of that.
+    /// The shift between the two sides' values in `together`.
     shift: RunShift,
 }
 
@@ -118,17 +118,17 @@ impl<'a> Group<'a> {
         Some(Self { cells, runs, together, shift })
     }
 
-    /// The geometric means of a cell on both sides, in the metric's unit.
+    /// Returns the geometric means of a cell on both sides, in the metric's unit.
     fn means(&self, cell: &MatchedCell<'_>) -> [f64; 2] {
         [0, 1].map(|side| mean(&logs(cell, &self.runs, side)).exp())
     }
 
-    /// The shift of each cell: that of its kind, and what it does beyond it.
+    /// Returns the shift of each cell: that of its kind plus its own deviation.
     fn shifts(&self) -> Vec<RunShift> {
         if self.cells.len() < 2 {
             return vec![self.shift; self.cells.len()];
         }
-        // The kind's own value has been taken away, and with it that share of the variance.
+        // Subtracting the kind's median removed 1/n of each cell's variance.
         let share = self.cells.len() as f64 / (self.cells.len() - 1) as f64;
         let beyond = |cell: &&MatchedCell<'_>| {
             let rest = |side: usize| -> Vec<f64> {
@@ -143,7 +143,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// A cell's logarithms in these runs of a side.
+/// Returns a cell's logarithms in the given runs of a side.
 fn logs(cell: &MatchedCell<'_>, runs: &[Vec<usize>; 2], side: usize) -> Vec<f64> {
     runs[side].iter().filter_map(|&run| cell.logs[side][run]).collect()
 }
@@ -152,7 +152,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A row without means and answer.
+/// Returns a row without means or answer.
 fn row(of: Compared, metric: Metric, shift: &RunShift) -> ComparedCell {
     let interval = shift.interval(Confidence::P95);
     ComparedCell {
@@ -168,8 +168,7 @@ fn row(of: Compared, metric: Metric, shift: &RunShift) -> ComparedCell {
     }
 }
 
-/// The rows with verdicts that allow for their number, for the tolerance, and for so many
-/// families of rows.
+/// Judges rows, adjusting for their number, the tolerance and the number of families.
 fn answered(found: Vec<Found>, tolerance: Tolerance, families: f64) -> Vec<ComparedCell> {
     let shifts: Vec<(RunShift, Direction)> =
         found.iter().map(|found| (found.shift, found.row.metric.better())).collect();
@@ -178,7 +177,7 @@ fn answered(found: Vec<Found>, tolerance: Tolerance, families: f64) -> Vec<Compa
     rows.map(|(found, answer)| ComparedCell { answer, ..found.row }).collect()
 }
 
-/// What is to be made of shifts that are judged together, as one of so many families.
+/// Judges shifts together, as one of `families` families.
 pub(crate) fn answers(
     shifts: &[(RunShift, Direction)],
     tolerance: Tolerance,

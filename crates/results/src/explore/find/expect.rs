@@ -1,72 +1,73 @@
-//! Whether memory lies where somebody expects it.
+//! Expectations about memory placement (`--expect`), and those not met.
 
 use numalab_record::explore::{
     BytesByNode, GuestView, GuestsView, ProcessView, VcpuView, View, spread,
 };
 use numalab_topology::{NodeId, NodeSet};
 
-/// Memory of a pinned guest that may be remote to its virtual cpus: what QEMU and its firmware
-/// have of their own, as a share.
+/// Share of a pinned guest's memory that may be remote to its virtual cpus: the memory of QEMU
+/// itself and its firmware.
 const PINNED_REMOTE: f64 = 0.05;
 
-/// Where memory is expected. Shares are 0 to 1.
+/// An expected placement. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expectation {
-    /// At least this share of a process's own memory, or of each guest's, lies on these nodes.
+    /// At least this share of a process's private memory, or of each guest's memory, is on these
+    /// nodes.
     OnNodes {
-        /// The nodes.
+        /// The expected nodes.
         nodes: NodeSet,
-        /// The share.
+        /// The least share on them.
         least: f64,
     },
-    /// At least this share of what threads or virtual cpus touch is local to them.
+    /// At least this share of the memory that threads or virtual cpus touch is local to them.
     Local {
-        /// The share.
+        /// The least local share.
         least: f64,
     },
-    /// Every virtual cpu may run on the cpus of one node only, where its memory is.
+    /// Every virtual cpu may run only on the cpus of the node that holds its memory.
     Pinned,
 }
 
-/// What is not as expected.
+/// An expectation that is not met.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unmet {
-    /// Too little memory lies on the nodes.
+    /// Too little memory is on the nodes.
     Elsewhere {
-        /// Whose memory: a guest; `None` for the process.
+        /// The guest that owns the memory; `None` for the process.
         guest: Option<String>,
-        /// The nodes.
+        /// The expected nodes.
         nodes: NodeSet,
-        /// The share that lies there; `None` without any memory.
+        /// The share on them; `None` if there is no memory.
         share: Option<f64>,
-        /// The share expected.
+        /// The expected share.
         least: f64,
-        /// The node where most of it lies, if there is any.
+        /// The node with most of the memory and its share, if there is any.
         most: Option<(NodeId, f64)>,
     },
-    /// Too little of what is touched is local.
+    /// Too little of the touched memory is local.
     Remote {
-        /// Whose: a guest; `None` for the process.
+        /// The guest that touches it; `None` for the process.
         guest: Option<String>,
-        /// The share that is local; `None` where it is not known.
+        /// The local share; `None` if unknown.
         share: Option<f64>,
-        /// The share expected.
+        /// The expected share.
         least: f64,
     },
     /// Virtual cpus of a guest may run on several nodes.
     Unpinned {
-        /// The guest.
+        /// The guest's name.
         guest: String,
-        /// They.
+        /// The virtual cpus concerned.
         vcpus: Vec<u32>,
     },
-    /// There is no guest, so that nothing is as expected.
+    /// There is no guest to check.
     NoGuests,
-    /// What was looked at has no such memory: nodes, heap dumps.
+    /// The view (nodes, heap dumps) has no such memory.
     NotOfThis,
 }
 
-/// What of `expected` is not so.
+/// Returns the expectations that a view does not meet.
 #[must_use]
 pub fn unmet(view: &View, expected: &[Expectation]) -> Vec<Unmet> {
     match view {

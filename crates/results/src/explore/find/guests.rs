@@ -1,4 +1,4 @@
-//! What is wrong with guests' placement, by rules.
+//! Rules for problems of guest placement.
 
 use numalab_record::explore::{GuestView, GuestsView, Hypervisor, VcpuView, spread};
 use numalab_topology::{CpuSet, NodeId, NodeSet};
@@ -8,26 +8,26 @@ use super::process::MOSTLY;
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
-/// Something that is wrong with a guest's placement. Shares are 0 to 1.
+/// A problem of a guest's placement. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum GuestProblem {
-    /// Virtual cpus run apart from their guest's memory.
+    /// Virtual cpus run away from their guest's memory.
     VcpusRemote {
-        /// The guest.
+        /// The guest's name.
         guest: String,
-        /// All of its virtual cpus.
+        /// Number of all its virtual cpus.
         vcpus: usize,
-        /// Where those that are apart run.
+        /// The nodes on which the remote ones run.
         nodes: NodeSet,
-        /// The node with most of the guest's memory; `None` where each virtual cpu was compared
-        /// with the memory of its own guest node.
+        /// The node with most of the guest's memory; `None` if each virtual cpu was compared with
+        /// its own guest node's memory.
         home: Option<NodeId>,
-        /// The share of the memory that lies there, or elsewhere.
+        /// The share of the memory on `home`, or the remote share without it.
         share: f64,
-        /// Whether the guest of Xen has its cpus as a string, which libxl does not look at when
-        /// it places memory.
+        /// True if the Xen guest has its cpus as a string, which libxl ignores when it places
+        /// memory.
         cpus_as_string: bool,
     },
 }
@@ -37,7 +37,7 @@ pub(super) fn findings(view: &GuestsView) -> Vec<ExploreFinding> {
 }
 
 fn remote_vcpus(view: &GuestsView, guest: &GuestView) -> Option<ExploreFinding> {
-    // The first domain of Xen serves all the others from everywhere.
+    // Xen's Dom0 serves all other domains from any node.
     if guest.hypervisor == Hypervisor::Xen && guest.number == 0 {
         return None;
     }
@@ -93,8 +93,8 @@ fn of_qemu(view: &GuestsView, guest: &GuestView, home: NodeId, remote: &[&VcpuVi
     }
 }
 
-/// libxl places a domain's memory without regard to `cpus = "…"` (a string) since 2018: its
-/// placement then shows as a soft affinity to other cpus than the hard one.
+/// Detects that libxl (since 2018) placed a domain's memory without regard to `cpus = "…"` (a
+/// string): the placement shows as a soft affinity that differs from the hard one.
 fn apart_from_preferred(guest: &GuestView, remote: &[&VcpuView]) -> Option<CpuSet> {
     if guest.hypervisor != Hypervisor::Xen {
         return None;

@@ -1,4 +1,4 @@
-//! What is wrong with a heap that was written down, by rules.
+//! Rules for problems in a heap dump.
 
 use numalab_record::explore::{HeapNode, HeapView, XenHeap, spread};
 use numalab_topology::NodeId;
@@ -8,41 +8,41 @@ use super::nodes::{FULL, PLENTY};
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
-/// The share of the free memory in pieces smaller than 2 MiB from which on it is reported.
+/// Minimum share of free memory in pieces smaller than 2 MiB that is reported.
 const SCATTERED: f64 = 0.5;
-/// A domain is on a node if this share of it is there.
+/// Minimum share of a domain's memory on one node for the domain to count as on it.
 const ON_ONE: f64 = 0.95;
 
-/// Something that is wrong with a heap that was written down. Shares are 0 to 1.
+/// A problem in a heap dump. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HeapProblem {
-    /// Little of a node's heap is free while another has room.
+    /// A node's heap is almost full while another has room.
     HeapNodeFull {
-        /// The node.
+        /// The full node.
         node: NodeId,
-        /// The share of it that is free.
+        /// The free share of its heap.
         free_share: f64,
-        /// The node with most room.
+        /// The node with most free memory.
         roomy: NodeId,
-        /// The same share of that node.
+        /// The free share of that node's heap.
         roomy_share: f64,
     },
-    /// A heap's free memory lies in pieces smaller than a huge page.
+    /// A heap's free memory is in pieces smaller than a huge page.
     HeapScattered {
-        /// The node.
+        /// The node of the heap.
         node: NodeId,
         /// The share of its free memory in such pieces.
         share: f64,
     },
     /// A domain's memory is on several nodes.
     DomainSpread {
-        /// The domain.
+        /// The domain id.
         domain: u32,
         /// The node with most of it.
         node: NodeId,
-        /// The share there.
+        /// The share on that node.
         share: f64,
     },
 }
@@ -84,7 +84,7 @@ fn of_nodes(nodes: &[HeapNode]) -> Vec<ExploreFinding> {
     findings
 }
 
-/// Domains, other than the first, whose memory is on several nodes.
+/// Returns domains other than Dom0 with memory on several nodes.
 fn spread_domains(xen: &XenHeap) -> Vec<ExploreFinding> {
     let guests = xen.domains.iter().filter(|domain| domain.domain != 0);
     let found = guests.filter_map(|domain| {

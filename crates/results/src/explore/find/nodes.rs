@@ -1,4 +1,4 @@
-//! What is wrong with the nodes' memory, by rules.
+//! Rules for problems of the nodes' memory.
 
 use std::collections::BTreeSet;
 
@@ -9,79 +9,78 @@ use serde::Serialize;
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
-/// A node is full when less than this share of it is free or can be freed at once, while another
-/// has `PLENTY`.
+/// Free or reclaimable share below which a node counts as full, if another has `PLENTY`.
 pub(super) const FULL: f64 = 0.04;
 pub(super) const PLENTY: f64 = 0.2;
-/// The share of allocations that go elsewhere, now, from which on it is reported; and the
-/// fewest pages a second.
+/// Minimum share of allocations that currently go to other nodes to be reported, and minimum number
+/// of pages per second.
 const MANY_FOREIGN: f64 = 0.01;
 const LEAST_FOREIGN: f64 = 100.0;
-/// Free memory is scattered when more of it than this cannot serve a huge page, and there
-/// is enough of it to matter, in bytes.
+/// Share of free memory unusable for huge pages above which it counts as fragmented, and minimum
+/// amount of it in bytes that matters.
 const SCATTERED: f64 = 0.9;
 const LEAST_FREE_BYTES: u64 = 256 << 20;
 
-/// Something that is wrong with the nodes' memory. Shares are 0 to 1.
+/// A problem of the nodes' memory. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum NodesProblem {
-    /// A node is full while another has room: new memory spills over.
+    /// A node is full while another has room, so new memory spills over.
     NodeFull {
-        /// The node.
+        /// The full node.
         node: NodeId,
-        /// All of its memory.
+        /// Its total memory, in bytes.
         total_bytes: u64,
-        /// The share that is free or can be freed at once.
+        /// The share that is free or reclaimable.
         available_share: f64,
         /// The node with most room.
         roomy: NodeId,
-        /// The same share of that node.
+        /// The free or reclaimable share of that node.
         roomy_share: f64,
     },
-    /// Pages that are meant for a node go elsewhere now.
+    /// Allocations intended for a node currently go elsewhere.
     AllocationsElsewhere {
-        /// The node.
+        /// The node concerned.
         node: NodeId,
-        /// Pages a second that go elsewhere.
+        /// Pages per second that go elsewhere.
         pages_per_s: f64,
-        /// Their share of all that are meant for it.
+        /// Their share of all allocations intended for the node.
         share: f64,
-        /// Reserved huge pages there that nobody uses.
+        /// Unused reserved huge pages on the node.
         unused_pool: Option<UnusedPool>,
     },
-    /// Free memory lies in pieces that are too small for a huge page.
+    /// Free memory is in pieces too small for a huge page.
     FreeMemoryScattered {
-        /// The node.
+        /// The node concerned.
         node: NodeId,
-        /// Free.
+        /// Its free memory, in bytes.
         free_bytes: u64,
         /// The share of it in such pieces.
         share: f64,
-        /// A huge page.
+        /// The size of a huge page, in bytes.
         huge_page_bytes: u64,
-        /// The share of the node's pageblocks that can be moved together, where known.
+        /// The share of the node's pageblocks that compaction can move, if known.
         movable_share: Option<f64>,
     },
-    /// A node has none of the reserved huge pages that others have.
+    /// A node has none of the reserved huge pages that other nodes have.
     NoReservedPages {
-        /// The node.
+        /// The node concerned.
         node: NodeId,
-        /// The size of a page.
+        /// The page size, in bytes.
         page_bytes: u64,
-        /// Such pages on other nodes.
+        /// Number of such pages on other nodes.
         elsewhere: u64,
     },
 }
 
-/// Reserved huge pages of a size on a node.
+/// Reserved huge pages of one size on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnusedPool {
-    /// The size of a page in bytes.
+    /// The page size, in bytes.
     pub page_bytes: u64,
-    /// Bytes in pages that nobody uses.
+    /// Memory in unused pages, in bytes.
     pub unused_bytes: u64,
 }
 
@@ -160,14 +159,14 @@ fn scattered(view: &NodesView, node: &NodeView) -> Option<ExploreFinding> {
     Some(of_node(node, advice).over(SCATTERED))
 }
 
-/// What compaction can hope for, where root let us see it.
+/// Returns the share of memory that compaction can move, which only root can read.
 fn movable(node: &NodeView) -> Option<f64> {
     let all: u64 = node.zones.iter().flat_map(|zone| zone.pageblocks.values()).sum();
     let movable: u64 = node.zones.iter().filter_map(|zone| zone.pageblocks.get("Movable")).sum();
     spread::ratio(movable, all)
 }
 
-/// All the huge pages of a size on some of the nodes with memory.
+/// Reports sizes of huge pages that are reserved on some nodes with memory only.
 fn without_reserved_pages(view: &NodesView) -> Vec<ExploreFinding> {
     let with_memory: Vec<&NodeView> =
         view.nodes.iter().filter(|node| node.total_bytes > 0 && !node.cpus.is_empty()).collect();

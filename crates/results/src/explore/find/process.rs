@@ -1,4 +1,4 @@
-//! What is wrong with a process's memory, by rules.
+//! Rules for problems of a process's memory.
 
 use std::collections::BTreeMap;
 
@@ -12,60 +12,60 @@ use super::nodes::{FULL, PLENTY};
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
-/// Less memory than this is not reported, in bytes.
+/// Minimum amount of memory to be reported, in bytes.
 pub(super) const LEAST_BYTES: u64 = 1 << 20;
-/// A thread is remote if this share of what it touches is elsewhere.
+/// Remote share of touched memory above which a thread counts as remote.
 pub(super) const MOSTLY: f64 = 0.5;
-/// Anonymous memory that should be on huge pages, in bytes, and the share below which too little
-/// of it is.
+/// Amount of anonymous memory, in bytes, that should be on huge pages, and the share below which
+/// too little of it is.
 const LARGE_BYTES: u64 = 64 << 20;
 const FEW_HUGE: f64 = 0.1;
-/// The share in swap from which on it is reported.
+/// Minimum share of memory in swap to be reported.
 const MUCH_SWAP: f64 = 0.05;
 
-/// Something that is wrong with a process's memory. Shares are 0 to 1.
+/// A problem of a process's memory. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ProcessProblem {
     /// Threads run on one node and touch mostly another's memory.
     ThreadsRemote {
-        /// The node where they run.
+        /// The node on which they run.
         node: NodeId,
-        /// The node where most of what they touch lies.
+        /// The node with most of the memory that they touch.
         home: NodeId,
-        /// The share that lies there.
+        /// The share on that node.
         share: f64,
-        /// Whose memory that is.
+        /// The memory compared with the threads.
         touched: Touched,
     },
-    /// A policy binds memory to nodes where no thread runs.
+    /// A policy binds memory to nodes on which no thread runs.
     BoundApart {
-        /// These nodes.
+        /// The nodes of the policy.
         nodes: NodeSet,
-        /// The memory there.
+        /// The memory on them, in bytes.
         bytes: u64,
     },
-    /// Little of a large process is on huge pages.
+    /// A large process has little memory on huge pages.
     FewHugePages {
-        /// Its anonymous memory.
+        /// Its anonymous memory, in bytes.
         anonymous_bytes: u64,
         /// The share of it on huge pages.
         share: f64,
-        /// Who gets transparent huge pages here.
+        /// The mode of transparent huge pages.
         mode: HugePageMode,
     },
-    /// A device that it has open is near another node than those where its threads run.
+    /// An open device is close to a node on which no thread runs.
     DeviceRemote {
-        /// What people call the device.
+        /// The device's usual name.
         device: String,
-        /// Its address on PCI.
+        /// Its PCI address.
         address: String,
-        /// What it is for.
+        /// The kind of device.
         device_kind: DeviceKind,
-        /// The node that it is near.
+        /// The node that it is close to.
         near: NodeId,
-        /// The nodes where threads run.
+        /// The nodes on which threads run.
         nodes: NodeSet,
     },
     /// Shared memory fills the nodes where it was first touched, while others have room.
@@ -83,23 +83,23 @@ pub enum ProcessProblem {
     },
     /// Much of a process is swapped out.
     SwappedOut {
-        /// What is out.
+        /// The memory in swap, in bytes.
         bytes: u64,
-        /// Its share.
+        /// Its share of the process.
         share: f64,
     },
 }
 
-/// Whose memory is compared with where a thread runs.
+/// The memory that a thread's location is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Touched {
-    /// All memory that is the process's own, by several threads.
+    /// The process's private memory, for several threads.
     ByProcess,
-    /// The same of a process with one thread.
+    /// The process's private memory, for its only thread.
     ByOnlyThread,
-    /// What the threads were seen to touch.
+    /// The memory that the threads were seen to touch.
     ByThese,
 }
 
@@ -161,8 +161,8 @@ fn runs_on(view: &ProcessView) -> NodeSet {
     view.threads.iter().filter_map(|thread| thread.node).collect()
 }
 
-/// Memory follows threads that all run on one node; threads that may go home go home;
-/// else memory that one thread placed for many is spread.
+/// Chooses the remedy: moves memory if all threads run on one node, else moves threads if their
+/// affinity permits, else interleaves memory that one thread placed for many.
 fn remedy(view: &ProcessView, (node, home): (NodeId, NodeId), threads: &[&ThreadView]) -> Remedy {
     let (process, runs_on) = (view.process, runs_on(view));
     let cpus = view.cpus_by_node.get(&home).cloned().unwrap_or_default();
@@ -181,7 +181,7 @@ fn remedy(view: &ProcessView, (node, home): (NodeId, NodeId), threads: &[&Thread
     }
 }
 
-/// Memory that a policy binds to where no thread runs.
+/// Finds memory that a policy binds to nodes on which no thread runs.
 fn bound_apart(view: &ProcessView) -> Option<ExploreFinding> {
     let runs_on = runs_on(view);
     let mut bound = BytesByNode::new();
@@ -235,8 +235,8 @@ fn crowding_segments(view: &ProcessView) -> impl Iterator<Item = ExploreFinding>
     })
 }
 
-/// Devices near nodes where no thread runs. It is a note: that a device is open does not say how
-/// much it is used.
+/// Notes devices close to nodes on which no thread runs. It is only a note, because an open device
+/// need not be used much.
 fn remote_devices(view: &ProcessView) -> Vec<ExploreFinding> {
     let nodes = runs_on(view);
     let finding = |device: &DeviceUse| {

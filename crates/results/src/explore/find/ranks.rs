@@ -1,4 +1,4 @@
-//! What is wrong with where ranks run, by rules.
+//! Rules for problems of rank placement.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use super::process::{LEAST_BYTES, MOSTLY};
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
-/// Something that is wrong with where ranks run. Shares are 0 to 1.
+/// A problem of rank placement. Shares are 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RanksProblem {
     /// Several busy threads are bound to the same single cpus.
     CpusShared {
-        /// These cpus.
+        /// The shared cpus.
         cpus: CpuSet,
-        /// The threads that are bound to them.
+        /// Number of threads bound to them.
         threads: usize,
         /// The ranks of these threads.
         ranks: Vec<usize>,
     },
     /// Most of a rank's memory is remote to its threads.
     RankRemote {
-        /// The rank.
+        /// The rank's number.
         rank: usize,
         /// The node with most of its memory.
         home: NodeId,
-        /// The share of what its threads touch that is remote.
+        /// The remote share of the memory that its threads touch.
         share: f64,
     },
 }
@@ -39,7 +39,7 @@ pub(super) fn findings(view: &RanksView) -> Vec<ExploreFinding> {
     shared_cpus(view).into_iter().chain(view.ranks.iter().filter_map(remote)).collect()
 }
 
-/// Threads that have run and may run on one cpu alone, which others are bound to as well.
+/// Finds threads that have run and are bound to a single cpu that others are bound to as well.
 fn shared_cpus(view: &RanksView) -> Option<ExploreFinding> {
     let mut bound: BTreeMap<CpuId, Vec<(usize, u32)>> = BTreeMap::new();
     for rank in &view.ranks {

@@ -4,19 +4,19 @@ use numalab_topology::{NodeId, NodeSet};
 
 use crate::explore::Remedy;
 
-/// The command that mends something, to be copied.
+/// Returns a remedy's command, ready to copy.
 pub(super) fn command(remedy: &Remedy) -> String {
     match remedy {
         Remedy::UseOtherNode { full, roomy } => format!(
-            "numactl --preferred={roomy} -- COMMAND for what you start next, or migratepages PID \
-             {full} {roomy} for what runs (numastat -p shows who is there)"
+            "numactl --preferred={roomy} -- COMMAND for new programs, or migratepages PID {full} \
+             {roomy} for running ones (numastat -p lists them)"
         ),
         Remedy::ReservePages { node, page_bytes, pages } => format!(
             "echo {pages} > /sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
             page_bytes >> 10
         ),
         Remedy::ReclaimOnNode => {
-            "sysctl vm.zone_reclaim_mode=1 (gives up page cache of the node first)".to_owned()
+            "sysctl vm.zone_reclaim_mode=1 (reclaims the node's page cache first)".to_owned()
         }
         Remedy::Compact { node } => format!("echo 1 > /sys/devices/system/node/node{node}/compact"),
         Remedy::MovePages { process, from, to } => {
@@ -77,7 +77,7 @@ fn interleave_segment(nodes: &NodeSet, segment: &str) -> String {
 
 fn pin_domain(guest: &str, node: NodeId, is_pinned: bool) -> String {
     let anew = match is_pinned {
-        true => ", or create it anew with cpus = [\"node:N\"] (Xen does not move memory)",
+        true => ", or create it again with cpus = [\"node:N\"] (Xen does not move memory)",
         false => "",
     };
     format!("xl vcpu-pin {guest} all node:{node}{anew}")

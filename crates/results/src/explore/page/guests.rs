@@ -1,4 +1,4 @@
-//! Guests as a page.
+//! The page of guests.
 
 use numalab_page::number::{count, share_words, size_words};
 use numalab_page::rows::Rows;
@@ -9,13 +9,13 @@ use numalab_topology::NodeSet;
 
 use super::shares;
 
-/// The guests: virtual cpus compared with memory.
+/// Returns the page of guests: virtual cpus compared with memory.
 pub(super) fn page(view: &GuestsView) -> Page {
     let title = match view.guests.len() {
-        0 => "no guest is seen on this host".to_owned(),
+        0 => "no guest found on this host".to_owned(),
         guests => count(guests, "guest"),
     };
-    let shown = Table::new("where each guest's vcpus run and its memory lies")
+    let shown = Table::new("each guest's vcpus and memory by node")
         .words("guest")
         .words("by")
         .figures("number")

@@ -1,4 +1,4 @@
-//! A heap as a page.
+//! The page of a heap.
 
 use numalab_page::number::size_words;
 use numalab_page::rows::{Rows, optional};
@@ -7,8 +7,8 @@ use numalab_record::explore::{HeapNode, HeapSource, HeapView, XEN_PAGE_BYTES, Xe
 
 const BAR_WIDTH: usize = 20;
 
-/// The heap: how full each node is, its zones, whose memory is where, and a picture if there
-/// is one.
+/// Returns the page of a heap: the fill level of each node, its zones, the owners of memory, and a
+/// chart if there is one.
 pub(super) fn page(view: &HeapView) -> Page {
     let title = match view.source {
         HeapSource::Frames => "heap of numalab-frames",
@@ -60,7 +60,7 @@ fn nodes(view: &HeapView) -> Table {
         row.extend([node.cached_bytes, node.offline_bytes].map(size_words));
         row
     };
-    Table::new("how much of each node is used, and what is free")
+    Table::new("used and free memory of each node")
         .words("node")
         .words("used")
         .figures("free")
@@ -80,7 +80,7 @@ fn zones(view: &HeapView) -> Table {
     Table::new("free memory of each zone").figures("node").words("zone").figures("free").rows(rows)
 }
 
-/// Of which list this is, where there are several.
+/// Returns the name of the list, if the dump has several.
 fn list(xen: &XenHeap) -> Option<String> {
     let which = match xen.domains.iter().any(|domain| domain.domain > 0) {
         true => "the last one with guests",
@@ -92,7 +92,7 @@ fn list(xen: &XenHeap) -> Option<String> {
 
 fn domains(view: &HeapView, xen: &XenHeap) -> Table {
     let nodes: Vec<_> = view.nodes.iter().map(|node| node.node).collect();
-    let heading = Table::new("where each domain's memory lies").figures("domain").figures("memory");
+    let heading = Table::new("each domain's memory by node").figures("domain").figures("memory");
     let heading = nodes.iter().fold(heading, |table, node| table.figures(format!("node {node}")));
     let rows = xen.domains.iter().map(|domain| {
         let pages = |pages: u64| size_words(pages.saturating_mul(XEN_PAGE_BYTES));

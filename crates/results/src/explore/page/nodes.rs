@@ -1,4 +1,4 @@
-//! The nodes as a page.
+//! The page of nodes.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use numalab_record::explore::{NodeView, NodesView, fragmentation, spread};
 
 const BAR_WIDTH: usize = 30;
 
-/// The nodes: how full, what with, how free memory hangs together, and the counters.
+/// Returns the page of nodes: fill level, contents, fragmentation and counters.
 pub(super) fn page(view: &NodesView) -> Page {
     let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
     let parts = [
@@ -74,7 +74,7 @@ fn usage(view: &NodesView) -> Table {
         row.extend(node.tier.map(|tier| tier.to_string()));
         row
     };
-    let heading = Table::new("how much of each node's memory is used")
+    let heading = Table::new("use of each node's memory")
         .words("node")
         .words("used")
         .figures("")
@@ -85,20 +85,20 @@ fn usage(view: &NodesView) -> Table {
     heading.rows(view.nodes.iter().map(row))
 }
 
-/// What was promoted to each node and demoted from it, where memory is of several tiers.
+/// Tabulates promotions and demotions by node, if memory has several tiers.
 fn moves(view: &NodesView) -> Table {
     let tiers: BTreeSet<u32> = view.nodes.iter().filter_map(|node| node.tier).collect();
     let several = tiers.len() > 1;
     let nodes = view.nodes.iter().filter(|node| several && node.tier.is_some());
     let with_rates = view.nodes.iter().any(|node| node.moves_rates.is_some());
     let rows = nodes.filter_map(|node| {
-        // A node that has just come has no rates, and its counts since boot are none.
+        // A node that has just appeared has no rates; its counts since boot are zero.
         let moves = if with_rates { node.moves_rates } else { node.moves_since_boot }?;
         let tier = node.tier.map(|tier| tier.to_string()).unwrap_or_default();
         let pages = [moves.promoted, moves.candidates, moves.demoted].map(figure);
         Some([vec![node.node.to_string(), tier], pages.to_vec()].concat())
     });
-    Table::new(if with_rates { "in a second, now" } else { "since boot" })
+    Table::new(if with_rates { "per second, now" } else { "since boot" })
         .figures("node")
         .figures("tier")
         .figures("promoted to it")
@@ -107,7 +107,7 @@ fn moves(view: &NodesView) -> Table {
         .rows(rows)
 }
 
-/// What was moved on the whole machine.
+/// Describes the migrations on the whole machine.
 fn migrations(view: &NodesView) -> Option<String> {
     let found = view.migrations_rates.or(view.migrations_since_boot)?;
     let [balanced, moved, failed] = [found.balanced, found.moved, found.failed].map(figure);
@@ -129,18 +129,18 @@ fn uses(view: &NodesView) -> Table {
             pools(node),
         ]
     });
-    Table::new("what each node's memory holds")
+    Table::new("contents of each node's memory")
         .figures("node")
         .figures("free")
         .figures("anonymous")
-        .figures("huge of it")
+        .figures("of which huge")
         .figures("page cache")
         .figures("slab")
         .words("reserved huge pages")
         .rows(rows)
 }
 
-/// `4 of 8 x 2 MiB free`
+/// Describes huge-page pools: `4 of 8 x 2 MiB free`.
 fn pools(node: &NodeView) -> String {
     let used = node.huge_pages.iter().filter(|pool| pool.total > 0);
     let text = used.map(|pool| {
@@ -173,7 +173,7 @@ fn orders(view: &NodesView) -> Table {
     heading.rows(rows)
 }
 
-/// A count in at most four characters: `9999`, `38k`, `12M`.
+/// Formats a count in at most four characters: `9999`, `38k`, `12M`.
 fn rounded(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),
@@ -200,7 +200,7 @@ fn counters(view: &NodesView) -> Table {
         row.push(share);
         Some(row)
     });
-    Table::new(if with_rates { "in a second, now" } else { "since boot" })
+    Table::new(if with_rates { "per second, now" } else { "since boot" })
         .figures("node")
         .figures("hit")
         .figures("miss")

@@ -1,4 +1,4 @@
-//! A process as a page.
+//! The page of a process.
 
 use std::cmp::Reverse;
 
@@ -14,10 +14,10 @@ use numalab_topology::NodeId;
 use super::shares;
 
 const BAR_WIDTH: usize = 30;
-/// Letters of a mapped file's path.
+/// Width of a mapped file's path, in characters.
 const FILE_WIDTH: usize = 24;
 
-/// The process: by node, by thread, and by mapping.
+/// Returns the page of a process: by node, by thread and by mapping.
 pub(super) fn page(view: &ProcessView) -> Page {
     let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
     let by_node = part("By node", by_node(view));
@@ -36,8 +36,8 @@ pub(super) fn page(view: &ProcessView) -> Page {
     }
 }
 
-/// The command, as a remedy quotes it and as the title does, and ends of paths, which no longer
-/// look like paths.
+/// Returns strings to hide from shared pages: the command as remedies and title quote it, and
+/// truncated paths, which are no longer recognizable as paths.
 fn private(view: &ProcessView) -> Vec<Private> {
     let commands = [view.command.clone(), cut(&view.command, 60)];
     let commands = commands.map(|text| Private { what: "command", text });
@@ -64,7 +64,7 @@ pub(super) fn rows(view: &ProcessView) -> Rows {
         .rows(nodes(view).into_iter().map(row))
 }
 
-/// The nodes with memory or threads of the process.
+/// Returns the nodes with memory or threads of the process.
 fn nodes(view: &ProcessView) -> Vec<NodeId> {
     let mut nodes: Vec<_> = view.bytes_by_node.keys().copied().collect();
     nodes.extend(view.threads.iter().filter_map(|thread| thread.node));
@@ -109,7 +109,7 @@ fn by_node(view: &ProcessView) -> Table {
             threads_on(view, node).to_string(),
         ]
     };
-    Table::new("where its memory lies and its threads run")
+    Table::new("its memory and threads by node")
         .words("node")
         .words("memory")
         .figures("")
@@ -118,7 +118,7 @@ fn by_node(view: &ProcessView) -> Table {
         .rows(nodes(view).into_iter().map(row))
 }
 
-/// What a sample of pages showed.
+/// Describes the result of a page sample.
 fn sampled(view: &ProcessView) -> Option<String> {
     let sampled = view.sampled.as_ref()?;
     let found = spread::total(&sampled.pages_by_node);
@@ -130,7 +130,7 @@ fn sampled(view: &ProcessView) -> Option<String> {
     Some(format!("{pages} sampled by move_pages: {}", shares.join(", ")))
 }
 
-/// The most remote and busiest first.
+/// Tabulates threads, most remote and busiest first.
 fn threads(view: &ProcessView) -> Table {
     let mut order: Vec<_> = view.threads.iter().collect();
     order.sort_by(|a, b| {
@@ -154,7 +154,7 @@ fn threads(view: &ProcessView) -> Table {
             if thread.touched_pages.is_empty() { "process" } else { "samples" }.to_owned(),
         ]
     });
-    Table::new("where its threads run, and how much of what they touch is remote")
+    Table::new("its threads' nodes, and the remote share of what they touch")
         .figures("thread")
         .words("name")
         .words("")
@@ -167,7 +167,7 @@ fn threads(view: &ProcessView) -> Table {
         .rows(cells)
 }
 
-/// Devices that it has open, and the nodes that they are near.
+/// Tabulates open devices and the nodes that they are close to.
 fn devices(view: &ProcessView) -> Table {
     let row = |device: &DeviceUse| {
         vec![
@@ -178,7 +178,7 @@ fn devices(view: &ProcessView) -> Table {
             cut(&device.files.join(" "), 30),
         ]
     };
-    Table::new("on PCI, by the device files that it has open or mapped")
+    Table::new("PCI devices with device files open or mapped")
         .words("device")
         .words("kind")
         .figures("node")
@@ -235,7 +235,7 @@ const fn kind_name(kind: MappingKind) -> &'static str {
     }
 }
 
-/// Mappings that hold memory, those of the process's own data first, then by size.
+/// Returns mappings that hold memory, those of private data first, then by size.
 fn largest(view: &ProcessView) -> Vec<&MappingView> {
     let size = |mapping: &MappingView| spread::total(&mapping.bytes_by_node);
     let mut mappings: Vec<_> = view.mappings.iter().filter(|mapping| size(mapping) > 0).collect();
@@ -243,7 +243,7 @@ fn largest(view: &ProcessView) -> Vec<&MappingView> {
     mappings
 }
 
-/// The end of a path tells more than its beginning.
+/// Truncates from the left, because the end of a path says more than its beginning.
 fn cut_left(text: &str, width: usize) -> String {
     let length = text.chars().count();
     match length > width {

@@ -1,4 +1,4 @@
-//! Ranks and their threads as a page: who runs where, and whose memory is where.
+//! The page of ranks and their threads: the cpus that they run on, and the nodes of their memory.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use numalab_topology::{CpuId, CpuSet, NodeId};
 
 use super::shares;
 
-/// Cpus of a node in one line of the picture.
+/// Maximum number of cpus of a node in one line of the picture.
 const CPUS_IN_LINE: usize = 48;
 const FREE: char = '.';
 const SEVERAL: char = '*';
 
-/// The ranks: drawn by node, one by one, and thread by thread.
+/// Returns the page of ranks: drawn by node, one by one, and thread by thread.
 pub(super) fn page(view: &RanksView) -> Page {
     let title = match view.ranks.len() {
-        0 => "no rank of a parallel program is seen on this host".to_owned(),
+        0 => "no rank of a parallel program found on this host".to_owned(),
         ranks => {
             let threads: usize = view.ranks.iter().map(|rank| rank.threads.len()).sum();
             format!("{} with {} on this host", count(ranks, "rank"), count(threads, "thread"))
@@ -41,7 +41,7 @@ pub(super) fn page(view: &RanksView) -> Page {
     }
 }
 
-/// Every cpu as the rank whose thread is on it, a line or more for each node.
+/// Draws each cpu as the rank with a thread on it, at least one line per node.
 fn picture(view: &RanksView) -> Table {
     let mut rows = Vec::new();
     for (node, cpus) in &view.cpus_by_node {
@@ -85,12 +85,12 @@ fn letter(view: &RanksView, cpu: CpuId) -> char {
     }
 }
 
-/// Threads that never ran are of no interest: helpers of a runtime.
+/// Returns `true` if a thread ever ran. Runtimes start helper threads that never do.
 fn is_busy(thread: &ThreadView) -> bool {
     thread.cpu_ticks > 0 || thread.state == 'R'
 }
 
-/// `0: 512 MiB, 1: 12 MiB`: the ranks with most memory on the node.
+/// Describes the ranks with most memory on a node: `0: 512 MiB, 1: 12 MiB`.
 fn memory_on(view: &RanksView, node: NodeId) -> String {
     let mut on: Vec<(u64, usize)> = view
         .ranks
@@ -122,7 +122,7 @@ fn ranks(view: &RanksView) -> Table {
             named(rank),
         ]
     };
-    Table::new("where each rank runs and its own memory lies")
+    Table::new("each rank's cpus, and its own memory by node")
         .figures("rank")
         .words("job")
         .figures("process")
@@ -150,7 +150,7 @@ fn threads(view: &RanksView) -> Table {
         };
         rank.threads.iter().enumerate().map(row).collect::<Vec<_>>()
     };
-    Table::new("where each thread of each rank runs, and may run")
+    Table::new("each rank's threads: where they run, and where they may")
         .figures("rank")
         .figures("thread")
         .words("name")

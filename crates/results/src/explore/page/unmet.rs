@@ -1,10 +1,10 @@
-//! What is not as `--expect` has it, in words.
+//! Unmet expectations (`--expect`) in words.
 
 use numalab_page::number::figure;
 
 use crate::explore::Unmet;
 
-/// One line: whose memory, how much of it, and what was expected.
+/// Returns one line with the owner of the memory, its share, and the expectation.
 #[must_use]
 pub fn unmet_words(found: &Unmet) -> String {
     match found {
@@ -25,7 +25,7 @@ pub fn unmet_words(found: &Unmet) -> String {
             of(*least)
         ),
         Unmet::Remote { guest, share: None, .. } => {
-            format!("{}what it touches is not known", who(guest))
+            format!("{}the memory that it touches is unknown", who(guest))
         }
         Unmet::Unpinned { guest, vcpus } => {
             let vcpus: Vec<String> = vcpus.iter().map(u32::to_string).collect();

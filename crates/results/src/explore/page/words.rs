@@ -1,4 +1,4 @@
-//! Findings about where memory lies now, in words.
+//! Problems of current memory placement in words.
 
 use numalab_page::number::{share_words, size_words};
 use numalab_record::explore::{HugePageMode, Unseen};
@@ -8,7 +8,7 @@ use crate::explore::{
     RanksProblem, Touched,
 };
 
-/// A finding in a sentence without its full stop.
+/// Returns a finding as a sentence without its full stop.
 pub(super) fn sentence(finding: &ExploreFinding) -> String {
     match &finding.what.problem {
         Problem::Nodes(problem) => of_nodes(problem),
@@ -33,11 +33,11 @@ fn of_nodes(problem: &NodesProblem) -> String {
         NodesProblem::AllocationsElsewhere { node, pages_per_s, share, unused_pool } => {
             let unused = unused_pool.map_or_else(String::new, |pool| {
                 let bytes = size_words(pool.unused_bytes);
-                format!("; {bytes} of it wait in reserved huge pages that nobody uses")
+                format!("; {bytes} of its memory is in unused reserved huge pages")
             });
             format!(
-                "{pages_per_s:.0} pages a second that were meant for node {node} go elsewhere, {} \
-                 of all{unused}",
+                "{pages_per_s:.0} pages per second requested from node {node} go elsewhere, {} of \
+                 all requests{unused}",
                 share_words(*share)
             )
         }
@@ -49,10 +49,10 @@ fn of_nodes(problem: &NodesProblem) -> String {
             movable_share,
         } => {
             let movable = movable_share.map_or_else(String::new, |share| {
-                format!("; {} of its pageblocks can be moved together", share_words(share))
+                format!("; compaction can move {} of its pageblocks", share_words(share))
             });
             format!(
-                "node {node} has {} free, but {} of it lie in pieces smaller than a huge page of \
+                "node {node} has {} free, but {} of it is in pieces smaller than a huge page of \
                  {}{movable}",
                 size_words(*free_bytes),
                 share_words(*share),
@@ -71,16 +71,17 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
     match problem {
         ProcessProblem::ThreadsRemote { node, home, share, touched } => {
             let what = match touched {
-                Touched::ByThese => "what was touched from there",
-                Touched::ByOnlyThread => "what it touched",
+                Touched::ByThese => "the memory touched from there",
+                Touched::ByOnlyThread => "the memory it touched",
                 Touched::ByProcess => "the process's own memory",
             };
             let (who, share) = (threads(evidence), share_words(*share));
-            format!("{who} on node {node}; {share} of {what} lies on node {home}")
+            format!("{who} on node {node}; {share} of {what} is on node {home}")
         }
         ProcessProblem::BoundApart { nodes, bytes } => format!(
-            "{} are bound to node {nodes} by a policy of the program (mbind or set_mempolicy), but \
-             no thread runs there: it stays there until the program, or its wrapper, asks otherwise",
+            "{} is bound to node {nodes} by the program's own policy (mbind or set_mempolicy), \
+             but no thread runs there: it stays there until the program, or its wrapper, changes \
+             the policy",
             size_words(*bytes)
         ),
         ProcessProblem::FewHugePages { anonymous_bytes, share, mode } => {
@@ -89,7 +90,7 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
         ProcessProblem::DeviceRemote { device, device_kind, near, nodes, .. } => {
             let which = if nodes.len() == 1 { "node" } else { "nodes" };
             format!(
-                "{device} ({device_kind}), which it has open, is near node {near}, and its \
+                "{device} ({device_kind}), which it has open, is near node {near}, but its \
                  threads run on {which} {nodes}"
             )
         }
@@ -108,7 +109,7 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
     }
 }
 
-/// `thread 12 runs`, `threads 12 and 13 run`
+/// Describes threads as a subject: `thread 12 runs`, `threads 12 and 13 run`.
 fn threads(evidence: &[Place]) -> String {
     let numbers = evidence.iter().filter_map(|place| match place {
         Place::Thread(number) => Some(number),
@@ -124,13 +125,19 @@ fn threads(evidence: &[Place]) -> String {
 
 fn few_huge_pages(anonymous_bytes: u64, share: f64, mode: HugePageMode) -> String {
     let why = match mode {
-        HugePageMode::Madvise => "; transparent ones are for programs that ask (madvise)",
-        HugePageMode::Never => "; transparent ones are off",
-        HugePageMode::Always => " although transparent ones are on: memory may be fragmented",
+        HugePageMode::Madvise => {
+            "; transparent huge pages are on only for programs that request \
+             them (madvise)"
+        }
+        HugePageMode::Never => "; transparent huge pages are off",
+        HugePageMode::Always => {
+            ", although transparent huge pages are on: memory may be \
+             fragmented"
+        }
     };
     format!(
-        "{} of its {} of anonymous memory are on huge pages: {} pages of 4 KiB where {} of 2 MiB \
-         would do, so that random access walks page tables (measure what a walk costs here: \
+        "{} of its {} of anonymous memory is on huge pages: {} pages of 4 KiB where {} of 2 MiB \
+         would do, so random access walks page tables (to measure the cost of a walk here: \
          numalab latency --size {}M --pattern random --pages 4k, then --pages thp){why}",
         share_words(share),
         size_words(anonymous_bytes),
@@ -149,11 +156,11 @@ fn of_guest(problem: &GuestProblem, evidence: &[Place]) -> String {
     let where_ = if nodes.len() == 1 { "node" } else { "nodes" };
     let share = share_words(*share);
     let lies = match home {
-        Some(home) => format!("{share} of the guest's memory lies on node {home}"),
-        None => format!("{share} of the memory of their guest node lies elsewhere"),
+        Some(home) => format!("{share} of the guest's memory is on node {home}"),
+        None => format!("{share} of their guest node's memory is elsewhere"),
     };
     let why = match cpus_as_string {
-        true => ": with cpus as a string libxl places memory without looking at it",
+        true => ": libxl ignores cpus given as a string when it places memory",
         false => "",
     };
     format!("guest {guest}: {who} on {where_} {nodes}; {lies}{why}")
@@ -166,7 +173,7 @@ fn of_ranks(problem: &RanksProblem) -> String {
             let ranks: Vec<String> = ranks.iter().map(ToString::to_string).collect();
             let of = if ranks.len() == 1 { "rank" } else { "ranks" };
             format!(
-                "{threads} threads of {of} {} are bound to {which} {cpus} and take turns there",
+                "{threads} threads of {of} {} are all bound to {which} {cpus}",
                 ranks.join(", ")
             )
         }
@@ -186,35 +193,40 @@ fn of_heap(problem: &HeapProblem) -> String {
             share_words(*roomy_share)
         ),
         HeapProblem::HeapScattered { node, share } => format!(
-            "{} of the free memory of node {node} lie in pieces smaller than 2 MiB: requests for \
+            "{} of the free memory of node {node} is in pieces smaller than 2 MiB: requests for \
              huge pages fall back or fail",
             share_words(*share)
         ),
         HeapProblem::DomainSpread { domain, node, share } => format!(
-            "domain {domain} is spread over nodes: {} of its memory are on node {node}",
+            "domain {domain} spans several nodes: {} of its memory is on node {node}",
             share_words(*share)
         ),
     }
 }
 
-/// What could not be seen, and who could see it.
+/// Describes what could not be read, and who could read it.
 pub(super) fn unseen(unseen: &Unseen) -> String {
     match unseen {
-        Unseen::Pageblocks => "what of the memory the kernel can move to make huge pages: root \
-                               sees it (/proc/pagetypeinfo)"
+        Unseen::Pageblocks => "the share of memory that compaction can move: only root can read \
+             it (/proc/pagetypeinfo)"
             .to_owned(),
         Unseen::PageSample { reason } => format!("no pages were sampled: {reason}"),
         Unseen::SumsByMapping { pages } => {
-            format!("without numa_maps the sums are estimates from {pages} pages of move_pages(2)")
+            format!(
+                "exact sums: without numa_maps they are estimates from {pages} pages of \
+                 move_pages(2)"
+            )
         }
-        Unseen::TouchedByThread => "what each thread touches is not known: the system samples no \
-                                    memory that a policy places"
+        Unseen::TouchedByThread => "the memory that each thread touches: the kernel does not \
+             sample memory placed by a policy"
             .to_owned(),
         Unseen::HugePagesByMapping { most_mappings } => format!(
-            "huge pages are told in all and not by mapping: more than {most_mappings} mappings"
+            "huge pages by mapping: with more than {most_mappings} mappings only their total is \
+             shown"
         ),
         Unseen::GuestOfAnotherUser { guest, process } => format!(
-            "guest {guest} (process {process}) is another user's: sudo numalab explore --guests"
+            "guest {guest} (process {process}), which belongs to another user: sudo numalab \
+             explore --guests"
         ),
         Unseen::EnvironmentsOfOthers { processes } => format!(
             "whether processes of other users ({processes}) are ranks: sudo numalab explore --ranks"
@@ -224,9 +236,8 @@ pub(super) fn unseen(unseen: &Unseen) -> String {
              {guest},debug-threads=on"
         ),
         Unseen::NodesOfDomains => {
-            "on which node of the machine the domains' memory lies: Xen runs \
-                                   with numa=off, or refused the firmware's tables (xl dmesg | \
-                                   grep -i -e numa -e srat); boot it with numa=on"
+            "the nodes of the domains' memory: Xen runs with numa=off, or rejected the firmware's \
+             tables (xl dmesg | grep -i -e numa -e srat); boot it with numa=on"
                 .to_owned()
         }
     }

@@ -1,5 +1,5 @@
-//! What shift would have been found: the fleet's own units, moved by 3 to 8 standard
-//! deviations, and judged by the rule and the threshold that were in force.
+//! Detection power: the fleet's own units, shifted by 3 to 8 standard deviations and judged by the
+//! rule and threshold in force.
 
 use std::collections::HashSet;
 
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use super::Scope;
 use super::score::{Selection, Unit, Units};
 
-/// The shares found of units that were moved by a shift.
+/// The share of shifted units that is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DetectionPoint {
-    /// The shift of each figure in robust standard deviations.
+    /// The shift of each figure, in robust standard deviations.
     pub shift: f64,
-    /// The share found where all figures of a unit move, 0 to 1.
+    /// The share detected if all figures of a unit shift, 0 to 1.
     pub units: Option<f64>,
-    /// The share found where a single figure moves, 0 to 1.
+    /// The share detected if a single figure shifts, 0 to 1.
     pub figures: Option<f64>,
 }
 
-/// About as many units are moved, each as often as there are shifts.
+/// Approximate number of units that are shifted, each by every shift.
 const MOST_UNITS: usize = 400;
 
 pub(super) fn detection(units: &Units, selection: &Selection) -> Vec<DetectionPoint> {

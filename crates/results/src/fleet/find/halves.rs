@@ -1,5 +1,4 @@
-//! Peers of two kinds: hosts whose memory is of another make are no outliers when there are as
-//! many of them as of the others.
+//! Peers of two kinds: hosts with memory of another make are not outliers if both kinds are common.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use super::{Family, FigureKey, HostRun, LEAST_PEERS};
 
-/// Peers that are of two kinds.
+/// Peers of two kinds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halves {
-    /// By which figures they are told apart.
+    /// The kind of figures that separates them.
     pub family: Family,
     /// The hosts of the worse kind.
     pub worse: Vec<String>,
-    /// How many are of the other kind.
+    /// Number of hosts of the better kind.
     pub better: usize,
-    /// The difference of the medians, in percent; above 0 the worse kind's figures are higher.
+    /// The difference between the medians in percent; positive if the worse kind's figures are
+    /// higher.
     pub change_percent: f64,
-    /// A setting that goes with it in every host: its name, and the values of worse and better.
+    /// A setting that differs between the kinds on every host: its name, and the values of worse
+    /// and better.
     pub setting: Option<(String, String, String)>,
 }
 
-/// The parts of a group that are of one kind, and what tells them apart.
+/// Splits a group into parts of one kind, and returns what separates them.
 pub(super) fn parts(
     keys: &[FigureKey],
     hosts: &[HostRun],
@@ -66,8 +67,8 @@ fn lower_is_better(keys: &[FigureKey], family: Family) -> bool {
     keys.iter().find(|key| key.family == family).is_none_or(|key| key.metric.lower_is_better())
 }
 
-/// Each host's median log ratio to the median of all, over the figures of a family; above 0 is
-/// worse.
+/// Returns each host's median log ratio to the median of all, over the figures of a family;
+/// positive is worse.
 fn levels(
     keys: &[FigureKey],
     hosts: &[HostRun],
@@ -96,7 +97,8 @@ fn levels(
     ratios.into_iter().filter_map(level).collect()
 }
 
-/// A setting with one value on every host of the worse kind, and another on every other.
+/// Returns a setting with one value on every host of the worse kind and another on every other
+/// host.
 fn setting(
     hosts: &[HostRun],
     worse: &[usize],

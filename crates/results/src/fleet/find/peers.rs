@@ -1,4 +1,4 @@
-//! Which hosts are held against each other: those of one processor and one shape.
+//! Peer groups: hosts of one processor and shape, which are compared with each other.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::HostRun;
 
-/// Fewer peers than this and nothing is tested.
+/// Minimum number of peers for a test.
 pub(super) const LEAST_PEERS: usize = 10;
 
-/// What peers have in common. With another number of nodes (NPS, SNC) or cpus (SMT) the cells
-/// of a host are others.
+/// Facts that peers share. With a different number of nodes (NPS, SNC) or cpus (SMT) a host's cells
+/// differ.
 const ALIKE: [&str; 4] = ["cpu_model", "topology.packages", "topology.nodes", "topology.cpus"];
 
-/// Hosts that are alike.
+/// Hosts of one processor and shape.
 pub(super) struct Group {
     alike: Vec<String>,
-    /// Their positions.
+    /// Their indices.
     pub(super) members: Vec<usize>,
 }
 
@@ -24,7 +24,7 @@ fn alike(host: &HostRun) -> Vec<String> {
     ALIKE.iter().map(|name| host.facts.get(*name).cloned().unwrap_or_default()).collect()
 }
 
-/// The groups, largest first.
+/// Returns the groups, largest first.
 pub(super) fn groups(hosts: &[HostRun]) -> Vec<Group> {
     let mut groups: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
     for (at, host) in hosts.iter().enumerate() {
@@ -36,17 +36,17 @@ pub(super) fn groups(hosts: &[HostRun]) -> Vec<Group> {
     groups
 }
 
-/// A host that has too few peers to be tested.
+/// A host with too few peers for a test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Untested {
-    /// The host.
+    /// The host's name.
     pub host: String,
-    /// Hosts of its processor and shape, itself included.
+    /// Number of hosts of its processor and shape, including itself.
     pub alike: usize,
-    /// How many a test takes.
+    /// Number of hosts that a test needs.
     pub needed: usize,
-    /// In what it differs from the largest group of hosts, if that is not its own.
+    /// Differences from the largest group, if that is not its own.
     pub differing: Vec<Differing>,
 }
 
@@ -56,13 +56,14 @@ pub struct Untested {
 pub struct Differing {
     /// The fact's name.
     pub name: String,
-    /// Its value here.
+    /// Its value on this host.
     pub value: String,
     /// Its value in the largest group.
     pub usual: String,
 }
 
-/// The hosts of a group with too few members, and how they differ from the largest of `groups`.
+/// Returns the hosts of a group with too few members, with their differences from the largest of
+/// `groups`.
 pub(super) fn untested<'a>(
     hosts: &'a [HostRun],
     groups: &[Group],

@@ -1,4 +1,4 @@
-//! Scores of figures and of units, and which of them are claims.
+//! Scores of figures and units, and the claims among them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -8,44 +8,44 @@ use numalab_stats::{Population, Tails, benjamini_hochberg};
 use super::{Claim, Family, LEAST_PEERS, Scope};
 use super::{FigureKey, HostRun};
 
-/// The chance below which a second run says the same as the first, over all claims together.
+/// Probability, over all claims together, that chance alone confirms one in a second run.
 const AGAIN: f64 = 0.02;
-/// Figures of all hosts are never taken for more alike than this: 0.1 %, and joined scores
-/// than this many of their standard deviations.
+/// Smallest standard deviation assumed: of log figures 0.1 %, of combined scores this multiple of
+/// their own. Without it nearly identical hosts would make tiny deviations look significant.
 const LEAST_SCALE: f64 = 1e-3;
 
-/// A host's figures: medians by key.
+/// A host's medians with their key's index.
 pub(super) type Medians = Vec<(usize, f64)>;
 
-/// One test: a host, whose figures, and how far they are.
+/// One test: a host, its figures, and their distance from the peers.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
-    /// The host's position.
+    /// The host's index.
     pub(super) host: usize,
     pub(super) scope: Scope,
     pub(super) family: Family,
-    /// Its peers, and its place among them.
+    /// The index of its peers, and its position among them.
     pub(super) population: usize,
     pub(super) place: usize,
     pub(super) score: f64,
-    /// The chance of such a value if the host were like its peers.
+    /// The probability of such a value if the host were like its peers.
     pub(super) chance: f64,
     /// The median of the figures' log ratios to their peers.
     pub(super) log_change: f64,
     pub(super) figures: usize,
     pub(super) peers: usize,
-    /// How much the value grows if all its figures move by one standard deviation.
+    /// The growth of the value if all its figures shift by one standard deviation.
     pub(super) gain: f64,
 }
 
-/// Every test of some hosts, and the peers by which each was judged.
+/// All tests of some hosts, with the peers that each was judged by.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Units {
     pub(super) all: Vec<Unit>,
     peers: Vec<Peers>,
 }
 
-/// The values of a test for all hosts, above 0 is worse, and how they are distributed.
+/// A test's values for all hosts (positive is worse) and their distribution.
 #[derive(Clone, Debug)]
 struct Peers {
     values: Vec<f64>,
@@ -54,7 +54,7 @@ struct Peers {
 }
 
 impl Units {
-    /// Tests of one group of peers, whose tails are learned together.
+    /// Runs the tests of one group of peers, which share an estimate of the tails.
     pub(super) fn of_group(keys: &[FigureKey], members: &[(usize, &Medians)]) -> Self {
         let mut units = Self::default();
         let scored = units.score_figures(keys, members);
@@ -81,8 +81,8 @@ impl Units {
         units
     }
 
-    /// The chance of a unit if all its figures moved by so many standard deviations: found
-    /// as it would be, with the moved value among its peers.
+    /// Returns a unit's probability if all its figures shifted by `shift` standard deviations, with
+    /// the shifted value among its peers.
     pub(super) fn chance_of_moved(&self, unit: &Unit, shift: f64) -> f64 {
         let peers = &self.peers[unit.population];
         let mut values = peers.values.clone();
@@ -91,7 +91,8 @@ impl Units {
         population.map_or(1.0, |moved| peers.tails.chance(&moved, values[unit.place]))
     }
 
-    /// Whether these tests, of other runs, say the same of a unit; `None` if it is not among them.
+    /// Returns `true` if these tests, of other runs, confirm a unit; `None` if it is not among
+    /// them.
     fn says(&self, unit: &Unit, level: f64) -> Option<bool> {
         let same = |other: &&Unit| {
             (other.host, other.family, &other.scope) == (unit.host, unit.family, &unit.scope)
@@ -100,7 +101,7 @@ impl Units {
         Some(other.chance <= level && other.score * unit.score > 0.0)
     }
 
-    /// Joins those of another group.
+    /// Appends the tests of another group.
     pub(super) fn extend(&mut self, other: Self) {
         let before = self.peers.len();
         self.peers.extend(other.peers);
@@ -109,7 +110,7 @@ impl Units {
         );
     }
 
-    /// Each figure on logarithms among its peers; above 0 is worse.
+    /// Scores each figure among its peers, on logarithms; positive is worse.
     fn score_figures(&mut self, keys: &[FigureKey], members: &[(usize, &Medians)]) -> Vec<Scored> {
         let mut values: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
         for (member, medians) in members {
@@ -144,8 +145,8 @@ impl Units {
         scored
     }
 
-    /// The mean score of the figures of each host's unit among those of the peers, so that
-    /// figures that move together are counted as what they are.
+    /// Scores each host's unit by the mean score of its figures, compared with the same mean of the
+    /// peers, which accounts for correlated figures.
     #[expect(clippy::cast_precision_loss, reason = "counts of figures")]
     fn join(&mut self, (scope, family): &(Scope, Family), of: &HashMap<usize, Vec<&Scored>>) {
         let mut hosts: Vec<&usize> = of.keys().collect();
@@ -180,7 +181,7 @@ impl Units {
     }
 }
 
-/// A figure of a host against its peers.
+/// A figure of a host with its score.
 struct Scored {
     host: usize,
     key: usize,
@@ -188,29 +189,29 @@ struct Scored {
     log_ratio: f64,
 }
 
-/// A unit that is claimed.
+/// A unit with a claim.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claimed {
-    /// Its position.
+    /// The unit's index.
     pub(super) unit: usize,
-    /// The chance of its score if the host were like its peers.
+    /// The probability of its score if the host were like its peers.
     pub(super) p: f64,
     /// The expected share of false hosts among its host and all stronger ones.
     pub(super) q: f64,
 }
 
-/// What is claimed, and the chance below which a test of one more host would be.
+/// The claims, and the threshold that a further host's test would have to meet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selection {
     pub(super) claimed: Vec<Claimed>,
     pub(super) threshold: f64,
 }
 
-/// Hosts first, then what is wrong with them: a host's chance is that of its strongest test,
-/// times its tests (Bonferroni: they may depend on each other as they like), hosts keep the
-/// rate (Benjamini and Hochberg), and within a chosen host the level is the rate times the
-/// share of chosen hosts (Benjamini and Bogomolov, J. R. Stat. Soc. B 76, 2014). So the rate
-/// holds for the hosts that somebody has to look at.
+/// Selects hosts first, then the problems within them. A host's probability is that of its
+/// strongest test times the number of its tests (Bonferroni, because tests of a host depend on each
+/// other). Hosts keep the rate (Benjamini and Hochberg); within a selected host the level is the
+/// rate times the share of selected hosts (Benjamini and Bogomolov, J. R. Stat. Soc. B 76, 2014).
+/// The rate therefore holds for the hosts that an operator has to inspect.
 #[expect(clippy::cast_precision_loss, reason = "counts of hosts and tests")]
 pub(super) fn select(units: &[Unit], rate: f64) -> Selection {
     let mut tests: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
@@ -238,7 +239,7 @@ pub(super) fn select(units: &[Unit], rate: f64) -> Selection {
     selection
 }
 
-/// Of each host and family the strongest claim, and those that are no part of it.
+/// Returns the strongest claim of each host and family, and those that it does not cover.
 pub(super) fn strongest(
     units: &[Unit],
     claimed: &[Claimed],
@@ -277,8 +278,8 @@ pub(super) fn strongest(
     kept.iter().map(claim).collect()
 }
 
-/// Whether a claim on `told` says all that one on `other` would: it holds a part of it, or is
-/// one. Two nodes of one host are two claims.
+/// Returns `true` if a claim on `told` implies one on `other`, because one is part of the other.
+/// Two nodes of one host are two claims.
 fn covers(told: &Scope, other: &Scope) -> bool {
     match (told, other) {
         (Scope::MemoryNode(a), Scope::MemoryNode(b)) | (Scope::Package(a), Scope::Package(b)) => {

@@ -1,4 +1,4 @@
-//! The settings and the topology in which hosts differ.
+//! Settings and topology in which hosts differ.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,52 +9,52 @@ use super::HostRun;
 use super::score::Unit;
 use super::{Claim, Family, Scope};
 
-/// A value that fewer hosts have than this share is unusual.
+/// Share of hosts below which a value is unusual.
 const UNUSUAL: f64 = 0.2;
-/// A setting with more values than this names something, as a serial number does.
+/// Maximum number of values of a setting; one with more identifies hosts, as a serial number does.
 const MOST_VALUES: usize = 20;
-/// Fewer hosts with a value tell nothing of its effect.
+/// Minimum number of hosts with a value for an estimate of its effect.
 const LEAST_HOSTS: usize = 5;
-/// A smaller effect is none, in percent.
+/// Smallest effect reported, in percent.
 const LEAST_PERCENT: f64 = 1.0;
 
-/// A claimed host's unusual value.
+/// An unusual value of an outlier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Different {
-    /// The host.
+    /// The host's name.
     pub host: String,
-    /// The setting.
+    /// The setting's name.
     pub name: String,
-    /// Its value there.
+    /// The value on this host.
     pub value: String,
-    /// The value that most hosts have.
+    /// The value on most hosts.
     pub usual: String,
-    /// How many hosts have its value.
+    /// Number of hosts with this host's value.
     pub hosts: usize,
 }
 
-/// Hosts with an unusual value whose figures differ together.
+/// An unusual value shared by hosts that deviate in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingEffect {
-    /// The setting.
+    /// The setting's name.
     pub name: String,
     /// The unusual value.
     pub value: String,
-    /// The value that most hosts have.
+    /// The value on most hosts.
     pub usual: String,
-    /// How many hosts have the unusual one.
+    /// Number of hosts with the unusual value.
     pub hosts: usize,
-    /// What their figures tell about.
+    /// The kind of figures.
     pub family: Family,
-    /// Their median change against the usual hosts, in percent.
+    /// Their median change from the usual hosts, in percent.
     pub change_percent: f64,
-    /// The adjusted chance of such a difference if the setting did not matter.
+    /// The adjusted probability of such a difference if the setting did not matter.
     pub q: f64,
 }
 
-/// How many hosts have each value of each setting.
+/// Returns the hosts with each value of each setting.
 fn values(hosts: &[HostRun]) -> BTreeMap<&str, BTreeMap<&str, Vec<usize>>> {
     let mut values: BTreeMap<&str, BTreeMap<&str, Vec<usize>>> = BTreeMap::new();
     for (at, host) in hosts.iter().enumerate() {
@@ -75,7 +75,7 @@ fn is_unusual(hosts: usize, all: usize) -> bool {
     (hosts as f64) < UNUSUAL * all as f64
 }
 
-/// Unusual values of claimed hosts, by host and setting.
+/// Returns unusual values of outliers, by host and setting.
 pub(super) fn different(hosts: &[HostRun], claims: &[Claim]) -> Vec<Different> {
     let values = values(hosts);
     let place: HashMap<&str, &HostRun> =
@@ -104,7 +104,7 @@ pub(super) fn different(hosts: &[HostRun], claims: &[Claim]) -> Vec<Different> {
     found
 }
 
-/// Settings whose unusual values go with other figures of the whole host.
+/// Returns settings with unusual values associated with different figures of the whole host.
 pub(super) fn effects(hosts: &[HostRun], units: &[Unit], rate: f64) -> Vec<SettingEffect> {
     let mut changes: BTreeMap<Family, HashMap<usize, f64>> = BTreeMap::new();
     for unit in units.iter().filter(|unit| unit.scope == Scope::Host) {

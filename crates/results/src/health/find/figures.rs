@@ -1,4 +1,4 @@
-//! The figures of a health check against those of its baseline.
+//! The figures of a health check compared with the baseline's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,40 +11,40 @@ use crate::compare::NamedRun;
 use crate::fleet::{Family, Scope};
 use crate::run::CellSummary;
 
-/// The chance that a figure of a machine that is as it was is found worse: in one run, before
-/// what is suspected is measured again.
+/// Probability that an unchanged machine's figure is flagged in one run, before suspects are
+/// measured again.
 const CHANCE: f64 = 0.001;
-/// Where other load disturbed more of the windows than this, nothing is claimed for sure.
+/// Share of disturbed windows above which no figure is trusted.
 const MOST_DISTURBED: f64 = 0.5;
 
-/// All cells of one family on one node's memory, or of the whole host.
+/// All cells of one family on one node's memory, or on the whole host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HealthFigure {
-    /// Whose figures.
+    /// The part of the machine that the figure covers.
     pub scope: Scope,
-    /// What they tell about.
+    /// The kind of figure.
     pub family: Family,
-    /// Their change in percent, by its sign.
+    /// The signed change in percent.
     pub change_percent: f64,
-    /// How one run of the machine differs from another, one standard deviation in percent.
+    /// The standard deviation between runs of the machine, in percent.
     pub spread_percent: f64,
-    /// The chance of such a change if the machine were as it was.
+    /// The probability of such a change if the machine were unchanged.
     pub p: f64,
-    /// The share of the windows that other load disturbed, 0 to 1.
+    /// The share of windows that other load disturbed, 0 to 1.
     pub disturbed_share: f64,
-    /// How it is to be taken.
+    /// The severity of the change.
     pub severity: Severity,
-    /// The cells that were joined.
+    /// The cells that it covers.
     pub cells: Vec<CellId>,
 }
 
 type Key = (Scope, Family, Metric);
 
-/// The medians of one run, in logarithms, with the share of disturbed windows.
+/// One run's log medians and shares of disturbed windows, by figure and cell.
 type Medians<'a> = BTreeMap<Key, BTreeMap<&'a CellId, (f64, f64)>>;
 
-/// The figures that both sides have, in the order of their scopes.
+/// Returns the figures that both sides have, ordered by scope.
 pub(super) fn figures(
     baseline: &[NamedRun],
     candidate: &[NamedRun],
@@ -79,7 +79,7 @@ fn judged_by(figure: HealthFigure, key: &Key, shift: &RunShift, limits: Limits) 
     HealthFigure { spread_percent, p, severity, ..figure }
 }
 
-/// One figure before it is judged, and its shift; `None` where the baseline lacks it.
+/// Returns one figure before it is judged, and its shift; `None` if the baseline lacks it.
 fn figure(
     key: &Key,
     before: &[Medians<'_>],
@@ -98,7 +98,7 @@ fn figure(
         (count > 0.0).then_some((sum.0 / count, sum.1 / count))
     };
     let baseline: Vec<f64> = before.iter().filter_map(mean).map(|(log, _)| log).collect();
-    // The mildest run: what is claimed must show in all of them.
+    // The mildest run counts, because a finding must show in all of them.
     let worse = |(log, _): &(f64, f64)| match key.2.better() {
         Direction::LowerIsBetter => *log,
         Direction::HigherIsBetter => -*log,
@@ -133,7 +133,7 @@ fn medians(run: &NamedRun) -> Medians<'_> {
     medians
 }
 
-/// What a cell tells about, where a health check asks it.
+/// Returns the figure that a cell belongs to, if a health check uses it.
 fn key(cell: &Cell) -> Option<Key> {
     let (family, metric) = match cell.experiment {
         Experiment::Core(_) => (Family::Core, Metric::CoreClock),

@@ -1,15 +1,15 @@
-//! Memory and CPUs that the baseline has and the machine has not.
+//! Memory and cpus of the baseline that are missing now.
 
 use numalab_topology::Machine;
 
 use super::Symptom;
 use crate::compare::NamedRun;
 
-/// Kernels take a little more or less of a node for themselves at every boot: this share of the
-/// node, and less than the smallest module there is.
+/// Variation in a node's memory between boots, as a share: what the kernel reserves differs a
+/// little, but by less than the smallest module holds.
 const KERNELS_SHARE: f64 = 0.03;
 
-/// What is missing; nothing without a run on a side.
+/// Returns what is missing; nothing if a side has no run.
 pub(super) fn missing(baseline: &[NamedRun], candidate: &[NamedRun]) -> Vec<Symptom> {
     let (Some(before), Some(now)) = (baseline.last(), candidate.first()) else {
         return Vec::new();

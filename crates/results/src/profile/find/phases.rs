@@ -1,4 +1,4 @@
-//! Phases of a program: stretches of time in which it uses the same regions in the same way.
+//! Phases of a program: spans of time with the same use of regions.
 
 use std::collections::BTreeMap;
 
@@ -6,31 +6,31 @@ use numalab_record::Stretch;
 
 use super::Distance;
 
-/// Neighbours that use memory more alike than this are one phase: the cosine between how much of
-/// each region they use.
+/// Minimum similarity of neighbouring spans for them to be one phase: the cosine between their
+/// accesses per region.
 const ALIKE: f64 = 0.85;
-/// A phase takes at least this part of the time.
+/// Minimum share of the run that makes a phase.
 const LEAST_SHARE: f64 = 0.04;
 
-/// A phase.
+/// A span of time with the same use of regions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phase {
-    /// When it begins, in ns since the program did.
+    /// Its start, in ns since the program started.
     pub begin_ns: u64,
-    /// When it ends.
+    /// Its end, in ns since the program started.
     pub end_ns: u64,
-    /// How long threads ran in it, in ns.
+    /// Run time of all threads within it, in ns.
     pub busy_ns: u64,
-    /// Of that, how long they waited, in ns, where it is known.
+    /// Waiting time of all threads within it, in ns, if known.
     pub waited_ns: Option<u64>,
-    /// Accesses in it.
+    /// Accesses within it by distance.
     pub distance: Distance,
-    /// Accesses by region, by position in the program.
+    /// Accesses by region; the key is the region's index in the program.
     pub regions: BTreeMap<usize, u64>,
 }
 
 impl Phase {
-    /// The regions that it uses, most used first.
+    /// Returns its regions, most used first.
     #[must_use]
     pub fn most_used(&self) -> Vec<(usize, u64)> {
         let mut regions: Vec<(usize, u64)> =
@@ -72,8 +72,8 @@ impl Phase {
         self.end_ns - self.begin_ns
     }
 
-    /// How alike two are: 1 where they use the same regions in the same way, and where one of them
-    /// uses none.
+    /// Returns the similarity to another phase, 0 to 1: 1 for the same use of regions, and if
+    /// either uses none.
     fn likeness(&self, other: &Self) -> f64 {
         let square =
             |of: &Self| of.regions.values().map(|count| (*count as f64).powi(2)).sum::<f64>();
@@ -86,7 +86,8 @@ impl Phase {
     }
 }
 
-/// The phases of a time line, in order; short ones are parts of the neighbour that is more like them.
+/// Returns the phases of a timeline in order; spans too short for one join the more similar
+/// neighbour.
 #[must_use]
 pub fn phases(timeline: &[Stretch]) -> Vec<Phase> {
     let mut begin_ns = 0;
@@ -106,7 +107,7 @@ pub fn phases(timeline: &[Stretch]) -> Vec<Phase> {
         let Some(at) = shortest.filter(|at| is_short(&phases[*at])) else { break };
         join_with_neighbour(&mut phases, at);
     }
-    // What short ones kept apart may be one.
+    // With short spans gone, phases that they separated may be alike.
     let mut joined: Vec<Phase> = Vec::new();
     for phase in phases {
         match joined.last_mut() {

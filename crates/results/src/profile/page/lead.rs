@@ -1,4 +1,4 @@
-//! What matters most of a profile.
+//! The key findings of a profile.
 
 use numalab_page::number::{figure, size};
 use numalab_page::{Lead, Mood};
@@ -10,18 +10,18 @@ use crate::profile::ProfileSummary;
 use crate::program::RemoteCost;
 use crate::program::page::program::{lead_of, place, short};
 
-/// Remote memory that takes less of the accesses is not worth a change.
+/// Minimum share of remote accesses that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.05;
-/// A program that is looked at for less hardly does more than start.
+/// Shortest observation in ns that shows more than a program's start.
 const SHORT_NS: u64 = 100_000_000;
-/// Fewer of what is counted say little.
+/// Minimum number of events that say anything.
 const FEW: u64 = 50;
 
 pub(super) fn lead(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Lead> {
     let mut lead = odd_end(profile);
     lead.extend(too_little(profile, summary));
     match cost(profile) {
-        // Times say more than counts where they are known.
+        // Times say more than counts, if they are known.
         Some(cost) => lead.extend(lead_of(&profile.program, &cost)),
         None => {
             lead.push(placement(profile, summary));
@@ -34,7 +34,7 @@ pub(super) fn lead(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Lead>
     lead
 }
 
-/// What remote memory costs on a machine that is emulated.
+/// Returns the cost of remote memory on an emulated machine.
 fn cost(profile: &Profile) -> Option<RemoteCost> {
     if !matches!(profile.source, ProfileSource::Emulation { .. }) {
         return None;
@@ -45,18 +45,18 @@ fn cost(profile: &Profile) -> Option<RemoteCost> {
     Some(RemoteCost::of(program, time_ns as f64, &nodes, &profile.latency_ns))
 }
 
-/// A command that did not end well.
+/// Warns of a command that failed.
 fn odd_end(profile: &Profile) -> Vec<Lead> {
     let how = match profile.ended {
         Ended::Exited(code) if code != 0 => format!("The command failed: exit code {code}."),
         Ended::Signalled(signal) => format!("The command was ended by signal {signal}."),
-        Ended::Interrupted => "Interrupted: this is what was seen until then.".to_owned(),
+        Ended::Interrupted => "Interrupted: this covers the time until then.".to_owned(),
         Ended::Exited(_) | Ended::ProcessEnded | Ended::TimeOver => String::new(),
     };
     let left = match &profile.left[..] {
         [] => String::new(),
         left => format!(
-            "The command left {} running, which was ended: profile a daemon in the foreground, or \
+            "The command left {} running, now terminated: profile a daemon in the foreground, or \
              by --pid.",
             left.join(", ")
         ),
@@ -69,10 +69,13 @@ fn too_little(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
     let seen = summary.distance.all();
     let text = match profile.watched_ns {
         short if short < SHORT_NS => {
-            format!("It ended after {} ms: this is of its start.", figure(short as f64 / 1e6))
+            format!(
+                "It ended after {} ms: this shows little but its start.",
+                figure(short as f64 / 1e6)
+            )
         }
         _ if seen < FEW => {
-            format!("Only {seen} {} were seen: look for longer.", counted(&profile.source))
+            format!("Only {seen} {} were seen: profile for longer.", counted(&profile.source))
         }
         _ => return None,
     };
@@ -93,20 +96,20 @@ fn placement(profile: &Profile, summary: &ProfileSummary<'_>) -> Lead {
             });
             let pages: Vec<String> = pages.collect();
             (
-                format!("Its memory: {}. From where it is used is not known.", pages.join(", ")),
+                format!("Its memory: {}. Which nodes use it is unknown.", pages.join(", ")),
                 Mood::Plain,
             )
         }
         Some(share) if share >= WORTH_SHARE => (
             format!(
-                "{} of the {counted} are to memory of another node than the cpu's.",
+                "{} of the {counted} are remote: to memory of another node than the cpu's.",
                 percent(share)
             ),
             Mood::Odd,
         ),
         Some(share) => (
             format!(
-                "{} of the {counted} are to memory of the cpu's own node.",
+                "{} of the {counted} are local: to memory of the cpu's own node.",
                 percent(1.0 - share)
             ),
             Mood::Fine,
@@ -115,7 +118,7 @@ fn placement(profile: &Profile, summary: &ProfileSummary<'_>) -> Lead {
     Lead::new("Placement", text, mood)
 }
 
-/// The region that other nodes use most, with where it is touched first.
+/// Names the region that other nodes use most, and the line that touches it first.
 fn region(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
     let worth = summary.distance.remote_share()? >= WORTH_SHARE;
     let far = summary.far_regions().into_iter().next().filter(|_| worth)?;
@@ -131,7 +134,8 @@ fn region(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
         )
     });
     let text = format!(
-        "{} at {:#x} ({}) takes {} of these: it lies on node {}, and threads of node {} use it.{touched}",
+        "{} at {:#x} ({}) takes {} of these: it is on node {}, but threads on node {} use \
+         it.{touched}",
         short(&region.name),
         region.start,
         size(region.end - region.start),
@@ -146,8 +150,8 @@ fn latencies(summary: &ProfileSummary<'_>) -> Option<Lead> {
     let (local, remote) = summary.load_cycles();
     let text = match (local, remote) {
         (Some(local), Some(remote)) => format!(
-            "A sampled load takes {} cycles on average from memory of the own node, {} from that of \
-             others, caches included.",
+            "A sampled load takes {} cycles on average for local memory and {} for remote memory, \
+             caches included.",
             figure(local),
             figure(remote)
         ),
@@ -159,9 +163,9 @@ fn latencies(summary: &ProfileSummary<'_>) -> Option<Lead> {
     Some(Lead::new("Latency", text, Mood::Plain))
 }
 
-/// How much of the memory is hot, where pages were counted.
+/// Describes the share of hot memory, if accesses were counted by page.
 fn heat(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Lead> {
-    // Others do not tell how often a page is used.
+    // Other sources do not count accesses per page.
     if !matches!(profile.source, ProfileSource::Samples { .. } | ProfileSource::Emulation { .. }) {
         return None;
     }

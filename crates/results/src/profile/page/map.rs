@@ -12,20 +12,20 @@ use super::words::{counted, percent};
 use crate::profile::{Distance, ProfileSummary, RegionUse};
 use crate::program::page::program::{place, short};
 
-/// Rows of the map.
+/// Maximum number of rows of the map.
 const MOST_REGIONS: usize = 16;
-/// What has less of the accesses and of the memory has no row.
+/// Minimum share of accesses or of memory for a region to get a row.
 const LEAST_SHARE: f64 = 0.001;
-/// Columns of threads; with more of them those of a node are one.
+/// Maximum number of columns of threads; beyond it a node's minor threads share one.
 const MOST_THREADS: usize = 16;
 
-/// Threads that are one column.
+/// One or more threads in a column.
 struct Column {
     label: String,
     threads: Vec<u32>,
 }
 
-/// The map; `None` where nothing was seen.
+/// Returns the map; `None` if nothing was seen.
 pub(super) fn map(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<AccessMap> {
     let all = summary.distance.all();
     let pages = |of: &RegionUse<'_>| of.pages.values().sum::<u64>();
@@ -68,7 +68,7 @@ pub(super) fn map(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Acc
     })
 }
 
-/// Threads that accessed anything, node by node; one column for all where threads are not known.
+/// Returns the threads with accesses, node by node; one column for all if threads are unknown.
 fn columns(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<(String, Vec<Column>)> {
     let mut by_thread: BTreeMap<u32, u64> = BTreeMap::new();
     for of in &summary.regions {
@@ -97,14 +97,14 @@ fn columns(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<(String, Vec<
     groups.into_iter().map(|(node, columns)| (from(node), columns)).collect()
 }
 
-/// The threads that matter least are one column.
+/// Merges all columns of a node into one.
 fn joined((node, columns): (u32, Vec<Column>)) -> (u32, Vec<Column>) {
     let threads: Vec<u32> = columns.into_iter().flat_map(|of| of.threads).collect();
     let label = format!("{} threads", threads.len());
     (node, vec![Column { label, threads }])
 }
 
-/// Its number, and its name where that tells it from others.
+/// Returns a thread's number, with its name if names differ.
 fn label(profile: &Profile, thread: u32) -> String {
     match profile.thread_names.get(&thread) {
         Some(name) if *name != profile.name => format!("{thread} {name}"),
@@ -121,7 +121,7 @@ fn detail(of: &RegionUse<'_>) -> String {
         there if there >= bytes => size(there),
         there => format!("{} of {}", size(there), size(bytes)),
     };
-    let made = place(&of.region.made_at).map(|at| format!(", made at {at}"));
+    let made = place(&of.region.made_at).map(|at| format!(", allocated at {at}"));
     let first = of.region.first_touches.iter().max_by_key(|first| first.pages);
     let touched = || Some(format!(", touched at {}", place(&first?.at)?));
     size + &made.or_else(touched).unwrap_or_default()
@@ -189,7 +189,7 @@ fn strip(of: &RegionUse<'_>, hottest: u64, counted: &str) -> Vec<StripPart> {
     of.region.parts.iter().map(part).collect()
 }
 
-/// On a logarithmic scale of three decades.
+/// Maps accesses to 0 to 1 on a logarithmic scale of three decades.
 fn heat(accesses: u64, hottest: u64) -> f64 {
     if accesses == 0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! The time line.
+//! Chart and table of a program's accesses over time.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::words::{counted, percent};
 use crate::profile::ProfileSummary;
 use crate::program::page::program::{place, short};
 
-/// Regions with a row of their own.
+/// Maximum number of regions with a separate row.
 const MOST_ROWS: usize = 10;
-/// Columns that a picture has room for.
+/// Maximum number of columns of the chart.
 const MOST_MOMENTS: usize = 120;
-/// Regions that are named of a phase.
+/// Maximum number of regions named per phase.
 const NAMED: usize = 3;
 
-/// The picture; `None` where time was not followed.
+/// Returns the chart; `None` if accesses were not recorded over time.
 pub(super) fn over_time(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<MemoryOverTime> {
     let mut stretches = profile.program.timeline.clone();
     while stretches.len() > MOST_MOMENTS {
@@ -58,7 +58,7 @@ pub(super) fn over_time(profile: &Profile, summary: &ProfileSummary<'_>) -> Opti
     })
 }
 
-/// The regions that are used most, and the others together.
+/// Returns the most used regions, and the others together.
 fn rows(stretches: &[Stretch], summary: &ProfileSummary<'_>) -> Vec<TimeRow> {
     let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
     for of in stretches.iter().flat_map(|of| &of.regions) {
@@ -84,7 +84,7 @@ fn rows(stretches: &[Stretch], summary: &ProfileSummary<'_>) -> Vec<TimeRow> {
     rows
 }
 
-/// For each stretch accesses per second and the part of them that is remote.
+/// Returns accesses per second and their remote share, for each span.
 fn cells(stretches: &[Stretch], wanted: impl Fn(&StretchAccesses) -> bool) -> Vec<(f64, f64)> {
     let mut begin_ns = 0;
     let cell = |of: &Stretch| {
@@ -102,7 +102,7 @@ fn name(summary: &ProfileSummary<'_>, position: usize) -> String {
     let of = summary.regions.iter().find(|of| of.position == position);
     of.map_or_else(String::new, |of| {
         let name = short(&of.region.name);
-        // Many are called alike.
+        // Several regions can have the same name.
         let first = of.region.first_touches.iter().max_by_key(|first| first.pages);
         let line = || place(&of.region.made_at).or_else(|| place(&first?.at));
         match name.as_str() {
@@ -115,9 +115,9 @@ fn name(summary: &ProfileSummary<'_>, position: usize) -> String {
     })
 }
 
-/// The phases, a row each.
+/// Returns one row per phase.
 pub(super) fn phases(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
-    let table = Table::new("Phases: stretches of time in which the same regions are used alike")
+    let table = Table::new("Phases: periods with the same use of regions")
         .words("phase")
         .figures("from")
         .figures("to")

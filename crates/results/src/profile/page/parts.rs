@@ -14,7 +14,7 @@ use super::words::{
 use crate::profile::{ProfileSummary, RegionUse};
 use crate::program::page::program::{place, sharing, short};
 
-/// Rows of tables.
+/// Maximum number of rows of a table.
 const MOST_REGIONS: usize = 20;
 const MOST_PLACES: usize = 12;
 const MOST_THREADS: usize = 32;
@@ -36,14 +36,10 @@ pub(super) fn parts(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Part
             vec![
                 Panel::table(processes(
                     profile,
-                    "Processes that are one program in the figures above",
+                    "Processes counted as one program above",
                     &profile.processes,
                 )),
-                Panel::table(processes(
-                    profile,
-                    "Processes that are not in the figures above",
-                    &profile.others,
-                )),
+                Panel::table(processes(profile, "Processes not counted above", &profile.others)),
             ],
         ),
         Some(source(profile)),
@@ -54,9 +50,9 @@ pub(super) fn parts(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<Part
 fn map_part(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Part> {
     let map = map(profile, summary)?;
     let caption = match map.threads.is_empty() {
-        true => "Regions of memory: which part is used, and where it lies".to_owned(),
+        true => "Regions of memory: the part used, and the nodes that hold it".to_owned(),
         false => {
-            "Regions of memory: where they lie, and which threads use them from where".to_owned()
+            "Regions of memory: the nodes that hold them, and the threads that use them".to_owned()
         }
     };
     let table = Table::new(caption).words("region");
@@ -72,7 +68,7 @@ fn time_part(profile: &Profile, summary: &ProfileSummary<'_>) -> Option<Part> {
     let over_time = over_time(profile, summary)?;
     let mut panels = vec![Panel {
         chart: Some(Chart::OverTime(over_time)),
-        table: Table::new("Accesses and threads over time, and each region: the darker, the more"),
+        table: Table::new("Accesses, threads and regions over time: darker is more"),
         terminal: Terminal::Chart,
         ..Panel::default()
     }];
@@ -96,7 +92,7 @@ fn regions(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
         .figures("stores")
         .figures("hot")
         .words("used by")
-        .words(if several { "lies on" } else { "address" });
+        .words(if several { "on nodes" } else { "address" });
     let row = |of: &RegionUse<'_>| {
         let stores = of
             .loads_stores
@@ -123,12 +119,12 @@ fn regions(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
         .without_empty_columns()
 }
 
-/// The part that is remote, where anything can be.
+/// Formats the remote share, if any access can be remote.
 fn remote(summary: &ProfileSummary<'_>, share: Option<f64>) -> String {
     share.filter(|_| summary.nodes.len() > 1).map_or_else(|| "–".to_owned(), percent)
 }
 
-/// `one thread 90 %, several nodes 10 %`: pages by who uses them.
+/// Describes pages by number of users: `one thread 90 %, several nodes 10 %`.
 fn used_by(of: &RegionUse<'_>) -> String {
     let all: u64 = of.sharing.values().sum();
     let name = |sharing: &Sharing| match sharing {
@@ -141,7 +137,7 @@ fn used_by(of: &RegionUse<'_>) -> String {
     let mut parts: Vec<(u64, &Sharing)> =
         of.sharing.iter().map(|(sharing, pages)| (*pages, sharing)).collect();
     parts.sort_by_key(|(pages, _)| std::cmp::Reverse(*pages));
-    // What is rounded to nothing says nothing.
+    // Shares that round to 0 are noise.
     parts.retain(|(pages, _)| *pages * 200 >= all);
     let words = parts.iter().take(2).map(|(pages, sharing)| match parts.len() {
         1 => name(sharing).to_owned(),
@@ -150,7 +146,7 @@ fn used_by(of: &RegionUse<'_>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// `0 75 %, 1 25 %`.
+/// Describes pages by node: `0 75 %, 1 25 %`.
 fn lies_on(of: &RegionUse<'_>) -> String {
     let all: u64 = of.pages.values().sum();
     let node = |(node, pages): (&u32, &u64)| match of.pages.len() {
@@ -171,21 +167,20 @@ fn region_notes(profile: &Profile, summary: &ProfileSummary<'_>) -> Vec<String> 
     }
     if summary.distance.unplaced > 0 && summary.distance.remote_share().is_some() {
         notes.push(format!(
-            "Of {} {} it is not known whether they are remote: their pages had gone before they \
-             were looked at.",
+            "{} {} are neither local nor remote: their pages were gone before they were looked up.",
             summary.distance.unplaced,
             counted(&profile.source)
         ));
     }
     if let Some(became) = &profile.program.became {
-        notes.push(format!("It went on as {became}, which is not in this report."));
+        notes.push(format!("It then executed {became}, which this report does not cover."));
     }
     notes
 }
 
-/// Who touches pages first.
+/// Tabulates the code that touches pages first.
 fn touches(profile: &Profile) -> Table {
-    let table = Table::new("Who touches memory first: pages, a huge one as one")
+    let table = Table::new("Code that touches memory first, in pages (a huge one counts as one)")
         .words("region")
         .figures("pages")
         .words("at")
@@ -197,7 +192,7 @@ fn touches(profile: &Profile) -> Table {
         .flat_map(|region| region.first_touches.iter().map(move |touches| (region, touches)));
     let mut touches: Vec<_> = touches.filter(|(_, of)| of.pages > 0).collect();
     let all: u64 = touches.iter().map(|(_, of)| of.pages).sum();
-    // Few pages are worth a row where their line is known.
+    // Few pages are worth a row only if their line is known.
     touches.retain(|(_, of)| of.pages * 100 >= all || place(&of.at).is_some());
     touches.sort_by_key(|(_, of)| std::cmp::Reverse(of.pages));
     let row = |(region, of): &(&numalab_record::Region, &numalab_record::FirstTouches)| {
@@ -211,15 +206,14 @@ fn touches(profile: &Profile) -> Table {
     table.rows(touches.iter().take(MOST_PLACES).map(row))
 }
 
-/// Where in the code memory is used.
+/// Tabulates the code that uses memory.
 fn users(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
     let all = summary.distance.all().max(1) as f64;
-    let table =
-        Table::new(format!("Where in the code memory is used, by {}", counted(&profile.source)))
-            .words("at")
-            .words("region")
-            .figures("%")
-            .figures("remote");
+    let table = Table::new(format!("Code that uses memory, by {}", counted(&profile.source)))
+        .words("at")
+        .words("region")
+        .figures("%")
+        .figures("remote");
     let regions = profile.program.regions.iter();
     let users = regions.flat_map(|region| region.accessed_at.iter().map(move |at| (region, at)));
     let mut users: Vec<_> = users.collect();
@@ -244,7 +238,7 @@ fn named(profile: &Profile, thread: u32) -> String {
 }
 
 fn threads(profile: &Profile, summary: &ProfileSummary<'_>) -> Table {
-    let table = Table::new("Threads: the node that they were on most, and what they use")
+    let table = Table::new("Threads: their main node, and what they use")
         .words("thread")
         .figures("node")
         .figures("on cpus")
@@ -296,11 +290,11 @@ fn processes(profile: &Profile, caption: &str, processes: &[OtherProcess]) -> Ta
     table.rows(processes.iter().map(row))
 }
 
-/// Where the figures come from, and what they do not show.
+/// Names the source of the figures and its limits.
 fn source(profile: &Profile) -> Part {
     let unseen: Vec<String> = profile.cannot_see.iter().map(cannot_words).collect();
     let unseen = (!unseen.is_empty()).then(|| format!("It cannot see: {}.", unseen.join("; ")));
-    let over = Table::new("Sources that come before it, and why they could not be used")
+    let over = Table::new("Preferred sources, and why they were not available")
         .words("source")
         .words("why not");
     let over = over.rows(
@@ -310,12 +304,12 @@ fn source(profile: &Profile) -> Part {
     let followed = profile.faults.map(|faults| {
         let lost = match faults.lost {
             0 => String::new(),
-            lost => format!(" {lost} records were lost, because more came than could be read."),
+            lost => format!(" {lost} records were lost: they came faster than they could be read."),
         };
-        format!("{} page faults were followed for first touches.{lost}", faults.seen)
+        format!("First touches are from {} page faults.{lost}", faults.seen)
     });
     Part {
-        title: "What this shows, and what not".to_owned(),
+        title: "What this shows, and what it does not".to_owned(),
         notes: [Some(source_sentence(profile)), unseen, followed].into_iter().flatten().collect(),
         panels: panels.map(Panel::table).collect(),
         ..Part::default()

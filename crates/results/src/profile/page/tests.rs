@@ -17,7 +17,8 @@ fn accesses(thread: u32, cpu_node: u32, memory_node: u32, either: u64) -> Region
     RegionAccesses { thread, cpu_node, memory_node, either, ..RegionAccesses::default() }
 }
 
-/// A table on node 0 that thread 8 of node 1 uses most, and memory of its own.
+/// Returns a program with a table on node 0 that thread 8 of node 1 uses most, and with local
+/// memory.
 fn program() -> ProgramMemory {
     let line = CodePlace {
         object: "/bin/solver".to_owned(),
@@ -97,11 +98,11 @@ fn joined(text: &str) -> String {
 fn the_lead_says_which_region_is_used_from_afar_who_touched_it_and_what_the_source_is() {
     let text = joined(&profile().page().terminal(Style::Plain));
     for expected in [
-        "70 % of the page faults are to memory of another node than the cpu's.",
-        "[anonymous] at 0x100000 (8M) takes 100 % of these: it lies on node 0, and threads of node 1",
+        "70 % of the page faults are remote: to memory of another node than the cpu's.",
+        "[anonymous] at 0x100000 (8M) takes 100 % of these: it is on node 0, but threads on node 1",
         "touched first by thread 7 on node 0 at solver.c:42.",
-        "Page faults: 2048 first touches, and 6500 on pages that were there, most of which NUMA \
-         balancing had unmapped",
+        "Page faults: 2048 first touches, and 6500 on present pages, most of them unmapped by NUMA \
+         balancing",
         "3 more were lost.",
         "It cannot see: how often a page is used",
         "samples the kernel shows no performance monitoring unit",
@@ -117,7 +118,7 @@ fn the_page_has_the_map_with_remote_cells_and_the_time_line_with_phases() {
     assert!(html.contains("used from node 1") && html.contains("8 worker"), "{html}");
     assert!(html.contains("mostly to memory of other nodes"));
     assert!(html.contains("0x500000 to 0x900000"), "the strip's parts");
-    assert!(html.contains("Phases: stretches of time"));
+    assert!(html.contains("Phases: periods with the same use"));
     assert!(html.contains("anon 8M solver.c:42"), "a region is named by who touched it");
     let private = profile().page().redacted().html();
     assert!(!private.contains("secret-input"), "arguments are private");
@@ -131,7 +132,7 @@ fn a_machine_of_one_node_has_no_columns_of_nodes_and_nothing_remote() {
     profile.program.regions[0].accesses = vec![accesses(7, 0, 0, 5)];
     let html = profile.page().html();
     assert!(html.contains("The machine has one node: no memory is remote."));
-    assert!(!html.contains("lies on node") && !html.contains("remote</th>"), "{html}");
+    assert!(!html.contains("is on node") && !html.contains("remote</th>"), "{html}");
 }
 
 #[test]
@@ -144,10 +145,10 @@ fn what_is_known_of_no_thread_is_a_column_of_its_own() {
     assert!(html.contains(">used</th>"), "{html}");
     let text = joined(&profile.page().terminal(Style::Plain));
     assert!(
-        text.contains("4 looks, every 250 ms") && text.contains("which were written"),
+        text.contains("4 scans, one every 250 ms") && text.contains("for those written"),
         "{text}"
     );
-    assert!(text.contains("From where it is used is not known."), "{text}");
+    assert!(text.contains("Which nodes use it is unknown."), "{text}");
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn how_a_command_failed_and_what_it_left_come_first() {
         Profile { ended: Ended::Signalled(11), left: vec!["sleep (12)".to_owned()], ..profile() };
     let text = joined(&profile.page().terminal(Style::Plain));
     assert!(text.contains("The command was ended by signal 11."), "{text}");
-    assert!(text.contains("The command left sleep (12) running, which was ended"), "{text}");
+    assert!(text.contains("The command left sleep (12) running, now terminated"), "{text}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Sources, what they cannot see, and why others could not be used, in words.
+//! Profile sources, their limits, and the reasons why others were not usable, in words.
 
 use numalab_page::number::{figure, share_words, trimmed};
 use numalab_record::profile::{
     CannotSee, Ended, FaultsSeen, Hindrance, Profile, ProfileSource, SamplingUnit, Target,
 };
 
-/// What is counted.
+/// Returns the plural of the event counted.
 pub(super) fn counted(source: &ProfileSource) -> &'static str {
     match source {
         ProfileSource::Samples { .. } => "samples",
@@ -15,7 +15,7 @@ pub(super) fn counted(source: &ProfileSource) -> &'static str {
     }
 }
 
-/// The source's name on a page.
+/// Returns the source's name on a page.
 pub(super) fn source_name(source: &ProfileSource) -> String {
     match source {
         ProfileSource::Samples { unit, .. } => unit_name(*unit),
@@ -34,7 +34,7 @@ fn unit_name(unit: SamplingUnit) -> &'static str {
     }
 }
 
-/// What one of what is counted is.
+/// Returns the definition of one counted event.
 pub(super) fn unit_is(source: &ProfileSource) -> String {
     match source {
         ProfileSource::Samples { .. } => "some of all accesses".to_owned(),
@@ -43,12 +43,12 @@ pub(super) fn unit_is(source: &ProfileSource) -> String {
         ProfileSource::Faults { balancing: true } => "first touches and NUMA balancing".to_owned(),
         ProfileSource::Faults { balancing: false } => "first touches".to_owned(),
         ProfileSource::Damon { .. } | ProfileSource::Referenced { .. } => {
-            "pages that were used, look by look".to_owned()
+            "pages in use, scan by scan".to_owned()
         }
     }
 }
 
-/// Where the figures come from, in a sentence.
+/// Returns a sentence about the source of the figures.
 pub(super) fn source_sentence(profile: &Profile) -> String {
     match &profile.source {
         ProfileSource::Samples { unit, events, taken, lost, throttled } => {
@@ -57,7 +57,7 @@ pub(super) fn source_sentence(profile: &Profile) -> String {
                 .map(|event| format!("{} (one in {})", event.event, event.period))
                 .collect();
             let mut text = format!(
-                "{}: {taken}, of the events {}. Shares are those of samples.",
+                "{}: {taken}, on the events {}. Shares are shares of samples.",
                 unit_name(*unit),
                 events.join(" and ")
             );
@@ -70,20 +70,20 @@ pub(super) fn source_sentence(profile: &Profile) -> String {
             text
         }
         ProfileSource::Emulation { .. } => {
-            "Every access that the program made in QEMU's user mode, \
-             on a machine that was emulated: times are that machine's."
+            "Every access of the program, run in QEMU's user mode on an emulated machine: times \
+             are that machine's."
                 .to_owned()
         }
         ProfileSource::Faults { balancing } => faults_sentence(*balancing, profile.faults),
         ProfileSource::Damon { sample_us, rounds } => format!(
-            "DAMON, the kernel's data access monitor: it looked at each part of the memory every \
-             {} ms, and was asked {rounds} times.",
+            "DAMON, the kernel's data access monitor: it checked each part of memory every {} ms, \
+             and was read {rounds} times.",
             trimmed(*sample_us as f64 / 1e3)
         ),
         ProfileSource::Referenced { rounds, interval_ns, soft_dirty } => {
-            let written = if *soft_dirty { ", soft-dirty bits which were written" } else { "" };
+            let written = if *soft_dirty { ", and soft-dirty bits for those written" } else { "" };
             format!(
-                "Referenced bits: {rounds} looks, every {}, at which pages of each mapping were \
+                "Referenced bits: {rounds} scans, one every {}, for the pages of each mapping \
                  used since the last one{written}.",
                 time(*interval_ns)
             )
@@ -96,45 +96,44 @@ fn faults_sentence(balancing: bool, faults: Option<FaultsSeen>) -> String {
     let first = seen.saturating_sub(again);
     let again = match balancing {
         true => format!(
-            "{again} on pages that were there, most of which NUMA balancing had unmapped: periodic \
-             samples of who uses which page"
+            "{again} on present pages, most of them unmapped by NUMA balancing: periodic samples \
+             of page use"
         ),
-        false => format!("{again} on pages that were there before"),
+        false => format!("{again} on pages already present"),
     };
     let lost = if lost > 0 { format!(" {lost} more were lost.") } else { String::new() };
     format!("Page faults: {first} first touches, and {again}.{lost}")
 }
 
-/// Something that cannot be seen.
+/// Returns a limit of the source.
 pub(super) fn cannot_words(of: &CannotSee) -> String {
     match of {
         CannotSee::LaterAccesses => "accesses to a page after the first one".to_owned(),
         CannotSee::HowOften => {
-            "how often a page is used: only whether it is, each time that the kernel looks"
-                .to_owned()
+            "how often a page is used, only whether it was since the last scan".to_owned()
         }
-        CannotSee::LoadsFromStores => "which accesses load and which store".to_owned(),
+        CannotSee::LoadsFromStores => "whether an access is a load or a store".to_owned(),
         CannotSee::Threads => "which thread uses what, and from which node".to_owned(),
         CannotSee::FastLoads { cycles } => {
             format!("loads of fewer than {cycles} cycles, which caches serve")
         }
-        CannotSee::Waiting => "how long memory is waited for".to_owned(),
-        CannotSee::HeapSites => "which calls of malloc made parts of the heap".to_owned(),
+        CannotSee::Waiting => "the time spent waiting for memory".to_owned(),
+        CannotSee::HeapSites => "which malloc calls allocated parts of the heap".to_owned(),
         CannotSee::CallsWithoutFramePointers => {
             "callers in code that was compiled without frame pointers".to_owned()
         }
-        CannotSee::FirstTouches => "who touches memory first".to_owned(),
+        CannotSee::FirstTouches => "the code and thread of first touches".to_owned(),
         CannotSee::FaultsInKernel => {
             "first touches by the kernel on the program's behalf, as in read(2)".to_owned()
         }
-        CannotSee::Before => "what was touched before it was looked at".to_owned(),
-        CannotSee::PageNodes { reason } => format!("where single pages lie ({reason})"),
+        CannotSee::Before => "memory touched before profiling began".to_owned(),
+        CannotSee::PageNodes { reason } => format!("the nodes of single pages ({reason})"),
         CannotSee::PagesBeyond { most } => format!("single pages beyond the first {most}"),
         CannotSee::ThisMachine => "this machine's own caches, memory and kernel".to_owned(),
     }
 }
 
-/// Why a source could not be used, and what would mend it.
+/// Returns the reason why a source was not usable, and the fix.
 #[must_use]
 pub fn hindrance_words(of: &Hindrance) -> String {
     match of {
@@ -145,17 +144,17 @@ pub fn hindrance_words(of: &Hindrance) -> String {
             format!("no unit has events with data addresses ({})", units.join(", "))
         }
         Hindrance::UnreadForm { unit } => {
-            format!("the samples of {unit} come in a form that numalab does not read")
+            format!("numalab cannot read the sample format of {unit}")
         }
         Hindrance::PerfParanoid { level } => format!(
             "kernel.perf_event_paranoid is {level}: run as root, or sysctl \
              kernel.perf_event_paranoid=2"
         ),
         Hindrance::PerfRefused { reason } => format!(
-            "perf_event_open(2): {reason}; a filter of system calls, as of containers, may forbid it"
+            "perf_event_open(2): {reason}; a system call filter, as in containers, may block it"
         ),
         Hindrance::TooFewFiles { limit } => format!(
-            "each thread takes descriptors on each cpu, and there may be only {limit}: raise \
+            "each thread needs file descriptors on each cpu, and the limit is {limit}: raise \
              ulimit -n"
         ),
         Hindrance::OneNode => "the machine has one node: NUMA balancing does nothing".to_owned(),
@@ -163,9 +162,9 @@ pub fn hindrance_words(of: &Hindrance) -> String {
             "NUMA balancing is off: sysctl kernel.numa_balancing=1 as root".to_owned()
         }
         Hindrance::NoBalancing => "the kernel is built without NUMA balancing".to_owned(),
-        Hindrance::RunsAlready => "a process that runs already cannot be emulated".to_owned(),
+        Hindrance::RunsAlready => "a running process cannot be emulated".to_owned(),
         Hindrance::HasToEnd => {
-            "the emulator reports when a program ends by itself, not after --for".to_owned()
+            "the emulator reports only when the program ends, not after --for".to_owned()
         }
         Hindrance::NoEmulation { reason } => reason.clone(),
         Hindrance::NoDamon => "the kernel has no DAMON, or no files for it in sysfs".to_owned(),
@@ -178,7 +177,7 @@ pub fn hindrance_words(of: &Hindrance) -> String {
     }
 }
 
-/// How looking ended.
+/// Returns how the observation ended.
 pub(super) fn ended(profile: &Profile) -> String {
     let command = matches!(profile.target, Target::Command(_));
     match profile.ended {
@@ -192,12 +191,12 @@ pub(super) fn ended(profile: &Profile) -> String {
     }
 }
 
-/// `12.3 %`.
+/// Formats a share as a percentage: `12.3 %`.
 pub(super) fn percent(share: f64) -> String {
     share_words(share)
 }
 
-/// `850 ms`, `1.24 s`.
+/// Formats a time: `850 ms`, `1.24 s`.
 pub(super) fn time(nanoseconds: u64) -> String {
     match nanoseconds {
         0..1_000_000_000 => format!("{} ms", figure(nanoseconds as f64 / 1e6)),
@@ -205,7 +204,7 @@ pub(super) fn time(nanoseconds: u64) -> String {
     }
 }
 
-/// A count in few letters.
+/// Formats a count in few characters.
 pub(super) fn short_count(count: u64) -> String {
     let count = count as f64;
     match count {

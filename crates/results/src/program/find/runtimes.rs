@@ -1,16 +1,18 @@
-//! Code that is not the user's: allocators and language runtimes, through which every allocation goes.
+//! Allocators and language runtimes, which are on the path of every allocation but are not the
+//! user's code.
 
 use numalab_record::{CodePlace, Region};
 
-/// How code of a runtime is recognized.
+/// Marks by which a runtime's code is recognized.
 struct Runtime {
-    /// What names of its files begin with.
+    /// Prefixes of its file names.
     objects: &'static [&'static str],
-    /// What names of its functions begin with, where it may be linked into the program.
+    /// Prefixes of its function names, for when it is linked into the program.
     functions: &'static [&'static str],
-    /// Parts of the paths of its source.
+    /// Substrings of its source paths.
     sources: &'static [&'static str],
-    /// Whether it owns the memory of the program's objects, so that user code has no address to place.
+    /// True if it owns the memory of the program's objects, so that user code has no address to
+    /// place.
     owns_objects: bool,
 }
 
@@ -30,7 +32,7 @@ const fn owner(
     Runtime { objects, functions, sources, owns_objects: true }
 }
 
-/// All that are known.
+/// All known runtimes.
 const RUNTIMES: [Runtime; 11] = [
     // glibc and musl.
     library(
@@ -63,13 +65,13 @@ const RUNTIMES: [Runtime; 11] = [
     library(&["libjemalloc"], &["je_", "_rjem_", "jemalloc"], &["jemalloc/src/", "jemalloc.c"]),
     library(&["libtcmalloc"], &["tc_", "tcmalloc::"], &["/tcmalloc/", "/gperftools/"]),
     library(&["libmimalloc"], &["mi_", "_mi_"], &["/mimalloc/"]),
-    // The C++ library.
+    // The C++ standard library.
     library(
         &["libstdc++", "libc++"],
         &["operator new", "__gnu_cxx::"],
         &["/include/c++/", "/libstdc++-v3/"],
     ),
-    // Rust's.
+    // The Rust standard library.
     library(
         &["libstd-"],
         &[
@@ -78,23 +80,23 @@ const RUNTIMES: [Runtime; 11] = [
         ],
         &["/rustc/", "/library/alloc/", "/library/core/", "/library/std/", "/lib/rustlib/src/"],
     ),
-    // OpenMP's.
+    // OpenMP runtimes.
     library(
         &["libgomp", "libomp", "libiomp5"],
         &["GOMP_", "gomp_", "__kmp", "omp_"],
         &["/libgomp/"],
     ),
-    // NUMA's library, which is called where memory is to be made.
+    // libnuma, which programs call to allocate on a node.
     library(&["libnuma"], &["numa_alloc"], &["/libnuma.c"]),
-    // Go's.
+    // Go.
     owner(
         &[],
         &["runtime.", "runtime/", "internal/runtime", "_cgo_"],
         &["/src/runtime/", "/runtime/cgo/"],
     ),
-    // Java's.
+    // Java.
     owner(&["libjvm", "libjli", "libjava"], &["JavaMain", "JVM_"], &["/hotspot/"]),
-    // Python's.
+    // Python.
     owner(
         &["libpython", "python3", "python2"],
         &["PyObject_", "_PyObject_", "PyMem_", "_PyMem_", "_PyEval_", "PyEval_"],
@@ -114,19 +116,19 @@ impl Runtime {
     }
 }
 
-/// Whether a function has this name, or one that begins with it where that ends in a mark.
+/// Returns `true` if a function has this name, or begins with it if the name ends in punctuation.
 fn begins(function: &str, name: &str) -> bool {
     let is_prefix = name.ends_with(['_', '.', '/', ':', ' ']) || name.starts_with("_");
     function == name || is_prefix && function.starts_with(name)
 }
 
-/// Whether code is an allocator's or a runtime's.
+/// Returns `true` if code belongs to an allocator or a runtime.
 pub(super) fn is_of_runtime(place: &CodePlace) -> bool {
     RUNTIMES.iter().any(|runtime| runtime.has(place))
 }
 
-/// Whether a language's runtime made a region for objects that it places, collects or counts itself: no
-/// line of the program could bind or copy them.
+/// Returns `true` if a language runtime allocated a region for objects that it places, collects or
+/// counts itself, so that no line of the program could bind or copy them.
 #[must_use]
 pub fn is_runtimes_own(region: &Region) -> bool {
     let places = || {

@@ -1,30 +1,31 @@
-//! What a program's memory costs in Callgrind's format, which KCachegrind and `callgrind_annotate`
-//! open: <https://valgrind.org/docs/manual/cl-format.html>.
+//! A program's memory costs in Callgrind's format, for KCachegrind and `callgrind_annotate`:
+//! <https://valgrind.org/docs/manual/cl-format.html>.
 //!
-//! Regions stand as functions, called where they are made, with what is waited for them. Pages are
-//! counted where they are touched first, and contended lines where they are stored to.
+//! Regions appear as functions, called where they are allocated, with the time spent waiting for
+//! them. Pages are attributed to the place of their first touch, and contended lines to the places
+//! that store to them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use numalab_record::{CodePlace, ProgramMemory, Region};
 
-/// The columns of figures: each event's name, and what it is.
+/// Name and description of each event column.
 const EVENTS: [(&str, &str); 8] = [
-    ("Wait", "ns waited for memory and caches"),
-    ("Remote", "ns waited for memory and caches of other nodes"),
-    ("Queued", "ns waited because memory was busy"),
+    ("Wait", "ns spent waiting for memory and caches"),
+    ("Remote", "ns spent waiting for memory and caches of other nodes"),
+    ("Queued", "ns spent waiting because memory was busy"),
     ("Loads", "Loads"),
     ("Stores", "Stores"),
     ("Misses", "Accesses that reached memory"),
     ("Touched", "Pages touched first"),
-    ("Contended", "ns waited for cache lines that threads contend for"),
+    ("Contended", "ns spent waiting for contended cache lines"),
 ];
 const NONE: Figures = [0; EVENTS.len()];
 
 type Figures = [u64; EVENTS.len()];
 
-/// A function of the program, or a region that stands as one.
+/// A function of the program, or a region that appears as one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Function {
     object: String,
@@ -32,17 +33,17 @@ struct Function {
     name: String,
 }
 
-/// A line of a function, 0 where it is not known.
+/// A line of a function; 0 if unknown.
 type Place = (Function, u64);
 
 #[derive(Debug, Default)]
 struct Costs {
     own: BTreeMap<u64, Figures>,
-    /// By the line of the call and where it leads: how often, and what is in it.
+    /// Number of calls and inclusive figures, by line of the call and callee.
     calls: BTreeMap<(u64, Place), (u64, Figures)>,
 }
 
-/// The program in this format.
+/// Returns the program in Callgrind's format.
 pub(crate) fn callgrind(program: &ProgramMemory) -> String {
     let mut graph = Graph::default();
     for region in &program.regions {
@@ -75,11 +76,11 @@ fn sum(mut one: Figures, other: Figures) -> Figures {
     one
 }
 
-/// Regions that are made at one place are one function.
+/// Makes one function of all regions allocated at the same place.
 fn of_region(region: &Region) -> Place {
     let made = super::program::place(&region.made_at);
     let name = match made {
-        Some(line) => format!("{} made at {line}", region.name),
+        Some(line) => format!("{} allocated at {line}", region.name),
         None => region.name.clone(),
     };
     (Function { object: "memory".to_owned(), file: "???".to_owned(), name }, 0)
@@ -104,8 +105,8 @@ struct Graph {
 }
 
 impl Graph {
-    /// Figures of what is done at the innermost of these places, the first one, or in what is called
-    /// from there.
+    /// Adds figures to the innermost (first) of these places, or to `called` when called from
+    /// there.
     fn add(&mut self, places: &[CodePlace], called: Option<Place>, figures: Figures) {
         if figures == NONE {
             return;
@@ -114,7 +115,7 @@ impl Graph {
         let mut inner: Option<Place> = None;
         for (function, line) in inward {
             let costs = self.functions.entry(function.clone()).or_default();
-            // callgrind_annotate expects every line that calls to have figures of its own.
+            // callgrind_annotate expects self cost on every line that calls.
             let own = costs.own.entry(line).or_insert(NONE);
             match inner {
                 None => *own = sum(*own, figures),
@@ -160,7 +161,7 @@ fn columns(figures: &Figures) -> String {
     figures.join(" ")
 }
 
-/// A name on one line.
+/// Replaces control characters, so that a name fits on one line.
 fn one(name: &str) -> String {
     name.replace(|c: char| c.is_control(), " ")
 }
@@ -180,7 +181,8 @@ mod tests {
         }
     }
 
-    /// `main` makes a region in two calls of `table`, and touches it; nobody knows who made the heap.
+    /// Returns a program in which `main` allocates a region in two calls of `table` and touches it;
+    /// the heap's allocation site is unknown.
     fn program() -> ProgramMemory {
         let main = |line| place(Some("main"), Some(line));
         let region = |name: &str, made_at: Vec<CodePlace>, waited_ns| Region {

@@ -1,4 +1,4 @@
-//! The parts of the report.
+//! The parts of the emulator report's page.
 
 use numalab_page::number::{figure, trimmed};
 use numalab_page::{Panel, Part, Table};
@@ -9,7 +9,7 @@ use super::program::{regions, sharing};
 use crate::run::page::matrix_panel;
 use crate::run::{Axis, Entry, Matrix};
 
-/// The heatmap of each phase, the cpus' figures, and what the emulator checked.
+/// Returns each phase's heat map, the figures per cpu, and the emulator's checks.
 pub(super) fn parts(report: &MemoryReport) -> Vec<Part> {
     match &report.program {
         Some(program) => {
@@ -38,10 +38,11 @@ fn accesses(report: &MemoryReport) -> Part {
         notes.push(sentence(phase, several));
     }
     if report.phases.is_empty() {
-        notes.push("Nothing was counted: no program in the guest began a measurement.".to_owned());
+        notes
+            .push("Nothing was counted: no program in the guest started a measurement.".to_owned());
     }
     if report.sample > 1 {
-        notes.push(format!("One access in {} was looked at; counts are scaled.", report.sample));
+        notes.push(format!("One access in {} was sampled; counts are scaled.", report.sample));
     }
     part("Accesses to memory", notes, panels)
 }
@@ -51,7 +52,7 @@ fn sentence(phase: &EmulatedPhase, several: bool) -> String {
     let local = phase.vcpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.local_misses()));
     let of = if several { format!("Phase {}: ", phase.label()) } else { String::new() };
     format!(
-        "{of}{} million accesses reached memory, {} of them that of the cpu's own node.",
+        "{of}{} million accesses reached memory, {} of them on the cpu's own node.",
         figure(reached as f64 / 1e6),
         percent(local, reached)
     )
@@ -79,7 +80,7 @@ fn matrix(phase: &EmulatedPhase) -> Matrix {
 }
 
 fn cpus(phase: &EmulatedPhase, who: &str, of: &str) -> Table {
-    let caption = format!("Each {who}'s accesses, how many reached memory, and what that cost{of}");
+    let caption = format!("Each {who}'s accesses, those that reached memory, and their cost{of}");
     let table = Table::new(caption)
         .words(who)
         .figures("node")
@@ -113,17 +114,17 @@ fn cpus(phase: &EmulatedPhase, who: &str, of: &str) -> Table {
 fn charged(report: &MemoryReport) -> Part {
     let nodes = &report.machine.nodes;
     let table =
-        Table::new("ns of an access by the cpu's node and the memory's").words("node \\ node");
+        Table::new("access latency in ns, by cpu node and memory node").words("node \\ node");
     let table = nodes.iter().fold(table, |table, node| table.figures(node.id.to_string()));
     let rows = nodes.iter().zip(&report.machine.latency_ns).map(|(node, latencies)| {
         let latencies = latencies.iter().map(|ns| trimmed(*ns));
         core::iter::once(format!("node {}", node.id)).chain(latencies).collect()
     });
-    part("What an access costs", Vec::new(), vec![Panel::table(table.rows(rows))])
+    part("Access costs", Vec::new(), vec![Panel::table(table.rows(rows))])
 }
 
 fn checks(report: &MemoryReport) -> Part {
-    let table = Table::new("What the emulator checked of QEMU when it began")
+    let table = Table::new("The emulator's checks of QEMU at startup")
         .words("check")
         .words("passed")
         .words("found");

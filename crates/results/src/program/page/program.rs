@@ -1,4 +1,4 @@
-//! What a program paid for memory of other nodes, and for which of its regions.
+//! The cost of remote memory to a program, by region, as parts of a page.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use numalab_record::{CodePlace, ContendedLine, ProgramMemory, Region};
 
 use crate::program::{RemoteCost, RemoteRegion, told};
 
-/// Remote memory that takes less of the time is not worth a change.
+/// Minimum share of the time spent on remote memory that makes a change worthwhile.
 const WORTH_SHARE: f64 = 0.02;
-/// Rows of the table of lines.
+/// Maximum number of rows of the table of lines.
 const MOST_LINES: usize = 8;
-/// Rows of the table of regions.
+/// Maximum number of rows of the table of regions.
 const MOST_REGIONS: usize = 20;
 
-/// What matters most of a program.
+/// Returns the key findings about a program.
 pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> {
     lead_of(program, &cost(report, program))
 }
 
-/// What matters most of a program of which this is the cost.
+/// Returns the key findings about a program with this cost.
 pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
     let percent = |ns: f64| format!("{} %", trimmed(100.0 * ns / cost.time_ns.max(1.0)));
     let memory = format!(
@@ -33,13 +33,13 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
     let worth = cost.remote_ns >= WORTH_SHARE * cost.time_ns;
     let remote = match worth {
         true => format!(
-            "Remote memory costs {} of the time: {} ms would be saved at most if every access \
+            "Remote memory costs {} of the time: at most {} ms would be saved if every access \
              were local.",
             percent(cost.remote_ns),
             figure(cost.remote_ns / 1e6)
         ),
         false => format!(
-            "No gain to be had from placement: remote memory costs {} of the time.",
+            "No gain from placement: remote memory costs {} of the time.",
             percent(cost.remote_ns)
         ),
     };
@@ -53,8 +53,7 @@ pub(crate) fn lead_of(program: &ProgramMemory, cost: &RemoteCost) -> Vec<Lead> {
 
 fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
     let sentence = format!(
-        "{} at {:#x} ({}) accounts for {} % of that: it lies on node {}, and cpus of node {} \
-         use it.",
+        "{} at {:#x} ({}) accounts for {} % of that: it is on node {}, but cpus of node {} use it.",
         found.region.name,
         found.region.start,
         size(found.region.end - found.region.start),
@@ -68,7 +67,7 @@ fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
     Lead::new("Region", sentence + &touched, Mood::Odd)
 }
 
-/// Lines that threads contend for, where that takes time.
+/// Names lines that threads contend for, if that takes noticeable time.
 fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
     let (waited_ns, worst) = contention(program)?;
     if (waited_ns as f64) < WORTH_SHARE * time_ns {
@@ -86,13 +85,13 @@ fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
     Some(Lead::new("Sharing", sentence, Mood::Odd))
 }
 
-/// What all contended lines are waited for, and the worst of them.
+/// Returns the waiting for all contended lines in ns, and the worst of them.
 fn contention(program: &ProgramMemory) -> Option<(u64, &ContendedLine)> {
     let waited_ns = program.contended_lines.iter().map(ContendedLine::waited_ns).sum();
     Some((waited_ns, program.contended_lines.first()?))
 }
 
-/// Where a line is stored to.
+/// Names the source lines that store to a contended line.
 fn lines(line: &ContendedLine) -> Option<String> {
     let writers = line.threads.iter().filter(|user| user.stores > 0);
     let mut places: Vec<String> = writers.filter_map(|user| place(&user.at)).collect();
@@ -101,13 +100,13 @@ fn lines(line: &ContendedLine) -> Option<String> {
     (!places.is_empty()).then(|| places.join(" and "))
 }
 
-/// `solver.c:120`, else the function's name.
+/// Returns a source line, `solver.c:120`, or else the function's name.
 pub(crate) fn place(places: &[CodePlace]) -> Option<String> {
     let told = told(places)?;
     told.line.as_deref().map(short).or_else(|| told.function.clone())
 }
 
-/// Where regions are made and touched first, as far as the code tells.
+/// Tabulates where regions are allocated and touched first, as far as debug information shows.
 fn origins(regions: &[&Region]) -> Option<Table> {
     let row = |region: &&Region| {
         let first = region.first_touches.iter().max_by_key(|touches| touches.pages)?;
@@ -123,15 +122,15 @@ fn origins(regions: &[&Region]) -> Option<Table> {
         })
     };
     let rows: Vec<_> = regions.iter().filter_map(row).collect();
-    let table = Table::new("Where regions are made, and touched first")
+    let table = Table::new("Where regions are allocated and first touched")
         .words("region")
-        .words("made at")
+        .words("allocated at")
         .words("first touch at")
         .words("by");
     (!rows.is_empty()).then(|| table.rows(rows))
 }
 
-/// The lines that threads contend for.
+/// Tabulates the contended lines.
 pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
     let row = |line: &ContendedLine| {
         let kind = if line.is_false_sharing() { "false" } else { "true" };
@@ -147,7 +146,7 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
     };
     let worst = program.contended_lines.iter().filter(|line| line.waited_ns() > 0);
     let rows: Vec<_> = worst.take(MOST_LINES).map(row).collect();
-    let table = Table::new("Cache lines that several threads use and store to, by waiting")
+    let table = Table::new("Cache lines that threads contend for, by waiting time")
         .words("line")
         .words("region")
         .words("sharing")
@@ -156,8 +155,8 @@ pub(crate) fn sharing(program: &ProgramMemory) -> Option<Part> {
         .figures("waits, ms")
         .words("stored to at");
     let notes = vec![
-        "False sharing: no thread uses a byte that another one stores to. With its data on lines \
-         of its own (64 bytes) each thread would keep its line."
+        "False sharing: no thread uses a byte that another one stores to. With its data on \
+         separate lines (64 bytes), each thread would keep its line."
             .to_owned(),
     ];
     (!rows.is_empty()).then(|| Part {
@@ -174,20 +173,18 @@ fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
     RemoteCost::of(program, report.time_ns() as f64, &nodes, &report.machine.latency_ns)
 }
 
-/// The regions by how long they are waited for.
+/// Tabulates regions by waiting time.
 pub(super) fn regions(program: &ProgramMemory) -> Part {
     let ns = |region: &Region| -> u64 { region.accesses.iter().map(|by| by.waited_ns).sum() };
     let mut regions: Vec<&Region> = program.regions.iter().collect();
     regions.sort_by_key(|region| core::cmp::Reverse(ns(region)));
     let shown = regions.len().min(MOST_REGIONS);
-    let table = Table::new(
-        "Regions by how long threads waited for them, with the nodes of cpus and memory",
-    )
-    .words("region")
-    .figures("size")
-    .figures("10^6")
-    .figures("waits, ms")
-    .words("cpus → memory");
+    let table = Table::new("Regions by threads' waiting time, with the nodes of cpus and memory")
+        .words("region")
+        .figures("size")
+        .figures("10^6")
+        .figures("waits, ms")
+        .words("cpus → memory");
     let row = |region: &&Region| {
         let accesses: u64 = region.accesses.iter().map(|by| by.loads + by.stores).sum();
         vec![
@@ -199,28 +196,28 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
         ]
     };
     let mut notes = vec![
-        "Pages are 4 KiB, placed by first touch and the program's own policies. A size is that of \
-         the addresses, whether touched or not."
+        "Pages are 4 KiB, placed by first touch and the program's own policies. Sizes count all \
+         addresses, touched or not."
             .to_owned(),
     ];
     if regions.len() > shown {
-        notes.push(format!("{} more are waited for less.", count(regions.len() - shown, "region")));
+        notes.push(format!("{} more have less waiting.", count(regions.len() - shown, "region")));
     }
     if program.unplaced > 0 {
         notes.push(format!(
-            "Accesses that are left out, since the machine's memory was used up: {}.",
+            "Accesses left out because the machine's memory ran out: {}.",
             program.unplaced
         ));
     }
     if let Some(became) = &program.became {
-        notes.push(format!("It went on as {became}, which is not in this report."));
+        notes.push(format!("It then executed {became}, which this report does not cover."));
     }
     let mut panels = vec![Panel::table(table.rows(regions[..shown].iter().map(row)))];
     panels.extend(origins(&regions[..shown]).map(Panel::table));
     Part { title: "Regions".to_owned(), notes, panels, ..Part::default() }
 }
 
-/// `0→0 25 %, 1→0 75 %`: who waits for what.
+/// Describes waiting by pair of nodes: `0→0 25 %, 1→0 75 %`.
 fn pairs(region: &Region) -> String {
     let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for by in &region.accesses {
@@ -237,10 +234,10 @@ fn pairs(region: &Region) -> String {
     shown.join(", ") + more
 }
 
-/// Pairs of nodes that are shown of a region.
+/// Maximum number of pairs of nodes listed per region.
 const MOST_PAIRS: usize = 2;
 
-/// The end of a path says more than its beginning.
+/// Shortens a name from the left, because the end of a path says more than its beginning.
 pub(crate) fn short(name: &str) -> String {
     name.rsplit('/').next().unwrap_or(name).to_owned()
 }

@@ -1,4 +1,4 @@
-//! A run in JSON: address translation, busy memory, and cache lines between cpus.
+//! JSON entries for address translation, loaded latency and core-to-core round trips.
 
 use numalab_record::{CellId, Pages, StreamKernel, WorkerPlan};
 use serde::Serialize;
@@ -6,21 +6,22 @@ use serde::Serialize;
 use super::MatrixFound;
 use crate::run::{CoreToCore, LoadedCurve, LoadedPoint, PageWalk, Peak, Tlb, TlbLevel};
 
-/// What the TLB holds, for pages of one size.
+/// TLB levels for one page size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbFound<'a> {
-    /// The cpu, and the node of its memory.
+    /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
-    /// The pages.
+    /// The page size of the buffer.
     pub pages: Pages,
-    /// How far apart the lines lie, in bytes.
+    /// Distance between the lines loaded, in bytes.
     pub apart_bytes: u64,
-    /// The levels, the first one first.
+    /// The levels, first level first.
     pub levels: &'a [TlbLevel],
-    /// What a load costs beyond the last of them, in nanoseconds; `None` where none was left.
+    /// The extra cost of a load that misses the last level, in nanoseconds; `None` if none missed
+    /// it.
     pub beyond_ns: Option<f64>,
-    /// Lines loaded, and what the translation of each costs, in nanoseconds.
+    /// Pairs of the number of lines loaded and the translation cost of each, in nanoseconds.
     pub costs_ns: Vec<(u64, f64)>,
 }
 
@@ -37,17 +38,17 @@ impl<'a> TlbFound<'a> {
     }
 }
 
-/// What a page walk costs.
+/// The cost of a page walk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageWalkFound {
-    /// The cpu, and the node of its memory.
+    /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
-    /// The pages.
+    /// The page size of the buffer.
     pub pages: Pages,
     /// The buffer's length in bytes.
     pub size_bytes: u64,
-    /// What a random load costs more than one within pages, in nanoseconds.
+    /// The extra latency of a random load over a load within one page, in nanoseconds.
     pub cost_ns: f64,
 }
 
@@ -58,50 +59,50 @@ impl PageWalkFound {
     }
 }
 
-/// Latency over bandwidth of one chaser and its load workers.
+/// Latency by bandwidth of one chaser and its load workers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedFound<'a> {
-    /// The chaser.
+    /// The cpu that measures latency and the node of its memory.
     pub chaser: WorkerPlan,
-    /// What each load worker does.
+    /// The kernel that each load worker runs.
     pub kernel: StreamKernel,
-    /// Load workers.
+    /// Number of load workers.
     pub load_workers: usize,
-    /// The points in order of rising load.
+    /// The points by rising load.
     pub points: Vec<LoadedPointFound<'a>>,
-    /// The most traffic.
+    /// The point of highest traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak: Option<TrafficFound>,
-    /// Where traffic is first within 5 % of the peak.
+    /// The first point within 5 % of the peak traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saturation: Option<TrafficFound>,
-    /// Where latency first reaches twice that of the first point.
+    /// The first point at twice the latency of the first point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub knee: Option<TrafficFound>,
 }
 
-/// One throttle setting.
+/// One throttle setting of the load workers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedPointFound<'a> {
-    /// The cell.
+    /// The id of the cell measured.
     pub cell: &'a CellId,
     /// The chaser's median latency in nanoseconds.
     pub latency_ns: f64,
-    /// What the load workers asked for together, in GB/s; 0 without load.
+    /// The bandwidth that all load workers count together, in GB/s; 0 without load.
     pub bandwidth_gb_per_s: f64,
-    /// What moves in memory for that, in GB/s; 0 without load.
+    /// The memory traffic that this bandwidth causes, in GB/s; 0 without load.
     pub traffic_gb_per_s: f64,
 }
 
-/// A latency under a traffic.
+/// A latency at a given memory traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrafficFound {
     /// The traffic in GB/s.
     pub gb_per_s: f64,
-    /// The latency under it in nanoseconds.
+    /// The latency at that traffic, in nanoseconds.
     pub latency_ns: f64,
 }
 
@@ -139,19 +140,19 @@ impl<'a> LoadedPointFound<'a> {
     }
 }
 
-/// The round trips of all pairs of cpus that are equally near.
+/// Round trips of all pairs of cpus at the same closeness.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NearnessFound {
-    /// What the cpus share, such as `same core` or `same node`.
+    /// The closest thing that the cpus share, such as `same core` or `same node`.
     pub nearness: &'static str,
-    /// Pairs measured.
+    /// Number of pairs measured.
     pub pairs: usize,
-    /// The median round trip of the pairs in nanoseconds.
+    /// The median round trip of the pairs, in nanoseconds.
     pub median_ns: f64,
-    /// The fastest pair in nanoseconds.
+    /// The round trip of the fastest pair, in nanoseconds.
     pub fastest_ns: f64,
-    /// The slowest pair in nanoseconds.
+    /// The round trip of the slowest pair, in nanoseconds.
     pub slowest_ns: f64,
 }
 
@@ -168,13 +169,13 @@ impl NearnessFound {
     }
 }
 
-/// Round trips between any two cpus, by where the line is.
+/// Round trips between every pair of cpus, for one location of the line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HomeFound<'a> {
-    /// The node of the line's memory, such as `line on the sender's node`.
+    /// The node that holds the line, such as `line on the sender's node`.
     pub home: &'static str,
-    /// Round trips by first sender (row) and answerer (column).
+    /// Round trips by first sender (rows) and responder (columns).
     pub round_trips: MatrixFound<'a>,
 }
 

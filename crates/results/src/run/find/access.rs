@@ -1,4 +1,4 @@
-//! What accesses between nodes cost, in the terms in which firmware says it.
+//! Measured latency and bandwidth between nodes, in the form of firmware tables (HMAT).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,27 @@ use super::bandwidth::by_node;
 use super::cell::CellSummary;
 use super::matrix::{Axis, Matrix, Value, node_of};
 
-/// A chase: its order, the buffer's length in bytes, its pages.
+/// The visiting order, buffer length in bytes and page size of a chase.
 pub type Chase = (AccessPattern, u64, Pages);
 
 /// Latencies and bandwidths between nodes that a run measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeAccess {
-    /// What each measured pair has, by initiator and target.
+    /// One entry per measured pair of initiator and target.
     pub access: Vec<AccessAttributes>,
-    /// The chase that the latencies are of.
+    /// The chase that measured the latencies.
     pub chase: Option<Chase>,
-    /// The kernel that the write bandwidths are of.
+    /// The kernel that measured the write bandwidths.
     pub write: Option<StreamKernel>,
 }
 
 type Field = fn(&mut AccessAttributes) -> &mut Option<u64>;
 
 impl NodeAccess {
-    /// The chase of one cpu at a time that joins the most nodes, of equals the largest; reads in
-    /// order by the most cpus of one node; writes that bypass the caches, else ordinary ones. A
-    /// pair has the median of its cpus.
+    /// Takes latencies from the serial chase that covers the most nodes (the largest buffer of
+    /// equals), read bandwidths from in-order reads by the most cpus of each node, and write
+    /// bandwidths from non-temporal stores, or else from ordinary ones. Each pair gets the median
+    /// over its cpus.
     #[must_use]
     pub fn of(document: &Document) -> Self {
         let machine = &document.run.machine;
@@ -55,7 +56,7 @@ impl NodeAccess {
     }
 }
 
-/// Takes a matrix of nanoseconds or GB/s in: both are thousands of what firmware counts in.
+/// Stores a matrix of nanoseconds or GB/s in `pairs`; HMAT counts in thousandths of both.
 fn take(pairs: &mut BTreeMap<(NodeId, NodeId), AccessAttributes>, matrix: &Matrix, field: Field) {
     for (&row, &column) in
         matrix.rows.iter().flat_map(|row| matrix.columns.iter().map(move |column| (row, column)))
@@ -72,7 +73,7 @@ fn take(pairs: &mut BTreeMap<(NodeId, NodeId), AccessAttributes>, matrix: &Matri
     }
 }
 
-/// A figure as a whole number, if it is above 0.
+/// Rounds a positive figure to a whole number; `None` for anything else.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
 fn whole(value: f64) -> Option<u64> {
     let rounded = value.round();

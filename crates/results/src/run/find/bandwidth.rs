@@ -1,4 +1,4 @@
-//! Bytes per second, by kernel, order, and number of cpus.
+//! Bandwidth by kernel, visiting order and number of cpus.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,41 +11,41 @@ use super::matrix::{Axis, Matrix, Value, node_of};
 /// The bandwidth of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BandwidthRow<'a> {
-    /// The cell.
+    /// The cell's id.
     pub id: &'a CellId,
-    /// What was done.
+    /// The cell's parameters.
     pub cell: &'a BandwidthCell,
-    /// All workers together, in GB/s.
+    /// The bandwidth of all workers together, in GB/s.
     pub figure: Figure,
-    /// Whether every worker used the memory of its own node.
+    /// True if every worker used the memory of its own node.
     pub is_local: bool,
 }
 
-/// Every bandwidth figure of a run.
+/// All bandwidth figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bandwidths<'a> {
     /// The cells in the plan's order.
     pub rows: Vec<BandwidthRow<'a>>,
-    /// Sequential reads by the cpus of one node from the memory of one node.
+    /// Sequential-read bandwidth of one node's cpus (rows) from one node's memory (columns).
     pub by_node: Option<Matrix>,
-    /// Weights that share pages out as the nodes' bandwidth is; empty where each gets as many, or
-    /// not every node with memory was measured.
+    /// Interleaving weights in proportion to the nodes' bandwidth; empty if all are equal, or if a
+    /// node with memory was not measured.
     pub weights: Vec<MeasuredWeight>,
 }
 
-/// The weight of a node in weighted interleaving, by measured bandwidth.
+/// A node's weight for weighted interleaving, from measured bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredWeight {
-    /// The node of the memory.
+    /// The node that holds the memory.
     pub node: NodeId,
-    /// The most that the cpus of any node read from it, in GB/s.
+    /// The highest read bandwidth that any node's cpus reached from it, in GB/s.
     pub gb_per_s: f64,
-    /// Pages from it in each turn.
+    /// Pages allocated from this node per round.
     pub weight: u64,
 }
 
 impl<'a> Bandwidths<'a> {
-    /// The bandwidth figures of a run.
+    /// Collects the bandwidth figures of a run.
     #[must_use]
     pub fn of(cells: &[CellSummary<'a>], machine: &Machine) -> Self {
         let rows = cells
@@ -65,15 +65,15 @@ impl<'a> Bandwidths<'a> {
         Self { rows, by_node: (!by_node.is_trivial()).then_some(by_node), weights }
     }
 
-    /// The largest number of workers in any local cell.
+    /// Returns the largest number of workers of any local cell.
     #[must_use]
     pub fn most_workers(&self) -> usize {
         let local = self.rows.iter().filter(|row| row.is_local);
         local.map(|row| row.cell.workers.len()).max().unwrap_or(0)
     }
 
-    /// One local cell for each kernel and order with this many workers, kernels in
-    /// their usual order.
+    /// Returns one local cell per kernel and order with exactly `workers` workers, in the usual
+    /// order of kernels.
     #[must_use]
     pub fn local_with(&self, workers: usize) -> Vec<&BandwidthRow<'a>> {
         let mut found: BTreeMap<(AccessPattern, StreamKernel), &BandwidthRow<'a>> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn is_local(summary: &CellSummary<'_>, cell: &BandwidthCell, machine: &Machine) 
         .all(|worker| node_of(summary, machine, worker.cpu).is_none_or(|node| node == worker.node))
 }
 
-/// The node of all cpus and the node of all memory, if there is one of each.
+/// Returns the cpus' node and the memory's node, if each is a single node.
 fn node_pair(
     summary: &CellSummary<'_>,
     cell: &BandwidthCell,
@@ -129,7 +129,7 @@ fn node_pair(
     pairs.pop_first().filter(|_| pairs.is_empty())
 }
 
-/// Bandwidth in order by the most cpus of one node, from or to the memory of one node.
+/// Returns the in-order bandwidth from one node's memory, or to it, by the most cpus of one node.
 pub(super) fn by_node(
     cells: &[CellSummary<'_>],
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! A cache line from one cpu to another and back.
+//! Round trips of a cache line between two cpus.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use numalab_topology::{CpuId, Machine};
 use super::cell::CellSummary;
 use super::matrix::{Axis, Matrix, Value};
 
-/// On whose side the line's page lies.
+/// The node that holds the line's page, relative to the two cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {
-    /// On the node of the cpu that sends first; both may share it.
+    /// The node of the cpu that sends first, which may be the other cpu's node too.
     Sender,
-    /// On the node of the cpu that answers.
+    /// The node of the cpu that responds.
     Answerer,
-    /// On a third node, or the cpus' nodes are unknown.
+    /// A third node, or the nodes of the cpus are unknown.
     Elsewhere,
 }
 
 impl Home {
-    /// Where that is, in words.
+    /// Returns the location in words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,23 +32,23 @@ impl Home {
     }
 }
 
-/// How near two cpus are.
+/// Closeness of two cpus, closest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Nearness {
     /// SMT siblings.
     SameCore,
-    /// One L3 group.
+    /// The same L3 group.
     SameL3Group,
-    /// One node, other L3 group.
+    /// The same node, but different L3 groups.
     SameNode,
-    /// One package, other node.
+    /// The same package, but different nodes.
     SamePackage,
-    /// Other package, or nothing known.
+    /// Different packages, or nothing is known.
     Apart,
 }
 
 impl Nearness {
-    /// What they share, in words.
+    /// Returns what the cpus share, in words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,32 +61,32 @@ impl Nearness {
     }
 }
 
-/// The round trips of all pairs of one nearness.
+/// Round trips of all pairs at one closeness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearnessFigure {
-    /// How near.
+    /// The closeness of these pairs.
     pub nearness: Nearness,
-    /// Pairs measured.
+    /// Number of pairs measured.
     pub pairs: usize,
-    /// The median round trip of the pairs in nanoseconds.
+    /// The median round trip of the pairs, in nanoseconds.
     pub median_ns: f64,
-    /// The fastest and the slowest pair.
+    /// The round trips of the fastest and the slowest pair, in nanoseconds.
     pub range_ns: Interval,
-    /// What the lines of a pair differ by at the median, where several were measured.
+    /// The median spread between lines of one pair, in nanoseconds, if several lines were measured.
     pub lines_ns: Option<f64>,
 }
 
-/// Everything measured between two cpus.
+/// All core-to-core figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CoreToCore {
-    /// Round trips by first sender (row) and answerer (column), by home of the line.
+    /// Round trips by first sender (rows) and responder (columns), one matrix per home of the line.
     pub by_home: Vec<(Home, Matrix)>,
-    /// Round trips by nearness, nearest first.
+    /// Round trips by closeness, closest first.
     pub by_nearness: Vec<NearnessFigure>,
 }
 
 impl CoreToCore {
-    /// The core-to-core figures of a run.
+    /// Collects the core-to-core figures of a run.
     #[must_use]
     pub fn of(cells: &[CellSummary<'_>], machine: &Machine) -> Self {
         let mut by_home: BTreeMap<Home, Vec<Value>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! One cell's figures.
+//! Figures of one cell.
 
 use numalab_record::{
     BandwidthCell, Cell, CellResult, LatencyCell, LoadedCell, Metric, Outcome, Placement,
@@ -6,22 +6,23 @@ use numalab_record::{
 };
 use numalab_stats::{Confidence, Interval, Sample, stopped_interval};
 
-/// A median with its interval.
+/// A median with its confidence interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// The median in the metric's unit.
     pub median: f64,
-    /// The 95 % confidence interval of the median, which allows for windows
-    /// that resemble their neighbours; `None` with too few windows for one.
+    /// The 95 % confidence interval of the median, corrected for correlation between neighbouring
+    /// windows; `None` with too few windows.
     pub interval: Option<Interval>,
-    /// How many independent windows would say as much; `None` without interval.
+    /// The number of independent windows that would give the same precision; `None` without an
+    /// interval.
     pub effective_size: Option<f64>,
-    /// By how many times the interval may be too short, where windows come in bursts.
+    /// The factor by which the interval may be too short because windows come in bursts.
     pub bursts: Option<f64>,
 }
 
 impl Figure {
-    /// The figure of finite values in time order; `None` if there are none.
+    /// Computes the figure of finite values given in time order; `None` if there are none.
     #[must_use]
     pub fn of(values: Vec<f64>) -> Option<Self> {
         let sample = Sample::new(values).ok()?;
@@ -35,23 +36,23 @@ impl Figure {
     }
 }
 
-/// All figures of one metric of one cell.
+/// One metric of one cell, with and without disturbed windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricFigures {
-    /// The metric.
+    /// The metric measured.
     pub metric: Metric,
     /// Windows with a finite value.
     pub windows: usize,
-    /// Those of them that were disturbed.
+    /// Number of these windows that were disturbed.
     pub disturbed: usize,
-    /// Without the disturbed windows.
+    /// The figure without disturbed windows.
     pub kept: Option<Figure>,
-    /// With the disturbed windows.
+    /// The figure with all windows.
     pub all: Option<Figure>,
 }
 
 impl MetricFigures {
-    /// The figure to report: without disturbed windows, or with them where few are left.
+    /// Returns the figure to report: without disturbed windows, or with them if too few remain.
     #[must_use]
     pub fn best(&self) -> Option<&Figure> {
         let all = all_windows_count(self.windows - self.disturbed, self.disturbed);
@@ -59,34 +60,34 @@ impl MetricFigures {
     }
 }
 
-/// How far a cell came.
+/// Progress of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State<'a> {
-    /// Its interval became narrow enough.
+    /// The interval became as narrow as requested.
     Precise,
-    /// The budget ended first.
+    /// The budget ran out first.
     BudgetSpent,
-    /// It could not be measured, for this reason.
+    /// The cell could not be measured, for this reason.
     Failed(&'a str),
-    /// The run ended before it did.
+    /// The run ended before the cell did.
     Unmeasured,
 }
 
-/// One cell with its figures.
+/// One cell of the plan with its figures.
 #[derive(Clone, Debug)]
 pub struct CellSummary<'a> {
-    /// What was to be measured.
+    /// The cell as planned.
     pub cell: &'a Cell,
-    /// How far it came.
+    /// The state in which the run left the cell.
     pub state: State<'a>,
-    /// Where its workers were.
+    /// Proofs of placement, one per worker.
     pub placements: &'a [Placement],
-    /// Its figures, one entry a metric that has samples.
+    /// One entry per metric with samples.
     pub figures: Vec<MetricFigures>,
 }
 
 impl<'a> CellSummary<'a> {
-    /// The figures of one cell.
+    /// Computes the figures of one cell.
     #[must_use]
     pub fn of(result: &'a CellResult) -> Self {
         Self {
@@ -105,13 +106,13 @@ impl<'a> CellSummary<'a> {
         }
     }
 
-    /// Whether its figures count: it ended, and its placement was proven.
+    /// Returns `true` if the figures count: the cell ended, and its placement was proven.
     #[must_use]
     pub fn counts(&self) -> bool {
         matches!(self.state, State::Precise | State::BudgetSpent)
     }
 
-    /// The figure to report for `metric`; `None` where the cell does not count.
+    /// Returns the figure to report for `metric`; `None` if the cell does not count.
     #[must_use]
     pub fn figure(&self, metric: Metric) -> Option<&Figure> {
         if !self.counts() {
@@ -120,26 +121,26 @@ impl<'a> CellSummary<'a> {
         self.figures.iter().find(|figures| figures.metric == metric)?.best()
     }
 
-    /// The share of the windows of `metric` that other load disturbed, 0 to 1.
+    /// Returns the share of the windows of `metric` that other load disturbed, 0 to 1.
     #[must_use]
     pub fn disturbed_share(&self, metric: Metric) -> f64 {
         let figures = self.figures.iter().find(|figures| figures.metric == metric);
         figures.map_or(0.0, |found| found.disturbed as f64 / found.windows.max(1) as f64)
     }
 
-    /// The cell as a latency cell, if it is one.
+    /// Returns the parameters of a latency cell.
     #[must_use]
     pub fn latency(&self) -> Option<&'a LatencyCell> {
         self.cell.experiment.cell()
     }
 
-    /// The cell as a bandwidth cell, if it is one.
+    /// Returns the parameters of a bandwidth cell.
     #[must_use]
     pub fn bandwidth(&self) -> Option<&'a BandwidthCell> {
         self.cell.experiment.cell()
     }
 
-    /// The cell as a loaded-latency cell, if it is one.
+    /// Returns the parameters of a loaded-latency cell.
     #[must_use]
     pub fn loaded(&self) -> Option<&'a LoadedCell> {
         self.cell.experiment.cell()

@@ -1,4 +1,4 @@
-//! CPUs that are nearer to each other than to the rest, by the times between them.
+//! Groups of cpus that exchange cache lines faster with each other than with the rest.
 
 use numalab_record::{C2cCell, CellId, Experiment, Metric};
 use numalab_topology::{CpuId, CpuSet};
@@ -7,21 +7,22 @@ use super::oddity::{Oddity, RunFinding};
 use super::{CellSummary, Summary};
 use crate::Finding;
 
-/// A group has so many cpus at least: two are the threads of a core that the guest does not know of.
+/// Minimum number of cpus per group. Two are likely SMT siblings that the guest cannot see as such.
 const LEAST_CPUS: usize = 3;
-/// Groups at most.
+/// Maximum number of groups reported.
 const MOST_GROUPS: usize = 8;
-/// CPUs at most: all of them are compared with all groups at each step.
+/// Maximum number of cpus examined: each merging step compares all of them with all groups.
 const MOST_CPUS: usize = 256;
-/// Times between groups are this many times those within one, by their medians.
+/// Minimum ratio of the median time between groups to the median time within them.
 const APART: f64 = 1.25;
-/// Joining any two groups takes this many times as long as the last two that became one.
+/// Minimum ratio of the time at which the remaining groups would merge to the time of the last
+/// merge.
 const STEP: f64 = 1.10;
-/// The share of pairs of times, one within a group and one between two, that are in that order.
+/// Minimum share of pairs (one time within a group, one between groups) in the expected order.
 const ORDERED_SHARE: f64 = 0.92;
 
-/// A guest with one node whose cpus fall into groups: they lie on several nodes of the host, or behind
-/// several caches, of which the guest is not told.
+/// Reports a one-node guest that really spans several host nodes or last-level caches: its cpus
+/// fall into groups that the guest's topology does not show.
 pub(super) fn finding(summary: &Summary<'_>) -> Option<RunFinding> {
     let machine = &summary.run.machine;
     let is_guest = summary.run.environment.facts.contains_key("hypervisor");
@@ -34,7 +35,7 @@ pub(super) fn finding(summary: &Summary<'_>) -> Option<RunFinding> {
     })?;
     let groups = times.groups()?;
     let sets: Vec<CpuSet> = groups.iter().map(|group| times.set(group)).collect();
-    // The caches that the guest is told of explain as much.
+    // An L3 group that the guest can see explains it just as well.
     let is_of_one = |set: &CpuSet| machine.l3_groups().iter().any(|l3| set.is_subset(&l3.cpus));
     if sets.iter().all(is_of_one) && machine.l3_groups().len() == sets.len() {
         return None;
@@ -50,7 +51,7 @@ pub(super) fn finding(summary: &Summary<'_>) -> Option<RunFinding> {
     Some(Finding::new(what).over(APART).shown_by(times.cells))
 }
 
-/// The logarithms of the times between every two of some cpus.
+/// Logarithms of the times between every pair of cpus.
 struct Times {
     cpus: Vec<CpuId>,
     ln_ns: Vec<Vec<f64>>,
@@ -58,7 +59,7 @@ struct Times {
 }
 
 impl Times {
-    /// The times of a run, of the first cpu of each core; `None` where pairs are missing.
+    /// Takes the times of the first cpu of each core; `None` if a pair is missing.
     fn of(cells: &[CellSummary<'_>], is_one_core: impl Fn(CpuId, CpuId) -> bool) -> Option<Self> {
         let pair = |summary: &CellSummary<'_>| {
             let Experiment::C2c(C2cCell { from, to, .. }) = summary.cell.experiment else {
@@ -96,8 +97,8 @@ impl Times {
         group.iter().map(|&index| self.cpus[index]).collect()
     }
 
-    /// The fewest groups, two at least, that are clearly apart: those that are joined last where
-    /// always the two nearest groups by their mean time are made one.
+    /// Returns the fewest groups (at least two) that are clearly apart. Clusters bottom-up: always
+    /// merges the two groups with the smallest mean time, and cuts before the last merges.
     fn groups(&self) -> Option<Vec<Vec<usize>>> {
         let mut groups: Vec<Vec<usize>> = (0..self.cpus.len()).map(|index| vec![index]).collect();
         let mut last_ln = f64::NEG_INFINITY;
@@ -117,7 +118,7 @@ impl Times {
         Some(found)
     }
 
-    /// The two groups with the smallest mean time between them, the one with the larger index last.
+    /// Returns the smallest mean time between two groups, and their indices in ascending order.
     fn nearest(&self, groups: &[Vec<usize>]) -> Option<(f64, usize, usize)> {
         let mean = |a: &[usize], b: &[usize]| {
             let sum: f64 = a.iter().flat_map(|&a| b.iter().map(move |&b| self.ln_ns[a][b])).sum();
@@ -131,7 +132,7 @@ impl Times {
             .min_by(|one, other| one.0.total_cmp(&other.0))
     }
 
-    /// The times within groups, and between them.
+    /// Returns the sorted times within groups and those between groups.
     fn split(&self, groups: &[Vec<usize>]) -> (Vec<f64>, Vec<f64>) {
         let (mut within, mut across) = (Vec::new(), Vec::new());
         for (number, group) in groups.iter().enumerate() {
@@ -162,7 +163,7 @@ impl Times {
     }
 }
 
-/// The middle of sorted values.
+/// Returns the middle element of sorted values.
 fn median(sorted: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -1,4 +1,4 @@
-//! Latency over size: where the caches end.
+//! Latency by buffer size, and the capacities of caches that it shows.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use numalab_topology::Machine;
 use super::cell::{CellSummary, Figure};
 use super::tlb::Reach;
 
-/// Sizes that make a curve rather than single figures.
+/// Minimum number of sizes that make a curve; fewer are listed as single figures.
 const LEAST_POINTS: usize = 3;
-/// A plateau ends with the TLB if it does so within this factor of where the TLB is passed.
+/// Largest ratio between a plateau's end and a TLB reach for the two to be the same.
 const SAME_REACH_RATIO: f64 = 1.25;
-/// A found and a reported capacity further apart than this name different things.
+/// Largest ratio between a found and a reported capacity for the two to be the same cache.
 const SAME_CACHE_RATIO: f64 = 4.0;
 
-/// One point of a curve.
+/// One buffer size of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurvePoint {
     /// The buffer's length in bytes.
     pub size_bytes: u64,
     /// The latency in nanoseconds.
     pub figure: Figure,
-    /// The cell it comes from.
+    /// The id of the cell measured.
     pub cell: CellId,
 }
 
-/// What a plateau of a curve is.
+/// The part of the memory hierarchy that a plateau stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelName {
     /// The data cache of this level.
     Cache(u8),
-    /// What this level of the TLB reaches: the next plateau is the same memory with a dearer
+    /// The reach of this TLB level: the next plateau is the same memory with a costlier
     /// translation.
     Tlb(u8),
-    /// A plateau that no reported cache explains.
+    /// No reported cache explains the plateau.
     Unexplained,
     /// Main memory.
     Memory,
@@ -55,43 +55,44 @@ impl core::fmt::Display for LevelName {
 /// A plateau of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
-    /// What it is.
+    /// The cache, TLB level or memory that it stands for.
     pub name: LevelName,
-    /// Its latency in nanoseconds.
+    /// The latency on the plateau, in nanoseconds.
     pub latency_ns: f64,
-    /// The first size on it, in bytes.
+    /// The smallest size on it, in bytes.
     pub from_bytes: u64,
-    /// The last size on it, in bytes.
+    /// The largest size on it, in bytes.
     pub to_bytes: u64,
-    /// Where it ends, in bytes: two fifths of the step to the next; `None` for the last.
+    /// The size in bytes at which 40 % of the step to the next plateau is reached; `None` for the
+    /// last.
     pub capacity_bytes: Option<f64>,
-    /// Up to where it is undisturbed (10 % above it), in bytes; `None` for the last.
+    /// The size in bytes up to which latency stays within 10 % of the plateau; `None` for the last.
     pub undisturbed_bytes: Option<f64>,
-    /// What the system reports for the cache of this name, in bytes.
+    /// The size that the system reports for the cache of that name, in bytes.
     pub reported_bytes: Option<u64>,
 }
 
-/// Latency over size of one worker.
+/// Latency by buffer size, for one worker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// The worker.
+    /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
-    /// The order of visits.
+    /// The order in which lines are visited.
     pub pattern: AccessPattern,
-    /// The pages.
+    /// The page size of the buffer.
     pub pages: Pages,
-    /// Who chased at the same time.
+    /// One chaser at a time, or all at once.
     pub team: Team,
     /// The points, smallest size first.
     pub points: Vec<CurvePoint>,
     /// The plateaus found, smallest size first.
     pub levels: Vec<Level>,
-    /// Levels and sizes in bytes of caches that the system reports and no plateau ends at.
+    /// Level and size in bytes of each reported cache that no plateau matches.
     pub not_found: Vec<(u8, u64)>,
 }
 
-/// Every curve of a run, the one with most points first. `reaches` tells where a walk in an order
-/// on pages outgrows the TLB.
+/// Returns all curves of a run, the one with the most points first. `reaches` gives the sizes at
+/// which a walk in a given order over given pages outgrows the TLB.
 pub(super) fn curves(
     cells: &[CellSummary<'_>],
     machine: &Machine,
@@ -132,7 +133,7 @@ pub(super) fn curves(
     curves
 }
 
-/// Level and size in bytes of the data caches that the system reports for the worker.
+/// Returns level and size in bytes of the data caches that the system reports for the worker.
 fn reported(worker: WorkerPlan, machine: &Machine) -> Vec<(u8, u64)> {
     let caches = machine.data_caches_of(worker.cpu).into_iter();
     caches.filter_map(|cache| Some((cache.level, cache.size_bytes?))).collect()
@@ -165,8 +166,7 @@ fn levels(points: &[CurvePoint], mut reported: Vec<(u8, u64)>, reaches: &[Reach]
     levels
 }
 
-/// Names a plateau after the level of the TLB that is passed where it ends, unless a reported
-/// cache is as near.
+/// Names a plateau after the TLB level that it outgrows, unless a reported cache is as close.
 fn name_reach(
     capacity: f64,
     reported: &[(u8, u64)],
@@ -184,9 +184,9 @@ fn name_reach(
     Some((LevelName::Tlb(reach.level), None))
 }
 
-/// Names a plateau after the reported cache nearest in size, and strikes that
-/// cache and all smaller ones off. The one cache that is left also names a plateau
-/// that ends far below its reported size: others may share it.
+/// Names a plateau after the reported cache closest in size, and removes that cache and all smaller
+/// ones from `reported`. A single remaining cache also names a plateau that ends far below its
+/// reported size, because other cpus may share it.
 fn name_cache(capacity: f64, reported: &mut Vec<(u8, u64)>) -> (LevelName, Option<u64>) {
     #[expect(clippy::cast_precision_loss, reason = "compared by factors")]
     let factor = |bytes: u64| {
@@ -209,8 +209,8 @@ fn name_cache(capacity: f64, reported: &mut Vec<(u8, u64)>) -> (LevelName, Optio
     }
 }
 
-/// The last plateau is memory if it reaches beyond every reported cache, or, where
-/// nothing is reported, if it is not the only one.
+/// Names the last plateau memory if it extends beyond every reported cache, or, if none is
+/// reported, if there are others.
 fn name_last(index: usize, to_bytes: u64, largest: Option<u64>) -> (LevelName, Option<u64>) {
     let is_memory = index > 0 && largest.is_none_or(|largest| to_bytes > largest);
     if is_memory { (LevelName::Memory, None) } else { (LevelName::Unexplained, None) }

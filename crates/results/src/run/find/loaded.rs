@@ -1,4 +1,4 @@
-//! Latency while the memory is busy.
+//! Latency under memory load.
 
 use std::collections::BTreeSet;
 
@@ -9,63 +9,63 @@ use numalab_topology::{CpuId, CpuSet, Machine};
 use super::bandwidth::{BandwidthRow, Bandwidths};
 use super::cell::{CellSummary, Figure};
 
-/// One throttle setting.
+/// One throttle setting of the load workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedPoint {
-    /// The cell.
+    /// The id of the cell measured.
     pub cell: CellId,
-    /// Pauses of a load worker: 0 is full speed, `None` no load.
+    /// Pauses between a load worker's accesses: 0 is full speed, `None` no load.
     pub delay: Option<u32>,
-    /// What the load workers achieved together, in GB/s; `None` without load.
+    /// The bandwidth of all load workers together, in GB/s; `None` without load.
     pub bandwidth: Option<Figure>,
-    /// What moves in memory for that, in GB/s: the bytes that the program asked for, and the
-    /// lines that its stores read first; 0 without load.
+    /// Memory traffic in GB/s: the bytes requested, plus the lines that stores read first
+    /// (write-allocate); 0 without load.
     pub traffic_gb_per_s: f64,
     /// The chaser's latency in nanoseconds.
     pub latency: Figure,
-    /// The share of its windows that other load disturbed, 0 to 1.
+    /// The share of the chaser's windows that other load disturbed, 0 to 1.
     pub disturbed: f64,
 }
 
 impl LoadedPoint {
-    /// What the program asked for in GB/s, 0 without load.
+    /// Returns the bandwidth of the load workers in GB/s, 0 without load.
     #[must_use]
     pub fn bandwidth_gb_per_s(&self) -> f64 {
         self.bandwidth.as_ref().map_or(0.0, |figure| figure.median)
     }
 }
 
-/// Where a curve ends: what the memory gives at most.
+/// The point of highest traffic of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peak {
     /// The traffic in GB/s.
     pub gb_per_s: f64,
-    /// The latency under it in nanoseconds.
+    /// The latency at that traffic, in nanoseconds.
     pub latency_ns: f64,
 }
 
-/// Latency over bandwidth of one chaser and its load workers.
+/// Latency by bandwidth of one chaser and its load workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedCurve<'a> {
-    /// A cell of the curve: all of it but the delay holds for every point.
+    /// A cell of the curve; all its parameters but the delay hold for every point.
     pub cell: &'a LoadedCell,
-    /// The points in order of rising load.
+    /// The points by rising load.
     pub points: Vec<LoadedPoint>,
-    /// The most traffic; `None` without a point under load.
+    /// The point of highest traffic; `None` without a point under load.
     pub peak: Option<Peak>,
-    /// Where traffic is first within 5 % of the peak, if more load only waits longer there: latency
-    /// is above [`KNEE_FACTOR`] times that of the first point, or more cores move hardly more.
-    /// `None` where the load workers do not get so far, and where there is a [`Doubt`].
+    /// The first point within 5 % of the peak, if more load only adds waiting there: latency
+    /// exceeds [`KNEE_FACTOR`] times that of the first point, or more cores add hardly any traffic.
+    /// `None` if the load workers do not get that far, or if there is a [`Doubt`].
     pub saturation: Option<Peak>,
     /// The traffic at which latency first reaches [`KNEE_FACTOR`] times that of the first point;
-    /// `None` too where there is a [`Doubt`].
+    /// `None` if there is a [`Doubt`].
     pub knee: Option<Knee>,
-    /// Why the curve does not tell where that is.
+    /// The reason not to trust the curve.
     pub doubt: Option<Doubt>,
 }
 
 impl LoadedCurve<'_> {
-    /// Whether two curves differ in kernel only: a family.
+    /// Returns `true` if two curves differ only in kernel, which makes them one family.
     #[must_use]
     pub fn is_of_family(&self, other: &Self) -> bool {
         is_same_but_kernel(self.cell, other.cell)
@@ -98,8 +98,9 @@ impl LoadedCurve<'_> {
             .find(|at| at.gb_per_s >= NEAR_PEAK * most && at.latency_ns >= slow_ns);
     }
 
-    /// Whether these workers, the load workers and other cores, move hardly more than the load
-    /// workers alone. The chaser then need not wait long: no core asks for more than it gets.
+    /// Returns `true` if `row`, which adds cores to the load workers, moves hardly more data than
+    /// the load workers alone. The chaser's latency may then stay low, because no core requests
+    /// more than it gets.
     fn is_the_most(&self, row: &BandwidthRow<'_>, machine: &Machine) -> bool {
         let cpus = |workers: &[WorkerPlan]| workers.iter().map(|of| of.cpu).collect::<CpuSet>();
         let (load, more) = (cpus(&self.cell.load), cpus(&row.cell.workers));
@@ -116,36 +117,36 @@ impl LoadedCurve<'_> {
     }
 }
 
-/// Cores of cpus; a cpu of an unknown one is one.
+/// Counts the cores of `cpus`; a cpu of unknown core counts as one.
 fn cores(cpus: &CpuSet, machine: &Machine) -> usize {
     let core = |cpu: CpuId| machine.cpu(cpu).and_then(|cpu| cpu.core).unwrap_or(cpu.0);
     cpus.iter().map(core).collect::<BTreeSet<u32>>().len()
 }
 
-/// Why a loaded curve is not to be trusted.
+/// A reason not to trust a loaded-latency curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
-    /// Other load disturbed this share of the windows without load, 0 to 1.
+    /// Other load disturbed this share of the idle windows, 0 to 1.
     Disturbed(f64),
-    /// Without load it took longer than under some load.
+    /// Latency without load was higher than under some load.
     IdleSlower {
-        /// Without load, in nanoseconds.
+        /// The latency without load, in nanoseconds.
         idle_ns: f64,
-        /// The least under load, in nanoseconds.
+        /// The lowest latency under load, in nanoseconds.
         loaded_ns: f64,
     },
 }
 
-/// More disturbed windows than this without load, and a curve tells nothing of load.
+/// Largest share of disturbed idle windows with which a curve still says anything about load.
 const MOST_DISTURBED: f64 = 0.5;
-/// Idle memory that is slower than this many times memory under load was not idle.
+/// Idle latency above this multiple of a loaded latency means that the memory was not idle.
 const IDLE_SLOWER: f64 = 1.1;
-/// Of the peak, what counts as reaching it.
+/// Share of the peak that counts as reaching it.
 const NEAR_PEAK: f64 = 0.95;
-/// Of what more cores would bring if nothing limited them, what says that something does not.
+/// Share of the ideal gain from more cores below which the memory counts as saturated.
 const LEAST_GAIN: f64 = 0.25;
 
-/// Every loaded curve of a run.
+/// Returns all loaded-latency curves of a run.
 #[must_use]
 pub fn loaded_curves<'a>(
     cells: &[CellSummary<'a>],
@@ -191,8 +192,8 @@ pub fn loaded_curves<'a>(
     curves
 }
 
-/// Whether two cells differ in delay only. Without load the load workers play no
-/// part, so the idle cell may list none.
+/// Returns `true` if two cells differ only in delay. Load workers are irrelevant without load, so
+/// an idle cell may list none.
 fn is_same(a: &LoadedCell, b: &LoadedCell) -> bool {
     a.kernel == b.kernel && is_same_but_kernel(a, b)
 }
@@ -216,7 +217,7 @@ fn find_knee(points: &[LoadedPoint]) -> Option<Knee> {
     let load_points: Vec<LoadPoint> = points
         .iter()
         .map(|point| LoadPoint {
-            // `knee` takes positive values only, and without load there is none.
+            // `knee` accepts positive values only, and traffic without load is 0.
             bandwidth: point.traffic_gb_per_s.max(f64::MIN_POSITIVE),
             latency_ns: point.latency.median,
         })

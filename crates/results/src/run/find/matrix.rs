@@ -1,4 +1,4 @@
-//! Matrices: something measured between every two of something.
+//! Matrices of values measured between every pair of cpus, nodes or threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use numalab_topology::{CpuId, Machine, NodeId};
 
 use super::cell::CellSummary;
 
-/// What a row or a column of a matrix stands for.
+/// The kind of thing that a row or column stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     /// A cpu.
@@ -20,7 +20,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// The word for one of them.
+    /// Returns the singular word for it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,34 +34,33 @@ impl Axis {
 /// One entry of a matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The value in the matrix's unit.
+    /// The value, in the matrix's unit.
     pub value: f64,
-    /// Of one cell its 95 % interval; of several cells the range of their values.
+    /// The 95 % interval of a single cell, or the range over several.
     pub spread: Option<Interval>,
-    /// The cells it was made of.
+    /// The ids of the cells that it summarises.
     pub cells: Vec<CellId>,
 }
 
-/// Values between rows and columns.
+/// Values by row and column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     /// The unit of the values.
     pub unit: Unit,
-    /// What rows are.
+    /// The kind of thing that a row stands for.
     pub rows_are: Axis,
-    /// The rows' numbers, smallest first.
+    /// Row numbers, ascending.
     pub rows: Vec<u32>,
-    /// What columns are.
+    /// The kind of thing that a column stands for.
     pub columns_are: Axis,
-    /// The columns' numbers, smallest first.
+    /// Column numbers, ascending.
     pub columns: Vec<u32>,
     /// `entries[row][column]`; `None` where nothing was measured.
     pub entries: Vec<Vec<Option<Entry>>>,
 }
 
 impl Matrix {
-    /// The matrix of these values; an entry with several values gets their
-    /// median and range.
+    /// Builds a matrix; an entry with several values gets their median and range.
     #[must_use]
     pub fn of(unit: Unit, rows_are: Axis, columns_are: Axis, values: Vec<Value>) -> Self {
         let unique = |numbers: BTreeSet<u32>| numbers.into_iter().collect::<Vec<u32>>();
@@ -81,7 +80,7 @@ impl Matrix {
         Self { unit, rows_are, rows, columns_are, columns, entries }
     }
 
-    /// The entry of a row and a column by their numbers.
+    /// Returns the entry at a row and column number.
     #[must_use]
     pub fn get(&self, row: u32, column: u32) -> Option<&Entry> {
         let row = self.rows.binary_search(&row).ok()?;
@@ -89,7 +88,7 @@ impl Matrix {
         self.entries[row][column].as_ref()
     }
 
-    /// The smallest and largest value.
+    /// Returns the smallest and largest value.
     #[must_use]
     pub fn range(&self) -> Option<Interval> {
         let values = self.entries.iter().flatten().flatten();
@@ -99,26 +98,26 @@ impl Matrix {
         })
     }
 
-    /// Whether there is nothing to compare: fewer than two entries.
+    /// Returns `true` if there is nothing to compare: fewer than two entries.
     #[must_use]
     pub fn is_trivial(&self) -> bool {
         self.entries.iter().flatten().flatten().count() < 2
     }
 }
 
-/// One value on its way into a matrix.
+/// A value to be put into a matrix.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// The row's number.
+    /// The row number.
     pub row: u32,
-    /// The column's number.
+    /// The column number.
     pub column: u32,
-    /// What was measured.
+    /// The value with its spread.
     pub entry: Entry,
 }
 
 impl Value {
-    /// The figure of `metric` of a cell, scaled by `factor`; `None` if it has none.
+    /// Returns the figure of `metric` of a cell times `factor`; `None` if the cell has none.
     #[must_use]
     pub fn of(cell: &CellSummary<'_>, metric: Metric, row: u32, column: u32) -> Option<Self> {
         let figure = cell.figure(metric)?;
@@ -143,27 +142,27 @@ fn merge(values: Vec<Value>) -> Option<Entry> {
     Some(Entry { value: sample.median(), spread, cells })
 }
 
-/// Latency from every measured cpu to every measured node.
+/// Latency from every measured cpu to every measured node, for one kind of chase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyMatrix {
     /// The buffer's length in bytes.
     pub size_bytes: u64,
-    /// The order of visits.
+    /// The order in which lines are visited.
     pub pattern: AccessPattern,
-    /// The pages.
+    /// The page size of the buffer.
     pub pages: Pages,
-    /// Who chased at the same time.
+    /// One chaser at a time, or all at once.
     pub team: Team,
-    /// By cpu and node of the memory.
+    /// By cpu (rows) and memory node (columns).
     pub by_cpu: Matrix,
-    /// By node of the cpu and node of the memory: the median over the node's cpus.
+    /// By cpu node (rows) and memory node (columns): the median over the node's cpus.
     pub by_node: Matrix,
 }
 
 type Chase = (AccessPattern, u64, Pages);
 
-/// The matrix of each team: of the latency cells that differ in worker only, the
-/// largest group; of equals, the largest size.
+/// Returns one matrix per team, from the largest group of latency cells that differ only in worker;
+/// of equal groups, from the one with the largest buffer.
 #[must_use]
 pub fn latency_matrices(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<LatencyMatrix> {
     [Team::Serial, Team::Concurrent]
@@ -215,7 +214,8 @@ fn latency_matrix(
     })
 }
 
-/// The node of a cpu: as the machine says, or else as the cell's placement proved.
+/// Returns the node of a cpu from the machine's topology, or else from the cell's proof of
+/// placement.
 pub(super) fn node_of(cell: &CellSummary<'_>, machine: &Machine, cpu: CpuId) -> Option<NodeId> {
     let proven = || {
         let placement = cell.placements.iter().find(|placement| placement.cpu == cpu);

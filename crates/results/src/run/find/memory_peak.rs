@@ -1,4 +1,4 @@
-//! What the memory modules move at most, and how much of it was reached.
+//! Peak bandwidth of the memory modules, and the share of it that the run reached.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use numalab_record::{Run, WorkerPlan};
 use super::{Bandwidths, LoadedCurve, Oddity, RunFinding, Summary};
 use crate::Finding;
 
-/// What the machine's memory channels move at most, by the firmware's list of modules.
+/// Peak bandwidth of the machine's memory channels, from the firmware's list of modules (SMBIOS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryPeak {
-    /// All nodes together, in GB/s.
+    /// The peak of all nodes together, in GB/s.
     pub gb_per_s: f64,
-    /// Whether it is an upper bound: the slots do not name their channels.
+    /// True if this is only an upper bound, because the slots do not name their channels.
     pub is_bound: bool,
-    /// The most of it that any cell moved, 0 to 1, its nodes having equal shares; `None` where
-    /// none streamed from more than the caches hold.
+    /// The highest share of it that any cell reached, 0 to 1, with the peak divided equally among
+    /// nodes; `None` if no cell streamed more than the caches hold.
     pub reached: Option<f64>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn memory_peak(
     Some(MemoryPeak { gb_per_s, is_bound, reached: streams.chain(loads).reduce(f64::max) })
 }
 
-/// Channels without a module, and modules that run below the speed that there could be.
+/// Reports channels without a module, and modules that run below the speed they could.
 pub(super) fn findings(summary: &Summary<'_>) -> [Option<RunFinding>; 2] {
     let fact = |name| summary.run.environment.facts.get(name).cloned();
     let empty = fact("memory_channels_empty").map(|channels| Oddity::ChannelsEmpty { channels });

@@ -1,4 +1,4 @@
-//! Anomalies about a machine or a run: the rules, and what they found.
+//! Rules that find anomalies of a machine or a run.
 
 mod distances;
 
@@ -13,176 +13,176 @@ use super::tlb::{SPLIT_SHARE, Split, split};
 use super::{CellSummary, LevelName, MetricFigures, State, Summary};
 use crate::Finding;
 
-/// A node is called slow if it is this many times slower than the other nodes.
+/// Minimum ratio to the median of the other nodes for a node to be reported as slow.
 const SLOWER_THAN_PEERS: f64 = 1.10;
-/// A cache is reported if it is this many times larger or smaller than the system says.
+/// Minimum ratio, either way, between a cache's measured and reported size to be reported.
 const CACHE_OFF_BY: f64 = 2.0;
-/// Up to this share, cells seem bursty by chance.
+/// Share of bursty cells to expect by chance.
 const BURSTY_SHARE: f64 = 0.05;
-/// Up to this share, disturbed windows are ordinary.
+/// Share of disturbed windows that is ordinary.
 const DISTURBED_SHARE: f64 = 0.05;
 
-/// Something odd about a machine or a run.
+/// An anomaly of a machine or a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Oddity {
-    /// Workers or their memory were not where they should be.
+    /// Workers or their memory were not where they should have been.
     Misplaced {
-        /// Workers with a proof of placement.
+        /// Number of workers with a proof of placement.
         workers: usize,
-        /// Those of them that were misplaced.
+        /// Number of these that were misplaced.
         misplaced: usize,
-        /// Those pinned to their cpu.
+        /// Number of workers pinned to their cpu.
         pinned: usize,
-        /// Those with all memory on its node.
+        /// Number of workers with all memory on the intended node.
         on_node: usize,
     },
     /// Cells have figures but no proof of placement.
     Unproven {
-        /// How many.
+        /// Number of such cells.
         cells: usize,
     },
     /// Cells could not be measured.
     Failed {
-        /// Cells planned.
+        /// Number of cells planned.
         planned: usize,
-        /// Why the first failed.
+        /// The reason for the first failure.
         reason: String,
     },
     /// The run ended before all cells did.
     Unmeasured {
-        /// Cells planned.
+        /// Number of cells planned.
         planned: usize,
     },
-    /// A node that is nearer by distance is slower than one farther away.
+    /// A node is slower than one that is farther away by distance.
     DistanceOrder {
-        /// The node of the cpus.
+        /// The cpus' node.
         from: NodeId,
-        /// The node that is nearer by distance.
+        /// The node that is closer by distance, yet slower.
         near: Target,
         /// The node that is farther by distance.
         far: Target,
-        /// How many pairs of nodes are in the wrong order.
+        /// Number of node pairs in the wrong order.
         pairs: usize,
     },
-    /// A distance promises another ratio than was measured.
+    /// The measured remote-to-local ratio is far from the one that the distance promises.
     DistanceRatio {
-        /// The node of the cpus.
+        /// The cpus' node.
         from: NodeId,
-        /// The node of the memory.
+        /// The memory's node.
         to: NodeId,
-        /// Remote over local latency by distance.
+        /// Remote over local latency according to the distance.
         promised: f64,
         /// Remote over local latency as measured.
         measured: f64,
     },
-    /// A node is slower with its own memory than the other nodes are with theirs.
+    /// A node's local memory is slower than that of its peers.
     SlowNode {
-        /// The node.
+        /// The slow node.
         node: NodeId,
-        /// Latency or bandwidth.
+        /// The metric, latency or bandwidth.
         metric: Metric,
-        /// Its value in the metric's unit.
+        /// The node's value, in the metric's unit.
         value: f64,
         /// The median of the other nodes.
         peers: f64,
     },
-    /// Huge pages were asked for and not had.
+    /// Huge pages were requested but not obtained.
     HugePagesMissing {
-        /// Cells that asked for them.
+        /// Number of cells that requested them.
         asked: usize,
-        /// Cells that got smaller pages.
+        /// Number of cells that got smaller pages.
         missing: usize,
     },
-    /// A guest's huge pages are small ones on its host: their translations cost what those of
-    /// small pages do.
+    /// A guest's huge pages are backed by small ones on the host, so their translations cost as
+    /// much as those of small pages.
     HugePagesSplit {
-        /// Lines loaded, one in each 4 KiB.
+        /// Number of lines loaded, one in each 4 KiB.
         lines: u64,
-        /// What the translation of each costs in huge pages, in nanoseconds.
+        /// Translation cost per line in huge pages, in nanoseconds.
         huge_ns: f64,
-        /// The same in small pages.
+        /// Translation cost per line in small pages, in nanoseconds.
         small_ns: f64,
-        /// What random access costs beyond one that stays within a huge page, in nanoseconds.
+        /// The extra latency of random access over access within a huge page, in nanoseconds.
         walk_ns: Option<f64>,
     },
-    /// The cpus of a guest with one node fall into groups by the times between them.
+    /// The cpus of a one-node guest fall into groups by the round trips between them.
     HiddenNodes {
-        /// How many groups.
+        /// Number of groups.
         groups: usize,
-        /// The cpus of each: `0-3 | 4-7`.
+        /// The cpus of each group, such as `0-3 | 4-7`.
         cpus: String,
         /// The median round trip within a group in nanoseconds.
         within_ns: f64,
         /// The median round trip between groups in nanoseconds.
         across_ns: f64,
     },
-    /// A cache ends elsewhere than reported.
+    /// A cache's measured size differs from its reported one.
     CacheSize {
         /// The cache's level.
         level: u8,
-        /// Where it ends by the sweep, in bytes.
+        /// The size at which it ends in the sweep, in bytes.
         found_bytes: f64,
-        /// What the system reports, in bytes.
+        /// The size that the system reports, in bytes.
         reported_bytes: u64,
     },
-    /// Memory channels without a module.
+    /// Memory channels have no module.
     ChannelsEmpty {
-        /// Their names, as the firmware gives them.
+        /// The channels' names, as the firmware gives them.
         channels: String,
     },
-    /// Memory modules run slower than they or the others could.
+    /// Memory modules run slower than they or their neighbours could.
     ModulesSlow {
-        /// Their slots with both speeds.
+        /// The modules' slots, with current and possible speed.
         modules: String,
     },
-    /// Time is emulated, and with it the machine's memory.
+    /// Time is emulated, and with it the memory system.
     EmulatedTime {
-        /// How time passes.
+        /// The kind of virtual time.
         time: String,
     },
-    /// The clock does not run evenly.
+    /// The clock does not tick at a constant rate.
     ClockNotInvariant,
     /// Many windows were disturbed.
     Disturbed {
-        /// All windows.
+        /// Number of all windows.
         windows: usize,
-        /// Disturbed ones.
+        /// Number of disturbed windows.
         disturbed: usize,
     },
-    /// Windows come in bursts: intervals may be too short.
+    /// Windows come in bursts, so intervals may be too short.
     Bursty {
-        /// Cells with figures.
+        /// Number of cells with figures.
         cells: usize,
-        /// By how many times they are too short, at the most.
+        /// The largest factor by which an interval is too short.
         too_short: f64,
     },
-    /// Intervals are wider than asked for.
+    /// Intervals are wider than requested.
     NotPrecise {
-        /// Cells planned.
+        /// Number of cells planned.
         planned: usize,
-        /// The half width asked for, as a share of the median.
+        /// The requested half width, as a share of the median.
         precision: f64,
     },
 }
 
-/// A node's memory as seen from another.
+/// A node's memory as seen from another node.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// The node.
+    /// The node that holds the memory.
     pub node: NodeId,
-    /// Its distance.
+    /// Its distance from the cpus' node.
     pub distance: u8,
     /// The latency of its memory in nanoseconds.
     pub latency_ns: f64,
 }
 
-/// Something odd, with the cells that show it.
+/// An anomaly with the cells that show it.
 pub type RunFinding = Finding<Oddity, CellId>;
 
-/// All anomalies, what casts most doubt first.
+/// Returns all anomalies, those that cast most doubt on the figures first.
 pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
     let machine = &summary.run.machine;
     let remote = match &summary.remote {
@@ -220,7 +220,7 @@ fn misplaced(summary: &Summary<'_>) -> Option<RunFinding> {
     }))
 }
 
-/// The cells in a state.
+/// Returns the ids of the cells in a given state.
 fn cells_in(summary: &Summary<'_>, wanted: fn(&State<'_>) -> bool) -> Vec<CellId> {
     let of = |cell: &&CellSummary<'_>| wanted(&cell.state);
     summary.cells.iter().filter(of).map(|cell| cell.cell.id.clone()).collect()
@@ -242,7 +242,7 @@ fn unmeasured(summary: &Summary<'_>) -> Option<RunFinding> {
     (!cells.is_empty()).then(|| Finding::new(Oddity::Unmeasured { planned }).shown_by(cells))
 }
 
-/// The slowest node by local latency, or else by local bandwidth.
+/// Finds the slowest node by local latency, or else by local bandwidth.
 fn slow_node(summary: &Summary<'_>) -> Option<RunFinding> {
     let latency = summary.matrices.first().map(|found| &found.by_node);
     let bandwidth = summary.bandwidth.by_node.as_ref();
@@ -275,7 +275,7 @@ fn huge_pages(summary: &Summary<'_>) -> Option<RunFinding> {
     (missing > 0).then(|| Finding::new(Oddity::HugePagesMissing { asked, missing }))
 }
 
-/// Where a guest's pages are proven huge, and the TLB takes them for small ones.
+/// Finds pages that are proven huge in the guest but that the TLB treats as small ones.
 fn split_huge_pages(summary: &Summary<'_>) -> Option<RunFinding> {
     let is_guest = summary.run.environment.facts.contains_key("hypervisor");
     if !is_guest || summary.proof.not_huge_cells > 0 {
@@ -324,7 +324,7 @@ fn disturbed(summary: &Summary<'_>) -> Option<RunFinding> {
         .then(|| Finding::new(Oddity::Disturbed { windows, disturbed }).over(DISTURBED_SHARE))
 }
 
-/// Cells with windows in bursts that no rule of disturbance explains.
+/// Finds cells with windows in bursts that no rule about disturbance explains.
 fn bursty(summary: &Summary<'_>) -> Option<RunFinding> {
     let with_figures = || summary.cells.iter().filter(|cell| cell.counts());
     let bursts = |cell: &CellSummary<'_>| {

@@ -1,4 +1,4 @@
-//! Whether everything was measured where it should be.
+//! Counts of placement proofs.
 
 use std::collections::BTreeMap;
 
@@ -7,32 +7,32 @@ use numalab_topology::CpuSet;
 
 use super::cell::CellSummary;
 
-/// Bytes in a 2 MiB page.
+/// Size of a 2 MiB page in bytes.
 const HUGE_2M_BYTES: u64 = 2 << 20;
 
-/// The placement proofs of a run, counted.
+/// Counts over the placement proofs of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// Workers with a proof.
+    /// Number of workers with a proof.
     pub workers: usize,
-    /// Those whose affinity was read back as just their cpu.
+    /// Workers with an affinity mask that, read back, held only their cpu.
     pub pinned: usize,
-    /// Those whose every page looked at lay on the node asked for.
+    /// Workers with every sampled page on the intended node.
     pub on_node: usize,
-    /// Pages looked at.
+    /// Number of pages sampled.
     pub pages_checked: u64,
-    /// Bytes behind pages of each size in bytes.
+    /// Bytes backed by each page size; the key is the page size in bytes.
     pub bytes_per_page_size: BTreeMap<u64, u64>,
-    /// Cells that ended without proof although they have workers.
+    /// Finished cells that have workers but no proof.
     pub unproven_cells: usize,
-    /// Cells that asked for huge pages and ended.
+    /// Finished cells that requested huge pages.
     pub huge_cells: usize,
-    /// Those of them with less than nine tenths of their bytes on huge pages.
+    /// Number of these with less than 90 % of their bytes on huge pages.
     pub not_huge_cells: usize,
 }
 
 impl Proof {
-    /// The proofs of a run.
+    /// Counts the proofs of a run.
     #[must_use]
     pub fn of(cells: &[CellSummary<'_>]) -> Self {
         let mut proof = Self::default();
@@ -52,7 +52,7 @@ impl Proof {
         proof
     }
 
-    /// Workers that were not where they should be, or whose memory was not.
+    /// Returns the number of workers that, themselves or with their memory, were misplaced.
     #[must_use]
     pub fn misplaced(&self) -> usize {
         self.workers - self.pinned.min(self.on_node)
@@ -71,22 +71,22 @@ impl Proof {
     }
 }
 
-/// Whether every page looked at lay on the node that was asked for.
+/// Returns `true` if every sampled page was on the intended node.
 #[must_use]
 pub fn is_on_node(placement: &Placement) -> bool {
     let mut nodes = placement.pages_per_node.iter();
     nodes.all(|(&node, &pages)| node == placement.memory_node || pages == 0)
 }
 
-/// The size of the huge pages that an experiment asks for, if it does.
+/// Returns the size of the huge pages that an experiment requests, in bytes.
 fn huge_page_bytes(experiment: &Experiment) -> Option<u64> {
     let axes = experiment.description().axes();
-    // Below 2 MiB there is no huge page to be had.
+    // A buffer below 2 MiB cannot contain a huge page.
     let pages = axes.pages.filter(|_| axes.size_bytes.is_none_or(|size| size >= HUGE_2M_BYTES))?;
     huge_bytes(pages)
 }
 
-/// The size of these pages in bytes.
+/// Returns the size of these pages in bytes.
 pub(super) fn page_bytes(pages: Pages) -> u64 {
     match pages {
         Pages::Transparent => HUGE_2M_BYTES,
@@ -94,7 +94,7 @@ pub(super) fn page_bytes(pages: Pages) -> u64 {
     }
 }
 
-/// The size of these pages in bytes, if they are huge.
+/// Returns the size of these pages in bytes, if they are huge.
 pub(super) fn huge_bytes(pages: Pages) -> Option<u64> {
     match pages {
         Pages::Transparent => Some(HUGE_2M_BYTES),

@@ -1,54 +1,54 @@
-//! What a remote access costs.
+//! Cost of remote memory.
 
 use numalab_stats::Sample;
 use numalab_topology::{Machine, NodeId};
 
 use super::matrix::{LatencyMatrix, Matrix};
 
-/// What the run says of remote memory.
+/// The outcome of comparing remote with local memory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remote {
-    /// The machine has one node with memory, so nothing is remote.
+    /// The machine has a single node with memory, so nothing is remote.
     OneNode,
-    /// There is no matrix with local and remote figures, nor is this a machine of one node.
+    /// The machine has several nodes, but no matrix holds both local and remote figures.
     NotMeasured,
     /// Local and remote latencies.
     Measured(RemoteCost),
 }
 
-/// Local and remote latency.
+/// Local latency, and the remote latencies compared with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteCost {
-    /// Median over the nodes of the latency to the own node, in nanoseconds.
+    /// The median over the nodes of their local latency, in nanoseconds.
     pub local_ns: f64,
-    /// Every measured pair of different nodes, cheapest ratio first; never empty.
+    /// All measured pairs of different nodes, lowest ratio first; never empty.
     pub pairs: Vec<RemotePair>,
 }
 
 impl RemoteCost {
-    /// The pair with the smallest and the pair with the largest ratio.
+    /// Returns the pairs with the smallest and the largest ratio.
     #[must_use]
     pub fn extremes(&self) -> Option<(&RemotePair, &RemotePair)> {
         self.pairs.first().zip(self.pairs.last())
     }
 }
 
-/// One remote access.
+/// Latency from the cpus of one node to the memory of another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RemotePair {
-    /// The node of the cpus.
+    /// The cpus' node.
     pub from: NodeId,
-    /// The node of the memory.
+    /// The memory's node.
     pub to: NodeId,
     /// The latency in nanoseconds.
     pub latency_ns: f64,
-    /// The latency over that of the cpus' own node.
+    /// The latency divided by the local latency of `from`.
     pub ratio: f64,
-    /// The distance that the firmware gives, if it does.
+    /// The firmware's distance, if it gives one.
     pub distance: Option<u8>,
 }
 
-/// What `matrices` say of remote memory; the serial one if there is one.
+/// Compares remote with local latency, in the serial matrix if there is one.
 #[must_use]
 pub fn remote(matrices: &[LatencyMatrix], machine: &Machine) -> Remote {
     if let Some(cost) = matrices.first().and_then(|found| cost(&found.by_node, machine)) {
@@ -71,8 +71,8 @@ fn cost(matrix: &Matrix, machine: &Machine) -> Option<RemoteCost> {
                 from: NodeId(from),
                 to: NodeId(to),
                 latency_ns: entry.value,
-                // The cpus of a node without memory have nothing local: the
-                // machine's usual local latency stands in.
+                // Cpus of a memoryless node have no local latency; the machine's median stands in
+                // for it.
                 ratio: entry.value / local(&from).unwrap_or(local_ns),
                 distance: machine.cost_distance(NodeId(from), NodeId(to)),
             });

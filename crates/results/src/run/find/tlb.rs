@@ -1,7 +1,7 @@
-//! What the TLB holds: loads of one line of each page, over pages.
+//! TLB levels, from loads of one line per page over a growing number of pages.
 //!
-//! As many lines lie in the caches as there are pages, so that what such a load takes longer than
-//! one of as many lines side by side is what the address's translation costs.
+//! The same number of lines next to each other fits the same caches, so the extra time of a load
+//! that touches one page each is the cost of translation.
 
 use std::collections::BTreeMap;
 
@@ -12,76 +12,75 @@ use serde::Serialize;
 use super::cell::{CellSummary, Figure};
 use super::proof::{huge_bytes, page_bytes};
 
-/// Page-local order stays within so much at the least.
+/// Smallest block of page-local order, in bytes.
 const LEAST_BLOCK_BYTES: u64 = 256 << 10;
-/// Bytes of a line.
+/// Size of a cache line in bytes.
 const LINE_BYTES: u64 = 64;
-/// A level is passed where the cost has risen by this share of the step to the next, as for
-/// caches.
+/// A level ends where this share of the step to the next is reached, as for caches.
 const END: f64 = 0.4;
-/// Translations over as many small pages cost so much at least, as a share of the hit in a cache.
+/// Minimum translation cost over small pages, as a share of a cache hit, for a verdict on huge
+/// pages.
 const LEAST_COST: f64 = 0.3;
-/// Huge pages are small ones to the TLB where their translations cost more than this share of
-/// what those of small ones do: a guest's tables of huge pages make a walk half as long, and where
-/// the host has huge pages too there is none.
+/// Share of the small pages' translation cost above which huge pages count as split. A guest's own
+/// huge pages halve the two-dimensional walk, and with huge pages on the host too there is none.
 pub(super) const SPLIT_SHARE: f64 = 0.25;
 
-/// Loads of one line of each of so many pages.
+/// Loads of one line in each of a number of pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TlbPoint {
-    /// How many pages.
+    /// The number of pages.
     pub pages: u64,
-    /// Latency in nanoseconds.
+    /// The latency in nanoseconds.
     pub figure: Figure,
-    /// Latency of as many lines side by side, in nanoseconds.
+    /// The latency of the same number of adjacent lines, in nanoseconds.
     pub cached_ns: f64,
-    /// The cell it comes from.
+    /// The id of the cell measured.
     pub cell: CellId,
 }
 
 impl TlbPoint {
-    /// What translating the address costs, in nanoseconds.
+    /// Returns the cost of translating the address, in nanoseconds.
     #[must_use]
     pub fn cost_ns(&self) -> f64 {
         (self.figure.median - self.cached_ns).max(0.0)
     }
 }
 
-/// A level of the TLB.
+/// One level of the TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbLevel {
     /// 1 for the first.
     pub level: u8,
-    /// Pages measured that it holds, at the most.
+    /// The most pages measured that it still holds.
     pub holds_pages: u64,
-    /// The next number of pages measured, which it does not hold any more; `None` where none
-    /// was.
+    /// The next number of pages measured, which it no longer holds; `None` if there was none.
     pub passed_pages: Option<u64>,
-    /// What a hit in it costs beyond one in the first, in nanoseconds.
+    /// The extra cost of a hit compared with the first level, in nanoseconds.
     pub cost_ns: f64,
 }
 
 /// The TLB as one worker sees it, for pages of one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tlb {
-    /// The worker.
+    /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
-    /// The pages.
+    /// The page size of the buffer.
     pub pages: Pages,
-    /// How far apart the lines lie, in bytes: those of a page, or less where it is asked whether
-    /// the TLB takes a page for one.
+    /// Distance between the lines in bytes: a page, or less to test whether the TLB maps a huge
+    /// page with one entry.
     pub apart_bytes: u64,
     /// The points, fewest pages first.
     pub points: Vec<TlbPoint>,
-    /// The levels found, the first one first; one that no number of pages passed is the last.
+    /// The levels, first level first; a level that no number of pages exceeds is the last.
     pub levels: Vec<TlbLevel>,
-    /// What a load costs beyond the last level, in nanoseconds; `None` where none was passed.
+    /// The extra cost of a load beyond the last level, in nanoseconds; `None` if none went beyond
+    /// it.
     pub beyond_ns: Option<f64>,
 }
 
 impl Tlb {
-    /// Whether there is one line for each page. Transparent huge pages are as large as the
+    /// Returns `true` if there is one line per page. Transparent huge pages are as large as the
     /// machine's page tables make them: 2 MiB, or 512 MiB with base pages of 64 KiB.
     #[must_use]
     pub fn is_of_pages(&self) -> bool {
@@ -91,27 +90,27 @@ impl Tlb {
         }
     }
 
-    /// The point of most pages.
+    /// Returns the point with the most pages.
     #[must_use]
     pub fn last(&self) -> Option<&TlbPoint> {
         self.points.last()
     }
 }
 
-/// Huge pages that the TLB takes for small ones.
+/// Huge pages that the TLB treats as small ones.
 #[derive(Clone, Debug)]
 pub(super) struct Split<'a> {
-    /// One line of each small page's size of huge pages.
+    /// One line per small page's size, in huge pages.
     pub huge: &'a TlbPoint,
-    /// As many of small pages.
+    /// The same number of lines in small pages.
     pub small: &'a TlbPoint,
     pub pages: Pages,
-    /// The pages of `small`.
+    /// The page size of `small`.
     pub small_pages: Pages,
 }
 
-/// Huge pages over which translations cost a good part of what they do over small ones, though
-/// the TLB would hold all that there are.
+/// Finds huge pages with translations that cost a good part of what small pages' do, although the
+/// TLB could hold them all.
 pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
     tlbs.iter().filter(|tlb| !tlb.is_of_pages()).find_map(|tlb| {
         let huge = tlb.last()?;
@@ -124,18 +123,19 @@ pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
     })
 }
 
-/// Where memory outgrows a level of the TLB, in bytes.
+/// The sizes between which a walk outgrows a TLB level, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reach {
     pub level: u8,
-    /// Held still.
+    /// The largest size still covered.
     pub from_bytes: u64,
-    /// Held no more.
+    /// The smallest size no longer covered.
     pub to_bytes: u64,
 }
 
-/// Where walks in an order on pages outgrow the TLB. Those that stay within a block at a time need
-/// no more than its pages: one if it is huge, unless it is small ones to the TLB.
+/// Returns the sizes at which walks in a given order over given pages outgrow the TLB. Walks that
+/// stay within a block at a time need only the block's pages: a single one if it is huge and not
+/// split.
 pub(super) fn reaches(tlbs: &[Tlb], pattern: AccessPattern, pages: Pages) -> Vec<Reach> {
     let split = split(tlbs).filter(|split| split.pages == pages);
     let of_pages = |tlb: &&Tlb| tlb.pages == pages && tlb.is_of_pages();
@@ -164,7 +164,7 @@ pub(super) fn reaches(tlbs: &[Tlb], pattern: AccessPattern, pages: Pages) -> Vec
     tlb.levels.iter().filter_map(reach).filter(is_outgrown).collect()
 }
 
-/// The TLB by every worker and size of page that has cells of one line per page.
+/// Returns the TLB of every worker and page size with cells of one line per page.
 pub(super) fn tlbs(cells: &[CellSummary<'_>]) -> Vec<Tlb> {
     let mut groups: BTreeMap<_, BTreeMap<u64, TlbPoint>> = BTreeMap::new();
     let mut references: BTreeMap<WorkerPlan, Dense> = BTreeMap::new();
@@ -186,7 +186,7 @@ pub(super) fn tlbs(cells: &[CellSummary<'_>]) -> Vec<Tlb> {
     groups.into_iter().filter_map(tlb).collect()
 }
 
-/// Cells of one worker at a time with figures.
+/// Returns the serial cells that have figures.
 fn serial<'a>(
     cells: &'a [CellSummary<'a>],
 ) -> impl Iterator<Item = (&'a CellSummary<'a>, &'a LatencyCell, &'a Figure)> {
@@ -197,7 +197,7 @@ fn serial<'a>(
     })
 }
 
-/// Latency over size of lines side by side: the sweep of most sizes.
+/// Latency by size of adjacent lines, from the sweep with the most sizes.
 struct Dense(Vec<(u64, f64)>);
 
 impl Dense {
@@ -215,7 +215,8 @@ impl Dense {
         Self(most.into_iter().collect())
     }
 
-    /// The latency at a size, interpolated by logarithms; that of the smallest below it.
+    /// Returns the latency at a size, interpolated between logarithms; below the smallest size,
+    /// that of the smallest.
     #[expect(clippy::cast_precision_loss, reason = "sizes of memory")]
     fn latency_ns(&self, bytes: u64) -> Option<f64> {
         let above = self.0.iter().position(|(size, _)| *size >= bytes)?;
@@ -228,7 +229,7 @@ impl Dense {
     }
 }
 
-/// The levels, and what a load costs beyond them; `None` where the curve has none.
+/// Returns the levels and the extra cost beyond them; `None` if the curve shows none.
 fn levels(points: &[TlbPoint]) -> Option<(Vec<TlbLevel>, Option<f64>)> {
     let hit_ns = points.first()?.cached_ns;
     let of_pages = |point: &TlbPoint| SizePoint {
@@ -238,7 +239,7 @@ fn levels(points: &[TlbPoint]) -> Option<(Vec<TlbLevel>, Option<f64>)> {
     let curve: Vec<SizePoint> = points.iter().map(of_pages).collect();
     let found = plateaus(&curve).ok()?;
     if found.first()?.latency_ns > (1.0 + LEAST_COST) * hit_ns {
-        // Fewer pages than any measured are held.
+        // The level holds fewer pages than any number measured.
         return Some((Vec::new(), Some(found.last()?.latency_ns - hit_ns)));
     }
     let last_ns = curve.last()?.latency_ns;

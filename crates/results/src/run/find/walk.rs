@@ -1,4 +1,4 @@
-//! What the page walk costs, apart from memory itself.
+//! Cost of page walks, separate from memory latency.
 
 use numalab_record::{AccessPattern, Metric, Pages, WorkerPlan};
 use numalab_stats::Interval;
@@ -6,32 +6,32 @@ use numalab_stats::Interval;
 use super::cell::{CellSummary, Figure};
 use super::matrix::LatencyMatrix;
 
-/// The cost of one page walk of one worker at one size.
+/// Page-walk cost of one worker at one buffer size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageWalk {
-    /// The worker.
+    /// The cpu and the node of its memory.
     pub worker: WorkerPlan,
     /// The buffer's length in bytes.
     pub size_bytes: u64,
-    /// The pages.
+    /// The page size of the buffer.
     pub pages: Pages,
-    /// Latency when the walk is needed: random over the whole buffer, in nanoseconds.
+    /// The latency with page walks (random over the whole buffer), in nanoseconds.
     pub random: Figure,
-    /// Latency with TLB hits: random within a page, in nanoseconds.
+    /// The latency with TLB hits (random within a page), in nanoseconds.
     pub page_local: Figure,
     /// The difference of the two medians in nanoseconds.
     pub cost_ns: f64,
-    /// From the smallest to the largest difference that the two intervals allow:
-    /// wider than a 95 % interval of the difference.
+    /// The smallest and largest difference that the two intervals allow; wider than a 95 % interval
+    /// of the difference.
     pub interval: Option<Interval>,
 }
 
-/// A walk matters to a matrix if it is this share of the lowest latency in it.
+/// Share of a matrix's lowest latency from which a page walk is worth mentioning.
 const MATTERS: f64 = 0.05;
 
 impl LatencyMatrix {
-    /// The walk of pages as its loads use them, where that is much beside what they take: in
-    /// random order it is part of each load, in page-local order of none.
+    /// Returns the walk over this matrix's pages if its cost is a noticeable share of the
+    /// latencies. In random order it is part of every load, in page-local order of none.
     #[must_use]
     pub fn walk_beside<'a>(&self, walks: &'a [PageWalk]) -> Option<&'a PageWalk> {
         let least_ns = MATTERS * self.by_cpu.range()?.lo;
@@ -39,8 +39,8 @@ impl LatencyMatrix {
     }
 }
 
-/// The walk of every worker and kind of page at the largest size at which both
-/// orders were measured.
+/// Returns the walk of every worker and page size, at the largest buffer size measured in both
+/// orders.
 #[must_use]
 pub fn page_walks(cells: &[CellSummary<'_>]) -> Vec<PageWalk> {
     let mut walks: Vec<PageWalk> = Vec::new();
@@ -59,7 +59,7 @@ pub fn page_walks(cells: &[CellSummary<'_>]) -> Vec<PageWalk> {
     walks
 }
 
-/// The walk whose page-local cell is `cell`.
+/// Returns the walk that has `cell` as its page-local cell.
 fn page_walk(cell: &CellSummary<'_>, cells: &[CellSummary<'_>]) -> Option<PageWalk> {
     let local = cell.latency()?;
     if local.pattern != AccessPattern::PageLocal {

@@ -30,7 +30,7 @@ pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
     Part::of("Bandwidth", panels).map(|part| part.noted(vec![note.to_owned()]))
 }
 
-/// The weights that share pages out as bandwidth is, and what sets them.
+/// Returns the interleaving weights in proportion to bandwidth, with the command that sets them.
 fn weights(bandwidth: &Bandwidths<'_>) -> Table {
     let weights: Vec<String> =
         bandwidth.weights.iter().map(|found| found.weight.to_string()).collect();
@@ -45,7 +45,7 @@ fn weights(bandwidth: &Bandwidths<'_>) -> Table {
         .rows(bandwidth.weights.iter().map(row))
 }
 
-/// Whether bars and node matrix together leave out any cell.
+/// Omits the table from a terminal if bars and node matrix already show every cell.
 fn beyond_bars(bandwidth: &Bandwidths<'_>, groups: &[BarGroup]) -> Terminal {
     let bars = groups.iter().flat_map(|group| &group.bars);
     let matrix = bandwidth.by_node.iter().flat_map(|matrix| &matrix.entries);
@@ -59,7 +59,7 @@ fn beyond_bars(bandwidth: &Bandwidths<'_>, groups: &[BarGroup]) -> Terminal {
     }
 }
 
-/// One cpu, then the most cpus at once, each on local memory.
+/// Returns bars for one cpu, then for the most cpus at once, each on local memory.
 fn bar_groups(bandwidth: &Bandwidths<'_>) -> Vec<BarGroup> {
     let mut counts = vec![1, bandwidth.most_workers()];
     counts.dedup();

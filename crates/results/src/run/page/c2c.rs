@@ -1,4 +1,4 @@
-//! Cache lines from core to core.
+//! Round trips of cache lines between cpus.
 
 use numalab_page::number::{figure, interval_text};
 use numalab_page::{Panel, Part, Table, Tile};
@@ -6,7 +6,7 @@ use numalab_page::{Panel, Part, Table, Tile};
 use super::charts::matrix_panel;
 use crate::run::Summary;
 
-/// The way to the farthest cpu.
+/// Returns a tile with the round trip to the farthest cpu.
 pub(super) fn tile(summary: &Summary<'_>) -> Option<Tile> {
     let farthest = summary.c2c.by_nearness.last()?;
     Some(Tile {
@@ -30,11 +30,11 @@ pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
     });
     let mut panels: Vec<Panel> = by_home.collect();
     panels.push(Panel::table(nearness_table(summary)));
-    let note = "A round trip is one line to the other cpu and back; one way is half of it. The cpu \
-                that waits reads the line, so that one way is two messages: the writer takes the \
-                line from the reader, and the reader fetches it again. Where the one that waits \
-                tries to write instead (compare and swap, as core-to-core-latency does), the line \
-                moves once each way, and one way is about half of this.";
+    let note = "A round trip sends a line to the other cpu and back; one way is half of it. The \
+         waiting cpu reads the line, so one way is two messages: the writer takes the line from \
+         the reader, and the reader fetches it again. If the waiting cpu tries to write instead \
+         (compare and swap, as core-to-core-latency does), the line moves once each way, and one \
+         way takes about half as long.";
     Part::of("Cache line from cpu to cpu", panels).map(|part| part.noted(vec![note.to_owned()]))
 }
 

@@ -1,4 +1,4 @@
-//! What a run found, as charts.
+//! Charts of a run.
 
 use numalab_page::number::{figure, interval_text};
 use numalab_page::{
@@ -9,7 +9,7 @@ use numalab_page::{
 use crate::label;
 use crate::run::{self, Curve, Entry, LoadedPoint, Matrix};
 
-/// A matrix as a heat map with its table.
+/// Returns a matrix as a heat map with its table.
 pub(crate) fn matrix_panel(matrix: &Matrix, caption: String) -> Panel {
     Panel::drawn(heatmap(matrix), matrix_table(matrix, caption))
 }
@@ -35,7 +35,6 @@ fn heatmap(matrix: &Matrix) -> Chart {
     })
 }
 
-/// A matrix as a table.
 fn matrix_table(matrix: &Matrix, caption: String) -> Table {
     let corner = format!("{} \\ {}", matrix.rows_are.name(), matrix.columns_are.name());
     let table = matrix

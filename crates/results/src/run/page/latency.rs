@@ -1,4 +1,4 @@
-//! Latency: matrix, curve, page walks.
+//! Latency by node, by size and of page walks.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::sentences::cycles;
 use crate::label;
 use crate::run::{CellSummary, Curve, LatencyMatrix, Remote, RemoteCost, Summary};
 
-/// Pairs shown of the remote costs: the cheapest and the dearest.
+/// Maximum number of pairs listed of remote costs: the lowest and the highest.
 const SHOWN_PAIRS: usize = 12;
 
 pub(super) fn matrix(summary: &Summary<'_>) -> Option<Part> {
@@ -69,7 +69,7 @@ fn remote_table(cost: &RemoteCost) -> Table {
         }))
 }
 
-/// What chasing all at once adds, where both teams were measured alike.
+/// Returns a note on the latency that concurrent chasing adds, if both teams ran the same chase.
 fn interference(summary: &Summary<'_>) -> Option<String> {
     let [alone, together] = summary.matrices.as_slice() else {
         return None;
@@ -88,7 +88,7 @@ fn interference(summary: &Summary<'_>) -> Option<String> {
     ))
 }
 
-/// How much of the latencies is the page walk, or would be, where that is much.
+/// Returns a note on the share of page walks in the latencies, if it is noticeable.
 fn walk_note(summary: &Summary<'_>) -> Option<String> {
     let matrix = summary.matrices.first()?;
     let walk = matrix.walk_beside(&summary.walks)?;
@@ -189,10 +189,10 @@ fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
         .rows(rows)
 }
 
-/// Latencies that no matrix, curve or walk shows: of a single worker or size.
+/// Returns latencies that no matrix, curve or walk shows, such as those of a single worker or size.
 pub(super) fn single(summary: &Summary<'_>) -> Option<Part> {
     let shown: BTreeSet<&CellId> = shown_cells(summary);
-    // What a probe of the TLBs is judged by is shown as what they hold and cost.
+    // TLB probes have their own part of the page, as levels and costs.
     let is_probe = |latency: &LatencyCell| {
         !summary.tlbs.is_empty() && matches!(latency.pattern, AccessPattern::OneLinePer(_))
     };
@@ -219,7 +219,7 @@ pub(super) fn single(summary: &Summary<'_>) -> Option<Part> {
     Part::of("Latency", vec![Panel::table(table)])
 }
 
-/// The cells that matrices, curves and walks are made of.
+/// Returns the cells that matrices, curves and walks summarise.
 fn shown_cells<'a>(summary: &'a Summary<'_>) -> BTreeSet<&'a CellId> {
     let matrices = summary.matrices.iter().flat_map(|matrix| &matrix.by_cpu.entries);
     let entries = matrices.flatten().flatten().flat_map(|entry| &entry.cells);

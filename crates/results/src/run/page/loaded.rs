@@ -11,7 +11,7 @@ pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
     let curves = &summary.loaded;
     let families: Vec<&[LoadedCurve<'_>]> = curves.chunk_by(LoadedCurve::is_of_family).collect();
     let panels = families.iter().flat_map(|family| panels(family)).collect();
-    // A family's table tells what the notes would.
+    // The table of a family covers what the notes would say.
     let alone = families.iter().filter(|family| family.len() == 1).copied().flatten();
     let doubted = curves.iter().filter(|curve| curve.doubt.is_some());
     let told = doubted.chain(alone.clone().filter(|curve| curve.doubt.is_none()));
@@ -25,11 +25,11 @@ pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
     Part::of("Latency under load", panels).map(|part| part.noted(notes))
 }
 
-const TRAFFIC: &str = "Traffic is what moves in memory, counted as if every ordinary store first \
-                       read its line; processors that recognise whole lines of stores move less.";
+const TRAFFIC: &str = "Traffic is the data moved in memory, counted as if every ordinary store \
+     first read its line; processors that recognise stores of whole lines move less.";
 
-/// A curve alone is drawn with its knee; curves that differ in what loads the memory share a
-/// drawing, as Mess draws them, and their points are below.
+/// Draws a single curve with its knee. Curves that differ only in kernel share one chart, as in
+/// Mess (Esmaili-Dokht et al., MICRO 2024), with their points listed below.
 fn panels(family: &[LoadedCurve<'_>]) -> Vec<Panel> {
     if let [curve] = family {
         let chart = Chart::LatencyOverBandwidth(load_points(&curve.points), curve.knee);
@@ -100,15 +100,15 @@ fn knee_note(curve: &LoadedCurve<'_>) -> String {
     match curve.doubt {
         Some(Doubt::Disturbed(share)) => {
             return format!(
-                "{who}: where latency doubles is not shown, since other load disturbed {:.0} % of \
-                 the windows without load.",
+                "{who}: the knee is not shown, because other load disturbed {:.0} % of the \
+                 windows without load.",
                 100.0 * share
             );
         }
         Some(Doubt::IdleSlower { idle_ns, loaded_ns }) => {
             return format!(
-                "{who}: where latency doubles is not shown, since it took {} ns without load and \
-                 {} ns under load: something else was at work.",
+                "{who}: the knee is not shown, because latency was {} ns without load and {} ns \
+                 under load: something else was running.",
                 figure(idle_ns),
                 figure(loaded_ns)
             );
@@ -132,7 +132,7 @@ fn knee_note(curve: &LoadedCurve<'_>) -> String {
     )
 }
 
-/// Where more load only waits longer.
+/// Returns a note on the traffic beyond which load only adds waiting.
 fn saturation_note(curve: &LoadedCurve<'_>) -> Option<String> {
     let (at, peak) = (curve.saturation?, curve.peak?);
     let who = who(curve);
@@ -141,29 +141,29 @@ fn saturation_note(curve: &LoadedCurve<'_>) -> Option<String> {
     Some(format!("{who}: saturated at {found} GB/s with {found_ns} ns; the peak is {most} GB/s."))
 }
 
-/// What the modules could move, and how much of it was seen.
+/// Returns a note on the modules' peak bandwidth and the share of it that was reached.
 fn peak_note(peak: &MemoryPeak) -> String {
     let most = if peak.is_bound { "at most " } else { "" };
     let reached = match peak.reached {
-        Some(share) => format!("{:.0} % of a node's share were reached", 100.0 * share),
-        None => "nothing streamed from memory alone".to_owned(),
+        Some(share) => format!("{:.0} % of a node's share was reached", 100.0 * share),
+        None => "no cell streamed from memory alone".to_owned(),
     };
     format!("The memory modules move {most}{} GB/s on all nodes; {reached}.", figure(peak.gb_per_s))
 }
 
-/// A figure, or a dash where there is none.
+/// Returns a figure, or a dash for none.
 fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), figure)
 }
 
-/// Why "no load" is not the latency of memory elsewhere on the page.
+/// Returns a note on why the idle latency differs from the latency elsewhere on the page.
 fn idle_note(curve: &LoadedCurve<'_>, summary: &Summary<'_>) -> Option<String> {
     let idle = curve.points.first().filter(|point| point.delay.is_none())?;
     let same =
         |walk: &&PageWalk| walk.worker == curve.cell.chaser && walk.pages == curve.cell.pages;
     let walk = summary.walks.iter().find(same)?;
     Some(format!(
-        "These loads are in random order over all of the buffer, and walk the page table: {} ns \
+        "These loads are in random order over the whole buffer, so they include page walks: {} ns \
          without load, {} ns in the same order alone, and {} ns in page-local order, which hits \
          the TLB.",
         figure(idle.latency.median),

@@ -1,11 +1,11 @@
-//! Findings of a run in words.
+//! Anomalies of a run in words.
 
 use numalab_page::number::{approximate_size, count, figure, ratio, share, size, trimmed};
 use numalab_record::{Metric, is_shared};
 
 use crate::run::{Oddity, Progress, RunFinding, Target};
 
-/// A finding in a sentence without its full stop.
+/// Returns a finding as a sentence without its full stop.
 pub(super) fn sentence(finding: &RunFinding) -> String {
     let cells = finding.evidence.len();
     match &finding.what {
@@ -26,14 +26,14 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
             format!("the run ended early: {cells} of {} not measured", count(*planned, "cell"))
         }
         Oddity::HugePagesMissing { asked, missing } => format!(
-            "huge pages are missing: {missing} of {} that asked for them got smaller ones",
+            "huge pages are missing: {missing} of {} that requested them got smaller ones",
             count(*asked, "cell")
         ),
         Oddity::HugePagesSplit { lines, huge_ns, small_ns, walk_ns } => {
             let walk = walk_ns.map(|ns| format!("; random access costs {} ns more", figure(ns)));
             format!(
-                "this guest's huge pages are small ones on its host: over {lines} lines 4K apart \
-                 an address costs {} ns to translate, {} ns on 4k pages{}",
+                "this guest's huge pages are backed by small ones on its host: over {lines} lines \
+                 4K apart, translating an address takes {} ns, and {} ns on 4k pages{}",
                 figure(*huge_ns),
                 figure(*small_ns),
                 walk.unwrap_or_default()
@@ -49,7 +49,7 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
             match is_shared(*windows, *disturbed) {
                 true => format!(
                     "this machine is shared: other load disturbed {share} of {taken}; cells with \
-                     few clean windows count all of theirs, and their intervals are wider"
+                     few clean windows use all of theirs, and their intervals are wider"
                 ),
                 false => format!("{share} of {taken} were disturbed by other load"),
             }
@@ -69,7 +69,7 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
     }
 }
 
-/// Anomalies about the machine rather than the run.
+/// Describes anomalies of the machine rather than of the run.
 fn of_machine(oddity: &Oddity) -> String {
     match oddity {
         Oddity::DistanceOrder { from, near, far, pairs } => {
@@ -85,7 +85,7 @@ fn of_machine(oddity: &Oddity) -> String {
             )
         }
         Oddity::DistanceRatio { from, to, promised, measured } => format!(
-            "the distance from node {from} to node {to} says {}, measured is {}",
+            "the distance from node {from} to node {to} promises {}, but {} was measured",
             ratio(*promised),
             ratio(*measured)
         ),
@@ -99,9 +99,9 @@ fn of_machine(oddity: &Oddity) -> String {
             figure(*peers)
         ),
         Oddity::HiddenNodes { groups, cpus, within_ns, across_ns } => format!(
-            "this guest is told of one node, and its host seems to have {groups} nodes, or caches \
-             that it does not tell of: cpus {cpus} are {} ns from each other and {} ns from the \
-             rest, there and back",
+            "this guest sees one node, but its host seems to have {groups} nodes, or caches that \
+             the guest cannot see: cpus {cpus} are {} ns from each other and {} ns from the rest \
+             (round trip)",
             figure(*within_ns),
             figure(*across_ns)
         ),
@@ -114,7 +114,7 @@ fn of_machine(oddity: &Oddity) -> String {
             format!("memory channels without a module: {channels}")
         }
         Oddity::ModulesSlow { modules } => {
-            format!("memory modules run below the speed that they or the others can: {modules}")
+            format!("memory modules run slower than they or the others could: {modules}")
         }
         // What is of the run has been told.
         Oddity::Misplaced { .. }
@@ -131,7 +131,7 @@ fn of_machine(oddity: &Oddity) -> String {
     }
 }
 
-/// What a run without findings says of itself.
+/// Returns the sentence for a run without anomalies.
 pub(super) fn nothing_odd(progress: &Progress, precision: f64) -> String {
     format!(
         "No anomalies: {} within {} %, each proven in place, {} of windows disturbed.",

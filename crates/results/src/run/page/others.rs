@@ -1,4 +1,4 @@
-//! Cells of kinds that have no part of their own.
+//! Cells of kinds without a dedicated part.
 
 use numalab_page::number::{figure, interval_text};
 use numalab_page::{Panel, Part, Table};
@@ -7,7 +7,7 @@ use numalab_record::{Experiment, Metric};
 use crate::label;
 use crate::run::{CellSummary, Figure, Summary};
 
-/// Every figure of theirs, by cell.
+/// Lists all their figures, by cell.
 pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
     let cells = summary.cells.iter().filter(|cell| !has_part(&cell.cell.experiment));
     let table = Table::new("Each cell, median over its windows")

@@ -1,4 +1,4 @@
-//! Where, on what and how it was measured.
+//! Placement, environment and method of a run, and the cells it did not finish.
 
 use numalab_page::number::{count, duration, share, size, trimmed, utc};
 use numalab_page::{Panel, Part, Table, Weight};
@@ -6,7 +6,7 @@ use numalab_page::{Panel, Part, Table, Weight};
 use super::oddity::sentence;
 use crate::run::{CellSummary, State, Summary};
 
-/// Cells listed by name; the rest are counted.
+/// Maximum number of cells listed by name; the rest are counted.
 const LISTED_CELLS: usize = 20;
 
 fn part(title: &str, notes: Vec<String>, table: Option<Table>) -> Part {
@@ -25,7 +25,7 @@ pub(super) fn oddities(summary: &Summary<'_>) -> Option<Part> {
     }
     let notes = summary.findings.iter().map(|found| format!("{}.", sentence(found)));
     let mut odd = part("All anomalies", notes.collect(), None);
-    // The sentence names the first two: a terminal needs the list only beyond.
+    // The lead names the first two, so a terminal needs the list only for more.
     if summary.findings.len() > 2 {
         odd.weight = Weight::Result;
     }
@@ -40,8 +40,8 @@ pub(super) fn placement(summary: &Summary<'_>) -> Option<Part> {
     let mut rows = vec![
         row("workers proven", proof.workers),
         row("affinity read back as the one cpu", proof.pinned),
-        row("every page looked at on the node asked for", proof.on_node),
-        vec!["pages looked at".to_owned(), proof.pages_checked.to_string()],
+        row("every page checked on the requested node", proof.on_node),
+        vec!["pages checked".to_owned(), proof.pages_checked.to_string()],
     ];
     let pages = proof.bytes_per_page_size.iter();
     rows.extend(
@@ -49,7 +49,7 @@ pub(super) fn placement(summary: &Summary<'_>) -> Option<Part> {
     );
     let table = Table::new("Placement as the kernel reported it")
         .words("what")
-        .figures("how much")
+        .figures("amount")
         .rows(rows);
     Some(part("Placement proof", Vec::new(), Some(table)))
 }
@@ -65,9 +65,9 @@ pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
         .filter_map(|cell| {
             let why = match cell.state {
                 State::Precise => return None,
-                State::BudgetSpent => "its time was over",
+                State::BudgetSpent => "out of time",
                 State::Failed(reason) => reason,
-                State::Unmeasured => "not begun",
+                State::Unmeasured => "not started",
             };
             Some(vec![cell.cell.id.0.clone(), reached(cell), why.to_owned()])
         })
@@ -80,7 +80,7 @@ pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
     } else {
         Vec::new()
     };
-    let table = Table::new("Cells that did not reach the precision asked for")
+    let table = Table::new("Cells that did not reach the requested precision")
         .words("cell")
         .figures("reached")
         .words("why")
@@ -88,7 +88,7 @@ pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
     Some(part("Unfinished cells", notes, Some(table)))
 }
 
-/// Half the width of a cell's interval, of the figure that ends it.
+/// Returns the half width of a cell's interval, for the metric that ends the cell.
 fn reached(cell: &CellSummary<'_>) -> String {
     let figure = cell.figures.first().and_then(|figures| figures.best());
     let half = figure.and_then(|figure| {
@@ -114,17 +114,16 @@ pub(super) fn environment(summary: &Summary<'_>) -> Option<Part> {
     ];
     let facts = run.environment.facts.iter();
     rows.extend(facts.map(|(name, value)| fact(name, value.clone())));
-    let table =
-        Table::new("The system as it was at the start").words("fact").words("value").rows(rows);
+    let table = Table::new("The system at the start").words("fact").words("value").rows(rows);
     Some(part("Environment", Vec::new(), Some(table)))
 }
 
 pub(super) fn method(summary: &Summary<'_>) -> Option<Part> {
     let (run, progress) = (summary.run, &summary.progress);
     let notes = vec![
-        "Latency is the time of one load that depends on the load before it, along one random \
-         cycle through every cache line of the buffer, so that a prefetcher cannot follow. \
-         Page-local order stays within a page before it leaves it: the TLB hits."
+        "Latency is the time of one load that depends on the previous one, along a random cycle \
+         through every cache line of the buffer, which a prefetcher cannot follow. Page-local \
+         order visits all of a page before it moves on, so the TLB hits."
             .to_owned(),
         "Buffers are bound to a node and touched once; worker and memory are then read back \
          from the kernel. A cell that is not where it should be gives no figure."
@@ -141,7 +140,7 @@ pub(super) fn method(summary: &Summary<'_>) -> Option<Part> {
             count(progress.windows, "window")
         ),
         format!(
-            "Asked for: intervals within {} % and at most {}. Of {}, {} got there, {} did not, {} \
+            "Requested: intervals within {} % and at most {}. Of {}, {} got there, {} did not, {} \
              failed, {} were not reached. Seed {}.",
             trimmed(run.precision * 100.0),
             duration(run.budget_ns),

@@ -1,4 +1,4 @@
-//! A row per cell and metric.
+//! One row per cell and metric.
 
 use numalab_page::rows::{Holds, Rows, optional};
 use numalab_record::{CellId, Experiment, Pages, WorkerPlan};
@@ -6,12 +6,12 @@ use numalab_record::{CellId, Experiment, Pages, WorkerPlan};
 use crate::label;
 use crate::run::{CellSummary, Figure, MetricFigures, State, Summary, is_on_node};
 
-/// What tells cells apart, beyond their names: see [`fields`].
+/// Columns that distinguish cells beyond their names: see [`fields`].
 pub(crate) const FIELDS: [&str; 6] = ["size_bytes", "pages", "pattern", "kernel", "cpu", "node"];
 
-/// One row for each cell and metric: median and 95 % interval without disturbed
-/// windows, the median with them, and whether the memory was proven to lie on its
-/// node. A cell without samples has one row without figures.
+/// Returns one row per cell and metric: median and 95 % interval without disturbed windows, the
+/// median with them, and whether memory was proven to be on its node. A cell without samples gets
+/// one row without figures.
 pub(super) fn rows(summary: &Summary<'_>) -> Rows {
     let of_cell = |cell: &CellSummary<'_>| -> Vec<Vec<String>> {
         match cell.figures.is_empty() {
@@ -45,8 +45,8 @@ fn row(cell: &CellSummary<'_>, figures: Option<&MetricFigures>) -> Vec<String> {
     row
 }
 
-/// Size in bytes of each worker's buffer, pages, order of visits, kernel, and the workers' cpus
-/// and nodes; empty where the experiment has none.
+/// Returns each worker's buffer size in bytes, pages, visiting order, kernel, and the workers' cpus
+/// and nodes; empty strings for what an experiment does not have.
 pub(crate) fn fields(experiment: &Experiment) -> [String; 6] {
     let workers = experiment.workers();
     let list = |number: fn(&WorkerPlan) -> u32| {

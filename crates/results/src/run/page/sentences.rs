@@ -1,4 +1,4 @@
-//! The three sentences that matter.
+//! The three sentences at the top of a run's page.
 
 use numalab_page::number::{approximate_size, figure, ratio, size};
 
@@ -6,10 +6,10 @@ use super::oddity;
 use crate::label;
 use crate::run::{Curve, LatencyMatrix, Level, LevelName, Remote, RemoteCost, Summary};
 
-/// Oddities named in the sentence; the rest are counted.
+/// Maximum number of anomalies named in the sentence; the rest are counted.
 const NAMED_ODDITIES: usize = 2;
 
-/// What a remote access costs, where the caches end, what is odd.
+/// Returns sentences on remote access, on caches and on anomalies.
 pub(super) fn sentences(summary: &Summary<'_>) -> [String; 3] {
     [remote_sentence(summary), cache_sentence(summary), odd_sentence(summary)]
 }
@@ -18,7 +18,7 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
     match (&summary.remote, summary.matrices.first()) {
         (Remote::Measured(_), Some(matrix)) if may_be_cached(summary, matrix.size_bytes) => {
             format!(
-                "What a remote access costs is not shown: {} may be held by caches. Take a larger \
+                "The cost of a remote access is not shown: {} may fit the caches. Use a larger \
                  --size.",
                 size(matrix.size_bytes)
             )
@@ -26,16 +26,16 @@ fn remote_sentence(summary: &Summary<'_>) -> String {
         (Remote::Measured(cost), Some(matrix)) => remote_cost(cost, matrix),
         (Remote::OneNode, _) => {
             let local = local_text(summary);
-            // A hypervisor can put a guest on several of its nodes and tell it of one.
+            // A hypervisor can spread a guest over several host nodes while showing it one.
             if summary.run.environment.fact("hypervisor").is_some() {
                 return format!(
-                    "This guest is told of one memory node, which may hide several of its host's{local}."
+                    "This guest sees one memory node, which may hide several of its host's{local}."
                 );
             }
             format!("This machine has one memory node, so no access is remote{local}.")
         }
-        _ => "What a remote access costs was not measured: this run compares no node's memory \
-              with another's."
+        _ => "The cost of a remote access was not measured: this run does not compare nodes' \
+             memory."
             .to_owned(),
     }
 }
@@ -52,7 +52,7 @@ fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
     let highest = latencies.fold(f64::NEG_INFINITY, f64::max);
     format!(
         "A remote access costs {} times a local one: {} ns against {} ns ({} over {}, {} pages, \
-         dearest from node {} to node {}).",
+         slowest from node {} to node {}).",
         range(figure(nearest.ratio), figure(farthest.ratio)),
         range(figure(lowest), figure(highest)),
         figure(cost.local_ns),
@@ -64,19 +64,19 @@ fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
     )
 }
 
-/// Whether caches may hold so many bytes, by the sweep or else by what the system reports.
+/// Returns `true` if caches may hold `bytes`, judged by the sweep or else by the reported sizes.
 fn may_be_cached(summary: &Summary<'_>, bytes: u64) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "compared with an estimate")]
     let bytes = bytes as f64;
     summary.cached_bytes().is_some_and(|cached| bytes <= cached)
 }
 
-/// The local latency of a machine with one node, from the matrix or the curve.
+/// Returns the local latency of a one-node machine, from the matrix or the curve.
 fn local_text(summary: &Summary<'_>) -> String {
     if let Some(matrix) = summary.matrices.first() {
         if may_be_cached(summary, matrix.size_bytes) {
             return format!(
-                "; {} may be held by caches, so that what an access to memory takes is not shown",
+                "; {} may fit the caches, so memory latency is not shown",
                 size(matrix.size_bytes)
             );
         }
@@ -103,8 +103,7 @@ fn local_text(summary: &Summary<'_>) -> String {
 
 fn cache_sentence(summary: &Summary<'_>) -> String {
     let Some(curve) = summary.curves.first() else {
-        return "Where the caches end was not measured: this run has no sweep over sizes."
-            .to_owned();
+        return "Cache sizes were not measured: this run has no sweep over sizes.".to_owned();
     };
     let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else {
         return String::new();
@@ -125,7 +124,7 @@ fn cache_sentence(summary: &Summary<'_>) -> String {
     format!("{verb} {}; {} ({swept}).{}", listed(&ends), beyond_text(curve), lost_text(curve))
 }
 
-/// The caches that the system reports and the sweep does not find.
+/// Names the caches that the system reports and the sweep does not find.
 fn lost_text(curve: &Curve) -> String {
     let lost: Vec<String> = curve
         .not_found
@@ -151,7 +150,7 @@ fn beyond_text(curve: &Curve) -> String {
             format!("memory takes {} ns", figure(last.latency_ns))
         }
         Some(last) => format!(
-            "the sweep ended at {} ns before memory was reached for certain",
+            "the sweep ended at {} ns, possibly before it reached memory",
             figure(last.latency_ns)
         ),
         None => "nothing is known beyond".to_owned(),
@@ -169,17 +168,17 @@ fn odd_sentence(summary: &Summary<'_>) -> String {
         summary.findings.iter().take(NAMED_ODDITIES).map(oddity::sentence).collect();
     let more = match summary.findings.len() - named.len() {
         0 => String::new(),
-        more => format!("; and {more} more below"),
+        more => format!("; {more} more below"),
     };
     format!("Unexpected: {}{more}.", named.join("; "))
 }
 
-/// Nanoseconds in core cycles, where the clock is known.
+/// Returns nanoseconds as core cycles, if the clock is known.
 pub(super) fn cycles(ns: f64, clock_ghz: Option<f64>) -> String {
     clock_ghz.map_or_else(|| "–".to_owned(), |ghz| figure(ns * ghz))
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins items as `a`, `a and b`, or `a, b and c`.
 fn listed(items: &[String]) -> String {
     match items {
         [] => String::new(),
@@ -188,7 +187,7 @@ fn listed(items: &[String]) -> String {
     }
 }
 
-/// The ratio and latency of the farthest node, for a tile.
+/// Returns ratio and latency of the farthest node, for a tile.
 pub(super) fn remote_tile(cost: &RemoteCost) -> Option<(String, String)> {
     let (_, farthest) = cost.extremes()?;
     let detail = format!(

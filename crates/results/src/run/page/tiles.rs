@@ -1,4 +1,4 @@
-//! The few figures that are looked up most.
+//! Tiles: the key figures of a run.
 
 use numalab_page::Tile;
 use numalab_page::number::{count, figure};
@@ -8,7 +8,7 @@ use super::sentences::remote_tile;
 use crate::label;
 use crate::run::{LevelName, Remote, Summary};
 
-/// The tiles for which there are figures.
+/// Returns one tile per figure that was measured.
 pub(super) fn tiles(summary: &Summary<'_>) -> Vec<Tile> {
     let tiles = [memory(summary), remote(summary), walk(summary), bandwidth(summary)];
     tiles.into_iter().flatten().collect()
@@ -53,7 +53,7 @@ fn bandwidth(summary: &Summary<'_>) -> Option<Tile> {
         summary.bandwidth.rows.iter().filter(|row| row.cell.pattern == AccessPattern::Sequential);
     let best = sequential.max_by(|a, b| a.figure.median.total_cmp(&b.figure.median))?;
     Some(Tile {
-        name: "Most bandwidth",
+        name: "Highest bandwidth",
         value: format!("{} GB/s", figure(best.figure.median)),
         detail: format!("{}, {}", best.cell.kernel.name(), count(best.cell.workers.len(), "cpu")),
     })

@@ -1,4 +1,4 @@
-//! What the TLB holds.
+//! TLB levels and costs.
 
 use numalab_page::number::{figure, size};
 use numalab_page::{Chart, Curves, Panel, Part, Series, Table};
@@ -7,26 +7,26 @@ use super::sentences::cycles;
 use crate::label;
 use crate::run::{Summary, Tlb, TlbLevel};
 
-/// Entries and cost of each level, by pages.
+/// Returns entries and cost of each level, by page size.
 pub(super) fn tlb(summary: &Summary<'_>) -> Option<Part> {
     let worker = label::worker(summary.tlbs.first()?.worker);
     let table = Table::new(format!("One line of each page loaded in random order, {worker}"))
         .words("pages")
         .words("TLB")
         .figures("holds")
-        .figures("not any more")
+        .figures("exceeded at")
         .figures("reach")
         .figures("costs, ns")
         .figures("cycles")
         .rows(summary.tlbs.iter().filter(is_told).flat_map(|tlb| rows(tlb, summary)));
-    let note = "A cost is what a load takes longer than one that hits the first level, its line \
-                in the same cache. `beyond` is a page walk, or a level that no number of pages \
-                measured left.";
+    let note = "A cost is the extra time over a load that hits the first level, with its line in \
+         the same cache. `beyond` is a page walk, or a level larger than any number of pages \
+         measured.";
     let panel = Panel::drawn(Chart::Curves(curves(&summary.tlbs)), table);
     Part::of("TLB reach", vec![panel]).map(|part| part.noted(vec![note.to_owned()]))
 }
 
-/// Whether the TLB has levels there: huge pages that are one page to it have none within.
+/// Returns `true` if the TLB shows levels here; a huge page that takes one entry has none within.
 fn is_told(tlb: &&Tlb) -> bool {
     tlb.is_of_pages() || tlb.beyond_ns.is_some()
 }
@@ -34,7 +34,7 @@ fn is_told(tlb: &&Tlb) -> bool {
 fn rows(tlb: &Tlb, summary: &Summary<'_>) -> Vec<Vec<String>> {
     let clock = summary.cycle_clock_ghz(tlb.worker.cpu);
     let row = |name: String, holds: [String; 3], cost_ns: f64| {
-        // Costs are differences: less is their own noise.
+        // Costs are differences, so finer digits are noise.
         let cost_ns = (100.0 * cost_ns).round() / 100.0;
         let who = [pages(tlb), name];
         let cost = [figure(cost_ns), cycles(cost_ns, clock)];

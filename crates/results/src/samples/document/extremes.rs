@@ -5,23 +5,24 @@ use serde::Serialize;
 
 use super::{Bounds, bounds};
 
-/// Two files compared at one percentile of their bad end.
+/// Two samples compared at one percentile of their bad end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedExtreme {
     /// The percentile, counted from the good end.
     pub percentile: f64,
-    /// That of the baseline.
+    /// The baseline's value there.
     pub baseline: f64,
-    /// Its 95 % interval, where there are values enough: 473 for p99, 4,742 for p99.9.
+    /// The baseline's 95 % interval, if there are enough values: 473 for p99, 4,742 for p99.9.
     pub baseline_interval: Option<Bounds>,
-    /// That of the candidate.
+    /// The candidate's value there.
     pub candidate: f64,
-    /// Its 95 % interval.
+    /// The candidate's 95 % interval.
     pub candidate_interval: Option<Bounds>,
     /// The change in percent.
     pub change_percent: f64,
-    /// The test that both have as many values beyond the percentile of all.
+    /// The p-value of the test that both sides have equally many values beyond the pooled
+    /// percentile.
     pub p: f64,
 }
 

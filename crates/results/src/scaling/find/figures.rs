@@ -4,54 +4,54 @@ use numalab_record::scaling::{Mode, Scaling, ScalingMetric, ScalingStep};
 use numalab_stats::Sample;
 use serde::Serialize;
 
-/// What the ranks of one step measured at one size.
+/// Statistics over the ranks of one step at one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepFigures {
-    /// The file.
+    /// The step's file.
     pub file: String,
     /// The order of binding.
     pub mode: Mode,
-    /// The nodes whose cores are used.
+    /// The nodes on which cores are used.
     pub domains: Vec<u32>,
-    /// Whether ranks measured one after the other.
+    /// True if ranks measured one after the other.
     pub serial: bool,
-    /// What the figures are.
+    /// The metric of the figures.
     pub metric: ScalingMetric,
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Bytes of each rank.
+    /// Buffer size of each rank, in bytes.
     pub size_bytes: u64,
-    /// The mean.
+    /// The mean over the ranks.
     pub mean: f64,
-    /// The median.
+    /// The median over the ranks.
     pub median: f64,
-    /// The standard deviation (of a sample).
+    /// The sample standard deviation.
     pub deviation: f64,
-    /// The least.
+    /// The lowest value.
     pub min: f64,
-    /// The most.
+    /// The highest value.
     pub max: f64,
     /// The 90th percentile.
     pub p90: f64,
     /// The 99th percentile.
     pub p99: f64,
-    /// From least to most.
+    /// The highest value minus the lowest.
     pub range: f64,
-    /// How much of the baseline's speed is left: 1 is all. The baseline is the step with the
+    /// The speed relative to the baseline's, 1 for no loss. The baseline is the step with the
     /// fewest ranks of the same series.
     pub efficiency: Option<f64>,
-    /// The ranks of the baseline.
+    /// Number of ranks of the baseline.
     pub baseline_ranks: Option<usize>,
 }
 
-/// Steps that differ in nothing but ranks are one series.
+/// Returns `true` if steps differ only in the number of ranks, which makes them one series.
 pub fn same_series(a: &ScalingStep, b: &ScalingStep) -> bool {
     let key = |step: &ScalingStep| (step.metric, step.mode, step.serial, step.domains.clone());
     key(a) == key(b)
 }
 
-/// `sequential, node 0`, `interleaved, nodes 0,1, one at a time`
+/// Returns a series' name: `sequential, node 0` or `interleaved, nodes 0,1, one at a time`.
 pub fn series_name(step: &ScalingStep) -> String {
     let numbers: Vec<String> = step.domains.iter().map(u32::to_string).collect();
     let nodes = match numbers.len() {
@@ -63,7 +63,7 @@ pub fn series_name(step: &ScalingStep) -> String {
     format!("{}{nodes}{serial}", step.mode.name())
 }
 
-/// One step of each series, in order.
+/// Returns one step of each series, in order.
 pub fn series(scaling: &Scaling) -> Vec<&ScalingStep> {
     let mut firsts: Vec<&ScalingStep> = Vec::new();
     for step in &scaling.steps {
@@ -74,7 +74,7 @@ pub fn series(scaling: &Scaling) -> Vec<&ScalingStep> {
     firsts
 }
 
-/// The step of a series with the fewest ranks that has the size.
+/// Returns the step with the fewest ranks of a series that has the size.
 pub fn baseline<'a>(
     scaling: &'a Scaling,
     step: &ScalingStep,
@@ -84,13 +84,13 @@ pub fn baseline<'a>(
     same.filter(|other| other.at(size_bytes).is_some()).min_by_key(|other| other.ranks())
 }
 
-/// The mean of finite values; `None` without any.
+/// Returns the mean of the finite values; `None` if there are none.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     Sample::new(values).ok().map(|sample| sample.mean())
 }
 
-/// Statistics of every step and size.
+/// Returns the statistics of every step and size.
 #[must_use]
 pub fn all(scaling: &Scaling) -> Vec<StepFigures> {
     let each = scaling

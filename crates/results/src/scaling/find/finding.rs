@@ -1,4 +1,4 @@
-//! What is seen in a scaling run, as values.
+//! Findings about a scaling run, as values.
 
 use numalab_record::scaling::ScalingMetric;
 use numalab_topology::NodeId;
@@ -6,117 +6,118 @@ use serde::Serialize;
 
 use crate::Finding;
 
-/// Something seen over ranks, with the figures that show it.
+/// A finding over ranks, with the figures that show it.
 pub type ScalingFinding = Finding<ScalingObservation, ScalingEvidence>;
 
-/// Something seen in a scaling run. Where the evidence cannot tell two causes apart, it
+/// An observation about a scaling run. If the evidence cannot separate two causes, the observation
 /// says so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScalingObservation {
-    /// Other work disturbed steps, and may be what other findings show.
+    /// Other work disturbed some steps, and may explain other findings.
     Disturbance {
-        /// Steps in all.
+        /// Number of all steps.
         steps: usize,
     },
-    /// Which cache each size falls in, by the reported sizes of the caches.
+    /// The cache that each size fits, by the reported cache sizes.
     Caches {
-        /// The ranks of the step.
+        /// Number of ranks of the step.
         ranks: usize,
-        /// The caches that hold a measured size, and memory, from the smallest.
+        /// The caches that hold a measured size, and memory, smallest first.
         fits: Vec<CacheFit>,
     },
-    /// Where latency over size is flat; which caches these are is not known.
+    /// The sizes over which latency is flat; the caches behind them are unknown.
     Plateaus {
-        /// From the smallest size.
+        /// The plateaus, smallest size first.
         plateaus: Vec<Plateau>,
     },
-    /// A size that fits an L3 alone, and does not when every rank of its CCD has one.
+    /// A size that fits an L3 for a single rank, but not for all ranks of its CCD.
     SharedL3 {
-        /// The size of each rank, in bytes.
+        /// Buffer size of each rank, in bytes.
         size_bytes: u64,
-        /// The L3, in bytes.
+        /// Size of the L3, in bytes.
         l3_bytes: u64,
-        /// Ranks in the CCD.
+        /// Number of ranks in the CCD.
         ranks: u64,
-        /// Latency of a rank alone.
+        /// Latency of a single rank, in ns.
         alone_ns: f64,
-        /// Latency with these ranks.
+        /// Latency with all these ranks, in ns.
         shared_ns: f64,
-        /// Whether their ratio is beyond the threshold.
+        /// True if the ratio of the two exceeds the threshold.
         shows: bool,
     },
-    /// Remote and local memory, within one step.
+    /// Remote memory compared with local memory within one step.
     LocalAndRemote {
-        /// Bytes of each rank.
+        /// Buffer size of each rank, in bytes.
         size_bytes: u64,
         /// Ranks with local memory.
         local: Side,
         /// Ranks with remote memory.
         remote: Side,
-        /// From local to remote.
+        /// The change from local to remote.
         difference: Difference,
     },
-    /// As many ranks on the same memory, packed more and less densely into CCDs.
+    /// The same number of ranks on the same memory, packed more and less densely into CCDs.
     Ccd {
-        /// Ranks of each step.
+        /// Number of ranks of each step.
         ranks: usize,
-        /// The most ranks on a node's memory, of both steps.
+        /// The most ranks on one node's memory, in both steps.
         on_node: usize,
-        /// Bytes of each rank.
+        /// Buffer size of each rank, in bytes.
         size_bytes: u64,
-        /// The most ranks in a CCD, packed.
+        /// The most ranks per CCD when packed.
         packed: usize,
-        /// The most ranks in a CCD, spread.
+        /// The most ranks per CCD when spread.
         spread: usize,
-        /// From spread to packed.
+        /// The change from spread to packed.
         difference: Difference,
     },
-    /// More ranks on a node's memory, with no more of them in a CCD.
+    /// More ranks on one node's memory, with no more of them per CCD.
     MemoryControllers {
-        /// The series.
+        /// The series' name.
         series: String,
-        /// The most ranks on a node's memory, in the step with few.
+        /// The most ranks on one node's memory, in the step with fewer.
         few: usize,
-        /// The same in the step with many.
+        /// The most ranks on one node's memory, in the step with more.
         many: usize,
-        /// The most ranks in a CCD, of both steps.
+        /// The most ranks per CCD, in both steps.
         in_ccd: usize,
-        /// Bytes of each rank.
+        /// Buffer size of each rank, in bytes.
         size_bytes: u64,
-        /// From few to many.
+        /// The change from few to many.
         difference: Difference,
     },
-    /// From the fewest to the most ranks of a series.
+    /// The fewest ranks of a series compared with the most.
     Contention {
-        /// The series.
+        /// The series' name.
         series: String,
         /// The fewest ranks.
         few: usize,
         /// The most ranks.
         many: usize,
-        /// Bytes of each rank.
+        /// Buffer size of each rank, in bytes.
         size_bytes: u64,
-        /// From the fewest to the most.
+        /// The change from the fewest to the most.
         difference: Difference,
-        /// What causes it; `None` if there is no difference.
+        /// The cause; `None` if there is no difference.
         cause: Option<Cause>,
     },
-    /// Ranks all at once, and the same ranks one after the other.
+    /// Ranks all at once, compared with the same ranks one after the other.
     Concurrent {
-        /// The ranks.
+        /// Number of ranks.
         ranks: usize,
-        /// Bytes of each rank.
+        /// Buffer size of each rank, in bytes.
         size_bytes: u64,
-        /// From one at a time to all at once.
+        /// The change from one at a time to all at once.
         difference: Difference,
     },
-    /// Where the ranks were is not recorded: nothing can be said about CCDs, nodes and distance.
+    /// The record lacks the placement of ranks, so nothing can be said about CCDs, nodes and
+    /// distances.
     PlacementUnknown,
 }
 
-/// The sizes that fit a cache, or only memory.
+/// Sizes that fit one cache, or only memory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheFit {
@@ -126,13 +127,14 @@ pub struct CacheFit {
     pub capacity_bytes: Option<u64>,
     /// The smallest size measured in it, in bytes.
     pub from_bytes: u64,
-    /// The largest.
+    /// The largest size measured in it, in bytes.
     pub to_bytes: u64,
-    /// The lowest latency.
+    /// The lowest latency, in ns.
     pub least_ns: f64,
-    /// The highest.
+    /// The highest latency, in ns.
     pub most_ns: f64,
-    /// Whether latency denies that the cache holds them: others have it, or it is not there.
+    /// True if the latency shows that the cache does not hold them: others occupy it, or it does
+    /// not exist.
     pub as_slow_as_memory: bool,
 }
 
@@ -140,95 +142,95 @@ pub struct CacheFit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plateau {
-    /// Its latency.
+    /// The latency, in ns.
     pub latency_ns: f64,
     /// The smallest size, in bytes.
     pub from_bytes: u64,
-    /// The largest.
+    /// The largest size, in bytes.
     pub to_bytes: u64,
 }
 
-/// Ranks of one kind.
+/// The ranks on one side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Side {
-    /// How many.
+    /// Number of ranks.
     pub ranks: usize,
     /// Their mean, in the metric's unit.
     pub mean: f64,
 }
 
-/// How ranks differ under two conditions.
+/// The difference between ranks under two conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// What the figures are.
+    /// The metric of the figures.
     pub metric: ScalingMetric,
     /// The second mean over the first.
     pub ratio: f64,
-    /// Whether it is beyond the threshold and the spread of the ranks.
+    /// True if it exceeds both the threshold and the spread of the ranks.
     pub real: bool,
 }
 
-/// What a slowdown with more ranks is laid to.
+/// The cause of a slowdown with more ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// What the ranks of a CCD share: each node's memory carries the same.
+    /// Resources that the ranks of a CCD share: the load on each node's memory is the same.
     Ccd,
-    /// What else the nodes share: neither a CCD nor a node's memory carries more.
+    /// Other resources that nodes share: neither a CCD nor a node's memory has more load.
     BetweenNodes,
-    /// CCDs and memory controllers alike.
+    /// CCDs or memory controllers; the evidence does not separate them.
     NotToldApart,
-    /// Unknown, since the placement of the ranks is not recorded.
+    /// Unknown, because the record lacks the placement of ranks.
     Unknown,
 }
 
-/// A figure that a finding rests on.
+/// A figure behind a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScalingEvidence {
-    /// The ranks of a step at a size.
+    /// The ranks of a step at one size.
     Ranks {
-        /// The file.
+        /// The step's file.
         file: String,
-        /// Bytes of each rank.
+        /// Buffer size of each rank, in bytes.
         size_bytes: u64,
-        /// What the figures are.
+        /// The metric of the figures.
         metric: ScalingMetric,
-        /// How many ranks.
+        /// Number of ranks.
         ranks: usize,
-        /// Their mean.
+        /// The mean over the ranks.
         mean: f64,
-        /// The least.
+        /// The lowest value.
         min: f64,
-        /// The most.
+        /// The highest value.
         max: f64,
     },
-    /// A step's windows that were disturbed.
+    /// The disturbed windows of a step.
     Disturbed {
-        /// The file.
+        /// The step's file.
         file: String,
-        /// Their share, from 0 to 1.
+        /// Their share, 0 to 1.
         share: f64,
     },
-    /// The ranks between two nodes.
+    /// The ranks on one pair of nodes.
     Nodes {
-        /// The file.
+        /// The step's file.
         file: String,
-        /// The node of the cpus.
+        /// The cpus' node.
         cpu_node: NodeId,
-        /// The node of the memory.
+        /// The memory's node.
         memory_node: NodeId,
-        /// The distance between them, where known.
+        /// The distance between them, if known.
         distance: Option<u8>,
-        /// What the figures are.
+        /// The metric of the figures.
         metric: ScalingMetric,
-        /// How many ranks.
+        /// Number of ranks.
         ranks: usize,
-        /// Their mean.
+        /// The mean over the ranks.
         mean: f64,
     },
 }

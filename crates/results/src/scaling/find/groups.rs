@@ -1,4 +1,4 @@
-//! Ranks in groups: by rank, core, CCD, and node.
+//! Groups of ranks: by rank, core, CCD and node.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::figures::{mean, same_series, series, series_name};
 
-/// What makes a group.
+/// The criterion for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupKind {
-    /// One rank, on one core.
+    /// A single rank on one core.
     Rank,
     /// The ranks of an L3 group (CCD).
     Ccd,
@@ -27,42 +27,42 @@ pub enum GroupKind {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
-    /// The series.
+    /// The series' name.
     pub series: String,
-    /// What the figures are.
+    /// The metric of the figures.
     pub metric: ScalingMetric,
-    /// The step's ranks in all.
+    /// Number of all ranks of the step.
     pub step_ranks: usize,
-    /// Bytes of each rank.
+    /// Buffer size of each rank, in bytes.
     pub size_bytes: u64,
-    /// What makes the group.
+    /// The criterion for the group.
     pub kind: GroupKind,
-    /// Its number: rank, CCD or node.
+    /// The number of the rank, CCD or node.
     pub number: u32,
-    /// Where its rank was, for groups of one.
+    /// The rank's placement, for groups of one.
     pub place: Option<RankPlace>,
-    /// How many ranks it has.
+    /// Number of ranks in the group.
     pub ranks: usize,
-    /// Their mean.
+    /// The mean over the ranks.
     pub mean: f64,
-    /// The least.
+    /// The lowest value.
     pub min: f64,
-    /// The most.
+    /// The highest value.
     pub max: f64,
 }
 
-/// The step with the most ranks of the series of `first`.
+/// Returns the step with the most ranks of the series of `first`.
 pub fn fullest<'a>(scaling: &'a Scaling, first: &ScalingStep) -> Option<&'a ScalingStep> {
     let same = scaling.steps.iter().filter(|step| same_series(step, first));
     same.max_by_key(|step| step.ranks())
 }
 
-/// The node of a rank's cpu: as recorded, or by the machine.
+/// Returns the node of a rank's cpu: as recorded, or else from the machine.
 pub fn cpu_node(place: RankPlace, machine: Option<&Machine>) -> Option<NodeId> {
     place.cpu_node.or_else(|| machine?.cpu(place.cpu)?.node)
 }
 
-/// Every group of the fullest step of each series.
+/// Returns all groups of the fullest step of each series.
 #[must_use]
 pub fn all(scaling: &Scaling) -> Vec<Group> {
     let steps = series(scaling).into_iter().filter_map(|first| fullest(scaling, first));

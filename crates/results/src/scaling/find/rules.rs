@@ -1,4 +1,4 @@
-//! What is seen in a scaling run, by rules, each with its evidence.
+//! Rules for findings about a scaling run, each with its evidence.
 
 mod caches;
 mod contention;
@@ -11,15 +11,15 @@ use numalab_stats::{Alternative, Sample, rank_sum};
 use super::{Difference, ScalingEvidence, ScalingFinding, ScalingObservation};
 use crate::Finding;
 
-/// Differences of the means below this share do not count.
+/// Minimum relative difference between means that counts.
 const LEAST_DIFFERENCE: f64 = 0.03;
-/// The chance at which a difference between ranks counts as one.
+/// Significance level for differences between ranks.
 const LEVEL: f64 = 0.05;
 
 pub(super) fn all(scaling: &Scaling) -> Vec<ScalingFinding> {
     let mut found = Vec::new();
     found.extend(disturbance::find(scaling));
-    // What other work did to a step would be laid to its ranks.
+    // Otherwise the effects of other work would be blamed on the ranks.
     let clean = disturbance::without(scaling);
     found.extend(caches::find(&clean));
     found.extend(remote::find(&clean));
@@ -31,7 +31,7 @@ pub(super) fn all(scaling: &Scaling) -> Vec<ScalingFinding> {
     found
 }
 
-/// The ranks of these steps at a size.
+/// Returns the ranks of the given steps at one size, as evidence.
 fn cited<'a>(
     steps: impl IntoIterator<Item = &'a ScalingStep>,
     size_bytes: u64,
@@ -51,11 +51,12 @@ fn cited<'a>(
     steps.into_iter().filter_map(ranks).collect()
 }
 
-/// How the figures of two sets of ranks differ.
+/// Compares the figures of two sets of ranks.
 fn difference(metric: ScalingMetric, baseline: &[f64], candidate: &[f64]) -> Option<Difference> {
     let (a, b) = (Sample::new(baseline).ok()?, Sample::new(candidate).ok()?);
     let ratio = b.mean() / a.mean();
-    // Fewer than four ranks a side can never reach the level: then the ranges must not meet.
+    // The test cannot reach the level with fewer than four ranks per side; there the ranges must
+    // not overlap.
     let real = match a.len() >= 4 && b.len() >= 4 {
         true => rank_sum(&a, &b, Alternative::TwoSided).p < LEVEL,
         false => b.min() > a.max() || b.max() < a.min(),
@@ -63,7 +64,7 @@ fn difference(metric: ScalingMetric, baseline: &[f64], candidate: &[f64]) -> Opt
     Some(Difference { metric, ratio, real: real && (ratio - 1.0).abs() >= LEAST_DIFFERENCE })
 }
 
-/// How two steps differ at a size, as a finding of `what`.
+/// Compares two steps at one size, as a finding of `what`.
 fn compared(
     (from, to): (&ScalingStep, &ScalingStep),
     size_bytes: u64,

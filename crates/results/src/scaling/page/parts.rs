@@ -1,4 +1,4 @@
-//! A scaling run as a page.
+//! The parts of a scaling run's page.
 
 use numalab_page::number::{count, figure, percent, size};
 use numalab_page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Series, Table};
@@ -10,9 +10,9 @@ use crate::scaling::figures::{mean, same_series, series, series_name};
 use crate::scaling::groups::fullest;
 use crate::scaling::{Group, GroupKind, ScalingSummary, StepFigures};
 
-/// Sizes for which curves over ranks are drawn.
+/// Maximum number of sizes with a curve over ranks.
 const SHOWN_SIZES: usize = 3;
-/// Findings that come first.
+/// Maximum number of findings at the top of the page.
 const LEADS: usize = 4;
 
 pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
@@ -44,7 +44,7 @@ pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
     }
 }
 
-/// Every size, ascending.
+/// Returns all sizes, ascending.
 fn sizes(scaling: &Scaling) -> Vec<u64> {
     let mut sizes: Vec<u64> =
         scaling.steps.iter().flat_map(|step| step.sizes_bytes.iter().copied()).collect();
@@ -53,7 +53,7 @@ fn sizes(scaling: &Scaling) -> Vec<u64> {
     sizes
 }
 
-/// First, middle and last.
+/// Returns the first, the middle and the last size.
 fn shown(sizes: &[u64]) -> Vec<u64> {
     let last = sizes.len().saturating_sub(1);
     let mut at: Vec<usize> = (0..SHOWN_SIZES).map(|part| part * last / (SHOWN_SIZES - 1)).collect();
@@ -66,9 +66,9 @@ fn seen(report: &ScalingSummary<'_>) -> Option<Part> {
         let cited = |evidence| vec![words::name(found).to_owned(), words::evidence(evidence)];
         found.evidence.iter().map(cited)
     });
-    let table = Table::new("what the sentences rest on").words("rule").words("evidence").rows(rows);
+    let table = Table::new("evidence for the sentences").words("rule").words("evidence").rows(rows);
     let notes = report.findings.iter().skip(LEADS).map(words::sentence);
-    Part::of("What is seen, and why", vec![Panel::table(table)])
+    Part::of("Findings and evidence", vec![Panel::table(table)])
         .map(|part| part.noted(notes.collect()))
 }
 
@@ -77,7 +77,7 @@ fn number(count: usize) -> f64 {
     count as f64
 }
 
-/// A curve for each series over its ranks, for a few sizes.
+/// Draws each series over its number of ranks, for a few sizes.
 fn over_ranks(scaling: &Scaling, sizes: &[u64]) -> Option<Part> {
     let several = series(scaling)
         .iter()
@@ -112,8 +112,8 @@ fn curve_over_ranks(scaling: &Scaling, first: &ScalingStep, size_bytes: u64) -> 
 
 fn rank_panel(metric: ScalingMetric, size_bytes: u64, series: Vec<Series>) -> Panel {
     let what = match metric {
-        ScalingMetric::Latency => "latency of the ranks in ns, their mean",
-        ScalingMetric::Bandwidth => "bandwidth of a rank in GB/s, their mean",
+        ScalingMetric::Latency => "mean latency of the ranks in ns",
+        ScalingMetric::Bandwidth => "mean bandwidth of a rank in GB/s",
     };
     let mut ranks: Vec<f64> =
         series.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
@@ -141,7 +141,7 @@ fn rank_panel(metric: ScalingMetric, size_bytes: u64, series: Vec<Series>) -> Pa
     Panel::drawn(Chart::Curves(curves), table)
 }
 
-/// The fewest and the most ranks of each series over the sizes.
+/// Draws the fewest and the most ranks of each series over the sizes.
 fn over_sizes(scaling: &Scaling) -> Option<Part> {
     let mut chosen: Vec<&ScalingStep> = Vec::new();
     for first in series(scaling) {
@@ -186,7 +186,8 @@ fn over_sizes(scaling: &Scaling) -> Option<Part> {
     Part::of("Over sizes", vec![Panel::drawn(Chart::Curves(curves), table)])
 }
 
-/// Sequential against interleaved, and one at a time against all at once, at the same ranks.
+/// Compares sequential with interleaved binding, and one rank at a time with all at once, at the
+/// same ranks.
 fn modes(scaling: &Scaling) -> Option<Part> {
     let steps = &scaling.steps;
     let pairs = steps.iter().flat_map(|a| steps.iter().map(move |b| (a, b)));
@@ -208,8 +209,8 @@ fn modes(scaling: &Scaling) -> Option<Part> {
         .figures("change")
         .figures("p")
         .rows(rows);
-    let note = "p: the chance of such a difference if the way did not matter (rank-sum test over \
-                the ranks); with few ranks it cannot be small";
+    let note = "p: the probability of such a difference by chance (rank-sum test over the ranks); \
+         with few ranks it cannot be small";
     Part::of("Two ways compared", vec![Panel::table(table)])
         .map(|part| part.noted(vec![note.to_owned()]))
 }
@@ -285,7 +286,10 @@ fn all_figures(figures: &[StepFigures]) -> Option<Part> {
         );
         row
     });
-    let heading = Table::new("statistics over the ranks; efficiency: what is left of the speed of the step with the fewest ranks")
+    let heading = Table::new(
+        "statistics over the ranks; efficiency: speed relative to the step \
+         with the fewest ranks",
+    )
     .words("step");
     let names = ["mean", "median", "sd", "min", "max", "P90", "P99", "range", "efficiency"];
     let table = names.into_iter().fold(heading, Table::figures).rows(rows);

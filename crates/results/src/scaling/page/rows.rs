@@ -1,4 +1,4 @@
-//! A row for each step and size.
+//! One row per step and size.
 
 use numalab_page::rows::{Holds, Rows, optional};
 

@@ -1,4 +1,4 @@
-//! What is seen in a scaling run, in words.
+//! Findings about a scaling run in words.
 
 use numalab_page::number::{count, figure, size};
 use numalab_record::scaling::ScalingMetric;
@@ -8,7 +8,7 @@ use crate::scaling::{
     ScalingObservation as Seen,
 };
 
-/// The rule behind a finding, in a word or two.
+/// Returns the name of the rule behind a finding.
 #[must_use]
 pub fn name(finding: &ScalingFinding) -> &'static str {
     match finding.what {
@@ -25,7 +25,7 @@ pub fn name(finding: &ScalingFinding) -> &'static str {
     }
 }
 
-/// A finding in a sentence, without its full stop.
+/// Returns a finding as a sentence without its full stop.
 #[must_use]
 pub fn sentence(finding: &ScalingFinding) -> String {
     match &finding.what {
@@ -67,7 +67,7 @@ pub fn sentence(finding: &ScalingFinding) -> String {
     }
 }
 
-/// Findings that compare ranks under two conditions.
+/// Describes findings that compare ranks under two conditions.
 fn of_ranks(seen: &Seen) -> String {
     match seen {
         Seen::LocalAndRemote { size_bytes, local, remote, difference } => {
@@ -92,7 +92,9 @@ fn of_ranks(seen: &Seen) -> String {
             );
             match difference.real {
                 true => format!(
-                    "{how}: packed {packed} to a CCD they are {} than {spread} to a CCD; the node's memory controllers carry the same load both times, so this is what the ranks of a CCD share: its L3 and its link",
+                    "{how}: packed {packed} to a CCD they are {} than {spread} to a CCD; the \
+                     node's memory controllers carry the same load both times, so the cause is \
+                     what the ranks of a CCD share: its L3 and its link",
                     change(difference)
                 ),
                 false => format!(
@@ -101,7 +103,8 @@ fn of_ranks(seen: &Seen) -> String {
             }
         }
         Seen::MemoryControllers { series, few, many, in_ccd, size_bytes, difference } => format!(
-            "{series}: {many} ranks instead of {few} on a node's memory, {in_ccd} in a CCD both times, at {} each: {}; this is the load on the memory controllers of the node",
+            "{series}: {many} ranks instead of {few} on a node's memory, {in_ccd} in a CCD both \
+             times, at {} each: {}; the cause is the load on the node's memory controllers",
             size(*size_bytes),
             slowdown(difference)
         ),
@@ -115,7 +118,8 @@ fn of_ranks(seen: &Seen) -> String {
             let at = size(*size_bytes);
             match difference.real {
                 true => format!(
-                    "{ranks} ranks at the same time are {} than one at a time, at {at} each, because of each other",
+                    "{ranks} ranks at the same time are {} than one at a time, at {at} each, \
+                     because they contend",
                     change(difference)
                 ),
                 false => format!(
@@ -135,21 +139,24 @@ fn of_ranks(seen: &Seen) -> String {
 fn cause_words(cause: Cause) -> &'static str {
     match cause {
         Cause::Ccd => {
-            "; with as many ranks on each node's memory both times, so this is what the ranks of a CCD share"
+            "; each node's memory serves the same number of ranks both times, so the cause is \
+             what the ranks of a CCD share"
         }
         Cause::BetweenNodes => {
-            "; with no more ranks in a CCD or on a node's memory: what else the nodes share (links between them, power) is left"
+            "; neither a CCD nor a node's memory has more ranks, which leaves what else the nodes \
+             share (links between them, power)"
         }
         Cause::NotToldApart => {
-            "; CCDs and memory controllers are loaded more at once, so this step does not tell them apart"
+            "; CCDs and memory controllers are both loaded more, so this step cannot separate them"
         }
         Cause::Unknown => {
-            "; which shared resource causes this is unknown, since the placement of the ranks is not recorded"
+            "; which shared resource causes this is unknown, because the placement of the ranks \
+             is not recorded"
         }
     }
 }
 
-/// `256K to 512K fall in L2 (512K): 4.00 to 4.20 ns`
+/// Describes the sizes that fit a cache: `256K to 512K fall in L2 (512K): 4.00 to 4.20 ns`.
 fn fit(fit: &CacheFit) -> String {
     let sizes = match fit.from_bytes == fit.to_bytes {
         true => size(fit.from_bytes),
@@ -178,7 +185,7 @@ fn slowdown(of: &Difference) -> String {
     }
 }
 
-/// `34 % slower`, of a ratio of means.
+/// Describes a ratio of means: `34 % slower`.
 fn change(of: &Difference) -> String {
     let slowdown = match of.metric {
         ScalingMetric::Latency => of.ratio,
@@ -190,7 +197,7 @@ fn change(of: &Difference) -> String {
     }
 }
 
-/// A figure that a finding rests on.
+/// Describes a figure behind a finding.
 pub(super) fn evidence(evidence: &ScalingEvidence) -> String {
     match evidence {
         // `8M: 86.6 ns over 8 ranks, 85.1 to 88.0; file`

@@ -1,4 +1,4 @@
-//! Two runs of a study compared, in JSON.
+//! The JSON document of two runs of a study compared.
 
 use serde::Serialize;
 
@@ -12,37 +12,38 @@ use crate::study::{PairRow, StudyPair};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyComparison<'a> {
-    /// Whether there are verdicts: with one session a side there are none.
+    /// True if there are verdicts, which need several sessions per side.
     pub judged: bool,
-    /// Changes up to this many percent count as none.
+    /// The equivalence margin in percent: smaller changes count as none.
     pub margin_percent: f64,
-    /// Every metric under every treatment that both runs have.
+    /// All metrics under all treatments that both runs have.
     pub values: Vec<PairedValue>,
-    /// What differs between the systems.
+    /// Facts that differ between the two systems.
     pub environment: &'a [FactDifference],
-    /// Whether anything is worse beyond the margin.
+    /// True if anything is worse by more than the margin.
     pub any_worse: bool,
 }
 
-/// A metric under a treatment in both runs.
+/// One metric under one treatment, in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairedValue {
-    /// Workload and metric.
+    /// The workload and the metric.
     pub metric: String,
-    /// The treatment.
+    /// The treatment's name.
     pub treatment: String,
     /// The first run's median.
     pub baseline_median: f64,
-    /// The second run's.
+    /// The second run's median.
     pub candidate_median: f64,
-    /// Sessions of the first and the second run.
+    /// Number of sessions in the first and the second run.
     pub sessions: [usize; 2],
-    /// The change in percent; `None` where a value is not positive.
+    /// The change in percent; `None` if a value is not positive.
     pub change_percent: Option<f64>,
-    /// Its 95 % interval in percent, by how sessions differ; `None` with one session a side.
+    /// The 95 % interval of the change in percent, from the variation between sessions; `None` with
+    /// one session per side.
     pub interval_percent: Option<Bounds>,
-    /// The answer: a verdict, or `not judged`.
+    /// The verdict, or `not judged`.
     pub verdict: &'static str,
     /// Where the far ends of its blocks differ.
     pub far_end: Option<FarEnd>,

@@ -1,4 +1,4 @@
-//! The baseline against itself: what a machine finds where there is nothing to find.
+//! The A/A arm: the baseline against itself, which shows the machine's own false positives.
 
 use numalab_record::study::Cells;
 use numalab_stats::{Comparison, Criteria, Sample, compare_paired};
@@ -6,7 +6,7 @@ use numalab_stats::{Comparison, Criteria, Sample, compare_paired};
 /// The baseline against itself.
 #[derive(Clone, Debug)]
 pub struct AaArm {
-    /// What was found; nothing was changed.
+    /// The result, with nothing changed between the two sides.
     pub found: Comparison,
 }
 

@@ -1,12 +1,12 @@
-//! Verdicts that allow for all metrics of a study.
+//! Adjustment of verdicts for testing several metrics.
 
 use numalab_stats::{Comparison, adjust_verdicts_in_order};
 
 use super::{Effect, EffectKind, Subject};
 
-/// Adjusts effects of one kind: the primary metric's first, at the full level, then the others
-/// among themselves; without a primary metric all of them are one family. What the first
-/// samples say is adjusted in the same way.
+/// Adjusts the effects of one kind: the primary metric's first, at the full level, then the others
+/// as one family; without a primary metric, all of them are one family. The verdicts from first
+/// samples are adjusted likewise.
 pub(super) fn adjust(subjects: &mut [Subject], kind: EffectKind) {
     let flagged = subjects.iter_mut().flat_map(|subject| {
         let is_primary = subject.is_primary;

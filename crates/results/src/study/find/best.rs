@@ -1,4 +1,4 @@
-//! Which treatment is best on the metric that answers the question.
+//! The best treatment by the metric that answers the question.
 
 use numalab_record::study::FactorKind;
 use numalab_stats::{Direction, Verdict};
@@ -10,31 +10,31 @@ use super::{StudySummary, Subject};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BestTreatment {
-    /// The workload.
+    /// The workload's name.
     pub workload: String,
-    /// The metric.
+    /// The metric's name.
     pub metric: String,
     /// The unit of both medians.
     pub unit: String,
-    /// The treatment.
+    /// The treatment's name.
     pub treatment: String,
-    /// Its median.
+    /// The treatment's median.
     pub median: f64,
-    /// The baseline; the treatment itself where no other is better.
+    /// The baseline's name; the treatment itself if none is better.
     pub baseline: String,
     /// The baseline's median.
     pub baseline_median: f64,
-    /// Whether it is shown to be better than the baseline: the best of several medians always
-    /// looks better than it is.
+    /// True if it is proven better than the baseline. The best of several medians always looks
+    /// better than it is.
     pub is_shown: bool,
-    /// Its change against the baseline, in percent.
+    /// Its change from the baseline in percent.
     pub change_percent: Option<f64>,
-    /// The interval of that, in percent.
+    /// The interval of that change in percent.
     pub interval_percent: Option<[f64; 2]>,
 }
 
 impl StudySummary<'_> {
-    /// The metric that answers the question: the primary one, or the only one that is tested.
+    /// Returns the metric that answers the question: the primary one, or the only one tested.
     #[must_use]
     pub fn asked(&self) -> Option<&Subject> {
         let mut tested = self.subjects.iter().filter(|subject| !subject.is_fact);
@@ -44,8 +44,8 @@ impl StudySummary<'_> {
         }
     }
 
-    /// The best of several treatments, where they are choices and some block is finished. Of
-    /// equal ones it is the first.
+    /// Returns the best of several treatments (the first of equals), if all factors are choices and
+    /// at least one block is finished.
     #[must_use]
     pub fn best(&self) -> Option<BestTreatment> {
         let run = &self.document.run;

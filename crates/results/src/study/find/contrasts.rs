@@ -1,31 +1,30 @@
-//! Which treatments are set against each other.
+//! The contrasts between treatments that a study tests.
 
 use numalab_record::study::{Cells, Factor, FactorKind, StudyRun};
 use numalab_stats::{Contrast, Layout};
 use serde::Serialize;
 
-/// What an effect is.
+/// The kind of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EffectKind {
-    /// A level against the factor's first, averaged over all other factors: what the
-    /// study asks.
+    /// One level against the factor's first, averaged over all other factors: the study's question.
     Main,
-    /// A level against the first where the other factors have certain levels.
+    /// One level against the first, with the other factors at fixed levels.
     Within,
-    /// Several factors changed at once, against the baseline.
+    /// Several factors changed at once, compared with the baseline.
     Together,
-    /// How much larger the effect of one factor is with another.
+    /// The change in one factor's effect when another factor changes.
     Interaction,
-    /// How a value, or an effect, grows with each doubling of a number.
+    /// The growth of a value, or of an effect, per doubling of a number.
     Trend,
 }
 
 impl EffectKind {
-    /// Every kind, in the order of reports.
+    /// All kinds, in the order of reports.
     pub const ALL: [Self; 5] =
         [Self::Main, Self::Within, Self::Together, Self::Interaction, Self::Trend];
 
-    /// A stable word for it.
+    /// Returns the kind's name, which is stable across versions.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,17 +37,17 @@ impl EffectKind {
     }
 }
 
-/// What is changed, and what stands still.
+/// The factors that an effect changes, and those that it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
-    /// Factors that go from one level to another: two for an interaction; none for the plain
-    /// trend over a scale.
+    /// Factors that go from one level to another: two for an interaction, none for a plain trend
+    /// over a scale.
     pub changed: Vec<LevelChange>,
-    /// The levels of the other factors, where the effect is at certain ones.
+    /// The fixed levels of the other factors, if the effect has any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HeldLevel>,
-    /// The factor with each doubling of which a trend is taken.
+    /// The factor that a trend runs over, per doubling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<String>,
 }
@@ -57,36 +56,36 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelChange {
-    /// The factor.
+    /// The factor's name.
     pub factor: String,
     /// Its first level.
     pub from: String,
-    /// The other level.
+    /// The level compared with it.
     pub to: String,
 }
 
-/// A factor that stands still.
+/// A factor held at one level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldLevel {
-    /// The factor.
+    /// The factor's name.
     pub factor: String,
-    /// Its level.
+    /// The level at which it is held.
     pub level: String,
 }
 
-/// One comparison that a study makes for every metric.
+/// One comparison that a study makes on every metric.
 pub(super) struct Asked {
     pub kind: EffectKind,
     pub change: Change,
-    /// The treatments of the two sides, where there are only two.
+    /// The treatments of the two sides, if there are just two.
     pub sides: Option<(usize, usize)>,
     pub contrast: Contrast,
 }
 
 impl Asked {
-    /// The values of each treatment in the blocks that all those of the contrast have: one that was
-    /// not tried to the end lacks the last.
+    /// Returns each treatment's values in the blocks that are complete for this contrast. A
+    /// treatment that stopped early lacks the last blocks.
     pub(super) fn columns(&self, cells: &Cells) -> Vec<Vec<f64>> {
         let weighted = self.contrast.weights().iter().zip(&cells.treatments);
         let of_contrast = weighted.filter(|(weight, _)| **weight != 0.0);
@@ -96,10 +95,10 @@ impl Asked {
     }
 }
 
-/// Everything that a study compares, main effects first.
+/// Returns all contrasts of a study, main effects first.
 pub(super) fn asked(run: &StudyRun) -> Vec<Asked> {
     let counts: Vec<usize> = run.factors.iter().map(|factor| factor.levels.len()).collect();
-    // A study that was parsed has two levels of every factor at least.
+    // A parsed study has at least two levels per factor.
     let Ok(layout) = Layout::new(counts) else { return Vec::new() };
     if layout.treatments() != run.treatments.len() {
         return Vec::new();
@@ -119,7 +118,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Levels of choice factors but the first of each, by factor and level.
+    /// Returns all levels of choice factors except the first of each, as factor and level.
     fn changes(&self) -> impl Iterator<Item = (usize, usize)> {
         let factors = self.run.factors.iter().enumerate();
         let choices = factors.filter(|(_, factor)| factor.kind == FactorKind::Choice);
@@ -206,7 +205,7 @@ impl Asking<'_> {
         let mut asked = Vec::new();
         for (at, scale) in scales {
             let mut add = |changed, contrast: Result<Contrast, numalab_stats::Error>| {
-                // The numbers of a scale that was parsed are positive, one for each level.
+                // The numbers of a parsed scale are positive, one per level.
                 let Ok(contrast) = contrast else { return };
                 let change =
                     Change { changed, scale: Some(scale.name.clone()), ..Change::default() };
@@ -225,7 +224,7 @@ impl Asking<'_> {
         self.run.treatments.iter().position(|treatment| treatment.levels == levels)
     }
 
-    /// The levels of all factors but one.
+    /// Returns the levels of all factors except one.
     fn others(&self, levels: &[usize], but: usize) -> Vec<HeldLevel> {
         let factors = self.run.factors.iter().zip(levels).enumerate();
         let others = factors.filter(|(at, _)| *at != but);

@@ -1,4 +1,4 @@
-//! What a study's samples say beside its effects, as values.
+//! Findings about a study apart from its effects, as values.
 
 use numalab_record::study::{EndReason, Entry};
 use numalab_stats::Ground;
@@ -10,21 +10,21 @@ use super::{Change, Effect, StudySummary, Subject};
 use crate::Finding;
 use crate::shape::{FarEnd, TwoModes};
 
-/// Below this p the baseline differs from itself.
+/// The p-value below which the baseline differs from itself.
 const FALSE_POSITIVE_P: f64 = 0.05;
 
-/// Something found about a study as a whole; the evidence is the effects that show it.
+/// A finding about a study as a whole; its evidence is the effects that show it.
 pub type StudyFinding = Finding<StudyObservation, EffectOf>;
 
-/// An effect by name.
+/// The name of an effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectOf {
-    /// The workload.
+    /// The workload's name.
     pub workload: String,
-    /// The metric.
+    /// The metric's name.
     pub metric: String,
-    /// What is changed.
+    /// The change under test.
     #[serde(flatten)]
     pub change: Change,
 }
@@ -36,32 +36,32 @@ impl EffectOf {
     }
 }
 
-/// What was found about a study as a whole.
+/// An observation about a study as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StudyObservation {
-    /// No block is finished.
+    /// No block is finished yet.
     Unfinished,
-    /// Several metrics are tested, and none is named that answers the question.
+    /// Several metrics are tested, and no primary metric is named.
     NoPrimary,
-    /// The metric that answers the question has no values.
+    /// The primary metric has no values.
     PrimaryWithoutValues {
-        /// Its name.
+        /// The primary metric's name.
         primary: String,
     },
-    /// What the study changes cannot act on this machine.
+    /// The factor under study cannot act on this machine.
     CannotShow {
-        /// The factor.
+        /// The factor's name.
         factor: String,
-        /// What it costs at most.
+        /// The upper bound on its cost.
         cost: Option<CostBound>,
     },
-    /// The best of several treatments on the metric that answers the question.
+    /// The best of several treatments by the metric that answers the question.
     Best(BestTreatment),
-    /// The far ends of an answer's two sides differ; the evidence is the answer.
+    /// The far ends of the two sides of an answer differ; the evidence is that answer.
     FarEnds {
-        /// Where they differ, and by how much.
+        /// The percentile and the size of the difference.
         #[serde(flatten)]
         far_end: FarEnd,
         /// The unit of the values.
@@ -69,101 +69,102 @@ pub enum StudyObservation {
     },
     /// The values of a treatment have two modes.
     TwoModes {
-        /// The workload.
+        /// The workload's name.
         workload: String,
-        /// The metric.
+        /// The metric's name.
         metric: String,
-        /// Its unit.
+        /// The unit of the values.
         unit: String,
-        /// The treatment.
+        /// The treatment's name.
         treatment: String,
-        /// The two groups.
+        /// The two groups of values.
         #[serde(flatten)]
         modes: TwoModes,
     },
-    /// Not every planned block is finished.
+    /// Some planned blocks are not finished.
     Incomplete {
-        /// Blocks that are judged.
+        /// Number of blocks analysed.
         finished: usize,
-        /// Blocks that were planned.
+        /// Number of blocks planned.
         planned: usize,
-        /// Why the last session ended; `None` if it was killed.
+        /// The reason for the end of the last session; `None` if it was killed.
         reason: Option<EndReason>,
     },
-    /// How many samples were disturbed; the evidence is the effects which have another verdict
-    /// with the samples as they first came.
+    /// Some samples were disturbed; the evidence is the effects with a different verdict on first
+    /// samples.
     Disturbed {
-        /// Samples taken.
+        /// Number of samples taken.
         samples: usize,
-        /// Those of them that were disturbed.
+        /// Number of those disturbed.
         disturbed: usize,
-        /// Whether disturbed samples are taken again.
+        /// True if disturbed samples are repeated.
         is_repeated: bool,
     },
-    /// Other load disturbed most samples, so that none was taken again once that was seen.
+    /// Other load disturbed most samples, so repeats stopped once that was evident.
     SharedMachine {
-        /// Samples taken.
+        /// Number of samples taken.
         samples: usize,
-        /// Those of them that were disturbed.
+        /// Number of those disturbed.
         disturbed: usize,
-        /// Whether intervals are at least as wide as that of the baseline against itself.
+        /// True if intervals are at least as wide as the A/A arm's.
         is_allowed_for: bool,
     },
-    /// The baseline against itself; the threshold is the p below which it differs.
+    /// The baseline against itself; the threshold is the p-value below which it differs.
     BaselineAgainstItself {
-        /// Metrics compared.
+        /// Number of metrics compared.
         metrics: usize,
-        /// Those in which it differs from itself.
+        /// Number of those in which the baseline differs from itself.
         differing: usize,
-        /// What follows for effects.
+        /// The consequence for effects.
         own: OwnDifference,
     },
 }
 
-/// What a change that cannot act costs at most on the metric that answers the question.
+/// An upper bound on the cost of a change that cannot act, on the metric that answers the question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum CostBound {
-    /// The worse end of the widest interval, in percent.
+    /// The worse end of the widest interval.
     Most {
-        /// The metric with its workload.
+        /// The workload and the metric.
         metric: String,
-        /// The bound; 0 where every interval says that it gains.
+        /// The bound in percent; 0 if all intervals show a gain.
         percent: f64,
     },
-    /// There is no interval with so few blocks.
+    /// The blocks are too few for an interval.
     TooFew {
-        /// Blocks that are judged.
+        /// Number of blocks analysed.
         blocks: usize,
-        /// The fewest with which there is one.
+        /// Minimum number of blocks that give an interval.
         needed: usize,
     },
 }
 
-/// What the baseline against itself says of the effects that the study could see.
+/// The effects that the study could detect, judged by the baseline against itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum OwnDifference {
-    /// No test can reach the level with so few blocks: that none does reassures nobody.
+    /// No test can reach the level with so few blocks, so the absence of false positives proves
+    /// nothing.
     TooFewBlocks {
-        /// Blocks that are judged.
+        /// Number of blocks analysed.
         blocks: usize,
-        /// The fewest with which a test could.
+        /// Minimum number of blocks with which a test could reach it.
         needed: usize,
-        /// The greatest change of the baseline against itself, in percent.
+        /// The largest change of the baseline against itself, in percent.
         greatest_percent: Option<f64>,
     },
-    /// There are enough blocks.
+    /// The blocks suffice.
     Least {
-        /// The least and the greatest of the effects that could just be seen, in percent.
+        /// The smallest and largest of the metrics' least detectable effects, in percent.
         percent: Option<[f64; 2]>,
     },
 }
 
 impl StudySummary<'_> {
-    /// Everything found about the study as a whole, in the order of its report.
+    /// Returns all findings about the study as a whole, in the order of its report.
     #[must_use]
     pub fn findings(&self) -> Vec<StudyFinding> {
         let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));

@@ -1,22 +1,22 @@
-//! Where the guests of a study lay.
+//! Placement of a study's guests on the host's nodes and cpus.
 
 use std::collections::BTreeMap;
 
 use super::StudySummary;
 
-/// Where the guests of a treatment lay, over all its samples.
+/// Placement of one treatment's guests, over all its samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GuestMap {
-    /// The treatment.
+    /// The treatment's index.
     pub treatment: usize,
-    /// The share of each guest's memory on each node; `None` is no node's memory.
+    /// The share of each guest's memory on each node, 0 to 1; the key `None` is memory on no node.
     pub memory: BTreeMap<String, BTreeMap<Option<u32>, f64>>,
-    /// The CPUs that each guest may run on, where that is known.
+    /// The cpus that each guest may run on, if known.
     pub cpus: BTreeMap<String, String>,
 }
 
 impl StudySummary<'_> {
-    /// A map for each treatment that has guests.
+    /// Returns one map per treatment with guests.
     #[must_use]
     pub fn guest_maps(&self) -> Vec<GuestMap> {
         let mut maps: BTreeMap<usize, GuestMap> = BTreeMap::new();

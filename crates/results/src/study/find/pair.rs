@@ -1,7 +1,7 @@
-//! Two runs of a study compared: another machine, another kernel, another day.
+//! Two runs of a study compared, such as on another machine, kernel or day.
 //!
-//! The unit is the session: what one session's blocks show says little about how the next one
-//! does. A session's value is the median of its blocks, in logarithms.
+//! The unit of analysis is the session, because the blocks of one session say little about the next
+//! one. A session's value is the median over its blocks, as a logarithm.
 
 use std::collections::BTreeMap;
 
@@ -14,45 +14,44 @@ use super::{StudySummary, Subject};
 use crate::compare::{Answer, FactDifference, Tolerance, answers, far_end_of, lasting_differences};
 use crate::shape::FarEnd;
 
-/// Two runs of a study.
+/// Two runs of a study, compared.
 #[derive(Clone, Debug)]
 pub struct StudyPair<'a> {
     /// The first run.
     pub before: StudySummary<'a>,
     /// The second run.
     pub after: StudySummary<'a>,
-    /// The tolerance applied.
+    /// The tolerance that verdicts allow.
     pub tolerance: Tolerance,
-    /// Every metric under every treatment that both runs have.
+    /// All metrics under all treatments that both runs have.
     pub rows: Vec<PairRow>,
-    /// What differs between the two systems.
+    /// Facts that differ between the two systems.
     pub environment: Vec<FactDifference>,
 }
 
-/// A metric under a treatment that both runs have.
+/// One metric under one treatment that both runs have.
 #[derive(Clone, Debug)]
 pub struct PairRow {
-    /// Workload and metric.
+    /// The workload and the metric.
     pub metric: String,
-    /// The treatment.
+    /// The treatment's name.
     pub treatment: String,
     /// The medians of the first and the second run.
     pub medians: [f64; 2],
-    /// Sessions with judged blocks of the first and the second run.
+    /// Number of sessions with analysed blocks, in the first and the second run.
     pub sessions: [usize; 2],
-    /// The change in percent; `None` where a value is not positive.
+    /// The change in percent; `None` if a value is not positive.
     pub change_percent: Option<f64>,
-    /// Its 95 % interval in percent; `None` with one session a side.
+    /// The 95 % interval of the change in percent; `None` with one session per side.
     pub interval_percent: Option<Interval>,
-    /// What is to be made of it, by how sessions differ; all rows are allowed for (Holm).
+    /// The answer from the variation between sessions, adjusted for all rows (Holm).
     pub answer: Answer,
     /// Where the far ends of its blocks differ.
     pub far_end: Option<FarEnd>,
 }
 
 impl<'a> StudyPair<'a> {
-    /// Sets two runs side by side, treatments and metrics by name; `None` where they have
-    /// none in common.
+    /// Compares two runs by treatment and metric name; `None` if they share none.
     #[must_use]
     pub fn of(
         before: &'a StudyDocument,
@@ -66,7 +65,7 @@ impl<'a> StudyPair<'a> {
         (!pair.rows.is_empty()).then_some(pair)
     }
 
-    /// Whether any row is judged: with one session a side none is.
+    /// Returns `true` if there are verdicts, which need several sessions per side.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         self.rows.iter().any(|row| matches!(row.answer, Answer::Judged(_)))
@@ -78,14 +77,15 @@ impl<'a> StudyPair<'a> {
         self.rows.iter().any(|row| row.far_end.as_ref().is_some_and(FarEnd::is_shown_worse))
     }
 
-    /// Whether any metric of any treatment is worse in the second run, beyond the tolerance.
+    /// Returns `true` if any metric of any treatment is worse in the second run, beyond the
+    /// tolerance.
     #[must_use]
     pub fn any_worse(&self) -> bool {
         self.rows.iter().any(|row| row.answer == Answer::Judged(Verdict::Worse))
     }
 }
 
-/// The environment in which a run began.
+/// Returns the environment at the start of a run.
 fn first(summary: &StudySummary<'_>) -> numalab_record::Environment {
     let facts = summary.first_facts();
     numalab_record::Environment { facts }
@@ -131,7 +131,7 @@ fn far_end(
     Some(FarEnd { is_shown: found.is_shown && has_sessions, ..found })
 }
 
-/// The session that ended each block.
+/// Returns the session in which each block ended.
 fn sessions(document: &StudyDocument) -> BTreeMap<usize, usize> {
     let (mut session, mut of) = (0, BTreeMap::new());
     for entry in &document.journal {
@@ -163,7 +163,7 @@ fn row(
         Some(by_session.into_values().map(median).collect::<Vec<f64>>())
     };
     let (before, after) = (values(0)?, values(1)?);
-    // No figure for what has no logarithm.
+    // Values at or below zero have no logarithm, hence no figure.
     let shift = RunShift::of(&before, &after);
     let interval = shift.and_then(|shift| shift.interval(Confidence::P95));
     let row = PairRow {

@@ -1,17 +1,17 @@
-//! What medians do not show of a study's treatments.
+//! Far ends and modes of treatments, which medians do not show.
 
 use numalab_record::study::Cells;
 use numalab_stats::{Direction, Extreme, Margin, Sample, extremes};
 
 use crate::shape::TwoModes;
 
-/// The two modes of each treatment's values; blocks are independent of each other.
+/// Returns the two modes of each treatment's values, taking blocks as independent.
 pub(super) fn modes(cells: &Cells, margin: Margin) -> Vec<Option<TwoModes>> {
     let modes = |values: &Vec<f64>| TwoModes::of(&Sample::new(&values[..]).ok()?, 1.0, margin);
     cells.treatments.iter().map(modes).collect()
 }
 
-/// The far ends of the two sides of an effect.
+/// Returns the far ends of the two sides of an effect.
 pub(super) fn far_ends(
     sides: Option<(usize, usize)>,
     cells: &Cells,

@@ -1,4 +1,4 @@
-//! Studies of what cannot act on the machine on which they ran.
+//! Studies of factors that cannot act on the machine they ran on.
 
 use numalab_record::study::Notice;
 use numalab_stats::{Direction, Ground, Interval};
@@ -7,7 +7,7 @@ use super::{CostBound, StudyFinding, StudyObservation, StudySummary};
 use crate::Finding;
 
 impl StudySummary<'_> {
-    /// What was said before the start of why a factor cannot act.
+    /// Returns the notice from before the start that explains why a factor cannot act.
     #[must_use]
     pub fn why_without_effect(&self, factor: &str) -> Option<&Notice> {
         let of_factor = |knob: &str| factor == knob || factor.ends_with(&format!(":{knob}"));
@@ -20,7 +20,7 @@ impl StudySummary<'_> {
         })
     }
 
-    /// The study's one factor, if it cannot act here.
+    /// Returns a finding if the study's only factor cannot act on this machine.
     pub(super) fn cannot_show(&self) -> Option<StudyFinding> {
         let [factor] = &self.document.run.factors[..] else { return None };
         self.why_without_effect(&factor.name)?;
@@ -28,7 +28,8 @@ impl StudySummary<'_> {
         Some(Finding::new(StudyObservation::CannotShow { factor, cost: self.cost() }))
     }
 
-    /// On the metric asked about; where there is none, on the one that bounds least.
+    /// Bounds the cost on the metric that answers the question, or else on the one with the loosest
+    /// bound.
     fn cost(&self) -> Option<CostBound> {
         let asked = self.asked();
         let is_asked = |subject| asked.is_none_or(|asked| std::ptr::eq(asked, subject));

@@ -1,4 +1,4 @@
-//! What is worse by more than the margin.
+//! Answers that are worse by more than the margin.
 
 use numalab_stats::Verdict;
 
@@ -6,7 +6,7 @@ use super::{Effect, StudySummary, Subject};
 use crate::shape::FarEnd;
 
 impl StudySummary<'_> {
-    /// Whether any answer is worse by more than the margin.
+    /// Returns `true` if any answer is worse by more than the margin.
     #[must_use]
     pub fn any_worse(&self) -> bool {
         self.worse().next().is_some()
@@ -20,7 +20,7 @@ impl StudySummary<'_> {
         self.answers().any(|(_, effect)| is_worse(effect))
     }
 
-    /// The answers that are worse by more than the margin.
+    /// Returns the answers that are worse by more than the margin.
     pub fn worse(&self) -> impl Iterator<Item = (&Subject, &Effect)> {
         self.answers().filter(|(_, effect)| {
             effect.found.verdict == Verdict::Worse && effect.found.is_beyond_margin()

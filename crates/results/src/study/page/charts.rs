@@ -1,4 +1,4 @@
-//! The pictures of a study.
+//! Charts of a study.
 
 use numalab_page::number::figure;
 use numalab_page::{BlockChanges, Dot, IntervalRow, RunOrder};
@@ -9,7 +9,7 @@ use super::{notices, words};
 use crate::label;
 use crate::study::{Effect, StudySummary, Subject};
 
-/// A row for each answer.
+/// Returns one interval per answer.
 pub(super) fn intervals(answers: &[(&Subject, &Effect)]) -> Vec<IntervalRow> {
     let several = answers.iter().any(|(_, effect)| effect.change != answers[0].1.change);
     let row = |(subject, effect): &(&Subject, &Effect)| {
@@ -37,7 +37,7 @@ pub(super) fn intervals(answers: &[(&Subject, &Effect)]) -> Vec<IntervalRow> {
     answers.iter().map(row).collect()
 }
 
-/// The change in each block.
+/// Returns the change in each block.
 pub(super) fn blocks(subject: &Subject, effect: &Effect) -> BlockChanges {
     let ratios = effect.found.scale == Scale::LogRatio;
     let shown = |value: f64| if ratios { percent_change(value) } else { value };
@@ -59,7 +59,7 @@ pub(super) fn blocks(subject: &Subject, effect: &Effect) -> BlockChanges {
     }
 }
 
-/// Every sample of a metric, coloured by treatment.
+/// Returns every sample of a metric, coloured by treatment.
 pub(super) fn order(summary: &StudySummary<'_>, subject: &Subject) -> RunOrder {
     let of = |sample: &SampleEntry| {
         let mut readings = sample.observation.readings.iter();

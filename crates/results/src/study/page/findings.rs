@@ -1,4 +1,4 @@
-//! What was found about a study as a whole, in sentences.
+//! Sentences for findings about a study as a whole.
 
 use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::{Lead, Mood};
@@ -14,10 +14,10 @@ use crate::study::{
 };
 use crate::system::no_effect;
 
-/// Metrics that a sentence names at most.
+/// Maximum number of metrics named in a sentence.
 const LISTED: usize = 4;
 
-/// A finding in a sentence with its heading.
+/// Returns a finding as a sentence with its heading.
 pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
     let odd = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Odd);
     let plain = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Plain);
@@ -51,7 +51,7 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
             let sentence = match (*disturbed, *is_repeated) {
                 (0, _) => format!("None of {} was disturbed.", count(*samples, "sample")),
                 (disturbed, false) => format!(
-                    "{disturbed} of {} were disturbed, and none was to be taken again.",
+                    "{disturbed} of {} were disturbed; this study repeats none.",
                     count(*samples, "sample")
                 ),
                 (disturbed, true) => repeated(disturbed, *samples, &finding.evidence),
@@ -63,18 +63,18 @@ pub(super) fn said(finding: &StudyFinding, summary: &StudySummary<'_>) -> Lead {
         }
         StudyObservation::SharedMachine { samples, disturbed, is_allowed_for } => {
             let how = match is_allowed_for {
-                true => "intervals are at least as wide as the baseline against itself shows",
+                true => "intervals are at least as wide as the A/A arm shows",
                 false => "without an A/A arm (aa = true), intervals do not allow for that",
             };
             let samples = count(*samples, "sample");
             let sentence = format!(
-                "This machine is shared: other load disturbed {disturbed} of {samples}. Once that \
-                 was seen none was taken again; {how}."
+                "This machine is shared: other load disturbed {disturbed} of {samples}. None was \
+                 repeated after that was detected; {how}."
             );
             odd("Shared machine", sentence)
         }
         StudyObservation::BaselineAgainstItself { metrics, differing, own } => plain(
-            "What this machine finds where nothing differs",
+            "False positives on this machine",
             against_itself(*metrics, *differing, own, finding.threshold),
         ),
     }
@@ -91,7 +91,7 @@ fn far_ends(finding: &StudyFinding, far_end: &FarEnd, unit: &str) -> Lead {
     label::far_end_lead(far_end, sentence)
 }
 
-/// The best of several treatments, with its value and the baseline's.
+/// Describes the best of several treatments, with its median and the baseline's.
 fn best(of: &BestTreatment) -> Lead {
     let BestTreatment { workload, metric, unit, treatment, baseline, .. } = of;
     let value =
@@ -114,7 +114,7 @@ fn best(of: &BestTreatment) -> Lead {
     Lead::new("Best treatment", sentence, mood)
 }
 
-/// How far the study is, where it is not at its end.
+/// Describes the progress of a study that is not finished.
 fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> String {
     let done = format!("{finished} of {planned} blocks are finished");
     match reason {
@@ -130,7 +130,7 @@ fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> St
     }
 }
 
-/// How many samples were taken again, and whether it matters.
+/// Describes the number of repeated samples, and whether repeating matters.
 fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
     let named = |of: &EffectOf| {
         let change = change_words(EffectKind::Main, &of.change);
@@ -142,19 +142,19 @@ fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
         names.push(format!("and {more} more"));
     }
     let consequence = if names.is_empty() {
-        "with the samples as they first came, every verdict is the same.".to_owned()
+        "with first samples only, every verdict is the same.".to_owned()
     } else {
-        format!("with the samples as they first came, other verdicts: {}.", names.join(", "))
+        format!("with first samples only, these verdicts differ: {}.", names.join(", "))
     };
     format!(
-        "{disturbed} of {} were disturbed, and taken again by a rule that does not look at the \
+        "{disturbed} of {} were disturbed, and repeated by a rule that does not look at the \
          value; {consequence}",
         count(samples, "sample")
     )
 }
 
-/// `numa_balancing cannot show an effect here: memory is on one node; 0 → 1 costs at most 3.1 %
-/// (sched-pipe time-per-op).`
+/// Describes a factor that cannot act: `numa_balancing cannot show an effect here: memory is on one
+/// node; 0 → 1 costs at most 3.1 % (sched-pipe time-per-op).`
 fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_>) -> String {
     let why = match summary.why_without_effect(factor) {
         Some(Notice::KnobWithoutEffect { reason, .. }) => no_effect(reason),
@@ -163,27 +163,27 @@ fn cannot_show(factor: &str, cost: Option<&CostBound>, summary: &StudySummary<'_
         _ => "one of the machines has one node".to_owned(),
     };
     let cost = match cost {
-        None => "what it costs has no values yet".to_owned(),
+        None => "its cost has no values yet".to_owned(),
         Some(CostBound::Most { metric, percent }) if *percent < 0.005 => {
-            format!("it costs nothing that is seen in {metric}")
+            format!("it has no visible cost in {metric}")
         }
         Some(CostBound::Most { metric, percent: most }) => {
             format!("it costs at most {} ({metric})", unsigned(*most))
         }
         Some(CostBound::TooFew { blocks, needed }) => format!(
-            "{} too few to say what it costs at most: {needed} are the least",
+            "{} too few to bound its cost: at least {needed} are needed",
             if *blocks == 1 { "1 block is".to_owned() } else { format!("{blocks} blocks are") }
         ),
     };
     format!("{factor} cannot show an effect here ({why}); {cost}.")
 }
 
-/// `3.10 %`
+/// Formats a percentage without a sign: `3.10 %`.
 fn unsigned(value: f64) -> String {
     percent(value).trim_start_matches('+').to_owned()
 }
 
-/// What the baseline shows against itself.
+/// Describes the A/A arm.
 fn against_itself(
     metrics: usize,
     differing: usize,
@@ -203,7 +203,7 @@ fn against_itself(
             let greatest = greatest_percent.map_or_else(String::new, |greatest| {
                 format!("; the baseline differed from itself by up to {}", unsigned(greatest))
             });
-            format!("Too few blocks to tell ({blocks}; {needed} are the least){greatest}.")
+            format!("Too few blocks to tell ({blocks}; at least {needed} are needed){greatest}.")
         }
         OwnDifference::Least { percent: None } => differs,
         OwnDifference::Least { percent: Some([low, high]) } => {
@@ -212,13 +212,13 @@ fn against_itself(
             match () {
                 () if most == nothing => differs,
                 () if least == nothing => format!(
-                    "{differs} In some metrics effects smaller than {most} could not be seen."
+                    "{differs} In some metrics effects smaller than {most} could not be detected."
                 ),
                 () if least == most => {
-                    format!("{differs} An effect smaller than {least} could not be seen.")
+                    format!("{differs} An effect smaller than {least} could not be detected.")
                 }
                 () => format!(
-                    "{differs} Effects smaller than {least} to {most} could not be seen, \
+                    "{differs} Effects smaller than {least} to {most} could not be detected, \
                      depending on the metric."
                 ),
             }

@@ -1,5 +1,5 @@
-//! The answer of a study over a number, such as of guests: at each of its levels, as their mean
-//! is the answer to no question, and how it grows.
+//! The answer of a study over a number, such as of guests: its effect at each level, because the
+//! mean over them answers no question, and its growth.
 
 use numalab_page::Lead;
 use numalab_page::number::percent;
@@ -9,15 +9,15 @@ use super::words;
 use crate::label;
 use crate::study::{Effect, EffectKind, StudySummary, Subject};
 
-/// The factor that is a number, where there is one.
+/// Returns the factor that is a number, if there is one.
 fn number<'s>(summary: &'s StudySummary<'_>) -> Option<&'s Factor> {
     let mut numbers =
         summary.document.run.factors.iter().filter(|factor| factor.kind == FactorKind::Scale);
     numbers.next().filter(|_| numbers.next().is_none())
 }
 
-/// The effects on the metric asked about at each level of the number; none if another factor
-/// is held too.
+/// Returns the effects on the metric that answers the question, at each level of the number; none
+/// if another factor is held too.
 pub(super) fn effects<'s>(summary: &'s StudySummary<'_>) -> Vec<(&'s Subject, &'s Effect)> {
     let (Some(number), Some(subject)) = (number(summary), summary.asked()) else {
         return Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn effects<'s>(summary: &'s StudySummary<'_>) -> Vec<(&'s Subject, &'
     subject.effects.iter().filter(is_at_level).map(|effect| (subject, effect)).collect()
 }
 
-/// The answer in a sentence a change.
+/// Returns the answer, one sentence per change.
 pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
     let number = number(summary)?;
     let all = effects(summary);
@@ -45,8 +45,9 @@ pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
     (!sentences.is_empty()).then(|| Lead::new("Answer", sentences.join(" "), mood))
 }
 
-/// `numa off → on: dbench throughput changes by +0.10, +4.20 and +12.1 % at 4, 8 and 16 guests:
-/// better at 8 and 16, no change that matters (within 2 %) at 4.`
+/// Describes one change over the number: `numa off → on: dbench throughput changes by +0.10, +4.20
+/// and +12.1 % at 4, 8 and 16 guests: better at 8 and 16, no change that matters (within 2 %) at
+/// 4.`
 fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
     let (subject, first) = of[0];
     let level = |effect: &Effect| effect.change.held[0].level.clone();
@@ -78,13 +79,13 @@ fn sentence(number: &Factor, of: &[(&Subject, &Effect)]) -> String {
     )
 }
 
-/// `+4.20`
+/// Formats a change with its sign: `+4.20`.
 fn signed(effect: &Effect) -> String {
     let change = effect.found.percent().map_or_else(|| words::change(&effect.found), percent);
     change.trim_end_matches(" %").to_owned()
 }
 
-/// `4, 8 and 16`
+/// Joins items: `4, 8 and 16`.
 fn listed(items: &[String]) -> String {
     match items {
         [] => String::new(),
@@ -93,7 +94,7 @@ fn listed(items: &[String]) -> String {
     }
 }
 
-/// How the answer grows with the number, a sentence for each change of another factor.
+/// Returns the growth of the answer with the number, one sentence per change of another factor.
 pub(super) fn trends(summary: &StudySummary<'_>) -> Vec<Lead> {
     let Some(subject) = summary.asked().filter(|_| !effects(summary).is_empty()) else {
         return Vec::new();

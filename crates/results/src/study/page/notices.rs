@@ -1,4 +1,4 @@
-//! What backends found, in words.
+//! Notices of backends in words.
 
 use numalab_record::study::{
     AcceleratorReason, Disturbance, EmulatedCosts, Load, LoadedMachine, Notice,
@@ -9,44 +9,41 @@ use crate::system::no_effect;
 
 const POLICY_WITHOUT_EFFECT: &str =
     "policy cannot show an effect here: all memory is on one node, whatever the policy";
-const ACCELERATOR_NOT_TRIED: &str = "\
-    KVM is used if a guest runs under it here, else TCG: not known until it is tried, before the \
-    first block";
+const ACCELERATOR_NOT_TRIED: &str = "KVM is used if a guest runs under it here, else TCG; a trial \
+     before the first block decides";
 const SOFTWARE_TLB: &str = "\
     under TCG every access goes through QEMU's software TLB: the figures show the guest kernel's \
     work and QEMU's, not this processor's page walks";
 const VIRTUAL_TIME: &str = "\
     the guest's time is virtual: an instruction takes a nanosecond, and an access what its node or \
     tier costs";
-const PLAIN_TCG: &str = "plain TCG: times mean nothing and are left out; where frames are is right";
-const EQUAL_COSTS: &str = "\
-    memory costs the same everywhere in these guests: where it lies is meaningful, throughput is \
-    not; --set emulate-latency=100 gives it costs, in virtual time";
+const PLAIN_TCG: &str = "plain TCG: times are meaningless and left out; the placement of frames \
+     is correct";
+const EQUAL_COSTS: &str = "memory has the same latency everywhere in these guests: placement is \
+     meaningful, throughput is not; --set emulate-latency=100 adds latencies, in virtual time";
 const OWN_CLOCKS: &str = "\
     virtual time: each cpu of the machine has its own clock, so guests run in parallel however few \
     cpus this host has; commands see ROUNDS=1 unless the study sets another number";
 const BOOTS_SIDE_BY_SIDE: &str = "\
     boots do not disturb each other's virtual time: as many run in parallel as this machine has cpus \
     and memory for, so the study may take less time than stated";
-const RESTORED_GUESTS: &str = "\
-    each machine boots one guest, saves it (xl save) and restores all guests from it: they take \
-    memory where they would at a boot, in less time";
+const RESTORED_GUESTS: &str = "each machine boots one guest, saves it (xl save) and restores all \
+     guests from it: they allocate memory as they would at boot, in less time";
 const DEBIAN_TOOLS: &str = "\
     the tools in dom0 are Debian's: they work with a Xen of their own release, or with one that has \
     the same interface versions";
-const CPUS_AS_STRING: &str = "\
-    cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but memory comes from the \
-    node that automatic placement takes";
+const CPUS_AS_STRING: &str = "cpus-as-string shows a bug in libxl: cpus=\"...\" pins the cpus, \
+     but memory comes from the node that automatic placement chooses";
 const MACHINE_OF_ONE_NODE: &str =
     "on a machine with one node numa has no effect: differences there are chance";
 
-/// What a reader should know before a study begins.
+/// Returns a notice to read before a study begins.
 #[must_use]
 pub fn notice(notice: &Notice) -> String {
     match notice {
         Notice::KnobWithoutEffect { knob, reason } => {
             let reason = no_effect(reason);
-            format!("{knob} cannot show an effect here: {reason}; at most what it costs is seen")
+            format!("{knob} cannot show an effect here: {reason}; only its cost can be seen")
         }
         Notice::GuestOfOneNode { knob } => {
             format!("{knob} cannot act: the guest's memory is on one node")
@@ -55,7 +52,7 @@ pub fn notice(notice: &Notice) -> String {
             format!("the guest runs under {name}: {}", accelerator_reason(reason))
         }
         Notice::QemuCanHang { version, mended_in } => format!(
-            "QEMU {version} can hang Linux on several cpus, if seldom; mended in {mended_in}; on \
+            "QEMU {version} can, rarely, hang Linux on several cpus; fixed in {mended_in}; on \
              Debian 12: numalab guest image --fetch-qemu"
         ),
         Notice::RealNodes { nodes } => {
@@ -91,23 +88,23 @@ pub fn notice(notice: &Notice) -> String {
     }
 }
 
-/// Why a guest runs under its accelerator.
+/// Returns the reason for a guest's accelerator.
 #[must_use]
 pub fn accelerator_reason(reason: &AcceleratorReason) -> String {
     match reason {
-        AcceleratorReason::Requested => "asked for".to_owned(),
+        AcceleratorReason::Requested => "requested".to_owned(),
         AcceleratorReason::NotTried => "not tried".to_owned(),
         AcceleratorReason::KvmWorks => "a guest ran under KVM".to_owned(),
         AcceleratorReason::KvmFails(fault) => fault.to_string(),
         AcceleratorReason::OtherArchitecture => {
-            "the guest's processor is another than this machine's".to_owned()
+            "the guest's processor differs from this machine's".to_owned()
         }
-        AcceleratorReason::MemoryEmulator => "the memory emulator is a plugin of it".to_owned(),
+        AcceleratorReason::MemoryEmulator => "the memory emulator is a TCG plugin".to_owned(),
         AcceleratorReason::Sentence(text) => text.clone(),
     }
 }
 
-/// What disturbed a sample.
+/// Returns the cause of a sample's disturbance.
 pub(super) fn disturbance(disturbance: &Disturbance) -> String {
     match disturbance {
         Disturbance::Load { on: LoadedMachine::Own, load } => load_words(load),

@@ -1,4 +1,4 @@
-//! How a study's page opens: a sentence that answers, its picture, and why.
+//! The opening of a study's page: the answer, its chart, and the explanation.
 
 use numalab_page::{Chart, Lead, Panel, Terminal};
 
@@ -6,7 +6,7 @@ use super::{charts, findings, levels, tables, words};
 use crate::study::Subject;
 use crate::study::{Effect, EffectKind, StudyFinding, StudyObservation, StudySummary};
 
-/// The answer and what explains it, then what puts it in doubt.
+/// Returns the answer and its explanation, then what puts it in doubt.
 pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let found = summary.findings();
     let said = |wanted: fn(&StudyObservation) -> bool| -> Vec<Lead> {
@@ -24,7 +24,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let cannot_show = said(|what| matches!(what, StudyObservation::CannotShow { .. }));
     let cannot = !cannot_show.is_empty();
     let answer = levels::answer(summary).or_else(|| words::answer(summary));
-    // What should not act and is seen to is told all the same.
+    // An effect of a factor that should have none must not be hidden.
     let answer = answer.filter(|_| !cannot || pictured(summary).iter().any(words::is_decided));
     let best = said(|what| matches!(what, StudyObservation::Best(_)));
     let best = best.into_iter().filter(|_| !cannot);
@@ -48,7 +48,7 @@ pub(super) fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
         .collect()
 }
 
-/// Whether samples as they first came lead to another answer.
+/// Returns `true` if first samples lead to a different answer.
 pub(super) fn is_in_doubt(finding: &StudyFinding) -> bool {
     is_of_disturbance(finding) && !finding.evidence.is_empty()
 }
@@ -58,8 +58,8 @@ pub(super) fn is_of_disturbance(finding: &StudyFinding) -> bool {
     matches!(what, StudyObservation::Disturbed { .. } | StudyObservation::SharedMachine { .. })
 }
 
-/// The effects that answer: at each level of a number, else those of the metric asked about, else
-/// of every metric.
+/// Returns the effects that answer: at each level of a number, else on the metric that answers the
+/// question, else on every metric.
 fn pictured<'s>(summary: &'s StudySummary<'_>) -> Vec<(&'s Subject, &'s Effect)> {
     let by_level = levels::effects(summary);
     if !by_level.is_empty() {
@@ -70,7 +70,7 @@ fn pictured<'s>(summary: &'s StudySummary<'_>) -> Vec<(&'s Subject, &'s Effect)>
     summary.answers().filter(|(subject, _)| is_asked(subject)).collect()
 }
 
-/// The picture of the answer.
+/// Returns the chart of the answer.
 pub(super) fn picture(summary: &StudySummary<'_>) -> Option<Panel> {
     let shown = pictured(summary);
     let panel =
@@ -83,7 +83,7 @@ pub(super) fn picture(summary: &StudySummary<'_>) -> Option<Panel> {
     (!shown.is_empty()).then(|| panel.on_terminal(short).folded())
 }
 
-/// Every metric, where the picture has not all of them.
+/// Returns a table of all metrics, if the chart lacks some.
 pub(super) fn answers(summary: &StudySummary<'_>) -> Option<Panel> {
     let all: Vec<(&Subject, &Effect)> = summary.answers().collect();
     let answered = all.first().map(|(_, effect)| effect.kind);

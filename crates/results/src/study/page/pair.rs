@@ -1,4 +1,4 @@
-//! Two runs of a study compared: another machine, another kernel, another day.
+//! Page of two runs of a study, such as on another machine, kernel or day.
 
 use numalab_page::number::{figure, percent, trimmed};
 use numalab_page::rows::{Rows, optional};
@@ -15,11 +15,11 @@ use crate::report::Report;
 use crate::study::document::StudyComparison;
 use crate::study::{PairRow, StudyPair, Subject};
 
-/// Changes that a sentence names at most.
+/// Maximum number of changes named in a sentence.
 const LISTED: usize = 6;
-/// What cannot be known of two runs that were not taken in turns.
-const APART: &str = "The two runs were taken apart, so that a drift of the machine between them looks \
-     like a difference. What each of them found by itself was taken in turns.";
+/// The caveat of runs that were not interleaved.
+const APART: &str = "The two runs were not interleaved, so a drift of the machine between them \
+     looks like a difference. Within each run, treatments were interleaved.";
 
 impl Report for StudyPair<'_> {
     fn page(&self) -> Page {
@@ -27,8 +27,8 @@ impl Report for StudyPair<'_> {
         let values = part("Values", values(self)).map(|part| part.noted(vec![APART.to_owned()]));
         let parts = [
             values,
-            part("What each run found by itself", answers(self)),
-            part("What differs between the systems", environment_table(&self.environment)),
+            part("Results of each run on its own", answers(self)),
+            part("Differences between the systems", environment_table(&self.environment)),
         ];
         Page {
             brand: "numalab compare".to_owned(),
@@ -67,17 +67,16 @@ impl Report for StudyPair<'_> {
     }
 }
 
-/// What is worse, what is better, or that nothing is shown to differ; with one session a side
-/// what changed, and why it is not judged.
+/// Describes the changes for worse and better, or the lack of any; with one session per side, the
+/// changes and why there is no verdict.
 fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
     if !of.is_judged() {
         let changes: Vec<String> = of.rows.iter().map(change).take(LISTED).collect();
         let more = of.rows.len().saturating_sub(LISTED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let sentence = format!(
-            "{}{more}: not judged, since there is one session a side, and how sessions of this \
-             machine differ is unknown. `numalab study resume DIR --blocks N` adds a session to \
-             a run.",
+            "{}{more}: not judged, because one session per side does not show how sessions of \
+             this machine vary. `numalab study resume DIR --blocks N` adds a session to a run.",
             changes.join(", ")
         );
         return vec![Lead::new("Not judged", sentence, Mood::Odd)];
@@ -97,7 +96,7 @@ fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
     vec![Lead::new("Change", nothing, Mood::Plain)]
 }
 
-/// `chase latency under pages=2m -3.1 %`.
+/// Describes one change: `chase latency under pages=2m -3.1 %`.
 fn change(row: &PairRow) -> String {
     let change = row.change_percent.map_or_else(|| "–".to_owned(), percent);
     format!("{} under {} {change}", row.metric, row.treatment)
@@ -117,23 +116,26 @@ fn values(of: &StudyPair<'_>) -> Table {
             label::with_far_end(answer_word(row.answer), row.far_end.as_ref()),
         ]
     });
-    Table::new("The second run compared with the first; intervals are from how sessions differ")
-        .words("metric")
-        .words("treatment")
-        .figures("first")
-        .figures("second")
-        .figures("change")
-        .figures("interval")
-        .figures("sessions")
-        .words("verdict")
-        .rows(rows)
-        .moods(of.rows.iter().map(|row| match row.answer {
-            Answer::Judged(verdict) => label::mood(verdict),
-            Answer::NotJudged | Answer::SeenOnce => Mood::Plain,
-        }))
+    Table::new(
+        "The second run compared with the first; intervals are from the variation between \
+         sessions",
+    )
+    .words("metric")
+    .words("treatment")
+    .figures("first")
+    .figures("second")
+    .figures("change")
+    .figures("interval")
+    .figures("sessions")
+    .words("verdict")
+    .rows(rows)
+    .moods(of.rows.iter().map(|row| match row.answer {
+        Answer::Judged(verdict) => label::mood(verdict),
+        Answer::NotJudged | Answer::SeenOnce => Mood::Plain,
+    }))
 }
 
-/// What each run found by itself.
+/// Tabulates what each run found on its own.
 fn answers(of: &StudyPair<'_>) -> Table {
     let rows = of.before.answers().filter_map(|(subject, effect)| {
         let title = subject.title();
@@ -147,7 +149,7 @@ fn answers(of: &StudyPair<'_>) -> Table {
         let (first, second) = (said(subject, &effect.found), said(other_subject, &other.found));
         Some(vec![title, words::label(effect), first, second])
     });
-    Table::new("What each run found")
+    Table::new("Results of each run")
         .words("metric")
         .words("change")
         .words("first")

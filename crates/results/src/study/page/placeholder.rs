@@ -1,9 +1,9 @@
-//! Words of a command that a treatment fills in: `{pages}`.
+//! Placeholders in a command, filled by treatments: `{pages}`.
 
 use numalab_record::study::{StudyRun, Treatment, Workload};
 
-/// What each of the command's words in braces is, and in which treatments:
-/// `{hugetlb} is off in pages=4k; on in pages=2m, pages=1g`.
+/// Returns one sentence per placeholder with its values by treatment: `{hugetlb} is off in
+/// pages=4k; on in pages=2m, pages=1g`.
 pub(super) fn sentences(run: &StudyRun, workload: &Workload) -> Vec<String> {
     let mut names: Vec<&String> = run.treatments.iter().flat_map(|t| t.settings.keys()).collect();
     names.sort();

@@ -1,4 +1,4 @@
-//! Where the guests of a study lay: a map of guests and nodes.
+//! A map of a study's guests and the host's nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use numalab_page::Table;
 
 use crate::study::{GuestMap, StudySummary};
 
-/// Smaller shares of a guest's memory are left out.
+/// Minimum share of a guest's memory that is shown.
 const LEAST_SHARE: f64 = 0.01;
 
-/// The guests of each treatment, in the column of each node that has memory of them.
+/// Returns each treatment's guests in the columns of the nodes that hold their memory.
 pub(super) fn memory(summary: &StudySummary<'_>, maps: &[GuestMap]) -> Table {
     let nodes: BTreeSet<Option<u32>> =
         maps.iter().flat_map(|map| map.memory.values().flat_map(|of| of.keys().copied())).collect();
-    // What no node has comes last.
+    // Memory on no node comes last.
     let nodes: Vec<Option<u32>> =
         nodes.iter().copied().filter(Option::is_some).chain(nodes.get(&None).copied()).collect();
     let cell = |map: &GuestMap, node: Option<u32>| {
@@ -28,8 +28,7 @@ pub(super) fn memory(summary: &StudySummary<'_>, maps: &[GuestMap]) -> Table {
         let cells = nodes.iter().map(|node| cell(map, *node));
         std::iter::once(treatment(summary, map)).chain(cells).collect::<Vec<_>>()
     });
-    let table =
-        Table::new("Guests by the nodes that have their memory, with the share of it if not all");
+    let table = Table::new("Guests by the nodes that hold their memory, with the share if not all");
     let head = nodes.iter().fold(table.words("treatment"), |table, node| match node {
         Some(node) => table.words(format!("node {node}")),
         None => table.words("no node"),
@@ -37,7 +36,7 @@ pub(super) fn memory(summary: &StudySummary<'_>, maps: &[GuestMap]) -> Table {
     head.rows(rows)
 }
 
-/// The guests of each treatment by the CPUs that they may run on.
+/// Returns each treatment's guests by the cpus that they may run on.
 pub(super) fn cpus(summary: &StudySummary<'_>, maps: &[GuestMap]) -> Table {
     let rows = maps.iter().flat_map(|map| {
         let mut by_cpus: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A study's values, a row each.
+//! One row per value of a study.
 
 use numalab_page::rows::{Holds, Rows};
 use numalab_record::study::Arm;
@@ -6,7 +6,7 @@ use numalab_record::study::Arm;
 use super::notices;
 use crate::study::StudySummary;
 
-/// Every value as it was taken, warm-ups and disturbed ones included.
+/// Returns every value as taken, including warm-ups and disturbed samples.
 pub(super) fn rows(summary: &StudySummary<'_>) -> Rows {
     let run = &summary.document.run;
     let rows = summary.document.samples().flat_map(|sample| {

@@ -1,4 +1,4 @@
-//! The tables of a study, before they have a format.
+//! Tables of a study, independent of format.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::label;
 use crate::study::EffectKind;
 use crate::study::{Effect, StudySummary, Subject};
 
-/// These effects, a row each; with the medians of both sides where each is between two
+/// Returns one row per effect, with the medians of both sides if all effects are between two
 /// treatments.
 pub(super) fn answers(summary: &StudySummary<'_>, effects: &[(&Subject, &Effect)]) -> Table {
     let paired = effects.iter().all(|(_, effect)| effect.sides.is_some());
@@ -39,7 +39,7 @@ pub(super) fn answers(summary: &StudySummary<'_>, effects: &[(&Subject, &Effect)
     table.figures("change").figures("interval").words("verdict").rows(rows)
 }
 
-/// Effects as a terminal has room for, a table a change.
+/// Returns effects in the width of a terminal, one table per change.
 pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     for (subject, effect) in effects {
@@ -65,7 +65,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
     tables
 }
 
-/// Effects on one metric as a terminal has room for.
+/// Returns effects on one metric in the width of a terminal.
 pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
     let Some((subject, _)) = effects.first() else { return Vec::new() };
     let rows = effects.iter().map(|(_, effect)| {
@@ -80,10 +80,10 @@ pub(super) fn by_change(effects: &[(&Subject, &Effect)]) -> Vec<Table> {
     vec![table.figures("interval").words("verdict").rows(rows)]
 }
 
-/// With fewer blocks a bootstrap interval covers too seldom to be shown (75 to 94 %).
+/// Minimum number of blocks for a bootstrap interval: with fewer, its coverage is only 75 to 94 %.
 const BOOTSTRAP_BLOCKS: usize = 20;
 
-/// All effects of a kind, with every test.
+/// Returns all effects of a kind, with every test.
 pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
     let rows = summary.effects(kind).map(|(subject, effect)| {
         let mean = match (effect.found.percent(), effect.found.scale) {
@@ -127,7 +127,7 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
         .rows(rows)
 }
 
-/// The medians of every treatment of one metric, and how each differs from the baseline.
+/// Returns the median of every treatment on one metric, and its difference from the baseline.
 pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table {
     let run = &summary.document.run;
     let rows = run.treatments.iter().enumerate().map(|(index, treatment)| {
@@ -166,20 +166,23 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
     .moods(moods)
 }
 
-/// The medians of what is shown and not tested, a column a treatment.
+/// Returns the medians of metrics that are shown but not tested, one column per treatment.
 pub(super) fn facts(summary: &StudySummary<'_>) -> Table {
     let treatments = &summary.document.run.treatments;
     let rows = summary.subjects.iter().filter(|subject| subject.is_fact).map(|subject| {
         let medians = (0..treatments.len()).map(|treatment| median(subject, treatment));
         [subject.title(), subject.quantity.unit.clone()].into_iter().chain(medians).collect()
     });
-    let table = Table::new("Medians; they follow from how a treatment is made and are not tested");
+    let table = Table::new(
+        "Medians; they follow from the treatments' definitions and are not \
+         tested",
+    );
     let table = table.words("fact").words("unit");
     let named = treatments.iter().fold(table, |table, treatment| table.figures(&*treatment.name));
     named.rows(rows)
 }
 
-/// The effect of a treatment against the baseline, or else against the same treatment with
+/// Returns the effect of a treatment against the baseline, or else against the same treatment with
 /// one factor at its first level.
 fn against(subject: &Subject, treatment: usize) -> Option<&Effect> {
     let mut effects = subject.effects.iter();
@@ -188,12 +191,12 @@ fn against(subject: &Subject, treatment: usize) -> Option<&Effect> {
     effects.clone().find(of).or_else(|| effects.find(within))
 }
 
-/// A verdict in words alone.
+/// Returns a verdict as words without a mark.
 pub(super) fn plain(subject: &Subject, effect: &Effect) -> String {
     words::with_far_end(words::verdict(&effect.found, subject.margin_percent), effect)
 }
 
-/// The change in each block.
+/// Returns the change in each block.
 pub(super) fn blocks(subject: &Subject, effect: &Effect, caption: String) -> Table {
     let of = super::charts::blocks(subject, effect);
     let rows = of.changes.iter().enumerate().map(|(block, change)| {
@@ -206,7 +209,7 @@ pub(super) fn blocks(subject: &Subject, effect: &Effect, caption: String) -> Tab
     Table::new(caption).figures("block").figures("change").rows(rows)
 }
 
-/// How each treatment's samples went over the run.
+/// Returns the course of each treatment's samples over the run.
 pub(super) fn order(of: &RunOrder, caption: String) -> Table {
     let rows = of.names.iter().enumerate().map(|(kind, name)| {
         let dots: Vec<&Dot> = of.dots.iter().filter(|dot| dot.kind == kind).collect();
@@ -229,7 +232,7 @@ pub(super) fn order(of: &RunOrder, caption: String) -> Table {
         .rows(rows)
 }
 
-/// The baseline against itself.
+/// Returns the A/A arm.
 pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
     let rows = summary.subjects.iter().filter_map(|subject| {
         let found = &subject.aa.as_ref()?.found;
@@ -247,11 +250,11 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
         .figures("difference")
         .figures("interval")
         .figures("p, signed rank")
-        .figures("least effect seen with 80 % power")
+        .figures("least effect detectable with 80 % power")
         .rows(rows)
 }
 
-/// What was counted while a workload ran; `None` if nothing was.
+/// Returns the counters read while a workload ran; `None` if there were none.
 pub(super) fn counters(summary: &StudySummary<'_>, workload: usize) -> Option<Table> {
     let counters = summary.counters(workload);
     if counters.is_empty() {
@@ -269,7 +272,7 @@ pub(super) fn counters(summary: &StudySummary<'_>, workload: usize) -> Option<Ta
     Some(table.rows(rows))
 }
 
-/// Samples taken and disturbed, by treatment.
+/// Returns the number of samples taken and disturbed, by treatment.
 pub(super) fn disturbed(summary: &StudySummary<'_>) -> Table {
     let names = summary.document.run.treatments.iter().map(|treatment| treatment.name.clone());
     let rows = names.zip(summary.disturbed()).map(|(name, (taken, disturbed))| {
@@ -288,7 +291,7 @@ pub(super) fn disturbed(summary: &StudySummary<'_>) -> Table {
         .rows(rows)
 }
 
-/// What shows that each treatment held, with how often it was found so.
+/// Returns the evidence that each treatment took hold, with counts.
 pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
     let mut found: BTreeMap<(usize, String, String, String), usize> = BTreeMap::new();
     let mut add = |treatment: usize, evidence: &Evidence| {
@@ -315,7 +318,7 @@ pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
     let rows = found.into_iter().map(|((treatment, what, wanted, read), times)| {
         vec![name(treatment).to_owned(), what, wanted, read, times.to_string()]
     });
-    Table::new("What was read back while each treatment held")
+    Table::new("Settings and facts read back during each treatment")
         .words("treatment")
         .words("setting or fact")
         .words("wanted")
@@ -324,7 +327,7 @@ pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
         .rows(rows)
 }
 
-/// The platform, as the first session found it.
+/// Returns the platform as the first session found it.
 pub(super) fn platform(summary: &StudySummary<'_>) -> Table {
     const ROWS: [(&str, &str); 9] = [
         ("Architecture", "architecture"),
@@ -344,7 +347,7 @@ pub(super) fn platform(summary: &StudySummary<'_>) -> Table {
     Table::new("Where it ran").words("system").words("information").rows([place]).rows(rows)
 }
 
-/// Every fact of the environment, and those in which sessions differ.
+/// Returns every fact of the environment, and those that differ between sessions.
 pub(super) fn environment(summary: &StudySummary<'_>) -> Table {
     let changed = summary.changed_facts();
     let rows = summary.first_facts().into_iter().map(|(name, value)| {

@@ -1,4 +1,4 @@
-//! Pages by tier and the time of an access over time, of workloads that probe memory tiers.
+//! Charts of workloads that probe memory tiers: pages by tier and access time over time.
 
 use numalab_page::number::figure;
 use numalab_page::{Chart, Panel, Series, Table};
@@ -9,7 +9,7 @@ use numalab_stats::Sample;
 use crate::over_time::{curves, rows, seconds};
 use crate::study::StudySummary;
 
-/// What the samples of a treatment saw: medians over them, look by look.
+/// The course of one treatment: the median over its samples at each look.
 struct Course {
     treatment: String,
     looks: Vec<Look>,
@@ -21,8 +21,8 @@ struct Look {
     latency_ns: f64,
 }
 
-/// The share of the fast tier and the time of an access, a curve for each treatment; nothing of a
-/// workload that is no such probe.
+/// Returns the fast tier's share and the access time, one curve per treatment; empty for other
+/// workloads.
 pub(super) fn panels(summary: &StudySummary<'_>, workload: usize) -> Vec<Panel> {
     let treatments = summary.document.run.treatments.iter().enumerate();
     let courses: Vec<Course> = treatments

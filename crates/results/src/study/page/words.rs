@@ -1,4 +1,4 @@
-//! Answers in words.
+//! The answers of a study in words.
 
 use numalab_page::number::{count, figure, percent, trimmed};
 use numalab_page::{Lead, Mood};
@@ -7,10 +7,10 @@ use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 use crate::label::{self, change_words};
 use crate::study::{Effect, EffectKind, StudySummary, Subject};
 
-/// More blocks than these decide nothing that is worth their time.
+/// Maximum number of further blocks to suggest; beyond these the answer is not worth its time.
 const WORTH_RUNNING: usize = 200;
 
-/// What would decide where blocks do not.
+/// Suggests what would help if more blocks would not.
 pub(super) fn undecidable(summary: &StudySummary<'_>) -> Option<Lead> {
     let is_asked = |(subject, _): &(&Subject, &Effect)| {
         summary.asked().is_none_or(|asked| std::ptr::eq(asked, *subject))
@@ -21,16 +21,16 @@ pub(super) fn undecidable(summary: &StudySummary<'_>) -> Option<Lead> {
         _ => false,
     };
     asked.iter().any(is_far).then(|| {
-        let sentence = "Not blocks: runs of the same differ here by more than what is asked about. A \
-                        machine without other work would, or a metric that other work does not \
-                        move: instructions or CPU time (of perf stat or time, with a pattern that \
-                        reads it), or virtual time (numalab emulate -- COMMAND).";
+        let sentence = "More blocks would not: identical runs differ here by more than the effect \
+             in question. A machine without other load would, or a metric that other load does \
+             not affect: instructions or CPU time (of perf stat or time, with a pattern that \
+             reads it), or virtual time (numalab emulate -- COMMAND).";
         Lead::new("What would decide", sentence, Mood::Odd)
     })
 }
 
-/// What explains the answer, worst first within each change; of what cannot show anything only
-/// what is decided.
+/// Returns the explanation of the answer, worst first within each change; if the factor cannot act,
+/// only effects with a verdict.
 pub(super) fn explained(summary: &StudySummary<'_>, cannot_show: bool) -> Vec<Lead> {
     let mut by_change: Vec<Vec<(&Subject, &Effect)>> = Vec::new();
     for (subject, effect) in summary.answers() {
@@ -48,17 +48,17 @@ pub(super) fn explained(summary: &StudySummary<'_>, cannot_show: bool) -> Vec<Le
     explained.collect()
 }
 
-/// An effect's change: `pages 4k → 2m`.
+/// Returns an effect's change: `pages 4k → 2m`.
 pub(super) fn label(effect: &Effect) -> String {
     change_words(effect.kind, &effect.change)
 }
 
-/// Whether a metric answers the question.
+/// Returns `true` if a metric answers the question.
 fn is_asked(summary: &StudySummary<'_>, subject: &Subject) -> bool {
     summary.asked().is_some_and(|asked| std::ptr::eq(asked, subject))
 }
 
-/// The question answered on the metric that it is about, a sentence a change.
+/// Returns the answer on the metric that answers the question, one sentence per change.
 pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
     let asked: Vec<_> = summary.answers().filter(|(s, _)| is_asked(summary, s)).collect();
     if asked.is_empty() {
@@ -70,12 +70,12 @@ pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
     Some(Lead::new("Answer", sentences.join(" "), mood))
 }
 
-/// Whether the verdict says something.
+/// Returns `true` unless the verdict is inconclusive.
 pub(super) fn is_decided((_, effect): &(&Subject, &Effect)) -> bool {
     !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
 }
 
-/// How verdicts are to be taken together: by the worst of them.
+/// Returns the mood of several verdicts: that of the worst.
 pub(super) fn mood_of(verdicts: impl IntoIterator<Item = Verdict>) -> Mood {
     let verdicts: Vec<Verdict> = verdicts.into_iter().collect();
     let is_settled = verdicts.iter().all(|verdict| *verdict == Verdict::Equivalent);
@@ -87,7 +87,7 @@ pub(super) fn mood_of(verdicts: impl IntoIterator<Item = Verdict>) -> Mood {
     }
 }
 
-/// A verdict within a sentence.
+/// Returns a verdict for use in a sentence.
 pub(super) fn verdict_words(found: &Comparison, margin_percent: f64) -> String {
     match found.verdict {
         Verdict::Better => "better".to_owned(),
@@ -99,8 +99,8 @@ pub(super) fn verdict_words(found: &Comparison, margin_percent: f64) -> String {
     }
 }
 
-/// The words of an effect's verdict; what is not shown to differ by medians names differing far
-/// ends, since its median alone says too little.
+/// Appends differing far ends to a verdict of no difference, because the median alone says too
+/// little.
 pub(super) fn with_far_end(word: String, effect: &Effect) -> String {
     match (&effect.far_end, effect.found.verdict) {
         (Some(far_end), Verdict::Equivalent | Verdict::Inconclusive { .. }) => {
@@ -110,8 +110,8 @@ pub(super) fn with_far_end(word: String, effect: &Effect) -> String {
     }
 }
 
-/// `alloc blind → numa: better; test_numa time changes by -46.7 % (medians 9.1 → 4.9 s; 96.8 %
-/// interval: -48 to -45 %).`
+/// Describes one effect: `alloc blind → numa: better; test_numa time changes by -46.7 % (medians
+/// 9.1 → 4.9 s; 96.8 % interval: -48 to -45 %).`
 fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
     let word = with_far_end(verdict_words(&effect.found, subject.margin_percent), effect);
     let medians = effect.sides.and_then(|(baseline, candidate)| {
@@ -172,7 +172,8 @@ fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
     Lead::new(label, parts.join(" "), mood)
 }
 
-/// `redis GET rps, redis SET rps (9 blocks are the least); chase latency (about 8 more blocks)`.
+/// Lists open questions: `redis GET rps, redis SET rps (at least 9 blocks are needed); chase
+/// latency (about 8 more blocks)`.
 fn undecided(open: &[&(&Subject, &Effect)]) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (subject, effect) in open {
@@ -187,12 +188,12 @@ fn undecided(open: &[&(&Subject, &Effect)]) -> String {
     groups.join("; ")
 }
 
-/// The confidence of a study's intervals: `96.8 %`.
+/// Returns the confidence level of a study's intervals: `96.8 %`.
 pub(super) fn level(summary: &StudySummary<'_>) -> String {
     format!("{} %", trimmed((summary.confidence.get() * 10_000.0).round() / 100.0))
 }
 
-/// `-3.1 % (-4.0 to -2.2 %)`.
+/// Formats a change with its interval: `-3.1 % (-4.0 to -2.2 %)`.
 pub(super) fn change_with_interval(found: &Comparison) -> String {
     let change = change(found);
     match found.percent_interval() {
@@ -201,12 +202,12 @@ pub(super) fn change_with_interval(found: &Comparison) -> String {
     }
 }
 
-/// `-4.0 to -2.2 %`.
+/// Formats an interval: `-4.0 to -2.2 %`.
 pub(super) fn range(interval: &Interval) -> String {
     format!("{} to {}", percent(interval.lo).trim_end_matches(" %"), percent(interval.hi))
 }
 
-/// `-3.1 %`; a difference where there is no ratio.
+/// Formats a change, `-3.1 %`; as a difference if there is no ratio.
 pub(super) fn change(found: &Comparison) -> String {
     match (found.percent(), found.scale) {
         (Some(change), _) => percent(change),
@@ -215,10 +216,10 @@ pub(super) fn change(found: &Comparison) -> String {
     }
 }
 
-/// What an answer that is none still takes.
+/// Describes the blocks that an inconclusive answer still needs.
 fn needed(found: &Comparison) -> String {
     match (found.verdict, found.ground) {
-        (_, Ground::TooFew { needed }) => format!("{needed} blocks are the least"),
+        (_, Ground::TooFew { needed }) => format!("at least {needed} blocks are needed"),
         (_, Ground::Gated) => "the primary metric comes first".to_owned(),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) if further > WORTH_RUNNING => {
             format!("about {further} more blocks, more than are worth running")
@@ -226,11 +227,12 @@ fn needed(found: &Comparison) -> String {
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
             format!("about {further} more {}", if further == 1 { "block" } else { "blocks" })
         }
-        _ => "no number of blocks would do".to_owned(),
+        _ => "no number of blocks would decide".to_owned(),
     }
 }
 
-/// `better`, `equivalent within 2 %`, `inconclusive: about 8 more blocks`.
+/// Returns a verdict with its detail: `better`, `equivalent within 2 %`, `inconclusive: about 8
+/// more blocks`.
 pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
     let word = match found.verdict {
         Verdict::Better => "better".to_owned(),
@@ -244,7 +246,7 @@ pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
     }
 }
 
-/// A verdict as a terminal has room for: `inconclusive, +8 blocks`.
+/// Returns a verdict in the width of a terminal: `inconclusive, +8 blocks`.
 pub(super) fn short_verdict(found: &Comparison) -> String {
     let word = match (found.verdict, found.ground) {
         (Verdict::Better, _) => "better",
@@ -265,13 +267,16 @@ pub(super) fn short_verdict(found: &Comparison) -> String {
     }
 }
 
-/// A heading.
+/// Returns the heading of a kind of effect.
 pub(super) fn title(kind: EffectKind) -> &'static str {
     match kind {
         EffectKind::Main => "Effects",
-        EffectKind::Within => "Effects where the other factors stand still",
+        EffectKind::Within => "Effects with the other factors fixed",
         EffectKind::Together => "Several changes at once, against the baseline",
-        EffectKind::Interaction => "Interactions: by how much one change makes another larger",
+        EffectKind::Interaction => {
+            "Interactions: how much one change adds to the effect of \
+             another"
+        }
         EffectKind::Trend => "Trends: the change with each doubling",
     }
 }

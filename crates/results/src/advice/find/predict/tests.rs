@@ -32,8 +32,8 @@ fn interleave() -> Candidate {
     Candidate::Interleave { nodes: vec![0, 1] }
 }
 
-/// A first thread that worked for 100 ns, one on node 0 that worked for 600 ns, and two on node 1
-/// that worked for 1000 ns, of which they waited `away_ns` for pages on node 0.
+/// Returns a program with a first thread that worked for 100 ns, one on node 0 that worked for 600
+/// ns, and two on node 1 that worked for 1000 ns each, `away_ns` of it waiting for pages on node 0.
 fn program(away_ns: u64, sharing: Sharing, main_node: u32) -> ProgramMemory {
     let thread = |thread, cpu_node, busy_ns| ProgramThread {
         thread,
@@ -93,7 +93,7 @@ fn pages_that_their_users_touch_first_cost_what_local_ones_do() {
 fn pages_that_nodes_use_alike_lie_with_any_of_their_users_whoever_waits_longer_for_them() {
     let mut program = program(1000, Sharing::Read, 1);
     let touched = Candidate::FirstTouch { line: None, region: String::new() };
-    // Node 0 is so near to them that it waits half as long for as many.
+    // Node 0 is so close to them that the same misses wait half as long.
     program.regions[0].pages[0].waits[0].memory_ns = 1000;
     let (found, spread) = (change(&touched, &program), change(&interleave(), &program));
     assert!(found < -10.0 && (found - spread).abs() < 0.1, "{found} and {spread}");
@@ -156,7 +156,7 @@ fn the_best_of_a_metric_is_what_raises_or_lowers_it() {
 #[test]
 fn threads_that_have_no_cpu_wait_for_one() {
     let bind = Candidate::Bind { node: 0 };
-    // 2.6 at a time on two cpus.
+    // 2.6 threads at a time on two cpus.
     assert!(change(&bind, &program(0, Sharing::Private, 0)) > 25.0);
 }
 
@@ -193,7 +193,7 @@ fn no_program_is_faster_than_the_bandwidth_that_is_left_to_it() {
     let bind = Candidate::Bind { node: 1 };
     let mut program = program(400, Sharing::Private, 1);
     program.regions[0].accesses.iter_mut().for_each(|by| by.misses = 100);
-    // 200 lines of 64 bytes at 6.4 bytes a ns.
+    // 200 lines of 64 bytes at 6.4 bytes per ns.
     let narrow = MachineCosts { bandwidth_mb_s: vec![6400.0; 2], ..machine() };
     let found = predict(&bind, &program, &narrow).unwrap().change_percent;
     assert!((found - 100.0 * (2000.0 / 1100.0 - 1.0)).abs() < 0.1, "{found}");
@@ -237,7 +237,7 @@ fn who_hardly_waits_has_nothing_to_gain() {
     assert!(advice.hardly_waits());
 }
 
-/// A line that so many threads store to, each to its own bytes.
+/// Returns a line that `threads` threads store to, each to different bytes.
 fn contended(threads: u32) -> ContendedLine {
     let user = |thread| LineUser {
         thread,
@@ -316,7 +316,7 @@ fn one_region_that_all_nodes_wait_for_goes_on_all_of_them_and_the_line_is_named(
     else {
         panic!("the best way alone: {bound:?}");
     };
-    // Those who wait are on node 1, which the region does not serve.
+    // The waiting threads are on node 1, away from the region.
     assert_eq!((line.as_str(), nodes.as_slice()), ("solver.c:7", &[1][..]));
     let part = bound[0].predicted.unwrap().change_percent;
     let mut both = shared.clone();

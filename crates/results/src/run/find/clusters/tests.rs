@@ -1,12 +1,11 @@
-//! Groups of cpus in made-up times.
+//! Clustering of synthetic round-trip times.
 
 use super::*;
 
-/// Times between cpus as `ns` says, with noise of `spread` on each pair and of a third of it on each
-/// cpu, from a seed.
+/// Returns times from `ns`, with seeded noise: `spread` on each pair and a third of it on each cpu.
 fn times(cpus: usize, spread: f64, seed: u64, ns: impl Fn(usize, usize) -> f64) -> Times {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    // The sum of twelve uniform values less six is nearly normal.
+    // The sum of twelve uniform values minus six is nearly normal.
     let mut normal = || {
         let mut uniform = || {
             state ^= state << 13;

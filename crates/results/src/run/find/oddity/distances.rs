@@ -1,4 +1,4 @@
-//! Distances that say otherwise than latencies.
+//! Contradictions between firmware distances and measured latencies.
 
 use numalab_record::CellId;
 use numalab_topology::{LOCAL_DISTANCE, Machine, NodeId};
@@ -9,12 +9,12 @@ use crate::run::Summary;
 use crate::run::find::matrix::Entry;
 use crate::run::find::remote::RemotePair;
 
-/// Two latencies are called different if they differ by this factor.
+/// Minimum ratio for two latencies to count as different.
 const DIFFERENT_LATENCY: f64 = 1.05;
-/// A measured ratio is compared with the distance only if it is off by this factor.
+/// Minimum ratio between the measured and the promised figure for it to be reported.
 const DISTANCE_OFF_BY: f64 = 1.25;
 
-/// The pair of targets that disagree most in order by distance and by latency.
+/// Returns the pair of targets with the strongest contradiction between distance and latency.
 pub(super) fn order(summary: &Summary<'_>, machine: &Machine) -> Option<RunFinding> {
     let matrix = &summary.matrices.first()?.by_node;
     let mut worst: Option<(f64, u32, [Target; 2], Vec<CellId>)> = None;
@@ -45,7 +45,7 @@ pub(super) fn order(summary: &Summary<'_>, machine: &Machine) -> Option<RunFindi
     Some(Finding::new(order).over(DIFFERENT_LATENCY).shown_by(cells))
 }
 
-/// Whether the spreads of two entries do not touch, `low` being the smaller.
+/// Returns `true` if the spreads of two entries do not overlap, `low` being the smaller.
 fn are_apart(low: &Entry, high: &Entry) -> bool {
     let top = low.spread.map_or(low.value, |spread| spread.hi);
     let bottom = high.spread.map_or(high.value, |spread| spread.lo);

@@ -1,4 +1,4 @@
-//! Which cache a size falls in.
+//! The cache that each size fits.
 
 use numalab_record::scaling::{Scaling, ScalingMetric, ScalingStep};
 use numalab_stats::{SizePoint, plateaus};
@@ -8,11 +8,11 @@ use super::{Finding, ScalingFinding, ScalingObservation, cited};
 use crate::scaling::find::figures::{mean, series};
 use crate::scaling::{CacheFit, Plateau};
 
-/// Beyond so many times a cache nearly every access misses it.
+/// Multiple of a cache's size beyond which nearly every access misses it.
 const BEYOND: u64 = 2;
-/// A shared L3 shows in latencies beyond this ratio.
+/// Minimum latency ratio that shows a shared L3.
 const SHOWS: f64 = 1.5;
-/// No cache takes this share of memory's latency.
+/// Share of memory latency from which a size cannot be in a cache.
 const MEMORY_LIKE: f64 = 0.9;
 
 pub(super) fn find(scaling: &Scaling) -> Vec<ScalingFinding> {
@@ -29,7 +29,7 @@ pub(super) fn find(scaling: &Scaling) -> Vec<ScalingFinding> {
     found
 }
 
-/// The data caches of the first rank's cpu: level and bytes, smallest first.
+/// Returns level and size in bytes of the data caches of the first rank's cpu, smallest first.
 fn capacities(scaling: &Scaling, step: &ScalingStep) -> Vec<(u8, u64)> {
     let place = step.places.first().copied().flatten();
     let (Some(machine), Some(place)) = (&scaling.machine, place) else { return Vec::new() };
@@ -43,14 +43,14 @@ fn capacities(scaling: &Scaling, step: &ScalingStep) -> Vec<(u8, u64)> {
     sizes
 }
 
-/// Sizes by the smallest cache that holds them.
+/// Groups sizes by the smallest cache that holds them.
 fn by_capacity(step: &ScalingStep, caches: &[(u8, u64)]) -> Option<ScalingFinding> {
     let mut fits = Vec::new();
     let mut evidence = Vec::new();
     let mut from = 0;
     let caches = caches.iter().map(|&(level, bytes)| (Some(level), Some(bytes)));
     for (level, capacity_bytes) in caches.chain([(None, None)]) {
-        // Between a cache and twice its size some accesses hit and some miss.
+        // Between a cache's size and twice that, some accesses hit and some miss.
         let first = from * BEYOND;
         from = capacity_bytes.unwrap_or(u64::MAX);
         let inside = step.sizes_bytes.iter().copied();
@@ -81,7 +81,7 @@ fn by_capacity(step: &ScalingStep, caches: &[(u8, u64)]) -> Option<ScalingFindin
     (!fits.is_empty()).then(|| Finding::new(what).shown_by(evidence))
 }
 
-/// Without a description of the machine only the shape of the curve can be told.
+/// Finds flat stretches of the curve, for a run without a description of the machine.
 fn flat_stretches(step: &ScalingStep) -> Option<ScalingFinding> {
     let point = |&size_bytes: &u64| {
         let latency_ns = mean(step.at(size_bytes)?)?;
@@ -99,7 +99,7 @@ fn flat_stretches(step: &ScalingStep) -> Option<ScalingFinding> {
     (!levels.is_empty()).then(|| Finding::new(what).shown_by(evidence.collect()))
 }
 
-/// A size that fits an L3 alone, and does not when the ranks of its CCD each have one.
+/// Finds a size that fits an L3 for a single rank, but not if each rank of its CCD has a buffer.
 fn shared_l3(scaling: &Scaling) -> Option<ScalingFinding> {
     let machine = scaling.machine.as_ref()?;
     let latency = || {

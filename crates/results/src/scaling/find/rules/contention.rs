@@ -1,4 +1,5 @@
-//! What ranks cost each other: in a CCD, at a node's memory controllers, and all at once.
+//! Contention between ranks: in a CCD, at a node's memory controllers, and from running all at
+//! once.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub(super) fn find(scaling: &Scaling) -> Vec<ScalingFinding> {
     found
 }
 
-/// The most ranks that share a CCD, and that share the memory of a node.
+/// The most ranks that share a CCD, and the most that share a node's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Load {
     ccd: usize,
@@ -38,8 +39,9 @@ fn load(scaling: &Scaling, step: &ScalingStep) -> Option<Load> {
     Some(Load { ccd: ccds.into_values().max()?, node: nodes.into_values().max()? })
 }
 
-/// Two steps with as many ranks on the same nodes, packed into CCDs more and less densely:
-/// the memory controllers carry the same, so the CCD is what differs.
+/// Compares two steps with the same number of ranks on the same nodes, but packed into CCDs with
+/// different density. The load on the memory controllers is the same, so a difference is due to the
+/// CCDs.
 fn ccd(scaling: &Scaling) -> Option<ScalingFinding> {
     let steps = || scaling.steps.iter().filter(|step| !step.serial);
     let pairs = steps().flat_map(|packed| steps().map(move |spread| (packed, spread)));
@@ -53,7 +55,7 @@ fn ccd(scaling: &Scaling) -> Option<ScalingFinding> {
         (comparable && spread.at(size_bytes).is_some())
             .then_some((packed, spread, dense, loose, size_bytes))
     });
-    // The pair with the most ranks among those whose packing differs most says most.
+    // Of the pairs with the largest difference in packing, the one with the most ranks is clearest.
     let (packed, spread, dense, loose, size_bytes) = alike
         .max_by_key(|(packed, _, dense, loose, _)| (dense.ccd * 64 / loose.ccd, packed.ranks()))?;
     compared((spread, packed), size_bytes, |difference| ScalingObservation::Ccd {
@@ -66,7 +68,8 @@ fn ccd(scaling: &Scaling) -> Option<ScalingFinding> {
     })
 }
 
-/// More ranks on a node's memory, with no more of them in a CCD: only the node is loaded more.
+/// Compares steps with more ranks on a node's memory but no more per CCD, so that only the load on
+/// the node differs.
 fn controllers(scaling: &Scaling, first: &ScalingStep) -> Option<ScalingFinding> {
     let size_bytes = *first.sizes_bytes.last()?;
     let least = baseline(scaling, first, size_bytes)?;
@@ -86,7 +89,7 @@ fn controllers(scaling: &Scaling, first: &ScalingStep) -> Option<ScalingFinding>
     })
 }
 
-/// From the fewest to the most ranks of a series.
+/// Compares the fewest with the most ranks of a series.
 fn crowd(scaling: &Scaling, first: &ScalingStep) -> Option<ScalingFinding> {
     let most = fullest(scaling, first)?;
     let size_bytes = *most.sizes_bytes.last()?;
@@ -109,12 +112,12 @@ fn crowd(scaling: &Scaling, first: &ScalingStep) -> Option<ScalingFinding> {
         difference,
         cause: cause.filter(|_| difference.real),
     });
-    // A slowdown that only the node's memory causes is the finding of `controllers`.
+    // A slowdown due to a node's memory alone is the finding of `controllers`.
     let told = |found: &ScalingFinding| matches!(found.what, ScalingObservation::Contention { difference, cause: None, .. } if difference.real);
     found.filter(|found| !told(found))
 }
 
-/// Ranks measuring one after the other, and the same ranks all at once.
+/// Compares the same ranks one after the other and all at once.
 fn at_once(scaling: &Scaling) -> Option<ScalingFinding> {
     let pair = scaling.steps.iter().filter(|step| step.serial).filter_map(|serial| {
         let concurrent = scaling.steps.iter().find(|step| {

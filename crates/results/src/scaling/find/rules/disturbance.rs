@@ -1,10 +1,10 @@
-//! Whether other work took part in what was measured.
+//! Interference by other work.
 
 use numalab_record::scaling::{Scaling, ScalingStep};
 
 use super::{Finding, ScalingEvidence, ScalingFinding, ScalingObservation};
 
-/// A step of which more than this share of windows was disturbed shows other work.
+/// Share of disturbed windows above which a step counts as disturbed.
 const MUCH: f64 = 0.05;
 
 pub(super) fn find(scaling: &Scaling) -> Option<ScalingFinding> {
@@ -16,13 +16,13 @@ pub(super) fn find(scaling: &Scaling) -> Option<ScalingFinding> {
     (!evidence.is_empty()).then(|| Finding::new(what).over(MUCH).shown_by(evidence))
 }
 
-/// The run without its disturbed steps.
+/// Returns the run without its disturbed steps.
 pub(super) fn without(scaling: &Scaling) -> Scaling {
     let clean = scaling.steps.iter().filter(|step| much(step).is_none());
     Scaling { steps: clean.cloned().collect(), ..scaling.clone() }
 }
 
-/// The share of a step's windows that something disturbed, where it is too much.
+/// Returns the share of a step's disturbed windows if it is too high.
 fn much(step: &ScalingStep) -> Option<f64> {
     step.disturbed.filter(|share| *share > MUCH)
 }

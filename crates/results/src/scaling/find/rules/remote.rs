@@ -1,4 +1,4 @@
-//! What remote memory costs compared with local memory.
+//! The cost of remote memory compared with local memory.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::scaling::Side;
 use crate::scaling::find::figures::mean;
 use crate::scaling::find::groups::cpu_node;
 
-/// Figures by the node of the cpu and of the memory.
+/// Figures by cpu node and memory node.
 type ByNodes = BTreeMap<(NodeId, NodeId), Vec<f64>>;
 
-/// Within each step, at its largest size, so that nothing else differs; steps whose ranks
-/// differ in distance say something, and the one with the most ranks is told.
+/// Compares within each step at its largest size, so that nothing else differs. Only steps with
+/// both local and remote ranks qualify; the one with the most ranks is reported.
 pub(super) fn find(scaling: &Scaling) -> Option<ScalingFinding> {
     let mixed = scaling.steps.iter().filter_map(|step| {
         let by_nodes = by_nodes(scaling, step)?;

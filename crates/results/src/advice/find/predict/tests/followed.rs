@@ -1,4 +1,4 @@
-//! Placements of which cores were followed in the same run.
+//! Placements for which the same run simulated the cores.
 
 use super::*;
 
@@ -66,7 +66,7 @@ fn threads_are_packed_where_one_node_has_no_cpus_for_all_and_cores_were_followed
     assert!(found.change_percent < -25.0, "{found:?}");
     let region = &mut program.regions[0];
     region.accesses.iter_mut().for_each(|by| by.memory_node = 1);
-    // Threads 0 and 1 would be on node 0, 2 and 3 on node 1.
+    // Threads 0 and 1 would be on node 0, threads 2 and 3 on node 1.
     let used = |by| Use::then(&Candidate::Pack, region, by, &machine()).parts[0];
     assert_eq!([0, 1].map(|at| used(&region.accesses[at])), [(0, 1.0), (1, 1.0)]);
     program.threads.truncate(2);

@@ -1,4 +1,4 @@
-//! Threads that share CPUs and memory.
+//! Threads that share cpus and memory.
 
 use numalab_memory_model::curve::Curve;
 use numalab_record::Stretch;
@@ -8,7 +8,7 @@ use super::*;
 #[test]
 fn threads_that_share_a_cpu_now_do_not_begin_to_where_they_are_bound() {
     let small = MachineCosts { cpus: vec![1, 1], ..machine() };
-    // Two of 1000 ns share the cpu of node 1, while one of 600 ns has that of node 0.
+    // Two threads of 1000 ns share the cpu of node 1; one of 600 ns has that of node 0.
     let program = ProgramMemory { elapsed_ns: 2100, ..program(0, Sharing::Private, 0) };
     let bind = Candidate::Bind { node: 1 };
     let found = predict(&bind, &program, &small).unwrap().change_percent;
@@ -25,12 +25,13 @@ fn threads_that_would_share_one_memory_wait_for_each_other() {
     }
     let bind = Candidate::Bind { node: 1 };
     let alone = change(&bind, &program);
-    // 640 bytes in 1000 ns on each node: a line takes 16 ns more. On one node three threads of 2600 ns
-    // have two cpus and take 1373 ns, in which it moves 932 MB/s: 23.3 ns more.
+    // 640 bytes in 1000 ns on each node: a line takes 16 ns longer. On one node three threads of
+    // 2600 ns in total have two cpus and take 1373 ns, so the traffic is 932 MB/s: 23.3 ns longer.
     let found = predict(&bind, &program, &busy).unwrap().change_percent;
     assert!((found - alone - 100.0 * 73.1 / 1100.0).abs() < 0.3, "{found} after {alone}");
     assert_eq!(predict(&Candidate::HugePages, &program, &busy).unwrap().change_percent, 0.0);
-    // All in a quarter of the time after the fork, a line takes 64 ns more, and 73.2 ns on one node.
+    // With all traffic in a quarter of the time after the fork, a line takes 64 ns longer, and 73.2
+    // ns on one node.
     let stretch = |(end_ns, misses)| Stretch { end_ns, misses: Some(misses), ..Stretch::default() };
     program.timeline = [(100, 0), (350, 20), (1100, 0)].map(stretch).to_vec();
     let found = predict(&bind, &program, &busy).unwrap().change_percent;
