@@ -5,7 +5,7 @@
 # make test-long what takes longer, in slices: all of them, or SLICE=3/9
 # make bench     compare with peers
 # make studies   run whole studies and keep their reports in docs/studies
-# make check     format, lints, documentation
+# make check     format, lints, layering, words of the glossary, documentation
 # make aarch64   numalab for aarch64, which guests with --arch aarch64 run
 # make dist      what is released, in dist/: archives, Debian and RPM packages for x86_64 and aarch64
 CARGO ?= cargo
@@ -70,6 +70,7 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features -q -- -D warnings
 	@scripts/kernel check
+	$(CARGO) test -q -p numalab --test tidy
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps -q
 
 dist:

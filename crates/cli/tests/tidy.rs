@@ -9,6 +9,8 @@ use std::process::Command;
 mod circles;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/words.rs"]
+mod words;
 
 /// Production lines of a file at most; the aim is 150.
 const MOST_LINES: usize = 400;

@@ -22,7 +22,7 @@ pub(crate) struct Assembly {
     placed: CpuSet,
 }
 
-/// What nodes claim beyond the cpus that name them.
+/// Claims of nodes beyond the cpus that name them.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(BTreeMap<NodeId, (CpuSet, String)>);
 
@@ -58,7 +58,7 @@ impl Assembly {
         claim.0.extend_from(cpus);
     }
 
-    /// What was put on nodes, to be settled when all is known of the machine.
+    /// Memory put on nodes, settled when the whole machine is known.
     pub(crate) fn take_claims(&mut self) -> Claims {
         Claims(std::mem::take(&mut self.claims))
     }

@@ -1,4 +1,4 @@
-//! What a guest with emulated memory says to the emulator about its host's pages, and hears of walks.
+//! Sets the host's pages in a guest with emulated memory, and reads the emulator's counts of walks.
 
 use std::thread;
 
@@ -7,7 +7,7 @@ use numalab_membench::mark;
 use numalab_membench::pmu::{Pmu, PmuCounts};
 use numalab_topology::{CpuId, CpuSet};
 
-/// What walks of page tables came to on all of this guest's cpus.
+/// Counts of page walks on all of this guest's cpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walks {
     /// Walks of page tables.

@@ -45,7 +45,7 @@ pub struct EmulatedProgram {
     /// The placement of pages without a policy of the program, as the plugin's `policy=`; `None`
     /// for first touch.
     pub policy: Option<String>,
-    /// Whether the kernel uses huge pages everywhere rather than only where the program requests
+    /// True if the kernel uses huge pages everywhere rather than only where the program requests
     /// them.
     pub huge_always: bool,
     /// Other policies, and `thp`, for which the wait of threads is reported too.
@@ -57,9 +57,9 @@ pub struct EmulatedProgram {
 /// The outcome of a program.
 #[derive(Debug)]
 pub struct ProgramOutcome {
-    /// How it ended.
+    /// Its exit.
     pub status: ExitStatus,
-    /// What the plugin reported of its processes.
+    /// The plugin's reports of its processes.
     pub reports: Reports,
 }
 

@@ -39,7 +39,7 @@ pub enum SysfsError {
     )]
     NoCpus {
         directory: PathBuf,
-        /// Whether it is the running system.
+        /// True if it is the running system.
         live: bool,
     },
     /// No file of the running system has the size of any memory.
@@ -66,8 +66,8 @@ impl SysfsError {
 /// [`Machine::allowed`] is known for the live system only.
 ///
 /// # Errors
-/// [`SysfsError::NoCpus`] if nothing tells of any cpu, [`SysfsError::NoMemory`] if nothing on the
-/// running system tells of any memory.
+/// [`SysfsError::NoCpus`] if no source lists a cpu, [`SysfsError::NoMemory`] if nothing on the
+/// running system lists any memory.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     read(root, |_, _| Vec::new())
 }

@@ -19,7 +19,7 @@ pub fn base_pages() -> Pages {
     Pages::Sized(base_page_bytes())
 }
 
-/// Whether pages come from a reserved pool, as those of any size but the base page's do.
+/// True if pages come from a reserved pool, as those of any size but the base page's do.
 #[must_use]
 pub fn is_reserved(pages: Pages) -> bool {
     matches!(pages, Pages::Sized(bytes) if bytes != base_page_bytes())

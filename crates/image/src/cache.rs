@@ -61,7 +61,7 @@ pub enum CacheError {
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: u32,
         /// Who this is.
         user: u32,
@@ -99,7 +99,7 @@ pub struct CacheLock {
 impl EntryKind {
     const ALL: [Self; 5] = [Self::Kernel, Self::Image, Self::Package, Self::Qemu, Self::Probe];
 
-    /// Whether its files are compared with what they were; an emulator's take too long each time.
+    /// True if its files are compared with what they were; an emulator's take too long each time.
     fn is_sealed(self) -> bool {
         matches!(self, Self::Kernel | Self::Package)
     }
@@ -206,7 +206,7 @@ impl Cache {
         Ok(done)
     }
 
-    /// Whether there is an entry of this name, as it was made.
+    /// True if there is an entry of this name, as it was made.
     #[must_use]
     pub fn holds(&self, kind: EntryKind, name: &str) -> bool {
         let entry = self.path(kind, name);

@@ -308,7 +308,7 @@ impl Kernel {
     }
 }
 
-/// Whether the kernel's files are not as they were put into the cache, which is said. The package is
+/// True if the kernel's files are not as they were put into the cache, which is said. The package is
 /// compared only when modules are taken out of it: it is large.
 fn is_altered(cache: &Cache, name: &str, note: &mut dyn FnMut(&str)) -> bool {
     let entry = cache.path(EntryKind::Kernel, name);

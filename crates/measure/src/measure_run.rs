@@ -40,7 +40,7 @@ impl<'a> MeasurePlan<'a> {
         Ok(Self { beyond_bytes: choice.beyond_bytes, ..plan })
     }
 
-    /// What is asked for: enough to plan the same [again](Self::again).
+    /// The request: enough to plan the same [again](Self::again).
     #[must_use]
     pub fn choice(&self) -> SurveyChoice {
         SurveyChoice {

@@ -106,7 +106,7 @@ impl BalancingProbe {
             let window = walk.window(WINDOW_LOADS)?;
             let elapsed_ns = monotonic_raw_ns().saturating_sub(begun_ns);
             windows.push((elapsed_ns, window.ns_per_load(&context.clock)));
-            // Both parts need windows of their own, however short the time is.
+            // Each part needs its windows, however short the time is.
             let enough = windows.len() >= 2 * LEAST_WINDOWS;
             if enough && u128::from(elapsed_ns) >= self.time.as_nanos() {
                 return Ok(windows);

@@ -43,7 +43,7 @@ pub struct TieringProbe {
     pub size_bytes: u64,
     /// The distribution of accesses.
     pub heat: Heat,
-    /// Whether an access waits for the previous one.
+    /// True if an access waits for the previous one.
     pub access: TierAccess,
     /// Time after which another part becomes hot; `None` for never.
     pub moves_every: Option<Duration>,

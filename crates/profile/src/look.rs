@@ -23,7 +23,7 @@ pub(crate) struct Looks {
     interval: Duration,
     /// Reading the nodes of pages takes longer, so it has a separate schedule.
     next_pages: Instant,
-    /// Whether threads have been watched since they began.
+    /// True if threads have been watched since they began.
     pub from_beginning: bool,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Page {
     pub either: u64,
     /// The thread that used it first.
     user: Option<u32>,
-    /// Whether another thread used it too.
+    /// True if another thread used it too.
     has_several_users: bool,
     /// Accesses by the cpu's node; a list, since only a few nodes use a page.
     by_node: Vec<(u32, u64)>,
@@ -83,7 +83,7 @@ impl Page {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pages {
     by_address: HashMap<u64, Page>,
-    /// Whether some pages were left out because there were too many.
+    /// True if some pages were left out because there were too many.
     pub is_cut: bool,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Referenced {
     /// Time of the last poll.
     last_ns: u64,
     pub rounds: u64,
-    /// Whether written pages are known.
+    /// True if written pages are known.
     pub soft_dirty: bool,
 }
 

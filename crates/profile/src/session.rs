@@ -53,11 +53,11 @@ pub(crate) enum Source {
 pub(crate) struct Seen {
     pub follower: Follower,
     pub source: Source,
-    /// Whether page faults were recorded.
+    /// True if page faults were recorded.
     pub has_faults: bool,
     /// Sources that failed at the start.
     pub passed_over: Vec<PassedOver>,
-    /// How the program ended.
+    /// The program's exit.
     pub ended: Ended,
     /// Processes that the command left running.
     pub left: Vec<String>,

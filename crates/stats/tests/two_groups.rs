@@ -2,7 +2,7 @@
 
 use numalab_stats::two_groups;
 
-/// So many values about 0 and so many about 10, none like another.
+/// Returns values about 0 and about 10, all different.
 fn values(low: usize, high: usize) -> Vec<f64> {
     let about = |middle: f64, count: usize| {
         (0..count).map(move |at| middle + 0.1 * (at as f64 / count as f64 - 0.5))

@@ -1,4 +1,4 @@
-//! Where samples are taken, as the engine knows it: the contract, and the list of those that there
+//! Backends, where samples are taken, as the engine knows them: the contract, and the list of those that there
 //! are, which the caller has.
 
 mod contract;

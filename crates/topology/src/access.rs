@@ -1,8 +1,8 @@
-//! What the firmware says an access costs.
+//! Costs of accesses according to the firmware.
 
 use crate::id::NodeId;
 
-/// Which initiators a set of attributes speaks of
+/// The initiators to which a set of attributes applies
 /// (Linux `Documentation/admin-guide/mm/numaperf.rst`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -26,7 +26,7 @@ pub struct AccessAttributes {
     pub initiator: NodeId,
     /// The node whose memory is accessed.
     pub target: NodeId,
-    /// Whose accesses are meant.
+    /// The initiators of the accesses.
     pub class: AccessClass,
     /// Read latency in picoseconds.
     pub read_latency_ps: Option<u64>,

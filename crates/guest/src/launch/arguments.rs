@@ -27,7 +27,7 @@ pub struct Wiring {
 pub enum System {
     /// Linux with numalab's process 1.
     Linux {
-        /// Whether a user's terminal is attached.
+        /// True if a user's terminal is attached.
         terminal: bool,
     },
     /// A kernel that needs only a serial port.

@@ -162,7 +162,7 @@ pub struct Evidence<'a> {
     pub status: Option<ExitStatus>,
     /// QEMU's standard error.
     pub errors: String,
-    /// Whether process 1 had reported.
+    /// True if process 1 had reported.
     pub greeted: bool,
 }
 

@@ -21,9 +21,9 @@ pub struct HostMemory {
     /// The host nodes to which each guest node's memory is bound, for guest nodes with memory in
     /// order, starting over if there are more of them; unbound if empty.
     pub nodes: Vec<NodeSet>,
-    /// Whether all of it is touched before the guest starts.
+    /// True if all of it is touched before the guest starts.
     pub prealloc: bool,
-    /// Whether no swap space is reserved, so that guests larger than the host start.
+    /// True if no swap space is reserved, so that guests larger than the host start.
     pub unreserved: bool,
 }
 

@@ -26,9 +26,9 @@ pub struct QemuNeeds {
     pub architecture: Architecture,
     /// The oldest sufficient version, if 7.2 is not.
     pub least_version: Option<Version>,
-    /// Whether it must load plugins.
+    /// True if it must load plugins.
     pub plugins: bool,
-    /// Whether it must have UEFI firmware, the only source of ACPI tables for an aarch64 guest.
+    /// True if it must have UEFI firmware, the only source of ACPI tables for an aarch64 guest.
     pub firmware: bool,
 }
 
@@ -59,7 +59,7 @@ pub enum QemuError {
         /// The best one found.
         program: PathBuf,
         version: Version,
-        /// Whether it loads plugins.
+        /// True if it loads plugins.
         plugins: bool,
         /// The requirements, in words.
         needs: String,

@@ -8,7 +8,7 @@ use super::file::{self, FileState};
 use super::knob::{Knob, Nature};
 use crate::root::Root;
 
-/// Whether a change of a knob can have an effect.
+/// True if a change of a knob can have an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acts {
     /// It can.

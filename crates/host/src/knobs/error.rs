@@ -148,7 +148,7 @@ pub enum KnobError {
         journal: PathBuf,
         /// The system's error.
         reason: String,
-        /// Whether permission was denied.
+        /// True if permission was denied.
         denied: bool,
     },
     /// The journal cannot be parsed.

@@ -193,8 +193,8 @@ impl<H: Copy> Calls<H> {
         let Handles { world, byte, int } = self.handles;
         let own = length(bytes.len())?;
         let mut lengths: Vec<c_int> = vec![0; size];
-        // SAFETY: one int is read from `own`, and one of each rank written to `lengths`, which has as
-        // many as `rank_and_size` says that there are.
+        // SAFETY: one int is read from `own`, and one of each rank written to `lengths`, which has
+        // the number of ranks that `rank_and_size` returned.
         let code = unsafe {
             let all = lengths.as_mut_ptr().cast();
             (self.all_gather)((&raw const own).cast(), 1, int, all, 1, int, world)

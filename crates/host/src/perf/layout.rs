@@ -28,7 +28,7 @@ pub(super) const TRAILER_BYTES: usize = 32;
 /// The fields in the samples of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SampleLayout {
-    /// Whether it is a hardware event, which reports latency and data source.
+    /// True if it is a hardware event, which reports latency and data source.
     pub(super) is_memory_sample: bool,
 }
 

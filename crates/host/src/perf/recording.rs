@@ -80,7 +80,7 @@ struct CpuRing {
     ring: Ring,
     /// Index of the event that owns it.
     owner: usize,
-    /// Whether the kernel still wakes its reader: it stops when the owner's thread ends.
+    /// True if the kernel still wakes its reader: it stops when the owner's thread ends.
     wakes: bool,
 }
 

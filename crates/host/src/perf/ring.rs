@@ -98,7 +98,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping of `of`, in the length that it was made with; what `drain` handed out
+        // SAFETY: the whole mapping of `of`, in the length that it was made with; what `drain` returned
         // were copies.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.page_bytes + self.data_bytes) };
     }

@@ -41,7 +41,7 @@ pub struct MemoryEvent {
     pub helper: Option<[u64; 3]>,
     /// The cpus that have it; `None` for all.
     pub cpus: Option<CpuSet>,
-    /// Whether the unit can leave out the kernel's accesses.
+    /// True if the unit can leave out the kernel's accesses.
     pub may_exclude_kernel: bool,
 }
 

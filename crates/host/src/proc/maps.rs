@@ -7,7 +7,7 @@ pub struct MapsLine {
     pub start: u64,
     /// The address after the last.
     pub end: u64,
-    /// Whether any access is permitted.
+    /// True if any access is permitted.
     pub accessible: bool,
     /// Offset of the mapping in its file, in bytes.
     pub offset: u64,

@@ -1,4 +1,4 @@
-//! What in the cache may be used: kernels and programs that guests, and this machine, run are taken
+//! Checks what in the cache may be used: kernels and programs that guests, and this machine, run are taken
 //! from nothing that another user could have put there, and not if they have changed since.
 
 use std::fs::{self, File};

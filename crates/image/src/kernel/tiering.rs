@@ -23,7 +23,7 @@ const HEAD_BYTES: u64 = 0x1_0400;
 /// where the distribution's is too old.
 ///
 /// # Errors
-/// What `get` says; [`KernelError::NoTiers`] of a kernel that was named and is too old.
+/// The result of `get`; [`KernelError::NoTiers`] of a kernel that was named and is too old.
 pub fn with_tiers(
     choice: &KernelChoice,
     get: &mut dyn FnMut(&KernelChoice) -> Result<Kernel, KernelError>,

@@ -11,7 +11,7 @@ use tar::{Entry, EntryType};
 
 use super::error::{MOST_MEMBER_BYTES, MemberError, OWN_PREFIX, PackageError};
 
-/// What takes a package apart.
+/// The program that unpacks a package.
 const PROGRAM: &str = "dpkg-deb";
 /// Bytes of a package at most, without compression: a few KB can claim to be terabytes.
 const MOST_PACKAGE_BYTES: u64 = 16 << 30;
@@ -25,7 +25,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Whether it is a regular file.
+    /// True if it is a regular file.
     pub(crate) fn is_file(&self) -> bool {
         is_file(self.entry.header().entry_type())
     }
@@ -146,7 +146,7 @@ fn unpack(member: &mut Member<'_>, directory: &Path) -> Result<(), MemberError> 
     if let Some(parent) = place.parent() {
         stay_inside(parent, directory)?;
     }
-    // Neither owners nor the bits that change users are taken over (tar's default), and nobody else
+    // Neither owners nor the bits that change users are taken over (tar's default), and no other user
     // may change what is run.
     member.entry.set_mask(0o022);
     if member.entry.unpack_in(directory)? { Ok(()) } else { Err(MemberError::Name) }

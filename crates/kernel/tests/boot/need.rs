@@ -1,4 +1,4 @@
-//! What a boot needs of this machine's memory, said before it starts.
+//! Checks this machine's memory before a boot starts.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ const MIB: u64 = 1 << 20;
 /// Of QEMU itself, and of what the kernel fills.
 const REST_BYTES: u64 = 2 << 30;
 
-/// Whether this machine has the memory to spare for a guest in which all frames are taken. If not, a
+/// True if this machine has the memory to spare for a guest in which all frames are taken. If not, a
 /// message on stderr says what is missing.
 ///
 /// Taking them touches a line of each piece of 2 MiB. That costs the host as much where it gives QEMU

@@ -10,7 +10,7 @@ use crate::error::MeasureError;
 /// Lines of a page of 4 KiB.
 const PAGE_LINES: usize = 4096 / Line::SIZE_BYTES;
 
-/// Whether an access waits for the previous one.
+/// True if an access waits for the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TierAccess {
     /// It waits: latency determines the time.

@@ -1,4 +1,4 @@
-//! What every backend does, in which order, and how it fails.
+//! The contract of backends: their calls, the order of these, and their errors.
 
 use crate::study_place::StudyPlace;
 use numalab_host::ErrorClass;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 /// as wanted, then [prepared](Self::prepare) once, and what that gives takes samples until it
 /// is [restored](Prepared::restore).
 pub trait Backend {
-    /// What the place is, in words: `this machine`, `a Linux guest of 4 nodes`.
+    /// The place in words: `this machine`, `a Linux guest of 4 nodes`.
     fn describe(&self) -> String;
 
-    /// How many metrics it adds to those of each workload.
+    /// Number of metrics that it adds to those of each workload.
     fn own_metrics(&self) -> usize {
         0
     }
@@ -25,7 +25,7 @@ pub trait Backend {
     /// written, fetched or booted.
     ///
     /// # Errors
-    /// [`BackendError::Lacking`] with what mends it, [`BackendError::BadInput`] for a setting
+    /// [`BackendError::Lacking`] with the remedy, [`BackendError::BadInput`] for a setting
     /// or a workload that this backend does not know.
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError>;
 
@@ -36,7 +36,7 @@ pub trait Backend {
     fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError>;
 }
 
-/// What a study asks of a backend.
+/// The requests of a study to a backend.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// Every treatment, the baseline first.
@@ -45,12 +45,12 @@ pub struct Scope<'a> {
     pub workloads: &'a [Workload],
 }
 
-/// What can be told of a study before anything is fetched or booted.
+/// Facts about a study that are known before anything is fetched or booted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// What the reader should know, such as that a knob cannot act on one node.
+    /// Notes for the reader, such as that a knob cannot act on one node.
     pub notices: Vec<Notice>,
-    /// What must be downloaded first. How large it is, and what depends on its content, is
+    /// Downloads that are needed first. How large they are, and what depends on its content, is
     /// not known until it is fetched.
     pub downloads: Vec<String>,
     /// Memory that the guests take at one time, in bytes; 0 without guests.
@@ -62,18 +62,18 @@ pub struct Preparation {
     /// Facts about the place; a study resumes only if all of them but those that every
     /// machine changes by itself are the same.
     pub environment: Environment,
-    /// What the reader should know before the first sample.
+    /// Notes for the reader before the first sample.
     pub notices: Vec<Notice>,
-    /// Where samples are taken.
+    /// The place where samples are taken.
     pub backend: Box<dyn Prepared>,
 }
 
-/// Why a backend cannot be prepared.
+/// An error while a backend is prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareError {
-    /// What failed.
+    /// The failure.
     pub cause: BackendError,
-    /// What could not be put back after that.
+    /// Errors of the restoration after it.
     pub restore: Option<Box<BackendError>>,
 }
 
@@ -92,7 +92,7 @@ impl PrepareError {
 }
 
 /// A backend in which treatments are applied and samples taken. Whoever has one restores it;
-/// dropping it restores too, but cannot tell of errors.
+/// dropping it restores too, but cannot report errors.
 pub trait Prepared {
     /// Hears which treatments will be applied next, in this order. A backend whose treatments
     /// cannot disturb each other may begin with them.
@@ -118,45 +118,45 @@ pub trait Prepared {
     fn restore(self: Box<Self>) -> Result<(), BackendError>;
 }
 
-/// What is to be run.
+/// The run that is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest<'a> {
-    /// Under which treatment.
+    /// The treatment in force.
     pub treatment: &'a Treatment,
-    /// What.
+    /// The workload.
     pub workload: &'a Workload,
     /// A seed for everything random in it, the same under every treatment of a block.
     pub seed: u64,
 }
 
-/// Why a backend cannot do what it is asked.
+/// An error of a backend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackendError {
     /// This machine lacks a tool, a permission or a feature.
     #[error("{what}; {remedy}")]
     Lacking {
-        /// What is missing, and what for.
+        /// The missing thing, and its purpose.
         what: String,
-        /// The package or command that mends it.
+        /// The package or command that provides it.
         remedy: String,
     },
     /// The study asks for what the backend does not know.
     #[error("{place}: {found}: expected {expected}")]
     BadInput {
-        /// Where in the study.
+        /// The place in the study.
         place: StudyPlace,
-        /// What stands there.
+        /// The value found there.
         found: String,
-        /// What may stand there.
+        /// The values allowed there.
         expected: String,
     },
     /// It failed while running.
     #[error("{doing}: {reason}")]
     Failed {
-        /// What was tried.
+        /// The operation.
         doing: String,
-        /// What came of it.
+        /// Its error.
         reason: String,
     },
     /// The user interrupted it.
@@ -165,7 +165,7 @@ pub enum BackendError {
 }
 
 impl BackendError {
-    /// That a workload's program is not there, with what mends it.
+    /// Returns the error for a workload's missing program, with the remedy.
     #[must_use]
     pub fn missing(workload: &Workload, program: &str) -> Self {
         let tool = workload.tools.iter().find(|tool| tool.program == program);

@@ -15,7 +15,7 @@ pub type OpenBackend = fn(&BackendSpec, &Interrupt) -> Result<Box<dyn Backend>, 
 pub struct Backends(&'static [(&'static BackendKind, OpenBackend)]);
 
 impl Backends {
-    /// No backends: what a study says of its own is not looked at.
+    /// No backends: settings of backends are not checked.
     pub const NONE: Self = Self(&[]);
 
     /// These backends.

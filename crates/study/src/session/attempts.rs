@@ -11,7 +11,7 @@ pub(super) type Cell = (usize, usize, Arm, usize);
 /// The attempts of every cell that has any.
 pub(super) struct Attempts {
     rules: Rules,
-    /// Whether each attempt was disturbed.
+    /// True if each attempt was disturbed.
     disturbed: BTreeMap<Cell, Vec<bool>>,
     machine: SharedMachine,
 }

@@ -78,7 +78,7 @@ fn a_mirror_without_a_signature_is_refused() {
     let keys = "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]";
     let error = mirror.archive(keys).unwrap_err().to_string();
     assert!(error.contains("not signed") || error.contains("Release"), "{error}");
-    // Signed, but by nobody who is known.
+    // Signed, but with an unknown key.
     let release = "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\nSuite: x\n\
                    -----BEGIN PGP SIGNATURE-----\n\niQ==\n-----END PGP SIGNATURE-----\n";
     fs::write(mirror.path("mirror/InRelease"), release).unwrap();
