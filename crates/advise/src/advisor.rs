@@ -1,4 +1,4 @@
-//! From a question to an advice.
+//! Answers a request for advice.
 
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::Interrupt;
@@ -16,20 +16,21 @@ use crate::subject::Subject;
 use crate::trials::{self, Trying};
 use crate::watch::Watch;
 
-/// A question that can be answered: the program, the machine, and what trials judge by.
+/// A valid request for advice: the program, the machine, and the metric of the trials.
 pub struct Advisor {
     asked: Asked,
     target: Target,
     judged: Judged,
-    /// The program as it is under emulation, if it is followed there.
+    /// The unchanged program under emulation, if it is followed there.
     asis: Option<EmulatedProgram>,
     are_ranks: bool,
 }
 
 impl Advisor {
-    /// Looks whether the program can be followed and judged; runs nothing.
+    /// Checks that the program can be followed and judged, without running anything.
     ///
     /// # Errors
+    ///
     /// [`AdviseError`] if it cannot be.
     pub fn new(asked: Asked, target: Target, watch: &mut dyn Watch) -> Result<Self, AdviseError> {
         let are_ranks = ranks::are_started_by(&asked.command);
@@ -42,17 +43,19 @@ impl Advisor {
         Ok(Self { asked, target, judged, asis, are_ranks })
     }
 
-    /// The program as it would be followed, if it would be.
+    /// Returns the program as it would be followed under emulation, if it would be.
     #[must_use]
     pub fn followed(&self) -> Option<EmulatedProgram> {
         let asis = self.asis.as_ref().filter(|_| !self.asked.trials_only);
         asis.map(|asis| profiled(asis, &self.target.costs))
     }
 
-    /// Follows the program, predicts what other placements bring, and tries those that are worth it.
+    /// Follows the program, predicts the effect of other placements, and tries those that are worth
+    /// it.
     ///
     /// # Errors
-    /// [`AdviseError`] if the program fails, or its trials do.
+    ///
+    /// [`AdviseError`] if the program or its trials fail.
     pub fn run(&self, interrupt: Interrupt, watch: &mut dyn Watch) -> Result<Advice, AdviseError> {
         let Self { asked, target, judged, .. } = self;
         let (command, stdin) = (asked.command.clone(), asked.stdin.clone());
@@ -85,13 +88,13 @@ impl Advisor {
     }
 }
 
-/// Adds how options are typed, and why some cannot be tried.
+/// Adds the command line of each option, and the reason if it cannot be tried.
 fn complete(advice: &mut Advice, trying: &Trying<'_>) {
     for at in 0..advice.options.len() {
         let untried = trying.settings(advice, at).err();
         let candidate = &advice.options[at].candidate;
         let mut lines = commands(candidate, &advice.machine, &advice.command);
-        // First what was tried.
+        // Tried candidates come first.
         if *candidate == Candidate::HugePages && trying.abilities.asks_for_huge_pages() {
             lines.sort_by_key(|line| line.tool != "glibc");
         }

@@ -1,42 +1,42 @@
-//! What is asked of an advice.
+//! A request for advice.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_workload::MetricSpec;
 
-/// The program, by what trials judge it, and how much is run.
+/// The program, the metric of the trials, and the number of runs.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The program, with its arguments.
     pub command: Vec<String>,
     /// The file that every run reads from its beginning.
     pub stdin: Option<PathBuf>,
-    /// What trials judge by.
+    /// The metric by which trials are judged.
     pub metric: MetricSpec,
-    /// Whether nothing is tried.
+    /// Whether to predict only, without trials.
     pub predict_only: bool,
-    /// Whether the program is not followed first.
+    /// Whether to skip following the program under emulation.
     pub trials_only: bool,
-    /// Which candidates are tried.
+    /// The candidates to try.
     pub tries: Option<Tries>,
-    /// Blocks of trials.
+    /// The number of blocks of trials.
     pub blocks: usize,
-    /// The most time for all trials.
+    /// The time limit of all trials.
     pub budget: Option<Duration>,
-    /// Whether candidates that cannot win run all the same.
+    /// Whether candidates that can no longer win still run to the end.
     pub to_the_end: bool,
-    /// Where the study is kept.
+    /// The directory in which the study is kept.
     pub keep: Option<PathBuf>,
-    /// The version of the program that asks, and its build.
+    /// The version and build of the calling program.
     pub version: String,
 }
 
-/// Candidates that are tried.
+/// The candidates to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tries {
-    /// As many of those that are likely to bring a gain.
+    /// This many of those that are likely to bring a gain.
     Best(usize),
-    /// All that can be.
+    /// All that can be tried.
     All,
 }

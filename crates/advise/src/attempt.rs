@@ -1,4 +1,4 @@
-//! Which candidates are tried, and in how many blocks.
+//! Selects the candidates to try, and the number of blocks.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::extent::Extent;
 use crate::trials::Trying;
 use crate::watch::{Remark, Watch};
 
-/// Candidates that are tried unless a number is given.
+/// The candidates that are tried unless a number is given.
 const USUAL_TRIES: Tries = Tries::Best(2);
 
-/// Which options are to be tried, by their positions.
+/// Returns the indices of the options to try.
 fn tried(advice: &Advice, tries: Tries) -> Vec<usize> {
     let position = |candidate: &Candidate| {
         advice.options.iter().position(|option| option.candidate == *candidate)
@@ -30,7 +30,7 @@ fn tried(advice: &Advice, tries: Tries) -> Vec<usize> {
     }
 }
 
-/// Tries what is worth it, as far as there is time.
+/// Tries the candidates that are worth it, as far as time allows.
 pub(super) fn attempt(
     advice: &mut Advice,
     mut trying: Trying<'_>,
@@ -50,8 +50,8 @@ pub(super) fn attempt(
     trying.prove(advice, &tried, watch)
 }
 
-/// How many of the candidates are tried in how many blocks, by how long a run takes; says where
-/// that is not what was asked for.
+/// Returns the number of candidates and blocks, from the time of a run; remarks on it if that is
+/// not what was requested.
 fn extent(
     asked: &Asked,
     candidates: usize,

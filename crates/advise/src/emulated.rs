@@ -1,4 +1,4 @@
-//! A candidate under emulation: the program as it would have it.
+//! The program under emulation, placed as a candidate requires.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,7 +13,7 @@ use numalab_study::BackendError;
 use crate::metric::Judged;
 use crate::subject::Subject;
 
-/// Runs the program once under emulation, with what the trials judge by.
+/// Runs the program once under emulation, and reads the metric of the trials.
 pub(super) fn sample(
     subject: &Subject,
     judged: &Judged,
@@ -37,7 +37,7 @@ fn fingerprint(text: &str) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// The program as a candidate would have it, or why that cannot be tried.
+/// Returns the program placed as a candidate requires, or the reason it cannot be tried.
 pub(super) fn placement(
     candidate: &Candidate,
     costs: &MachineCosts,
@@ -68,7 +68,7 @@ pub(super) fn placement(
     Ok(program)
 }
 
-/// The cpus of a machine by its L3 groups, in turn or one group after the other.
+/// Returns the cpus of a machine by L3 group, in turn or one group after another.
 fn by_group(machine: &EmulatedMachine, takes_turns: bool) -> Vec<usize> {
     let group = |cpu: usize| machine.l3_groups.as_ref().map_or(0, |groups| groups[cpu]);
     let nodes = machine.cpus.iter().enumerate();
@@ -81,7 +81,7 @@ fn by_group(machine: &EmulatedMachine, takes_turns: bool) -> Vec<usize> {
     order
 }
 
-/// A placement as the emulator has it.
+/// Returns the emulator's word for a placement.
 pub(super) fn word(placed: &Placed) -> String {
     match placed {
         Placed::Bound(at) => format!("bind.{at}"),

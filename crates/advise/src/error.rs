@@ -1,4 +1,4 @@
-//! Why there is no advice.
+//! Errors of advice.
 
 use std::io;
 
@@ -11,13 +11,13 @@ use numalab_workload::{OutputError, SpecError};
 
 use crate::ranks::RanksError;
 
-/// Why there is no advice.
+/// Reason why there is no advice.
 #[derive(Debug, thiserror::Error)]
 pub enum AdviseError {
-    /// There is no command.
+    /// No command was given.
     #[error("nothing to run: expected a command behind `--`")]
     NothingToRun,
-    /// There is no such program.
+    /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]
     NotFound(String),
     /// It cannot be started, or did not end.
@@ -28,12 +28,12 @@ pub enum AdviseError {
     Ended {
         /// The program.
         program: String,
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
-        /// Its last words, behind a colon.
+        /// The end of its error output, after a colon.
         said: String,
     },
-    /// It was not at its end when it ended.
+    /// It exited while processes that it had started were still running.
     #[error(
         "{program} left {left} running, which was ended: expected a program that does its work \
          before it ends"
@@ -41,43 +41,43 @@ pub enum AdviseError {
     Left {
         /// The program.
         program: String,
-        /// What it left.
+        /// The processes left running.
         left: String,
     },
-    /// Most of its processes were not seen: these.
+    /// Most of its processes were not seen; their names.
     #[error("{0}")]
     MostNotFollowed(String),
-    /// The emulator's report is of no program.
+    /// The emulator's report does not describe a program.
     #[error("no program ran")]
     NoProgram,
-    /// What the emulator said cannot be read.
+    /// The emulator's report cannot be read.
     #[error(transparent)]
     Report(#[from] FollowedError),
-    /// The number to judge by is not in its output.
+    /// The metric is not in its output.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// It cannot be run under emulation.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// The emulator is not there.
+    /// The emulator cannot be found or used.
     #[error(transparent)]
     Emulator(#[from] GuestError),
     /// It cannot be the workload of a study.
     #[error(transparent)]
     Workload(#[from] SpecError),
-    /// Ranks that it starts cannot be placed.
+    /// The ranks that it starts cannot be placed.
     #[error(transparent)]
     Ranks(#[from] RanksError),
-    /// A candidate was chosen that cannot be tried.
+    /// A selected candidate cannot be tried.
     #[error("a candidate cannot be tried: {0:?}")]
     Untried(Untried),
     /// The study cannot be written.
     #[error("the study of the trials: {0}")]
     Study(#[from] toml::ser::Error),
-    /// There is no room for what trials leave.
+    /// A directory for the trials cannot be created.
     #[error("a directory for the trials: {0}")]
     Scratch(io::Error),
-    /// The place of the trials cannot be opened.
+    /// The backend of the trials cannot be opened.
     #[error(transparent)]
     Place(#[from] BackendError),
     /// The trials failed.
@@ -86,7 +86,7 @@ pub enum AdviseError {
 }
 
 impl AdviseError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {

@@ -1,30 +1,31 @@
-//! How many candidates are tried in how many blocks: enough to tell them from chance, and no more
-//! than there is time for.
+//! The number of candidates and blocks: enough to distinguish them from chance, and no more than
+//! there is time for.
 
 use std::time::Duration;
 
 use numalab_stats::{Confidence, least_pairs};
 
-/// What trials are made of.
+/// The extent of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// Candidates, each of which runs once a block; the program as it is runs twice.
+    /// The number of candidates, each of which runs once per block; the unchanged program runs
+    /// twice.
     pub candidates: usize,
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: usize,
-    /// Blocks before them that do not count.
+    /// The number of warm-up blocks before them.
     pub warm_ups: usize,
 }
 
 impl Extent {
-    /// As many candidates and blocks as were asked for, with more blocks where these could not tell
-    /// so many candidates from chance.
+    /// Returns the extent with the requested candidates and blocks, and more blocks if those could
+    /// not distinguish that many candidates from chance.
     pub(super) fn enough(self) -> Self {
         Self { blocks: self.blocks.max(self.least_blocks()), ..self }
     }
 
-    /// The most candidates, at most these, for which there is time if each run takes so long, and
-    /// then the most blocks; `None` if there is no time for one candidate.
+    /// Returns the most candidates, up to the requested number, for which there is time if each run
+    /// takes `run`, and then the most blocks; `None` if there is not even time for one candidate.
     pub(super) fn within(self, budget: Duration, run: Duration) -> Option<Self> {
         let runs = budget.as_secs_f64() / run.as_secs_f64().max(1e-3);
         let fits = |of: &Self| of.runs() as f64 <= runs;
@@ -36,19 +37,19 @@ impl Extent {
         most.rev().map(|blocks| Self { blocks, ..found }).find(fits)
     }
 
-    /// The least that gives a verdict on anything: one candidate.
+    /// Returns the smallest extent that gives a verdict: one candidate.
     pub(super) fn least(warm_ups: usize) -> Self {
         let one = Self { candidates: 1, blocks: 0, warm_ups };
         one.enough()
     }
 
-    /// So many runs of the program.
+    /// Returns the number of runs of the program.
     pub(super) fn runs(self) -> usize {
         (self.candidates + 2) * (self.warm_ups + self.blocks)
     }
 
-    /// The fewest blocks that can tell each candidate from chance, all of them allowed for, at the
-    /// one look that is taken.
+    /// Returns the fewest blocks that can distinguish each candidate from chance at the single look
+    /// that is taken, corrected for the number of candidates.
     fn least_blocks(self) -> usize {
         least_pairs(Confidence::P95.at_look(1).alpha() / self.candidates.max(1) as f64)
     }

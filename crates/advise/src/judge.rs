@@ -1,4 +1,4 @@
-//! Who watches trials: says how far they are, and which candidates cannot win any more.
+//! Observes trials: reports their progress, and drops candidates that can no longer win.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,8 @@ pub(super) struct Judge<'w> {
     metric: String,
     race: Option<Race>,
     failures: Failures,
-    /// After how many blocks candidates were out, and why, by treatment.
+    /// The dropped candidates by treatment, with the number of blocks after which they were dropped
+    /// and the reason.
     pub out: BTreeMap<usize, (usize, Out)>,
     watch: &'w mut dyn Watch,
 }
@@ -29,7 +30,8 @@ impl<'w> Judge<'w> {
         Self { metric, race, failures, out: BTreeMap::new(), watch }
     }
 
-    /// A race of this number of candidates, in which the best one is lost with a chance of 5 % at most.
+    /// Returns a race of this number of candidates, in which the chance of dropping the best one is
+    /// at most 5 %.
     pub(super) fn race(candidates: usize, rules: &Rules, better: Direction) -> Option<Race> {
         let margin = Margin::percent(rules.margin_percent).unwrap_or(Margin::TWO_PERCENT);
         Race::new(candidates, rules.blocks, margin, (better, Confidence::P95)).ok()

@@ -1,8 +1,9 @@
-//! What a candidate is called in a study and its journal: an id, which no page changes.
+//! The name of a candidate in a study and its journal: a stable id, independent of any page's
+//! wording.
 
 use numalab_results::advice::{Candidate, Spread, cpu_list, node_list};
 
-/// The name of a candidate's level.
+/// Returns the name of a candidate's level.
 pub(super) fn id(candidate: &Candidate) -> String {
     let joined = |weights: &[u32]| weights.iter().map(u32::to_string).collect::<Vec<_>>().join(":");
     match candidate {
@@ -36,7 +37,7 @@ pub(super) fn id(candidate: &Candidate) -> String {
 mod tests {
     use super::*;
 
-    /// Journals that were written earlier are compared with later ones by these names.
+    /// Earlier journals are compared with later ones by these names.
     #[test]
     fn the_names_of_levels_stay_what_they_are() {
         let cpus = |spread| Candidate::Cpus { spread, cpus: vec![0, 2] };

@@ -1,9 +1,9 @@
-//! Which placement a program should have: it is followed once under emulation, other placements are
-//! predicted from its accesses, and the best of them are tried as a study.
+//! Advice on the placement of a program: it is followed once under emulation, the effect of other
+//! placements is predicted from its accesses, and the best of them are tried as a study.
 //!
-//! An [`Advisor`] is made of what is [`Asked`] and the machine that the advice is for
-//! ([`Target`]); it gives an [`Advice`](numalab_results::advice::Advice). What happens on the way
-//! goes to a [`Watch`]. Nothing is printed or rendered here.
+//! An [`Advisor`] is made from the request ([`Asked`]) and the machine that the advice is for
+//! ([`Target`]); it returns an [`Advice`](numalab_results::advice::Advice). A [`Watch`] receives
+//! the progress. Nothing is printed or rendered here.
 #![forbid(unsafe_code)]
 
 mod advisor;

@@ -1,4 +1,4 @@
-//! What is known of a program before any trial: how long it takes, and what it does to its memory.
+//! The facts about a program before any trial: its run time, and its use of memory.
 
 use std::time::Duration;
 
@@ -19,24 +19,25 @@ use crate::model::Target;
 use crate::subject::{LONGEST_RUN, Subject};
 use crate::watch::{Remark, Watch};
 
-/// A program that ends sooner, by the machine's time, hardly does more than start.
+/// The run time below which a program hardly does more than start.
 const SHORT: Duration = Duration::from_millis(2);
-/// The emulated machine's pages, and so many pages of files that their placement matters.
+/// The page size of the emulated machine, in bytes, and the number of file pages from which their
+/// placement matters.
 const PAGE_BYTES: u64 = 4096;
 const MANY_PAGES: u64 = 256;
-/// How much longer a program takes under emulation, about.
+/// The approximate slowdown of a program under emulation.
 const EMULATION_FACTOR: u32 = 50;
 
-/// What is known before the trials.
+/// The facts known before the trials.
 pub(super) struct Known {
     pub advice: Advice,
-    /// How long a run takes there.
+    /// The time of a run there.
     pub took: Option<Duration>,
-    /// What the emulator saw.
+    /// The accesses seen under emulation.
     pub followed: Option<ProgramMemory>,
 }
 
-/// The program as it is, under emulation on the machine: threads on all nodes in turn.
+/// Returns the unchanged program under emulation on the machine, with threads on all nodes in turn.
 fn as_is(asked: &Asked, target: &Target) -> Result<EmulatedProgram, AdviseError> {
     let plugin = PLUGIN.find().map_err(GuestError::from)?;
     let (machine, threads) = (target.machine.clone(), in_turn(&target.machine.cpus));
@@ -44,7 +45,8 @@ fn as_is(asked: &Asked, target: &Target) -> Result<EmulatedProgram, AdviseError>
     Ok(EmulatedProgram { huge_always: target.costs.kernel.huge_always, ..program })
 }
 
-/// The same; not at all where it cannot be followed and trials on this machine do without.
+/// Returns the unchanged program under emulation; `None` if it cannot be followed and trials on
+/// this machine can do without.
 pub(super) fn as_is_if_followed(
     asked: &Asked,
     target: &Target,
@@ -63,7 +65,7 @@ fn is_tried_here(asked: &Asked, target: &Target) -> bool {
     target.place == TrialPlace::Host && !asked.predict_only
 }
 
-/// The same, with what other placements would change.
+/// Returns the program with the effect of other placements recorded.
 pub(super) fn profiled(asis: &EmulatedProgram, costs: &MachineCosts) -> EmulatedProgram {
     let users = (costs.nodes.len() > 1).then_some(Placed::Users);
     let known = Candidate::of_machine(costs);
@@ -72,7 +74,7 @@ pub(super) fn profiled(asis: &EmulatedProgram, costs: &MachineCosts) -> Emulated
     EmulatedProgram { beside: beside.collect(), ..asis.clone() }
 }
 
-/// Runs the program as it is, here if candidates are tried here, and under emulation.
+/// Runs the unchanged program, on this machine if candidates are tried here, and under emulation.
 pub(super) fn look(
     asked: &Asked,
     target: &Target,
@@ -101,7 +103,7 @@ pub(super) fn look(
     };
     match follow(subject, judged, asis, target, watch) {
         Ok(known) => Ok(Known { took: took.or(known.took), ..known }),
-        // What runs here need not run under emulation.
+        // A program that runs here need not run under emulation.
         Err(error) if is_here && !subject.interrupt.requested() => {
             watch.remark(&Remark::NotFollowed(error.to_string()));
             Ok(Known { advice: unknown(), took, followed: None })
@@ -110,12 +112,12 @@ pub(super) fn look(
     }
 }
 
-/// Threads that OpenMP is told to start.
+/// Returns the number of threads set for OpenMP.
 fn threads_told() -> Option<usize> {
     std::env::var("OMP_NUM_THREADS").ok()?.parse().ok()
 }
 
-/// A run on this machine, whose number can be read.
+/// Runs the program on this machine, and checks that its metric can be read.
 pub(super) fn first_run(
     subject: &Subject,
     judged: &Judged,
@@ -133,7 +135,7 @@ fn tell_if_short(watch: &mut dyn Watch, subject: &Subject, took: Duration) {
     }
 }
 
-/// Runs the program under emulation, and advises by what was seen.
+/// Runs the program under emulation, and advises from what was seen.
 fn follow(
     subject: &Subject,
     judged: &Judged,
@@ -157,7 +159,8 @@ fn follow(
     Ok(Known { advice, took, followed: Some(program.clone()) })
 }
 
-/// Files that trials on this machine share through the page cache, if they matter.
+/// Returns a remark on files that trials on this machine share through the page cache, if they
+/// matter.
 fn shared_files(program: &ProgramMemory) -> Option<Remark> {
     let files = mapped_files(program);
     let (name, _) =

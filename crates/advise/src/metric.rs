@@ -1,4 +1,4 @@
-//! What trials judge by: the program's time on the machine, or a number that it prints.
+//! The metric of trials: the program's time on the machine, or a number that it prints.
 
 use numalab_host::{Ran, on_path};
 use numalab_record::study::Reading;
@@ -8,16 +8,16 @@ use numalab_workload::{Ending, Finished, OutputError, SpecError, Workload, Workl
 use crate::asked::Asked;
 use crate::subject::LONGEST_RUN;
 
-/// What is judged, as the workload of a study.
+/// The judged metric, as the workload of a study.
 #[derive(Clone)]
 pub(super) struct Judged {
-    /// As it is written in a study.
+    /// Its form in a study.
     pub spec: WorkloadSpec,
     workload: Workload,
 }
 
 impl Judged {
-    /// The command with the one metric that was asked for.
+    /// Returns the command with the one requested metric.
     pub(super) fn of(asked: &Asked, place: TrialPlace) -> Result<Self, SpecError> {
         let spec = WorkloadSpec {
             name: Some("program".to_owned()),
@@ -31,7 +31,7 @@ impl Judged {
         Ok(Self { spec, workload })
     }
 
-    /// What a run gave, which took this long on its machine.
+    /// Reads the metric of a run that took `elapsed_ns` on its machine.
     pub(super) fn read(&self, ran: &Ran, elapsed_ns: u64) -> Result<Vec<Reading>, OutputError> {
         self.workload.read(&Finished {
             ending: Ending::Exited(0),
@@ -41,14 +41,15 @@ impl Judged {
         })
     }
 
-    /// Whether it is a number that the program prints.
+    /// Returns true if it is a number that the program prints.
     pub(super) fn is_printed(&self) -> bool {
         self.spec.metric.iter().any(|metric| !metric.exit_time)
     }
 }
 
-/// The command with its program by a path that holds in a guest too: a guest has programs of this
-/// machine where they are here, but no working directory of ours, and others under the same names.
+/// Returns the command with a path to its program that is also valid in a guest: a guest has this
+/// machine's programs at the same paths, but not the working directory, and may have different
+/// programs under the same names.
 fn findable(command: &[String], in_guest: bool) -> Vec<String> {
     let mut words = command.to_vec();
     let path = words.first().filter(|_| in_guest).and_then(|name| on_path(name));

@@ -1,4 +1,4 @@
-//! A machine, as the emulator models it and as placements need it.
+//! The machine, in the emulator's form and in that of placements.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use numalab_formats::memory_emulator::{CacheScope, Curve, EmulatedMachine};
 use numalab_results::advice::{CostsKnown, CpuPlace, KernelNow, MachineCosts, TrialPlace};
 use numalab_study::BackendSpec;
 
-/// The machine that the advice is for, and where candidates are tried.
+/// The machine that the advice is for, and the place of the trials.
 pub struct Target {
-    /// As the emulator models it.
+    /// The emulator's model of it.
     pub machine: EmulatedMachine,
-    /// As placements need it.
+    /// The costs that placements need.
     pub costs: MachineCosts,
-    /// Where candidates are tried.
+    /// The place of the trials.
     pub place: TrialPlace,
-    /// The guest to boot, where candidates are tried in one.
+    /// The guest to boot, if candidates are tried in one.
     pub guest: Option<BackendSpec>,
 }
 
-/// An emulated machine as placements need it.
+/// Returns the costs of an emulated machine.
 #[must_use]
 pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>) -> MachineCosts {
     let cpus_of = |node: usize| machine.cpus.iter().filter(|of| **of == node).count();
@@ -42,7 +42,7 @@ pub fn costs(machine: &EmulatedMachine, known: CostsKnown, places: Vec<CpuPlace>
     }
 }
 
-/// The CPUs of an emulated machine, each a separate core.
+/// Returns the CPUs of an emulated machine, each as a separate core.
 #[must_use]
 pub fn places(machine: &EmulatedMachine) -> Vec<CpuPlace> {
     let groups = machine.l3_groups.as_ref();
@@ -56,7 +56,7 @@ pub fn places(machine: &EmulatedMachine) -> Vec<CpuPlace> {
     (0..).zip(machine.cpus.iter().enumerate()).map(place).collect()
 }
 
-/// What each node's memory gives at most, by its limit or its curve without writes.
+/// Returns the maximum bandwidth of each node's memory, from its limit or its curve without writes.
 fn bandwidths(machine: &EmulatedMachine) -> Vec<f64> {
     if let Some(limits) = &machine.node_bandwidth_mb_s {
         return limits.clone();

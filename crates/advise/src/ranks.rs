@@ -1,24 +1,24 @@
-//! Ranks that `srun` starts: SLURM's daemons start them, so that no emulator follows them, and
-//! `srun` places them. Within an allocation of one node its placements are tried.
+//! Ranks started by `srun`: SLURM's daemons start them, so no emulator can follow them, and `srun`
+//! places them. Within an allocation of one node its placements are tried.
 
 use std::env;
 use std::path::Path;
 
 use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace};
 
-/// Why ranks cannot be placed.
+/// Reason why ranks cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RanksError {
-    /// Another machine than this one is described.
+    /// A machine other than this one is described.
     #[error("srun: ranks are tried on this machine only, expected no other that is described")]
     OtherMachine,
-    /// Its own options say it all.
+    /// Its options already determine the placement.
     #[error(
         "srun: its own options say where ranks run, so that nothing is left to be tried: expected \
          it without --distribution, --cpu-bind and --mem-bind"
     )]
     NothingLeft,
-    /// It would wait for an allocation at each trial.
+    /// It would wait for an allocation in each trial.
     #[error(
         "srun outside of an allocation: expected salloc -N1 --exclusive numalab advise -- srun ..."
     )]
@@ -28,15 +28,16 @@ pub enum RanksError {
     SeveralNodes(String),
 }
 
-/// Placements by options of `srun`: ranks side by side, in turn over sockets, each within a node.
+/// The placements by options of `srun`: consecutive ranks, alternating between sockets, each within
+/// a node.
 const PLACEMENTS: [&[&str]; 3] = [
     &["--distribution=block:block", "--cpu-bind=cores", "--mem-bind=local"],
     &["--distribution=block:cyclic", "--cpu-bind=cores", "--mem-bind=local"],
     &["--cpu-bind=ldoms", "--mem-bind=local"],
 ];
-/// The short form of an option of these.
+/// The short form of the distribution option.
 const SHORT_DISTRIBUTION: &str = "-m";
-/// Options behind which no word of their own comes: srun(1), 22.05.
+/// Short options that do not take a separate value: srun(1), 22.05.
 const SHORT_FLAGS: &str = "EHIKkhlOQsuVvXZ";
 const FLAGS: [&str; 22] = [
     "contiguous",
@@ -63,13 +64,14 @@ const FLAGS: [&str; 22] = [
     "verbose",
 ];
 
-/// Whether ranks are started.
+/// Returns true if the command starts ranks.
 pub(super) fn are_started_by(command: &[String]) -> bool {
     let program = command.first().map(Path::new).and_then(Path::file_name);
     program.is_some_and(|name| name == "srun")
 }
 
-/// Candidates for ranks, if they can be tried: here, and in an allocation of one node.
+/// Returns candidates for ranks, if they can be tried: on this machine, in an allocation of one
+/// node.
 pub(super) fn advice(
     command: &[String],
     machine: MachineCosts,
@@ -87,7 +89,7 @@ pub(super) fn advice(
     Ok(Advice::unprofiled(command, candidates, machine, place))
 }
 
-/// Outside of an allocation each trial would wait for one of its own.
+/// Checks for an allocation; outside one, each trial would wait for a new one.
 fn check_allocation(job: Option<String>, nodes: Option<String>) -> Result<(), RanksError> {
     let nodes = nodes.as_deref().unwrap_or("1");
     match job {
@@ -97,7 +99,7 @@ fn check_allocation(job: Option<String>, nodes: Option<String>) -> Result<(), Ra
     }
 }
 
-/// The placements of which the command line itself says nothing.
+/// Returns the placements that the command line does not already determine.
 fn candidates(command: &[String]) -> Vec<Candidate> {
     let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
     let is_said = |option: &str| {
@@ -115,7 +117,7 @@ fn candidates(command: &[String]) -> Vec<Candidate> {
     free.map(ranks).collect()
 }
 
-/// The options of `srun` itself, which end where the program's name stands.
+/// Returns the options of `srun`, which end at the program's name.
 fn options(command: &[String]) -> impl Iterator<Item = &String> {
     let mut is_value = false;
     command

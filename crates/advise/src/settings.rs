@@ -7,19 +7,19 @@ use numalab_host::{Root, linux_version, read_environment};
 use numalab_record::study::Setting;
 use numalab_results::advice::{Candidate, TrialPlace, Untried, cpu_list, node_list};
 
-/// Lets glibc ask for huge pages itself, where the kernel gives them to who asks.
+/// Makes glibc ask for huge pages itself, if the kernel's mode is `madvise`.
 const GLIBC_HUGE: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
-/// The kernel from which on pages are interleaved by weights.
+/// The first kernel version with weighted interleaving.
 const WEIGHTED_SINCE: (u32, u32) = (6, 9);
 
 pub(super) type Settings = BTreeMap<String, Setting>;
 
-/// What can be set where candidates are tried.
+/// The settings available in the place of the trials.
 pub(super) struct Abilities {
     place: TrialPlace,
-    /// Whether the program has OpenMP's runtime.
+    /// Whether the program uses OpenMP's runtime.
     openmp: bool,
-    /// Whether the guest boots a kernel that interleaves by weights.
+    /// Whether the guest boots a kernel with weighted interleaving.
     is_new_kernel: bool,
 }
 
@@ -36,7 +36,7 @@ impl Abilities {
         Self { place, openmp, is_new_kernel }
     }
 
-    /// The settings of a candidate, or why it cannot be tried.
+    /// Returns the settings of a candidate, or the reason it cannot be tried.
     pub(super) fn settings(&self, candidate: &Candidate) -> Result<Settings, Untried> {
         let text = |name: &str, value: String| (name.to_owned(), Setting::Text(value));
         let settings = match candidate {
@@ -73,8 +73,8 @@ impl Abilities {
         Ok(settings.into_iter().collect())
     }
 
-    /// Whether huge pages are asked for by the program's own C library, since none may set them for
-    /// all.
+    /// Returns true if the program's C library asks for huge pages, since the user may not enable
+    /// them for all programs.
     pub(super) fn asks_for_huge_pages(&self) -> bool {
         self.can_set("thp_enabled").is_err()
     }
@@ -105,7 +105,7 @@ impl Abilities {
         Ok([policy].into_iter().chain(weights.iter().enumerate().map(knob)).collect())
     }
 
-    /// Whether a kernel setting can be changed: all can in a guest, whose root we are.
+    /// Checks that a kernel setting can be changed; in a guest, where numalab is root, all can.
     fn can_set(&self, name: &str) -> Result<(), Untried> {
         if self.place == TrialPlace::Guest {
             return Ok(());
@@ -121,7 +121,7 @@ impl Abilities {
     }
 }
 
-/// The variables by which `srun` takes options.
+/// Returns the variables through which `srun` takes options.
 fn srun_variables(options: &[String]) -> String {
     let variable = |option: &String| {
         let (name, value) = option.trim_start_matches("--").split_once('=')?;

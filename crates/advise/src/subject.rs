@@ -1,4 +1,4 @@
-//! The program that the advice is for, run once.
+//! Runs the program that the advice is for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use numalab_record::ProgramMemory;
 
 use crate::error::AdviseError;
 
-/// A run at most.
+/// The time limit of a run.
 pub(super) const LONGEST_RUN: Duration = Duration::from_secs(3600);
 /// The runtimes of OpenMP: GCC's, LLVM's and Intel's.
 const OPENMP: [&str; 3] = ["libgomp", "libomp", "libiomp5"];
-/// A program's own file has its libraries' names near its beginning or end; larger ones are not
-/// searched.
+/// The largest file that is searched: a program's executable names its libraries near its beginning
+/// or end.
 const MOST_PROGRAM_BYTES: u64 = 256 << 20;
 
-/// What is run: its command line and what it reads.
+/// The command line and the input of the program.
 #[derive(Clone)]
 pub(super) struct Subject {
     pub command: Vec<String>,
@@ -32,7 +32,7 @@ impl Subject {
         self.stdin.as_deref().map_or(Input::Empty, Input::File)
     }
 
-    /// Runs it as it is on this machine.
+    /// Runs the unchanged program on this machine.
     pub(super) fn run(&self) -> Result<Ran, AdviseError> {
         let (program, arguments) = self.command.split_first().ok_or(AdviseError::NothingToRun)?;
         let mut command = Command::new(program);
@@ -43,7 +43,7 @@ impl Subject {
         Ok(ran)
     }
 
-    /// Runs it under emulation, with what the emulator saw of it.
+    /// Runs the program under emulation, and returns what the emulator saw of it.
     pub(super) fn follow(&self, program: &EmulatedProgram) -> Result<(Ran, Followed), AdviseError> {
         let (ran, reports) = program.run_apart(self.input(), LONGEST_RUN, &self.interrupt)?;
         has_worked(&program.command[0], &ran)?;
@@ -54,7 +54,7 @@ impl Subject {
         }
     }
 
-    /// Whether it uses OpenMP, which places threads by variables of the environment.
+    /// Returns true if it uses OpenMP, which places threads by environment variables.
     pub(super) fn has_openmp(&self, followed: Option<&ProgramMemory>) -> bool {
         let is_runtime = |name: &str| OPENMP.iter().any(|runtime| name.contains(runtime));
         match followed {
@@ -66,7 +66,7 @@ impl Subject {
     }
 }
 
-/// Whether a program's file names a runtime of OpenMP as a library that it needs.
+/// Returns true if a program's file names an OpenMP runtime among its libraries.
 fn names(path: &Path) -> bool {
     let is_small = fs::metadata(path).is_ok_and(|meta| meta.len() <= MOST_PROGRAM_BYTES);
     let bytes = if is_small { fs::read(path).unwrap_or_default() } else { Vec::new() };
@@ -84,7 +84,7 @@ fn not_run(program: &str, error: CommandError) -> AdviseError {
     }
 }
 
-/// Refuses a run that failed, or that was not at its end when it ended.
+/// Rejects a run that failed, or exited with processes still running.
 fn has_worked(program: &str, ran: &Ran) -> Result<(), AdviseError> {
     let program = program.to_owned();
     if !ran.status.success() {

@@ -1,4 +1,4 @@
-//! Candidates tried: a study with one factor, the placement, wherever its samples are taken.
+//! Trials of candidates: a study with one factor, the placement, in any backend.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -26,22 +26,22 @@ use crate::settings::{Abilities, Settings};
 use crate::subject::Subject;
 use crate::watch::{Remark, Watch};
 
-/// A change of this size is none.
+/// The largest change that counts as no change, in percent.
 const MARGIN_PERCENT: f64 = 2.0;
 
-/// What trials are made of, and how.
+/// The inputs of trials.
 pub(super) struct Trying<'a> {
     pub subject: &'a Subject,
     pub judged: &'a Judged,
     pub target: &'a Target,
-    /// The program as it is under emulation.
+    /// The unchanged program under emulation.
     pub asis: Option<&'a EmulatedProgram>,
     pub abilities: &'a Abilities,
     pub rules: Rules,
     pub asked: &'a Asked,
 }
 
-/// How much is run: this number of blocks, in this time at most.
+/// Returns the rules for this number of blocks within the time limit.
 pub(super) fn rules(blocks: usize, budget: Option<Duration>, place: TrialPlace) -> Rules {
     Rules {
         blocks,
@@ -52,13 +52,13 @@ pub(super) fn rules(blocks: usize, budget: Option<Duration>, place: TrialPlace) 
     }
 }
 
-/// Under emulation nothing is warmer the second time.
+/// Returns the number of warm-up blocks; emulated runs need none.
 pub(super) fn warm_ups(place: TrialPlace) -> usize {
     usize::from(place != TrialPlace::Emulation)
 }
 
 impl Trying<'_> {
-    /// What a candidate's treatment sets, or why there can be none.
+    /// Returns the settings of a candidate's treatment, or the reason there are none.
     pub(super) fn settings(&self, advice: &Advice, option: usize) -> Result<Settings, Untried> {
         let candidate = &advice.options[option].candidate;
         match self.asis.filter(|_| advice.place == TrialPlace::Emulation) {
@@ -70,7 +70,7 @@ impl Trying<'_> {
         }
     }
 
-    /// Tries these options, and puts what they brought beside what was predicted.
+    /// Tries these options, and records the measured effect next to the predicted one.
     pub(super) fn prove(
         &self,
         advice: &mut Advice,
@@ -190,7 +190,7 @@ fn level(name: String, set: Settings) -> Level {
     Level::Named(NamedLevel { name, set })
 }
 
-/// What a treatment brought against the first one.
+/// Returns the measured effect of a treatment relative to the first one.
 fn measured(
     summary: &StudySummary<'_>,
     treatment: usize,
@@ -230,7 +230,7 @@ fn trials(
     }
 }
 
-/// Whether any two runs printed other words.
+/// Returns true if any two runs had different output.
 fn prints_otherwise(document: &StudyDocument) -> bool {
     let evidence = document.samples().flat_map(|sample| &sample.observation.evidence);
     let outputs = evidence.filter(|one| one.what == OUTPUT).map(|one| one.found.as_str());

@@ -1,4 +1,4 @@
-//! Who watches while advice is made.
+//! The observer of advice in progress.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,27 +7,28 @@ use numalab_formats::size::format_bytes;
 use numalab_results::advice::Candidate;
 use numalab_study::Observer;
 
-/// Hears how far trials are, and what the user should know.
+/// Receives the progress of trials, and remarks for the user.
 pub trait Watch: Observer {
-    /// What the user should know at once.
+    /// Receives a remark for the user.
     fn remark(&mut self, remark: &Remark);
 
-    /// The trials have ended.
+    /// Called when the trials have ended.
     fn tried(&mut self) {}
 }
 
-/// What the user should know before the advice is there.
+/// A remark for the user before the advice is ready.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remark {
-    /// The program cannot be followed, for this reason, and candidates are tried without predictions.
+    /// The program cannot be followed, for this reason, and candidates are tried without
+    /// predictions.
     NotFollowed(String),
-    /// What the emulator did not see of the program, or sees as one.
+    /// A limitation of what the emulator saw of the program.
     Seen(String),
-    /// Trials on this machine share pages of files in the page cache.
+    /// Trials on this machine share file pages in the page cache.
     SharedFiles {
-        /// The file with most pages.
+        /// The file with the most pages.
         name: String,
-        /// All of them, in bytes.
+        /// The size of all such pages, in bytes.
         bytes: u64,
     },
     /// A run takes so long that following it would take more than an hour.
@@ -36,7 +37,7 @@ pub enum Remark {
     Short {
         /// The program.
         program: String,
-        /// How long it takes.
+        /// Its run time.
         took: Duration,
     },
     /// These candidates are tried in this many blocks.
@@ -46,34 +47,34 @@ pub enum Remark {
         /// The blocks.
         blocks: usize,
     },
-    /// More blocks are run than were asked for, which are too few for a verdict.
+    /// The requested number of blocks is too small for a verdict, so more are run.
     MoreBlocks {
-        /// As many as were asked for.
+        /// The number requested.
         asked: usize,
-        /// Candidates.
+        /// The number of candidates.
         candidates: usize,
-        /// As many as are run.
+        /// The number run.
         blocks: usize,
     },
     /// The budget is too short for one candidate.
     NoTime {
-        /// How long a run takes.
+        /// The time of a run.
         run: Duration,
-        /// Runs that one candidate needs.
+        /// The number of runs that one candidate needs.
         runs: usize,
     },
-    /// Fewer candidates or blocks than were asked for are run, to meet the budget.
+    /// Fewer candidates or blocks than requested are run, to stay within the budget.
     Less {
-        /// Candidates that are run.
+        /// The number of candidates that are run.
         candidates: usize,
-        /// Candidates that were asked for.
+        /// The number of candidates requested.
         of: usize,
-        /// Blocks that are run.
+        /// The number of blocks that are run.
         blocks: usize,
-        /// How long a run takes.
+        /// The time of a run.
         run: Duration,
     },
-    /// The program's output is not the same in every run.
+    /// The program's output differs between runs.
     OutputDiffers,
 }
 

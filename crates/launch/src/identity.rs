@@ -46,7 +46,7 @@ pub struct Local {
 }
 
 impl Identity {
-    /// Reports whether all ranks are on one host, as far as known.
+    /// Returns true if all ranks are on one host, as far as known.
     #[must_use]
     pub fn is_on_one_host(&self) -> bool {
         self.size == 1 || self.local.is_some_and(|local| local.size == self.size)
@@ -117,10 +117,11 @@ impl Task {
         Ok(Identity { launcher, rank, size, local })
     }
 
-    /// Rejects `--ranks` in a process that is a rank already, unless numalab started it as one of
+    /// Rejects `--ranks` in a process that is already a rank, unless numalab started it as one of
     /// these.
     ///
     /// # Errors
+    ///
     /// [`IdentityError::RankAlready`].
     pub fn check_ranks(&self, asked: usize) -> Result<(), IdentityError> {
         if self.launcher == Launcher::Local && self.size() == Some(asked) {
@@ -276,7 +277,7 @@ pub enum IdentityError {
         /// The launcher that sets both.
         launcher: Launcher,
     },
-    /// `--ranks` was given to a process that is a rank already.
+    /// `--ranks` was given to a process that is already a rank.
     #[error(
         "--ranks {asked}: this process is a rank already ({name}={rank}, set by {launcher}): leave out --ranks, or start it outside of {launcher}"
     )]

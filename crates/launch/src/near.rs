@@ -3,7 +3,7 @@
 use numalab_host::ErrorClass;
 use numalab_topology::{CpuSet, Device, Machine, NodeId, NodeSet};
 
-/// Names in a message at most.
+/// Upper bound of names in a message.
 const MOST_NAMES: usize = 8;
 
 /// Cpus and memory near a device, which need not be on one node.
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine with memory on node 0, and devices near nodes 0 and 1 and near none.
+    /// Returns a machine with memory on node 0, and devices near nodes 0 and 1 and near none.
     fn machine() -> Machine {
         let device = |address: &str, node: Option<u32>, names: &[&str]| Device {
             address: address.to_owned(),
@@ -244,7 +244,8 @@ mod tests {
         assert_eq!((near.cpu_node, near.memory_node), (NodeId(1), NodeId(0)));
     }
 
-    /// Node 0 with cpus and memory, 1 with cpus, 2 with a GPU's memory, and 3 with nothing.
+    /// Returns a machine with cpus and memory on node 0, cpus on 1, a GPU's memory on 2, and
+    /// nothing on 3.
     fn odd() -> Machine {
         let node = |id: u32, cpus: &str, memory_bytes| Node {
             id: NodeId(id),

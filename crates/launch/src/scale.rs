@@ -1,4 +1,4 @@
-//! A scaling run: from one rank in each domain to all of their cores.
+//! A scaling run: from one rank in each domain up to all of its cores.
 
 mod banner;
 mod batch;

@@ -1,5 +1,5 @@
-//! What ranks do together: sit down, prove where they are, measure size by size, and bring
-//! what they found to rank 0, which records each size's cells as they end.
+//! A measurement by all ranks together: they place themselves, prove their placement, measure size
+//! by size, and send their results to rank 0, which records the cells of each size as it ends.
 
 mod assignment;
 mod cells;
@@ -32,19 +32,19 @@ use work::Worker;
 use crate::identity::{Identity, Look};
 use crate::team::Team;
 
-/// How a rank chases.
+/// The rules of a rank's chase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChaseRules {
     /// The order of visits.
     pub pattern: AccessPattern,
-    /// Loads that are measured for each size; at least 1.
+    /// Number of loads measured per size; at least 1.
     pub iterations: u64,
-    /// Loads before these, at least; once round the buffer, or a million loads, are made
+    /// Minimum number of loads before these; one pass over the buffer or a million loads are made
     /// in any case.
     pub warmup: u64,
 }
 
-/// What the ranks measure.
+/// The measurement of the ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Latency.
@@ -54,7 +54,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The name of what is gone through: a pattern or a stream kernel.
+    /// Returns the name of the pattern or the stream kernel.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -64,35 +64,35 @@ impl Work {
     }
 }
 
-/// What all ranks were asked for alike.
+/// The plan that all ranks share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionPlan {
-    /// What is measured.
+    /// The measurement.
     pub work: Work,
-    /// The sizes, in this order.
+    /// The sizes in bytes, in order.
     pub sizes_bytes: Vec<u64>,
     /// The pages behind the buffers.
     pub pages: Pages,
     /// Whether ranks take turns.
     pub serial: bool,
-    /// What every rank's seed is made of.
+    /// The seed from which every rank's seed is derived.
     pub seed: u64,
-    /// Relative half width of a cell's interval at which it counts as precise: 0.01 is 1 %.
+    /// The relative half-width at which a cell's interval counts as precise: 0.01 is 1 %.
     pub precision: f64,
-    /// The cpus that may be used; all that a rank may run on without.
+    /// The cpus that may be used; `None` for all that a rank may run on.
     pub cpus: Option<CpuSet>,
-    /// The node of every rank's memory; else the process's policy decides.
+    /// The node of every rank's memory; `None` if the process's policy decides.
     pub node: Option<NodeId>,
     /// Whether ranks may share a cpu.
     pub overcommit: bool,
-    /// The suite's CSV, and what goes beside it.
+    /// The path of the suite's CSV; further files go next to it.
     pub csv: Option<PathBuf>,
 }
 
-/// What rank 0 has in the end.
+/// The results that rank 0 receives.
 #[derive(Debug)]
 pub struct Findings {
-    /// The run, on disk where it has a directory.
+    /// The run, on disk if it has a directory.
     pub recorder: RunRecorder,
     /// The run with its cells.
     pub document: Document,
@@ -102,43 +102,44 @@ pub struct Findings {
     pub memory: String,
 }
 
-/// Where a rank is, as it tells the others before anything is measured.
+/// The location of a rank, sent to the others before anything is measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Seat {
     host: String,
-    /// Where its memory was asked from: `bind:0`.
+    /// The requested memory policy: `bind:0`.
     policy: String,
-    /// When its run started, by the clock of its host.
+    /// The start of its run, by its host's clock.
     started_ns: u64,
     placement: Placement,
 }
 
-/// What a rank found for a size.
+/// The results of a rank for one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Found {
     samples: Vec<Sample>,
     placement: Placement,
 }
 
-/// One rank's surroundings.
+/// The surroundings of one rank.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// Who it is.
+    /// Its place among the ranks.
     pub identity: &'a Identity,
-    /// The machine it is on.
+    /// The machine that it runs on.
     pub machine: &'a Machine,
-    /// Its environment.
+    /// The lookup of its environment variables.
     pub look: Look<'a>,
-    /// Writes a run for programs, as it lies beside the CSV.
+    /// Writes a run as JSON, for the file next to the CSV.
     pub render: fn(&Document) -> serde_json::Result<String>,
 }
 
-/// Measures with all ranks; rank 0 gets what they found. `begin` is called by rank 0 once
-/// every rank is proven to be in its place, and says where cells are recorded. A rank that
-/// fails leaves `CSV.rankN.failed`, since launchers lose exit codes, and tells the others.
+/// Measures with all ranks; rank 0 receives the results. Rank 0 calls `begin` once every rank has
+/// proven its placement, to get the recorder of the cells. A rank that fails leaves
+/// `CSV.rankN.failed`, since launchers lose exit codes, and notifies the others.
 ///
 /// # Errors
-/// [`SessionError`]; rows that were complete are kept in `CSV.part`, cells in their directory.
+///
+/// [`SessionError`]; complete rows are kept in `CSV.part`, cells in their directory.
 pub fn run(
     team: &mut Team,
     around: Surroundings<'_>,
@@ -155,7 +156,7 @@ pub fn run(
     outcome
 }
 
-/// What rank 0 does once every rank is in its place: it gives what cells are recorded by.
+/// Called by rank 0 once every rank is in its place; returns the recorder of the cells.
 pub type Begin<'a> = &'a mut dyn FnMut(&Team, Launch) -> Result<RunRecorder, MeasureError>;
 
 fn measure(
@@ -194,15 +195,15 @@ struct Settled {
     seat: Seat,
 }
 
-/// Pins the rank, takes its memory, and proves both.
+/// Pins the rank, allocates its memory, and proves both.
 fn settle(
     machine: &Machine,
     plan: &SessionPlan,
     rank: usize,
     assignment: &Assignment,
 ) -> Result<Settled, SessionError> {
-    // An order of its own for each rank; the loops spread the bits. How long it takes is for
-    // its windows alone to say, and whoever interrupts it ends it.
+    // Each rank visits in a different order; the loops spread the bits of the seed. Its time is
+    // limited only by its windows and by an interrupt.
     let seed = plan.seed.wrapping_add(rank as u64);
     let settings = Settings { seed, precision: plan.precision, budget: Duration::ZERO };
     let pinned = numalab_host::pin(assignment.cpu).map_err(numalab_host::Error::from)?;
@@ -220,7 +221,7 @@ fn settle(
     Ok(Settled { context, pinned, buffer, seat })
 }
 
-/// What all ranks found for a size; where they were before it they must be after it.
+/// Measures one size with all ranks, and checks that none has moved.
 fn measure_size(
     team: &mut Team,
     settled: &mut Settled,
@@ -241,7 +242,7 @@ fn policy() -> Result<MemoryPolicy, SessionError> {
     Ok(process_policy().map_err(numalab_host::Error::from)?)
 }
 
-/// The node with memory that is nearest to `node`.
+/// Returns the node with memory that is nearest to `node`.
 fn nearest(machine: &Machine, node: NodeId) -> Result<NodeId, SessionError> {
     let scope = Scope::new(machine, None, None).map_err(MeasureError::from)?;
     if scope.nodes.contains(&node) {
@@ -273,7 +274,7 @@ fn from_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, SessionError> 
     serde_json::from_slice(json).map_err(|error| SessionError::Message(error.to_string()))
 }
 
-/// What every rank tells, by rank.
+/// Gathers a value of every rank, by rank.
 fn gather<T: Serialize + DeserializeOwned>(
     team: &mut Team,
     own: &T,

@@ -18,11 +18,11 @@ use crate::model::{Chart, FOOT, Lead, Page, Panel, Part, Tile};
 use crate::number::count;
 use markup::{escape, table};
 
-/// Rows beyond which a table is folded away.
+/// The number of rows above which a table is folded.
 const LONG_TABLE: usize = 30;
 
-/// The page as one HTML file: it opens offline, asks nothing of any other file,
-/// follows the reader's light or dark, and fits a phone and paper.
+/// Returns the page as one HTML file: it works offline, loads no other file, follows the reader's
+/// light or dark mode, and fits a phone and paper.
 pub(crate) fn render(page: &Page) -> String {
     let (first, more) = page.lead.split_at(page.lead.len().min(1));
     let leads = |lead: &[Lead]| {
@@ -58,7 +58,7 @@ pub(crate) fn render(page: &Page) -> String {
     page::page(&page.title, &body)
 }
 
-/// `content` in an element; nothing around nothing.
+/// Returns `content` in an element; empty content stays empty.
 fn enclosed(tag: &str, content: &str) -> String {
     let name = tag.split(' ').next().unwrap_or(tag);
     if content.is_empty() { String::new() } else { format!("<{tag}>\n{content}</{name}>\n") }
@@ -98,7 +98,7 @@ fn part_html((at, part): (usize, &Part)) -> String {
     )
 }
 
-/// A panel, behind its caption where few readers want it.
+/// Returns a panel, folded behind its caption if few readers need it.
 fn panel_html(panel: &Panel) -> String {
     let caption = escape(&panel.table.caption);
     match (&panel.chart, panel.folded) {
@@ -124,7 +124,7 @@ fn figure(panel: &Panel, figcaption: &str) -> String {
     let rows = panel.table.rows.len();
     let drawn = panel.chart.as_ref().map(|chart| drawing(chart, caption));
     let table = match &panel.chart {
-        // The coloured table is a table already.
+        // The coloured table replaces the plain one.
         Some(Chart::Heatmap(_)) => String::new(),
         _ if rows == 0 => String::new(),
         None if rows <= LONG_TABLE => table(&panel.table),

@@ -1,6 +1,6 @@
-//! One page model, and the renderers of every format that a result can have.
+//! The page model of all results, and its renderers for every format.
 //!
-//! Pure: the same page always gives the same text. Knows nothing of what a page is about.
+//! Pure: the same page always gives the same text. It does not depend on the subject of a page.
 #![forbid(unsafe_code)]
 
 mod html;

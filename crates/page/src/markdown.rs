@@ -5,7 +5,7 @@ use crate::mood::Mood;
 use crate::number::count;
 use crate::table::{Align, Table, one_line};
 
-/// Rows beyond which a table that few readers want is folded away.
+/// The number of rows above which a table that few readers need is folded.
 const LONG_TABLE: usize = 30;
 
 pub(crate) fn render(page: &Page) -> String {
@@ -46,7 +46,7 @@ fn part_text(part: &Part) -> String {
     out
 }
 
-/// A long table that few readers want, behind its caption.
+/// Returns a long table that few readers need, folded behind its caption.
 fn folded(shown: &Table) -> String {
     let caption = escape(&shown.caption);
     let table = table(&Table { caption: String::new(), ..shown.clone() });
@@ -54,7 +54,7 @@ fn folded(shown: &Table) -> String {
     format!("\n<details><summary>{caption}: {rows}</summary>\n{table}\n</details>\n")
 }
 
-/// A mark that every reader of Markdown shows in colour.
+/// Returns a mark that every Markdown renderer shows in colour.
 fn mark(mood: Mood) -> &'static str {
     match mood {
         Mood::Plain => "",
@@ -65,7 +65,7 @@ fn mark(mood: Mood) -> &'static str {
     }
 }
 
-/// A table under its caption, with a blank line before each.
+/// Returns a table under its caption, with a blank line before each.
 fn table(table: &Table) -> String {
     let row = |cells: &mut dyn Iterator<Item = String>| {
         let cells: Vec<String> = cells.collect();
@@ -89,13 +89,13 @@ fn table(table: &Table) -> String {
     out
 }
 
-/// `text` line by line.
+/// Returns `text` line by line.
 fn lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| escape(line.trim_end())).collect();
     lines.join("  \n")
 }
 
-/// `text` as code: within a line, or a block of its own where it has several lines.
+/// Returns `text` as code: inline, or as a separate block if it has several lines.
 fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let shown = |c: char| if c.is_control() && c != '\n' { '·' } else { c };
@@ -111,8 +111,7 @@ fn code(text: &str) -> String {
     }
 }
 
-/// `text` on one line, with every character that Markdown or HTML would act on
-/// escaped.
+/// Returns `text` on one line, with all Markdown and HTML characters escaped.
 fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in one_line(text).chars() {

@@ -1,4 +1,4 @@
-//! The one page model: what every result is made into, and every format made from.
+//! The page model: every result becomes a page, and every format is rendered from it.
 
 mod chart;
 mod figures;
@@ -16,73 +16,73 @@ pub use redact::is_private_path;
 use crate::mood::Mood;
 use crate::table::Table;
 
-/// What stands at the foot of every page.
+/// The footer of every page.
 pub(crate) const FOOT: &str =
     "How often numalab errs, and the tests that measure it: docs/statistics.md in its source.";
 
-/// A page before it has a format.
+/// A page, independent of its format.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// What made it, above the title.
+    /// The program and command that produced it, shown above the title.
     pub brand: String,
-    /// What it is about.
+    /// The title.
     pub title: String,
-    /// Where it comes from.
+    /// The origin of its data.
     pub meta: String,
-    /// What matters most, in a few sentences.
+    /// The most important results, in a few sentences.
     pub lead: Vec<Lead>,
-    /// The picture of the first of them, which stands right behind it.
+    /// The picture for the first of them, shown directly below it.
     pub picture: Option<Panel>,
-    /// The few figures that are looked up most.
+    /// The few figures that readers look up most.
     pub tiles: Vec<Tile>,
-    /// What its author wrote about it, line by line.
+    /// The author's note, line by line.
     pub note: Option<String>,
     /// The parts, in order.
     pub parts: Vec<Part>,
-    /// Whether a terminal shows every row of its tables: one that can be scrolled.
+    /// Whether a terminal shows every row of its tables, because it can scroll.
     pub whole: bool,
-    /// Texts that are left out wherever they occur where the page is redacted.
+    /// Texts that are replaced everywhere if the page is redacted.
     pub private: Vec<Private>,
 }
 
-/// A text that not everybody should see.
+/// A private text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Private {
-    /// What it is, in a word or two.
+    /// Its kind, in a word or two.
     pub what: &'static str,
     /// The text.
     pub text: String,
 }
 
-/// One of the sentences that come first.
+/// One of the leading sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lead {
-    /// What it is about, in a word or two.
+    /// Its subject, in a word or two.
     pub name: String,
     /// The sentence.
     pub sentence: String,
-    /// How it is to be taken.
+    /// The mood of the sentence.
     pub mood: Mood,
-    /// A command that follows from it, to be copied as it is.
+    /// A command that follows from it, to be copied verbatim.
     pub command: Option<String>,
 }
 
 impl Lead {
-    /// A sentence under its name.
+    /// Returns a sentence with its name.
     #[must_use]
     pub fn new(name: impl Into<String>, sentence: impl Into<String>, mood: Mood) -> Self {
         Self { name: name.into(), sentence: sentence.into(), mood, command: None }
     }
 }
 
-/// One figure: what it is, its value, and of what.
+/// A figure with its name and context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
-    /// Its value with its unit.
+    /// Its value, with the unit.
     pub value: String,
-    /// Of what.
+    /// Its context.
     pub detail: String,
 }
 
@@ -91,20 +91,20 @@ pub struct Tile {
 pub struct Part {
     /// Its heading.
     pub title: String,
-    /// The command it is about.
+    /// The command that it describes.
     pub command: Option<String>,
-    /// What must be said about the figures.
+    /// Notes about the figures.
     pub notes: Vec<String>,
-    /// Lines that are shown as they are: a listing, a picture drawn in characters.
+    /// Verbatim lines: a listing, or a picture drawn in characters.
     pub listing: Option<String>,
     /// Its charts and tables.
     pub panels: Vec<Panel>,
-    /// How much room it deserves.
+    /// The prominence of the part.
     pub weight: Weight,
 }
 
 impl Part {
-    /// A part with those of these panels that have figures; `None` without any.
+    /// Returns a part with those of the panels that have figures; `None` if none has.
     #[must_use]
     pub fn of(title: impl Into<String>, mut panels: Vec<Panel>) -> Option<Self> {
         panels.retain(|panel| !panel.table.rows.is_empty());
@@ -112,50 +112,50 @@ impl Part {
         (!part.panels.is_empty()).then_some(part)
     }
 
-    /// The same with these notes.
+    /// Adds these notes.
     #[must_use]
     pub fn noted(self, notes: Vec<String>) -> Self {
         Self { notes, ..self }
     }
 
-    /// The same as background.
+    /// Marks the part as background.
     #[must_use]
     pub fn background(self) -> Self {
         Self { weight: Weight::Background, ..self }
     }
 }
 
-/// How much room a part deserves.
+/// The prominence of a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weight {
-    /// Results: shown everywhere.
+    /// Results, shown everywhere.
     #[default]
     Result,
-    /// Background: left out on the terminal.
+    /// Background, left out on a terminal.
     Background,
 }
 
-/// A table, and a chart of the same figures where one helps.
+/// A table, with a chart of the same figures if one helps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
     /// The chart.
     pub chart: Option<Chart>,
-    /// The table; its caption is that of both.
+    /// The table, whose caption applies to both.
     pub table: Table,
-    /// What a terminal shows of it.
+    /// The part of it that a terminal shows.
     pub terminal: Terminal,
-    /// Whether a page folds it away, its picture too where that is not the page's own: evidence
-    /// that few readers want.
+    /// Whether a page folds it, with its picture unless that is the page's own: evidence that few
+    /// readers need.
     pub folded: bool,
 }
 
-/// What a terminal shows of a panel.
+/// The part of a panel that a terminal shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Terminal {
     /// The chart and the table.
     #[default]
     Both,
-    /// The chart, which has every figure that matters most.
+    /// The chart, which has the most important figures.
     Chart,
     /// Narrower tables instead.
     Instead(Vec<Table>),
@@ -164,25 +164,25 @@ pub enum Terminal {
 }
 
 impl Panel {
-    /// A table.
+    /// Returns a panel with a table only.
     #[must_use]
     pub fn table(table: Table) -> Self {
         Self { table, ..Self::default() }
     }
 
-    /// A chart with its table.
+    /// Returns a panel with a chart and its table.
     #[must_use]
     pub fn drawn(chart: Chart, table: Table) -> Self {
         Self { chart: Some(chart), ..Self::table(table) }
     }
 
-    /// The same, of which a terminal shows this.
+    /// Sets the part that a terminal shows.
     #[must_use]
     pub fn on_terminal(self, terminal: Terminal) -> Self {
         Self { terminal, ..self }
     }
 
-    /// The same, folded away.
+    /// Marks the panel as folded.
     #[must_use]
     pub fn folded(self) -> Self {
         Self { folded: true, ..self }

@@ -1,8 +1,8 @@
-//! How a sentence or a row is to be taken.
+//! The mood of a sentence or a row.
 
 use std::fmt;
 
-/// How a sentence or a row is to be taken.
+/// The mood of a sentence or a row, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
     /// A fact.
@@ -11,14 +11,14 @@ pub enum Mood {
     Good,
     /// A change for the worse.
     Bad,
-    /// Settled: nothing changes, nothing is odd.
+    /// Settled: nothing changed, nothing is unusual.
     Fine,
-    /// Open, or something to look at.
+    /// Undecided, or worth a look.
     Odd,
 }
 
 impl fmt::Display for Mood {
-    /// A stable word for it.
+    /// Writes a stable word for it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Plain => "plain",

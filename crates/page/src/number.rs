@@ -1,8 +1,8 @@
-//! Figures, sizes and times as people read them.
+//! Formatting of figures, sizes and times for readers.
 
 use numalab_stats::Interval;
 
-/// A figure with about three significant digits: `0.981`, `86.6`, `173`.
+/// Formats a figure with about three significant digits: `0.981`, `86.6`, `173`.
 #[must_use]
 pub fn figure(value: f64) -> String {
     let magnitude = value.abs();
@@ -21,8 +21,8 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// `97.9 – 98.6`, with as many digits as it takes to tell the bounds apart, or a
-/// dash where there is no interval.
+/// Formats `97.9 – 98.6`, with enough digits to distinguish the bounds, or a dash without an
+/// interval.
 #[must_use]
 pub fn interval_text(interval: Option<Interval>) -> String {
     let Some(Interval { lo, hi }) = interval else {
@@ -37,13 +37,13 @@ pub fn interval_text(interval: Option<Interval>) -> String {
     }
 }
 
-/// A ratio: `1.62x`.
+/// Formats a ratio: `1.62x`.
 #[must_use]
 pub fn ratio(value: f64) -> String {
     format!("{}x", figure(value))
 }
 
-/// A share of a whole in percent: `3.1 %`; only a true nothing is `0 %`.
+/// Formats a share of a whole in percent: `3.1 %`; only an exact zero is `0 %`.
 #[must_use]
 pub fn share(part: usize, whole: usize) -> String {
     if part == 0 || whole == 0 {
@@ -53,7 +53,7 @@ pub fn share(part: usize, whole: usize) -> String {
     if percent < 0.1 { "under 0.1 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
-/// A share of 0 to 1 in percent: `96 %`, `0.3 %`; only all of it is `100 %`.
+/// Formats a share from 0 to 1 in percent: `96 %`, `0.3 %`; only an exact one is `100 %`.
 #[must_use]
 pub fn share_words(share: f64) -> String {
     let percent = share * 100.0;
@@ -66,14 +66,14 @@ pub fn share_words(share: f64) -> String {
     }
 }
 
-/// `part / whole`; 0 of nothing is 0.
+/// Returns `part / whole`, or 0 if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "counts of windows and cells stay far below 2^52")]
 #[must_use]
 pub fn ratio_of(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A change in percent with its sign: `+3.1 %`.
+/// Formats a change in percent with its sign: `+3.1 %`.
 #[must_use]
 pub fn percent(value: f64) -> String {
     if !value.is_finite() {
@@ -85,27 +85,27 @@ pub fn percent(value: f64) -> String {
     }
 }
 
-/// A value without needless zeros: `1`, `0.25`.
+/// Formats a value without trailing zeros: `1`, `0.25`.
 #[must_use]
 pub fn trimmed(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A count with its noun: `1 cell`, `3 cells`.
+/// Formats a count with its noun: `1 cell`, `3 cells`.
 #[must_use]
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// A number of bytes in binary units: `48K`, `1.5M`, `1G`.
+/// Formats a number of bytes in binary units: `48K`, `1.5M`, `1G`.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with three significant digits")]
     approximate_size(bytes as f64)
 }
 
-/// A number of bytes with the unit's name: `48 KiB`, `1.5 GiB`.
+/// Formats a number of bytes with the unit's name: `48 KiB`, `1.5 GiB`.
 #[must_use]
 pub fn size_words(bytes: u64) -> String {
     let size = size(bytes);
@@ -115,7 +115,7 @@ pub fn size_words(bytes: u64) -> String {
     }
 }
 
-/// A number of bytes that was estimated, in binary units.
+/// Formats an estimated number of bytes in binary units.
 #[must_use]
 pub fn approximate_size(bytes: f64) -> String {
     const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
@@ -136,8 +136,8 @@ pub fn approximate_size(bytes: f64) -> String {
     }
 }
 
-/// A point in time as `2026-11-21 02:43 UTC`, from milliseconds since 1970
-/// (days to civil date after Howard Hinnant's `civil_from_days`).
+/// Formats a point in time as `2026-11-21 02:43 UTC`, from milliseconds since 1970 (days to civil
+/// date after Howard Hinnant's `civil_from_days`).
 #[must_use]
 pub fn utc(unix_ms: u64) -> String {
     let minutes = unix_ms / 60_000;
@@ -154,7 +154,7 @@ pub fn utc(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
-/// A duration: `850 ms`, `61 s`.
+/// Formats a duration: `850 ms`, `61 s`.
 #[must_use]
 pub fn duration(nanoseconds: u64) -> String {
     match nanoseconds {
@@ -164,7 +164,7 @@ pub fn duration(nanoseconds: u64) -> String {
     }
 }
 
-/// `40 s`, `12 min`, `3.5 h`.
+/// Formats seconds as `40 s`, `12 min` or `3.5 h`.
 #[must_use]
 pub fn seconds_words(seconds: f64) -> String {
     if seconds < 120.0 {

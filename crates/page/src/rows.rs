@@ -1,73 +1,73 @@
-//! Figures as rows: what formats for other programs are made from.
+//! Figures as rows, from which formats for other programs are made.
 
 use std::collections::BTreeMap;
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// What tells rows apart.
+    /// Part of the row's identity.
     Label,
-    /// Something said about the row.
+    /// A text about the row.
     Text,
-    /// The name of what the row measures.
+    /// The name of the row's metric.
     Metric,
     /// The unit of the row's values.
     Unit,
-    /// A value in the row's unit; in a unit of its own where one stands here.
+    /// A value in this unit, or in the row's unit if it is empty.
     Value(&'static str),
 }
 
 /// Rows of figures, under one header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// What a row is, in a word or two: `fleet outlier`.
+    /// A name for a row, in a word or two: `fleet outlier`.
     pub of: &'static str,
-    /// The columns: a name in snake case, and what it holds.
+    /// The columns: a name in snake case, and the content.
     pub columns: Vec<(&'static str, Holds)>,
-    /// The rows: as many fields as columns; empty where there is no value.
+    /// The rows, with one field per column; empty where there is no value.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Rows {
-    /// No rows yet.
+    /// Returns a table without rows.
     #[must_use]
     pub const fn new(of: &'static str) -> Self {
         Self { of, columns: Vec::new(), rows: Vec::new() }
     }
 
-    /// The same with one more column for each name.
+    /// Adds one column for each name.
     #[must_use]
     pub fn with<const N: usize>(mut self, holds: Holds, names: [&'static str; N]) -> Self {
         self.columns.extend(names.map(|name| (name, holds)));
         self
     }
 
-    /// The same with columns that tell rows apart.
+    /// Adds columns that identify a row.
     #[must_use]
     pub fn labels<const N: usize>(self, names: [&'static str; N]) -> Self {
         self.with(Holds::Label, names)
     }
 
-    /// The same with columns that say something about the row.
+    /// Adds columns with texts about the row.
     #[must_use]
     pub fn texts<const N: usize>(self, names: [&'static str; N]) -> Self {
         self.with(Holds::Text, names)
     }
 
-    /// The same with columns of values in a unit; empty for the row's own.
+    /// Adds columns of values in a unit; an empty unit stands for the row's own.
     #[must_use]
     pub fn values<const N: usize>(self, unit: &'static str, names: [&'static str; N]) -> Self {
         self.with(Holds::Value(unit), names)
     }
 
-    /// The same with these rows.
+    /// Adds these rows.
     #[must_use]
     pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         self.rows.extend(rows);
         self
     }
 
-    /// As CSV (RFC 4180, but lines end in `\n`): a header, then a line a row.
+    /// Renders CSV (RFC 4180, except that lines end in `\n`): a header, then one line per row.
     #[must_use]
     pub fn csv(&self) -> String {
         let header: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
@@ -82,9 +82,9 @@ impl Rows {
         header.join(",") + "\n" + &self.rows.iter().map(line).collect::<String>()
     }
 
-    /// As text in the OpenMetrics format, a gauge for each column of values and metric, in base
-    /// units and without times, so that Prometheus's textfile collector takes it; `None` without
-    /// values. <https://prometheus.io/docs/specs/om/open_metrics_spec/>
+    /// Renders the OpenMetrics text format, with a gauge for each column of values and metric, in
+    /// base units and without timestamps, so that Prometheus's textfile collector accepts it;
+    /// `None` without values. <https://prometheus.io/docs/specs/om/open_metrics_spec/>
     #[must_use]
     pub fn openmetrics(&self) -> Option<String> {
         let columns = self.columns.iter().enumerate();
@@ -116,7 +116,7 @@ impl Rows {
         (!values.is_empty()).then(|| text + "# EOF\n")
     }
 
-    /// What the row's column of this kind holds; nothing if there is none.
+    /// Returns the row's field in the column with this content; empty if there is none.
     fn of_row<'a>(&self, row: &'a [String], wanted: Holds) -> &'a str {
         let at = self.columns.iter().position(|(_, holds)| *holds == wanted);
         at.and_then(|at| row.get(at)).map_or("", String::as_str)
@@ -140,7 +140,7 @@ impl Rows {
         }
     }
 
-    /// `cell="a",node="0"`.
+    /// Returns `cell="a",node="0"`.
     fn labels_of(&self, row: &[String]) -> String {
         let labels = self
             .columns
@@ -155,7 +155,7 @@ impl Rows {
     }
 }
 
-/// A unit without prefix, and how many of another make one of it.
+/// A unit without prefix, and the factor to convert to it.
 struct BaseUnit {
     name: &'static str,
     times: f64,
@@ -163,7 +163,7 @@ struct BaseUnit {
 }
 
 impl BaseUnit {
-    /// Counts have none.
+    /// Counts have no unit.
     fn of(unit: &str) -> Self {
         let (name, times, per) = match unit {
             "ns" => ("seconds", 1.0, 1e9),
@@ -184,12 +184,12 @@ impl BaseUnit {
     }
 }
 
-/// All samples of a name.
+/// All samples of one metric name.
 struct Family {
     name: String,
     unit: &'static str,
     help: String,
-    /// By labels, of which no two are the same.
+    /// The values by labels, which are unique.
     samples: BTreeMap<String, f64>,
 }
 
@@ -208,13 +208,13 @@ impl Family {
     }
 }
 
-/// A value, or nothing.
+/// Formats a value, or returns an empty string.
 pub fn optional(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A field quoted where RFC 4180 wants it. A field that a spreadsheet would take
-/// for a formula is begun with an apostrophe.
+/// Quotes a field if RFC 4180 requires it. A field that a spreadsheet would take for a formula is
+/// prefixed with an apostrophe.
 fn quote(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@']);
     let text = if formula { format!("'{text}") } else { text.to_owned() };

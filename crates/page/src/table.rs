@@ -1,8 +1,8 @@
-//! A table before it has a format.
+//! A table, independent of its format.
 
 use crate::mood::Mood;
 
-/// On which side a column's text stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Words.
@@ -16,52 +16,52 @@ pub enum Align {
 pub struct Column {
     /// Its heading.
     pub name: String,
-    /// Its side.
+    /// Its alignment.
     pub align: Align,
 }
 
-/// A table: headings and rows of as many texts.
+/// A table: headings, and rows with one text per column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// What it shows.
+    /// The caption.
     pub caption: String,
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Vec<String>>,
-    /// How the last column of each row is to be taken; empty where that says nothing.
+    /// The mood of each row's last column; empty if it has none.
     pub moods: Vec<Mood>,
 }
 
 impl Table {
-    /// A table without columns.
+    /// Returns a table without columns.
     #[must_use]
     pub fn new(caption: impl Into<String>) -> Self {
         Self { caption: caption.into(), ..Self::default() }
     }
 
-    /// With one more column of words.
+    /// Adds a column of words.
     #[must_use]
     pub fn words(mut self, name: impl Into<String>) -> Self {
         self.columns.push(Column { name: name.into(), align: Align::Left });
         self
     }
 
-    /// With one more column of figures.
+    /// Adds a column of figures.
     #[must_use]
     pub fn figures(mut self, name: impl Into<String>) -> Self {
         self.columns.push(Column { name: name.into(), align: Align::Right });
         self
     }
 
-    /// With these moods, one a row.
+    /// Sets the moods, one per row.
     #[must_use]
     pub fn moods(mut self, moods: impl IntoIterator<Item = Mood>) -> Self {
         self.moods.extend(moods);
         self
     }
 
-    /// With these rows.
+    /// Sets the rows.
     #[must_use]
     pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         self.rows.extend(rows);
@@ -70,7 +70,7 @@ impl Table {
 }
 
 impl Table {
-    /// Without the columns that have nothing in any row but dashes.
+    /// Removes the columns that contain nothing but dashes.
     #[must_use]
     pub fn without_empty_columns(mut self) -> Self {
         let is_kept = |at: &usize| {
@@ -87,8 +87,8 @@ impl Table {
     }
 }
 
-/// `text` with every control character replaced, so that a name out of a file can
-/// neither break a line nor steer a terminal.
+/// Returns `text` with every control character replaced, so that a name from a file can neither
+/// break a line nor control a terminal.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '·' } else { c }).collect()

@@ -14,7 +14,7 @@ use crate::table::{Table, one_line};
 use crate::{Lead, Mood, Page, Panel, Part, Terminal, Weight};
 use layout::{WIDTH, hanging, table, wrap};
 
-/// Rows of a table that a terminal shows; the other formats show all.
+/// The maximum number of rows of a table on a terminal; other formats show all.
 const MOST_ROWS: usize = 24;
 
 pub(crate) fn render(page: &Page, style: Style) -> String {
@@ -40,7 +40,7 @@ pub(crate) fn render(page: &Page, style: Style) -> String {
     out
 }
 
-/// A paragraph; its name is left out below one of the same name.
+/// Returns a paragraph, without its name if the one above has the same.
 fn lead_text(lead: &Lead, above: &str, style: Style) -> String {
     let paint = |text: &str| match lead.mood {
         Mood::Good => style.good(text),
@@ -48,7 +48,7 @@ fn lead_text(lead: &Lead, above: &str, style: Style) -> String {
         Mood::Odd => style.warning(text),
         Mood::Plain | Mood::Fine => style.heading(text),
     };
-    // A command must be copied as it is: it is never broken.
+    // A command is never wrapped, so that it can be copied.
     let command = lead.command.as_ref();
     let command = command
         .map_or_else(String::new, |command| format!("  {}\n", style.mark(&one_line(command))));
@@ -101,7 +101,7 @@ fn panel_text(panel: &Panel, style: Style, most_rows: usize) -> Option<String> {
     }
 }
 
-/// The first rows of a table.
+/// Returns the first rows of a table.
 fn shortened(whole: &Table, style: Style, most_rows: usize) -> String {
     let mut shown = whole.clone();
     let hidden = shown.rows.len().saturating_sub(most_rows);

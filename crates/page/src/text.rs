@@ -1,4 +1,4 @@
-//! Words and tables within 80 columns, for pages that are made elsewhere.
+//! Text and tables within 80 columns, for pages made elsewhere.
 
 pub use crate::number::{count, figure, size};
 pub use crate::table::{Align, Column, Table, one_line};

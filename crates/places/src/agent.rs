@@ -1,4 +1,4 @@
-//! A host backend that is told what to do, a line of JSON at a time: a study's hand in a
+//! A host backend controlled by JSON requests, one per line: the part of a study that runs inside a
 //! guest.
 
 use std::io::{self, BufRead, Write};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::host::Host;
 
-/// What the agent is told first.
+/// The setup that the agent receives first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Setup {
@@ -22,17 +22,17 @@ pub(super) struct Setup {
     pub workloads: Vec<Workload>,
 }
 
-/// What it is told from then on.
+/// A request to the agent after its setup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Request {
-    /// [`Prepared::apply`].
+    /// Calls [`Prepared::apply`].
     Apply { treatment: Treatment },
-    /// [`Prepared::sample`].
+    /// Calls [`Prepared::sample`].
     Sample { treatment: Treatment, workload: Box<Workload>, seed: u64 },
 }
 
-/// What it answers; the first answer is [`Answer::Ready`], to nothing.
+/// An answer of the agent; the first one is [`Answer::Ready`], sent without a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
@@ -43,11 +43,12 @@ pub(super) enum Answer {
     Failed(BackendError),
 }
 
-/// Serves a host backend over a line of JSON for each request and answer, until there are
-/// no more requests. `spec` is the backend's own settings in JSON.
+/// Serves a host backend, one line of JSON per request and per answer, until there are no more
+/// requests. `spec` is the backend's settings in JSON.
 ///
 /// # Errors
-/// Those of the connection; what goes wrong in the backend is an answer.
+///
+/// Returns an error if the connection fails; a failure of the backend is an answer.
 pub fn serve(spec: &str, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let settings = serde_json::from_str(spec).map_err(io::Error::other)?;
     let spec = BackendSpec { kind: "host".to_owned(), settings };

@@ -1,4 +1,4 @@
-//! Settings that several backends have.
+//! Settings that several backends share.
 
 use std::path::Path;
 
@@ -102,7 +102,7 @@ pub(super) const WATCH_OUTPUT: SettingSpec = SettingSpec {
     about: "record a hash of what each workload prints, which tells whether it is always the same",
 };
 
-/// What a guest's memory costs, where that is emulated: written as on the command line.
+/// The emulated costs of a guest's memory, written as on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct MemoryCostSettings {
@@ -115,7 +115,7 @@ pub(super) struct MemoryCostSettings {
 }
 
 impl MemoryCostSettings {
-    /// Whether memory has costs: caches alone do not ask for it.
+    /// Returns true if memory has costs; caches alone do not count as a cost.
     pub(super) fn are_emulated(&self) -> bool {
         self.emulate_latency.is_some()
             || self.emulate_bandwidth.is_some()
@@ -123,12 +123,12 @@ impl MemoryCostSettings {
             || self.emulate_like.is_some()
     }
 
-    /// Whether they are those of a machine whose memory is known.
+    /// Returns true if they are the costs of a machine whose memory is known.
     pub(super) fn are_like_a_machine(&self) -> bool {
         self.emulate_like.is_some()
     }
 
-    /// The file of the machine that the guest is like, if it is like one.
+    /// Returns the machine file that the guest imitates, if any.
     pub(super) fn like(&self, kind: &str) -> Result<Option<MachineFile>, BackendError> {
         let Some(name) = &self.emulate_like else { return Ok(None) };
         let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
@@ -145,7 +145,7 @@ impl MemoryCostSettings {
         machine_toml::read_file(&text).map(Some).map_err(|error| bad(&error))
     }
 
-    /// The tiers that the machine is made of, if it is made of any.
+    /// Returns the memory tiers of the machine, if it has any.
     pub(super) fn tiers(&self, kind: &str) -> Result<Option<TierSpec>, BackendError> {
         let Some(text) = &self.emulate_tiers else { return Ok(None) };
         let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
@@ -156,7 +156,7 @@ impl MemoryCostSettings {
         tiers::parse(text).map(Some).map_err(|error| bad(&error))
     }
 
-    /// What memory costs, as it was written: of local memory, or of each tier.
+    /// Returns the latency as written: of local memory, or of each tier.
     pub(super) fn latency(&self) -> Option<String> {
         let tiers = self.emulate_tiers.as_ref().map(|tiers| format!("tiers {tiers}"));
         let like = self.emulate_like.as_ref().map(|name| format!("like {name}"));
@@ -164,7 +164,7 @@ impl MemoryCostSettings {
         latency.or(tiers).or(like)
     }
 
-    /// The costs, for a backend of this kind.
+    /// Returns the costs, for a backend of this kind.
     pub(super) fn costs(&self, kind: &str) -> Result<MemoryCosts, BackendError> {
         let bad =
             |key: &str, found: &str, expected: &dyn std::fmt::Display| BackendError::BadInput {

@@ -1,20 +1,20 @@
-//! What else this machine did while guests took samples of its time.
+//! Other activity of this machine while guests take samples of its time.
 
 use numalab_host::{SystemSnapshot, SystemWatch, allowed_now};
 use numalab_record::study::{Disturbance, LoadedMachine};
 use numalab_study::BackendError;
 use numalab_topology::CpuSet;
 
-/// Watches what disturbs the samples of guests that are this process's own children, by a
-/// rule that does not look at their values.
+/// Watches for disturbances of guests that are child processes of this one, by a rule that does not
+/// look at their values.
 #[derive(Debug)]
 pub(super) struct DisturbanceWatch {
     watch: Option<SystemWatch>,
 }
 
 impl DisturbanceWatch {
-    /// Watches the cpus of this process if the samples are `of_host_time`. What is in virtual
-    /// time, or says where memory is, this machine cannot disturb.
+    /// Watches the cpus of this process if the samples are `of_host_time`. This machine cannot
+    /// disturb samples of virtual time or of memory's location.
     pub(super) fn new(of_host_time: bool) -> Result<Self, BackendError> {
         let watch = match of_host_time {
             true => Some(SystemWatch::new(&allowed_cpus()?).with_living_children()),
@@ -23,12 +23,12 @@ impl DisturbanceWatch {
         Ok(Self { watch })
     }
 
-    /// What happened so far.
+    /// Returns the counters up to now.
     pub(super) fn now(&mut self) -> Option<SystemSnapshot> {
         self.watch.as_mut().map(SystemWatch::snapshot)
     }
 
-    /// What disturbed the time between two moments, if anything did.
+    /// Returns the disturbance between two moments, if there was one.
     pub(super) fn disturbance(
         before: Option<SystemSnapshot>,
         after: Option<SystemSnapshot>,
@@ -38,7 +38,7 @@ impl DisturbanceWatch {
     }
 }
 
-/// The cpus on which this process and what it starts may run.
+/// Returns the cpus on which this process and its children may run.
 pub(super) fn allowed_cpus() -> Result<CpuSet, BackendError> {
     let allowed = allowed_now().map_err(|error| BackendError::Failed {
         doing: "finding the cpus of this process".to_owned(),

@@ -1,9 +1,9 @@
-//! What must be there before guests can boot, as far as it is known without a boot.
+//! The files that must be present before guests can boot, as far as known without a boot.
 
 use numalab_image::{Architecture, Cache, Supplies};
 use numalab_study::BackendError;
 
-/// Reads what the cache has for guests with this processor.
+/// Finds the files in the cache for guests with this processor.
 pub(super) fn supplies(
     cache: &Cache,
     architecture: Architecture,

@@ -1,4 +1,4 @@
-//! Candidates under emulation: a place of studies whose samples are runs of the program there.
+//! Candidates under emulation: a backend whose samples are emulated runs of the program.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +15,27 @@ pub const AS_IS: &str = "as it is";
 /// The setting that names a placement.
 pub const PLACEMENT: &str = "placement";
 
-/// The evidence of a sample that was not run, since runs repeat to the last bit.
+/// The evidence for a sample that was not run again, because emulated runs are deterministic.
 pub const REPEATED: &str = "repeated";
 
-/// The program under emulation, as it is and as each placement would have it.
+/// The program under emulation, unchanged and under each placement.
 pub struct Emulation<Run> {
     placements: Vec<(String, EmulatedProgram)>,
     run: Run,
-    /// What each placement gave, run by run.
+    /// The observations of each placement, run by run.
     ran: BTreeMap<String, Vec<Observation>>,
 }
 
 impl<Run: FnMut(&EmulatedProgram) -> Result<Observation, BackendError>> Emulation<Run> {
-    /// A place without samples yet; `placements` are named as the treatments' settings, and `run`
-    /// runs the program once as one of them has it.
+    /// Returns a backend without samples; `placements` are named as in the treatments' settings,
+    /// and `run` runs the program once under one of them.
     pub fn new(placements: Vec<(String, EmulatedProgram)>, run: Run) -> Self {
         Self { placements, run, ran: BTreeMap::new() }
     }
 }
 
-/// Returns what a run of a placement gave already, once the program as it is has given the same twice
-/// to the last bit: the emulator is deterministic, and so is the program then.
+/// Returns an earlier observation of a placement, once the unchanged program has given
+/// bit-identical results twice: the emulator is deterministic, so the program must be as well.
 fn repeated(ran: &BTreeMap<String, Vec<Observation>>, placement: &str) -> Option<Observation> {
     let [first, second, ..] = ran.get(AS_IS)?.as_slice() else { return None };
     let mut known = ran.get(placement)?.first().filter(|_| first == second)?.clone();

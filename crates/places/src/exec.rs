@@ -19,33 +19,32 @@ use super::placement::Placement;
 pub(crate) use pages::{PagesSeen, PagesWatch};
 use service::{Running, Scratch};
 
-/// What `perf stat` counts around a workload, where the study wants it.
+/// The events that `perf stat` counts around a workload, if the study asks for them.
 const EVENTS: &str = "cpu-migrations,context-switches";
 const COUNTS: &str = "perf-stat.csv";
 
-/// What a run of a workload gave.
+/// The result of a workload's run.
 pub(crate) struct Executed {
-    /// What it printed, as readings.
+    /// The readings from its output.
     pub(crate) readings: Vec<Reading>,
-    /// Where its pages were from time to time, if it probes memory tiers.
+    /// The location of its pages over time, if it probes memory tiers.
     pub(crate) looks: Vec<TierLook>,
-    /// What `perf stat` counted, if it was asked to.
+    /// The counts of `perf stat`, if it was used.
     pub(crate) counters: BTreeMap<String, f64>,
-    /// What it printed to standard output, as a word that is another one for other output.
+    /// A fingerprint of its standard output.
     pub(crate) output: String,
 }
 
 /// Whether `perf stat` counts around workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// It counts what the scheduler does.
+    /// It counts scheduler events.
     Scheduler,
-    /// Workloads run bare.
+    /// Workloads run without it.
     Off,
 }
 
-/// Runs a workload once where it is placed, with its service if it has one, and reads what it
-/// printed.
+/// Runs a workload once under its placement, with its service if it has one, and reads its output.
 pub(crate) fn run(
     request: &SampleRequest<'_>,
     placement: &Placement,
@@ -61,7 +60,7 @@ pub(crate) fn run(
         let input = workload.stdin.as_deref().map_or(Input::Empty, Input::File);
         placement.run(command, (input, limit), interrupt, |error| failed(workload, error))
     })?;
-    // What failed is named as it ran, not as the study has it.
+    // An error names the command as it ran, not as the study has it.
     let settings = &request.treatment.settings;
     let command = workload.command.iter().map(|word| filled(word, settings)).collect();
     let readings = read(&Workload { command, ..workload.clone() }, &ran)?;
@@ -73,7 +72,7 @@ pub(crate) fn run(
     Ok(Executed { readings, looks: tier_looks(&ran.stdout), counters, output })
 }
 
-/// What a workload that has ended tells. One that leaves work behind has not ended.
+/// Reads the output of a finished workload. One that leaves processes running has not finished.
 pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, BackendError> {
     if let Some(left) = ran.left.first() {
         return Err(BackendError::Failed {
@@ -118,7 +117,7 @@ fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -
     command
 }
 
-/// A word of a command with the settings in their places.
+/// Returns a word of a command with the settings filled in.
 pub(crate) fn filled(word: &str, settings: &BTreeMap<String, Setting>) -> String {
     let mut text = word.to_owned();
     for (name, value) in settings {
@@ -127,14 +126,14 @@ pub(crate) fn filled(word: &str, settings: &BTreeMap<String, Setting>) -> String
     text
 }
 
-/// What a workload needs of the kernel under these settings.
+/// Returns the kernel resources that a workload needs under these settings.
 pub(crate) fn needs(workload: &Workload, settings: &BTreeMap<String, Setting>) -> Vec<KernelNeed> {
     let words: Vec<String> = workload.command.iter().map(|word| filled(word, settings)).collect();
     numalab_workload::kernel_needs(&words)
 }
 
 fn scheduler_counters(scratch: &Scratch) -> BTreeMap<String, f64> {
-    // A machine that cannot count has no such counters, which the report shows.
+    // A machine that cannot count these events has no such counters, which the report shows.
     let text = std::fs::read_to_string(scratch.file(COUNTS)).unwrap_or_default();
     let counters = perf_stat_counters(&text).unwrap_or_default();
     counters.into_iter().filter_map(|(name, count)| Some((name, count?))).collect()

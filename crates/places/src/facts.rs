@@ -1,4 +1,4 @@
-//! What the kernel counts and holds, read before and after.
+//! Kernel counters and values, read before and after a workload.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,16 +9,16 @@ use numalab_record::study::Evidence;
 use numalab_study::BackendError;
 use sha2::{Digest, Sha256};
 
-/// Fields of `/proc/meminfo` that show whether pages are as a treatment wants them.
+/// Fields of `/proc/meminfo` that show whether pages are as a treatment requires.
 const MEMINFO: [&str; 4] = ["AnonHugePages", "HugePages_Total", "HugePages_Free", "HugePages_Rsvd"];
 
-/// The counters of `/proc/vmstat` by name.
+/// Returns the counters of `/proc/vmstat` by name.
 pub(super) fn vmstat() -> BTreeMap<String, u64> {
     let text = Root::live().document("proc/vmstat").unwrap_or_default();
     proc::counters(&text).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// How much the wanted counters grew. One that this kernel does not have is left out.
+/// Returns the increase of the wanted counters; those that this kernel lacks are left out.
 pub(super) fn grown(
     wanted: &[String],
     before: &BTreeMap<String, u64>,
@@ -31,7 +31,7 @@ pub(super) fn grown(
     wanted.iter().filter_map(grown).collect()
 }
 
-/// What `/proc/meminfo` says of huge pages, as evidence under this name.
+/// Returns the huge page fields of `/proc/meminfo` as evidence under this name.
 pub(super) fn huge_pages(when: &str) -> Evidence {
     let text = Root::live().document("proc/meminfo").unwrap_or_default();
     let fields =
@@ -40,7 +40,7 @@ pub(super) fn huge_pages(when: &str) -> Evidence {
     Evidence::fact(format!("meminfo {when}"), found)
 }
 
-/// What a file holds, as a fact by which a later build of it is told apart.
+/// Returns a fact with a file's fingerprint, which distinguishes later builds of it.
 pub(super) fn content(file: &Path) -> Result<String, BackendError> {
     let content = fs::read(file).map_err(|error| BackendError::Failed {
         doing: format!("reading {}", file.display()),
@@ -49,7 +49,7 @@ pub(super) fn content(file: &Path) -> Result<String, BackendError> {
     Ok(format!("sha256 {}", digits(&content)))
 }
 
-/// A word for bytes that is another one for others.
+/// Returns a fingerprint of the bytes.
 pub(super) fn fingerprint(bytes: &[u8]) -> String {
     digits(bytes)[..16].to_owned()
 }

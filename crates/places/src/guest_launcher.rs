@@ -1,4 +1,4 @@
-//! What the guests of a study are booted from: QEMU, kernels, images.
+//! The inputs for booting a study's guests: QEMU, kernels, images.
 
 use std::env;
 use std::path::{Path, absolute};
@@ -15,23 +15,23 @@ use numalab_workload::Workload;
 use super::guest_machine::GuestSettings;
 use super::live_guest::failed;
 
-/// What the guest boots: `linux` (the distribution's), `backports`, or a file of one's own.
+/// The kernel that a guest boots: `linux` (the distribution's), `backports`, or the user's file.
 pub(super) const KERNEL: &str = "kernel";
 
-/// All that is needed to boot.
+/// Everything needed to boot a guest.
 pub(super) struct Launcher {
     pub(super) qemu: Qemu,
     pub(super) accelerator: Accelerator,
-    /// Whether a kernel without memory tiers is refused.
+    /// Whether a kernel without memory tiers is rejected.
     pub(super) expect_tiers: bool,
     cache: Cache,
     contents: Contents,
-    /// One for each kernel that was booted or prepared.
+    /// The image of each kernel booted or prepared so far.
     images: Vec<(KernelChoice, Image)>,
 }
 
 impl Launcher {
-    /// Finds QEMU and tries KVM, with the first of the kernels.
+    /// Finds QEMU and tries KVM with the first of the kernels.
     pub(super) fn prepare(
         guest: &Guest,
         choice: AcceleratorChoice,
@@ -52,7 +52,8 @@ impl Launcher {
         prepare().map_err(|error| failed(&error))
     }
 
-    /// Where one of these kernels makes memory tiers, others can be compared with it.
+    /// Allows kernels without memory tiers if one of these kernels has them, so that they can be
+    /// compared.
     pub(super) fn compare(&mut self, kernels: &[KernelChoice]) -> Result<(), BackendError> {
         for choice in kernels {
             let architecture = self.contents.architecture;
@@ -64,7 +65,7 @@ impl Launcher {
         Ok(())
     }
 
-    /// The image for a kernel, out of the cache or made now.
+    /// Returns the image for a kernel, from the cache or newly built.
     pub(super) fn image(&mut self, choice: &KernelChoice) -> Result<Image, BackendError> {
         if let Some((_, image)) = self.images.iter().find(|(kernel, _)| kernel == choice) {
             return Ok(image.clone());
@@ -102,7 +103,7 @@ fn ensure(
     Ok(Kernel::ensure_for(cache, choice, architecture, &mut |text| note(text))?)
 }
 
-/// What the guests' image holds: this program, and what the workloads need.
+/// Returns the contents of the guests' image: this program, and what the workloads need.
 pub(super) fn contents(
     settings: &GuestSettings,
     workloads: &[Workload],
@@ -133,7 +134,7 @@ pub(super) fn contents(
     Ok(contents)
 }
 
-/// The kernels of these treatments, each once.
+/// Returns the kernels of these treatments, each once.
 pub(super) fn kernels(
     settings: &GuestSettings,
     treatments: &[Treatment],
@@ -148,7 +149,7 @@ pub(super) fn kernels(
     Ok(kernels)
 }
 
-/// The kernel that a treatment names, or else the study for all of them.
+/// Returns the kernel that a treatment names, or else the study's.
 pub(super) fn kernel_of(
     settings: &GuestSettings,
     treatment: &Treatment,

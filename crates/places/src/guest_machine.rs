@@ -1,4 +1,4 @@
-//! What a study's guest is: settings of `[backend.linux-guest]`.
+//! The guest of a study: settings of `[backend.linux-guest]`.
 
 use std::time::Duration;
 
@@ -13,34 +13,34 @@ use serde::Deserialize;
 use super::common_settings::MemoryCostSettings;
 use super::live_guest::failed;
 
-/// A guest that pays for every access by the instruction boots slowly.
+/// The time limit of a boot in which every access is charged, which is slow.
 const EMULATED_BOOT: Duration = Duration::from_secs(900);
 
-/// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the backend
-/// inside it.
+/// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are for the backend inside
+/// it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct GuestSettings {
-    /// Its nodes, as `--emulate` takes them: `4`, or `1G,1G`.
+    /// The nodes, as `--emulate` takes them: `4`, or `1G,1G`.
     pub(super) emulate: String,
-    /// Its cpus.
+    /// The number of cpus.
     pub(super) cpus: u32,
-    /// Its memory, of all nodes together.
+    /// The total memory of all nodes.
     pub(super) memory: String,
-    /// Distances, as `--distances` takes them.
+    /// The distances, as `--distances` takes them.
     pub(super) distances: Option<String>,
-    /// Its processor; this machine's where nothing is said.
+    /// The processor architecture; this machine's if absent.
     pub(super) arch: Option<String>,
     /// `auto`, `kvm` or `tcg`.
     pub(super) accel: String,
-    /// The kernel that it boots, where a treatment names no other.
+    /// The kernel that it boots unless a treatment names another.
     pub(super) kernel: String,
-    /// Whether each treatment of each block has a guest of its own.
+    /// Whether a fresh guest is booted for each treatment of each block.
     pub(super) fresh: bool,
-    /// Programs and files that its commands need besides.
+    /// Additional programs and files that its commands need.
     #[serde(default)]
     pub(super) with: Vec<String>,
-    /// Words for its kernel.
+    /// Arguments of its kernel.
     #[serde(default)]
     pub(super) kernel_arguments: Vec<String>,
     #[serde(flatten)]
@@ -53,7 +53,7 @@ pub(super) struct GuestSettings {
 }
 
 impl GuestSettings {
-    /// The machine that the guest sees.
+    /// Returns the machine that the guest sees.
     pub(super) fn machine(&self) -> Result<Machine, BackendError> {
         if let Some(spec) = self.costs.tiers("linux-guest")? {
             let machine = spec.machine(self.cpus);
@@ -77,7 +77,7 @@ impl GuestSettings {
             EmulatedNodes::Listed(nodes) => nodes.len(),
         };
         let nodes = u32::try_from(count).unwrap_or(u32::MAX).max(1);
-        // An operating system doubts a package or a cache that spans nodes.
+        // Linux distrusts a topology in which a package or a cache spans nodes.
         let packages = if self.cpus.is_multiple_of(nodes) { nodes } else { 1 };
         let base = UniformMachine {
             cpus: self.cpus,
@@ -90,13 +90,13 @@ impl GuestSettings {
         spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
     }
 
-    /// Its processor.
+    /// Returns the processor architecture.
     pub(super) fn architecture(&self) -> Result<Architecture, BackendError> {
         let Some(name) = &self.arch else { return Ok(Architecture::of_host()) };
         Architecture::of_name(name).ok_or_else(|| bad("arch", name, &"x86_64 or aarch64"))
     }
 
-    /// The guest that this machine is, without what treatments differ in.
+    /// Returns the guest for this machine, without the settings in which treatments differ.
     pub(super) fn guest(&self, machine: &Machine) -> Result<Guest, BackendError> {
         let architecture = self.architecture()?;
         let guest = Guest {
@@ -105,7 +105,7 @@ impl GuestSettings {
             kernel_arguments: self.kernel_arguments.clone(),
             ..Guest::default()
         };
-        // Before a plugin is missed which would not help.
+        // Checked first, so that the error is not about a plugin that would not help.
         self.expect_possible(&guest)?;
         let Some(emulator) = self.emulator(machine, architecture)? else { return Ok(guest) };
         let limits = Limits { boot: EMULATED_BOOT, ..Limits::default() };
@@ -121,7 +121,7 @@ impl GuestSettings {
         possible.map_err(|error| bad("arch", name, &format!("x86_64: {error}")))
     }
 
-    /// What runs its instructions, where there is a choice: emulated memory leaves none.
+    /// Returns the accelerator, if there is a choice: emulated memory requires TCG.
     pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, BackendError> {
         if self.costs.are_emulated() {
             return Ok(AcceleratorChoice::Auto);
@@ -134,7 +134,7 @@ impl GuestSettings {
         }
     }
 
-    /// The memory system that the guest is given, if it is given one.
+    /// Returns the memory emulator, if the guest has one.
     fn emulator(
         &self,
         machine: &Machine,
@@ -159,7 +159,7 @@ impl GuestSettings {
         }
     }
 
-    /// The settings of the backend inside it, in JSON.
+    /// Returns the settings of the backend inside it, in JSON.
     pub(super) fn inner(&self) -> String {
         serde_json::json!({
             "counters": self.counters,

@@ -1,8 +1,7 @@
-//! Many guests on one NUMA machine: how much they get done together, and where each
-//! one's memory lies.
+//! Many guests on one NUMA machine: their total throughput, and where the memory of each one is.
 //!
-//! A treatment is a boot: the guests are made, all workloads run in them one after the
-//! other, in all guests at once, and the samples are handed out as they are asked for.
+//! A treatment is a boot: the guests are created, all workloads run in them one after another, in
+//! all guests at once, and the samples are returned as they are requested.
 
 mod boot_context;
 mod boot_pool;
@@ -49,20 +48,19 @@ pub(super) struct Guests {
     interrupt: Interrupt,
 }
 
-/// Many guests while samples are taken.
+/// Many guests, prepared for taking samples.
 struct PreparedGuests {
-    /// Boots that were begun before they are asked for; they end before the knobs under them
-    /// are put back.
+    /// Boots started ahead of time; they end before the knobs under them are restored.
     pool: Option<BootPool>,
-    /// Knobs of this machine, for guests of QEMU.
+    /// Knobs of this machine, for QEMU guests.
     knobs: KnobSettings,
     inputs: Inputs,
     interrupt: Interrupt,
-    /// So many boots may run at the same time.
+    /// The maximum number of boots at the same time.
     side_by_side: usize,
-    /// What came of the treatment that was applied last.
+    /// The outcome of the last applied treatment.
     outcome: Outcome,
-    /// The workloads whose sample was handed out since.
+    /// The workloads whose samples were returned since.
     taken: Vec<String>,
 }
 
@@ -71,7 +69,7 @@ impl Guests {
         Ok(Self { settings: KIND.read(spec)?, interrupt: interrupt.clone() })
     }
 
-    /// What boots are made of, and what each treatment means. Only reads.
+    /// Resolves the inputs of boots and the meaning of each treatment. Only reads.
     fn resolve(&self, scope: &Scope<'_>) -> Result<(Inputs, Vec<GuestTreatment>), BackendError> {
         let treatments = scope.treatments.iter();
         let wanted: Result<Vec<GuestTreatment>, BackendError> =
@@ -95,7 +93,8 @@ impl Guests {
         Ok((inputs, wanted))
     }
 
-    /// Refuses what only guests of QEMU have of this machine, and knobs that it has not.
+    /// Rejects host settings for guests that do not run under QEMU, and knobs that this machine
+    /// lacks.
     fn check_host_side(
         &self,
         treatments: &[Treatment],
@@ -126,7 +125,7 @@ impl Guests {
 }
 
 impl PreparedGuests {
-    /// Workers that boot what is asked for next, if boots may run side by side.
+    /// Returns workers that boot upcoming treatments, if boots may run in parallel.
     fn workers(&self) -> Option<BootPool> {
         let (inputs, interrupt) = (self.inputs.clone(), self.interrupt.clone());
         (self.side_by_side > 1).then(|| {
@@ -149,7 +148,7 @@ impl Backend for Guests {
     }
 
     fn own_metrics(&self) -> usize {
-        // Of those only the speed is tested; the others are counts of places.
+        // Only their speed is tested; the other metrics are placement counts.
         usize::from(self.settings.emulates_memory())
     }
 
@@ -203,7 +202,7 @@ impl Prepared for PreparedGuests {
     }
 
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
-        // A sample that is asked for again was disturbed: only another boot gives another.
+        // A repeated request means that the sample was disturbed; only a new boot gives a new one.
         let mut boot_evidence = Vec::new();
         if self.taken.contains(&request.workload.name) {
             boot_evidence = self.apply(request.treatment)?;
@@ -211,12 +210,12 @@ impl Prepared for PreparedGuests {
         self.taken.push(request.workload.name.clone());
         let mut workloads = self.inputs.workloads.iter();
         let job = workloads.position(|own| own.name == request.workload.name);
-        // Of a job that no guest did there are no answers.
+        // A job that no guest ran has no answers.
         let job = job.unwrap_or(self.inputs.workloads.len());
         let mut taken = summary::sample(&self.outcome, request.workload, job);
         taken.evidence.extend(boot_evidence);
-        // Guests that were lost are a sample with a reason; a workload that fails in guests
-        // that live will fail in the next ones too.
+        // If guests were lost, the sample records the reason; a workload that fails in live guests
+        // will fail in the next ones too.
         let alive = self.outcome.guests.iter().any(|guest| guest.lost.is_none());
         if alive
             && !taken
@@ -231,13 +230,13 @@ impl Prepared for PreparedGuests {
 
     fn restore(self: Box<Self>) -> Result<(), BackendError> {
         let Self { pool, knobs, .. } = *self;
-        // What was begun and is not needed any more ends here.
+        // Ends the boots that are no longer needed.
         drop(pool);
         knobs.restore()
     }
 }
 
-/// Guests that live gave nothing: what the first of them said of it.
+/// Returns the error for live guests without values, with the first guest's reason.
 fn no_values(workload: &Workload, disturbances: &[Disturbance]) -> BackendError {
     let said = disturbances.iter().find_map(|disturbance| match disturbance {
         Disturbance::Guest { guest, reason } => Some((guest.as_str(), reason.clone())),

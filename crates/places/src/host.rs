@@ -1,4 +1,4 @@
-//! This machine: treatments are knobs, and parts of the commands that are run.
+//! This machine: treatments are knobs, and words in the commands that are run.
 
 use std::collections::BTreeMap;
 
@@ -25,22 +25,21 @@ use super::knob_settings::{self, KnobSettings, check_names};
 use super::nested_paging::{self, EMULATED_HOST_PAGES};
 use super::placement::{self, Placement};
 
-/// How long a tool may take to tell its version.
+/// The time limit for a tool to print its version.
 const VERSION_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// What the hash of a workload's output is called among the evidence.
+/// The name of the evidence that holds the hash of a workload's output.
 pub const OUTPUT: &str = "output";
 
-/// This machine. A setting is a knob if it has a knob's name; others are written into
-/// the commands. All are given as environment variables `NUMALAB_<NAME>`, with the seed
-/// as `NUMALAB_SEED`.
+/// This machine. A setting with a knob's name sets that knob; others are filled into the commands.
+/// All are passed as environment variables `NUMALAB_<NAME>`, with the seed as `NUMALAB_SEED`.
 #[derive(Debug)]
 pub(super) struct Host {
     interrupt: Interrupt,
     options: Options,
 }
 
-/// This machine while samples are taken.
+/// This machine, prepared for taking samples.
 #[derive(Debug)]
 struct PreparedHost {
     interrupt: Interrupt,
@@ -51,7 +50,7 @@ struct PreparedHost {
     workloads: Vec<Workload>,
 }
 
-/// What else is looked at: settings of `[backend.host]`.
+/// The optional observations: settings of `[backend.host]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 struct Options {
@@ -75,7 +74,7 @@ impl Host {
         Ok(Self { interrupt: interrupt.clone(), options })
     }
 
-    /// Facts about this machine, and the versions of the workloads' tools.
+    /// Returns facts about this machine, and the versions of the workloads' tools.
     fn environment(&self, workloads: &[Workload]) -> Environment {
         let mut facts = read_environment(&Root::live()).facts;
         for tool in workloads.iter().flat_map(|workload| &workload.tools) {
@@ -89,7 +88,7 @@ impl Host {
 }
 
 impl PreparedHost {
-    /// What the kernel has counted up to now, and the emulator where there is one.
+    /// Returns the counters of the kernel, and of the emulator if there is one.
     fn counted(&self) -> BTreeMap<String, u64> {
         let mut counted = facts::vmstat();
         counted.extend(nested_paging::counted(&self.machine));
@@ -206,7 +205,7 @@ fn machine() -> Result<Machine, BackendError> {
     })
 }
 
-/// What was seen of a workload's pages.
+/// Returns evidence of a workload's pages.
 pub(super) fn page_evidence(seen: &PagesSeen) -> Vec<Evidence> {
     let fact = |what: &str, found: String| Evidence::fact(what, found);
     let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
@@ -221,7 +220,7 @@ pub(super) fn page_evidence(seen: &PagesSeen) -> Vec<Evidence> {
     evidence
 }
 
-/// Whether the pool that a workload takes pages from is as large as it must be.
+/// Checks that the pool from which a workload takes pages is large enough.
 fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), BackendError> {
     for need in exec::needs(workload, &treatment.settings) {
         let (have, remedy) = match &need {
@@ -243,7 +242,7 @@ fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), Backend
     Ok(())
 }
 
-/// The pages that a treatment puts into a pool, or else those that are free in it now.
+/// Returns the pages that a treatment puts into a pool, or else those that are free in it now.
 fn pool_pages(treatment: &Treatment, page_kib: u64) -> u64 {
     let name = if page_kib == 2048 { "huge_2m_pages" } else { "huge_1g_pages" };
     match treatment.settings.get(name) {

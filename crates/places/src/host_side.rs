@@ -1,5 +1,5 @@
-//! What of a treatment this machine gives its guests: the pages behind their memory, and
-//! its own knobs.
+//! The part of a treatment that this machine applies for its guests: the pages behind their memory,
+//! and its own knobs.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use numalab_guest::HostPages;
 use numalab_record::study::Setting;
 use numalab_study::{BackendError, SettingKind, SettingSpec, StudyPlace};
 
-/// What stands before the name of a host's knob.
+/// The prefix of the names of host knobs.
 pub(super) const HOST: &str = "host:";
 /// The pages behind a guest's memory: `normal`, `2m` or `1g`.
 pub(super) const BACKING: &str = "guest-memory";
@@ -18,7 +18,7 @@ pub(super) const GUEST_MEMORY: SettingSpec = SettingSpec {
     about: "the host's pages behind its memory (with QEMU)",
 };
 
-/// The pages that these settings want behind a guest's memory.
+/// Returns the pages that these settings require behind a guest's memory.
 pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, BackendError> {
     let huge = |page_bytes| Ok(HostPages::Huge { page_bytes });
     match settings.get(BACKING).map(ToString::to_string).as_deref() {
@@ -33,7 +33,7 @@ pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, B
     }
 }
 
-/// Those of the settings that are knobs of the host.
+/// Returns the settings that are knobs of the host.
 pub(super) fn knobs(settings: &BTreeMap<String, Setting>) -> BTreeMap<String, Setting> {
     let knobs = settings.iter().filter(|(name, _)| name.starts_with(HOST));
     knobs.map(|(name, value)| (name.clone(), value.clone())).collect()

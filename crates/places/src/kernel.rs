@@ -1,4 +1,5 @@
-//! numalab's own kernel, or the user's: every sample is a boot, and treatments are its words.
+//! numalab's own kernel, or the user's: every sample is a boot, and treatments are kernel
+//! arguments.
 
 mod file;
 mod metrics;
@@ -33,9 +34,9 @@ use self::shape::{BACKENDS, Shape};
 use super::disturbance_watch::DisturbanceWatch;
 use crate::exec;
 
-/// The program that a workload of this backend names.
+/// The program name for workloads of this backend.
 const PROGRAM: &str = "numalab-kernel";
-/// Counting every access takes time; a loaded host takes more.
+/// The time limit of a boot: counting every access takes time, and more on a loaded host.
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
 
 /// The kernel on a machine of any shape.
@@ -52,7 +53,7 @@ struct PreparedKernel {
     machine: Machine,
     place: Place,
     runtime: Runtime,
-    /// The user's kernel, if it is theirs.
+    /// The kernel supplied by the user, if any.
     file: Option<KernelFile>,
     files: BootFiles,
     watch: DisturbanceWatch,
@@ -66,7 +67,7 @@ impl Kernel {
         Ok(Self { interrupt: interrupt.clone(), shape, file, machine })
     }
 
-    /// Refuses workloads and settings that the kernel does not know.
+    /// Rejects workloads and settings that the kernel does not know.
     fn check(&self, scope: &Scope<'_>) -> Result<(), BackendError> {
         if self.file.is_some() {
             return scope.workloads.iter().try_for_each(KernelFile::check);
@@ -115,7 +116,7 @@ impl Kernel {
     }
 }
 
-/// Memory can only be moved between the nodes of a place that has real ones.
+/// Checks that memory is only moved between nodes in a place with real ones.
 fn check_place(place: &Place, treatments: &[Treatment]) -> Result<(), BackendError> {
     let moves = treatments.iter().any(|t| t.settings.contains_key(BACKENDS));
     if moves && !matches!(place.kind, Kind::Real { .. }) {
@@ -128,7 +129,7 @@ fn check_place(place: &Place, treatments: &[Treatment]) -> Result<(), BackendErr
 }
 
 impl PreparedKernel {
-    /// The guest that does one sample.
+    /// Returns the guest for one sample.
     fn guest(&self, request: &SampleRequest<'_>) -> Guest {
         let kernel_arguments = match &self.file {
             Some(_) => KernelFile::words(request.treatment, request.workload),
@@ -236,14 +237,13 @@ impl Prepared for PreparedKernel {
     }
 
     fn restore(self: Box<Self>) -> Result<(), BackendError> {
-        // A guest that was booted has ended: nothing was changed.
+        // The guest has already ended: nothing was changed.
         Ok(())
     }
 }
 
 impl PreparedKernel {
-    /// What the workload's metrics find in the kernel's results; no times where they mean
-    /// nothing.
+    /// Returns the readings for the workload's metrics, without times if they have no meaning.
     fn taken(
         &self,
         request: &SampleRequest<'_>,
@@ -258,7 +258,7 @@ impl PreparedKernel {
         })
     }
 
-    /// What the workload's patterns find, but for times that mean nothing here.
+    /// Returns the readings of the workload's patterns, except times that have no meaning here.
     fn readings(
         &self,
         request: &SampleRequest<'_>,
@@ -276,7 +276,7 @@ impl PreparedKernel {
     }
 }
 
-/// The kernel's words: the workload's with settings in their places, then the settings.
+/// Returns the kernel's arguments: the workload's with settings filled in, then the settings.
 fn words(treatment: &Treatment, workload: &Workload, seed: u64) -> Vec<String> {
     let own = workload.command.iter().skip(1);
     let mut words: Vec<String> = own.map(|word| exec::filled(word, &treatment.settings)).collect();
@@ -316,7 +316,7 @@ fn check_settings(treatment: &Treatment) -> Result<(), BackendError> {
     Ok(())
 }
 
-/// The emulator's own counts of the slowest thread, which explain the time.
+/// Returns the emulator's counts for the slowest thread, which explain the time.
 fn counters(results: &Results) -> BTreeMap<String, f64> {
     let mut counters = BTreeMap::new();
     let threads =
@@ -329,7 +329,7 @@ fn counters(results: &Results) -> BTreeMap<String, f64> {
     counters
 }
 
-/// That the allocator did what the treatment asks, by its own count.
+/// Returns evidence, from the allocator's own counts, that it did what the treatment asks.
 fn evidence(treatment: &Treatment, results: &Results, boot: &Boot) -> Vec<Evidence> {
     let percent = local_percent(results).map(|percent| format!("{percent:.1} % of frames local"));
     let mut evidence: Vec<Evidence> =

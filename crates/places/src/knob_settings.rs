@@ -1,4 +1,4 @@
-//! The settings of treatments that are knobs of this system.
+//! Settings of treatments that are knobs of this system.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use numalab_record::study::{Evidence, Notice, Setting, Treatment};
 use numalab_study::{BackendError, BackendKind, Scope};
 use numalab_workload::Workload;
 
-/// The knobs that a study sets, and what was there before.
+/// The knobs that a study sets, and their previous values.
 #[derive(Debug)]
 pub(super) struct KnobSettings {
     root: Root,
-    /// The prefix of the settings that are meant here.
+    /// The prefix of the settings that name these knobs.
     prefix: &'static str,
     tuning: Option<Tuning>,
     held: BTreeSet<String>,
 }
 
-/// The knob that a setting is, if it begins with the prefix and is one.
+/// Returns the knob that a setting names, if it has the prefix and is a knob.
 pub(super) fn find(prefix: &str, setting: &str) -> Option<Knob> {
     Knob::find(&Root::live(), setting.strip_prefix(prefix)?).ok()
 }
 
-/// Looks whether all knobs of these treatments are there, and tells which cannot act.
+/// Checks that all knobs of these treatments exist, and reports those that cannot have an effect.
 pub(super) fn inspect(prefix: &str, treatments: &[Treatment]) -> Result<Vec<Notice>, BackendError> {
     let root = Root::live();
     let mut notices = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn inspect(prefix: &str, treatments: &[Treatment]) -> Result<Vec<Noti
     Ok(notices)
 }
 
-/// Every knob that one of the treatments sets.
+/// Returns every knob that one of the treatments sets.
 fn knobs(prefix: &str, treatments: &[Treatment]) -> Vec<Knob> {
     let names: BTreeSet<&String> =
         treatments.iter().flat_map(|treatment| treatment.settings.keys()).collect();
@@ -48,8 +48,8 @@ fn knobs(prefix: &str, treatments: &[Treatment]) -> Vec<Knob> {
 }
 
 impl KnobSettings {
-    /// None set yet. Settings that an earlier run left behind are refused before the first of
-    /// these treatments.
+    /// Prepares without setting any. Settings left behind by an earlier run are rejected before the
+    /// first of these treatments.
     pub(super) fn prepare(
         prefix: &'static str,
         treatments: &[Treatment],
@@ -68,7 +68,7 @@ impl KnobSettings {
         }
     }
 
-    /// Sets the treatment's knobs, and puts back those that only earlier ones set.
+    /// Sets the treatment's knobs, and restores those that only earlier treatments set.
     pub(super) fn apply(
         &mut self,
         settings: &BTreeMap<String, Setting>,
@@ -102,7 +102,7 @@ impl KnobSettings {
         Ok(evidence)
     }
 
-    /// Puts back what was there before.
+    /// Restores the previous values.
     pub(super) fn restore(self) -> Result<(), BackendError> {
         match self.tuning {
             Some(mut tuning) => tuning.restore().map_err(|error| failed(&error)),
@@ -111,13 +111,13 @@ impl KnobSettings {
     }
 }
 
-/// Every setting of a level must be one of the backend's, a knob, or be used by a command.
+/// Checks that every setting of a level is one of the backend's, a knob, or used by a command.
 pub(super) fn check_names(
     scope: &Scope<'_>,
     kind: &BackendKind,
     is_knob: impl Fn(&str) -> bool,
 ) -> Result<(), BackendError> {
-    // A user's own program may look at its environment.
+    // A user's own program may read it from its environment.
     let Scope { treatments, workloads } = scope;
     let own = |workload: &Workload| workload.tools.iter().any(|tool| tool.package.is_none());
     if workloads.iter().any(own) {

@@ -1,8 +1,8 @@
-//! Where the samples of studies are taken, and how treatments are applied there: this machine,
-//! a Linux guest, many guests under Xen or QEMU, our own kernel and others'.
+//! The backends of studies, where samples are taken and treatments applied: this machine, a Linux
+//! guest, many guests under Xen or QEMU, and kernels, numalab's or the user's.
 //!
-//! [`BACKENDS`] is the one list of those that a study names, which `numalab-study`'s engine is
-//! given. [`Emulation`] is made of a program that is known, and [`Tolerant`] of another place.
+//! [`BACKENDS`] lists those that a study can name, for the engine of `numalab-study`. [`Emulation`]
+//! is made from a known program, and [`Tolerant`] wraps another backend.
 #![forbid(unsafe_code)]
 
 mod agent;
@@ -37,7 +37,7 @@ pub use emulation::{AS_IS, Emulation, PLACEMENT, REPEATED};
 pub use host::OUTPUT;
 pub use tolerant::{Failures, Tolerant};
 
-/// Every backend, with its settings and how it is opened.
+/// Every backend, with its settings and its constructor.
 pub const BACKENDS: Backends = Backends::new(&[
     (&host::KIND, |spec, interrupt| Ok(Box::new(Host::open(spec, interrupt)?))),
     (&linux_guest::KIND, |spec, interrupt| Ok(Box::new(LinuxGuest::open(spec, interrupt)?))),

@@ -1,5 +1,5 @@
-//! A Linux guest under QEMU: knobs inside it, what stands behind its memory, and knobs of
-//! the host (`host:NAME`).
+//! A Linux guest under QEMU: knobs inside it, the pages behind its memory, and knobs of the host
+//! (`host:NAME`).
 
 mod kind;
 
@@ -40,27 +40,26 @@ pub(super) struct LinuxGuest {
     machine: Machine,
 }
 
-/// A Linux guest while samples are taken. It stays up from one treatment to the next unless
-/// they differ in what the host gives it, or the study wants a fresh one each time.
+/// A Linux guest, prepared for taking samples. It stays up from one treatment to the next unless
+/// they differ in what the host provides, or the study asks for a fresh one each time.
 struct PreparedLinuxGuest {
-    /// Ended before the knobs of the host are put back: a pool of huge pages must not shrink
-    /// under it.
+    /// Ended before the host's knobs are restored: a pool of huge pages must not shrink under it.
     live: Option<(Outside, LiveGuest)>,
-    /// Whether a treatment was applied already: what was booted before that is fresh.
+    /// Whether a treatment has been applied: a guest booted before that is still fresh.
     is_used: bool,
     knobs: KnobSettings,
     interrupt: Interrupt,
     settings: GuestSettings,
     machine: Machine,
     launcher: Launcher,
-    /// The study as every new guest is told it.
+    /// The setup that every new guest receives.
     setup: Setup,
-    /// What the last boot showed, until a treatment is applied.
+    /// The evidence from the last boot, until a treatment is applied.
     boot_evidence: Vec<Evidence>,
     watch: DisturbanceWatch,
 }
 
-/// What of a treatment the host gives: a guest must be booted anew where it differs.
+/// The part of a treatment that the host provides; if it differs, the guest must be booted anew.
 #[derive(Clone, Debug, PartialEq)]
 struct Outside {
     pages: HostPages,
@@ -112,7 +111,7 @@ impl LinuxGuest {
         })
     }
 
-    /// That a knob about nodes has nothing to do in a guest of one node.
+    /// Returns a notice if a knob concerning nodes is set in a guest with one node.
     fn one_node_notice(&self, treatments: &[Treatment]) -> Option<Notice> {
         const ABOUT_NODES: [&str; 3] = ["numa_balancing", "zone_reclaim_mode", "demotion"];
         let nodes = self.machine.nodes.iter().filter(|node| node.memory_bytes > 0).count();
@@ -122,7 +121,7 @@ impl LinuxGuest {
         Some(Notice::GuestOfOneNode { knob: knob.clone() })
     }
 
-    /// What the reader should know of a guest under this accelerator.
+    /// Returns the notices for readers about a guest under this accelerator.
     fn notices(&self, qemu: &Qemu, accelerator: &Accelerator) -> Vec<Notice> {
         let (name, reason) = (accelerator.kind.name(), accelerator.reason.clone());
         let cpus = self.machine.online_cpus().len();
@@ -140,8 +139,8 @@ impl LinuxGuest {
     }
 }
 
-/// That a knob cannot act in the guest, which only the guest knows. What else it says of its
-/// treatments is known from its machine.
+/// Returns evidence that a knob cannot have an effect, which only the guest knows. Its other
+/// notices are known from its machine.
 fn knob_evidence(notice: &Notice) -> Option<Evidence> {
     let Notice::KnobWithoutEffect { knob, reason } = notice else { return None };
     let reason = serde_json::to_value(reason).ok()?;
@@ -150,8 +149,8 @@ fn knob_evidence(notice: &Notice) -> Option<Evidence> {
 }
 
 impl PreparedLinuxGuest {
-    /// Facts about the host and the files that it boots, then about the first guest, which
-    /// runs the baseline and is booted now.
+    /// Returns facts about the host and the files that it boots, then about the first guest, which
+    /// is booted now and runs the baseline.
     fn environment(&mut self, treatments: &[Treatment]) -> Result<Environment, BackendError> {
         let host = read_environment(&Root::live());
         let mut facts = BTreeMap::new();
@@ -171,7 +170,7 @@ impl PreparedLinuxGuest {
         Ok(Environment { facts })
     }
 
-    /// The guest of this treatment: the one that is up, or one booted now.
+    /// Returns the guest of this treatment: the running one, or one booted now.
     fn guest(&mut self, treatment: &Treatment) -> Result<&mut LiveGuest, BackendError> {
         let outside = Outside::of(&self.settings, treatment)?;
         if self.live.as_ref().is_none_or(|(current, _)| *current != outside) {
@@ -181,10 +180,10 @@ impl PreparedLinuxGuest {
         live.ok_or(BackendError::Interrupted)
     }
 
-    /// Boots a guest for this treatment in place of the one that is up.
+    /// Boots a guest for this treatment in place of the running one.
     fn boot(&mut self, treatment: &Treatment) -> Result<Environment, BackendError> {
         let outside = Outside::of(&self.settings, treatment)?;
-        // Its pages must be back before a pool shrinks.
+        // Its pages must be free before a pool shrinks.
         self.live = None;
         let mut evidence = self.knobs.apply(&outside.knobs)?;
         evidence.push(facts::huge_pages("of the host before the boot"));
@@ -212,7 +211,7 @@ impl PreparedLinuxGuest {
     }
 }
 
-/// Which kernel a guest runs, where the study varies it.
+/// Returns the kernel that a guest runs, if the study varies it.
 fn kernel_evidence(treatment: &Treatment, environment: &Environment) -> Option<Evidence> {
     let wanted = treatment.settings.get(KERNEL)?.to_string();
     let found = environment.facts.get("kernel").cloned().unwrap_or_default();
@@ -241,7 +240,7 @@ impl Backend for LinuxGuest {
         for treatment in treatments {
             Outside::of(&self.settings, treatment)?;
         }
-        // The guest has another kernel, but knobs have the same names in every one.
+        // The guest has another kernel, but knobs have the same names in all of them.
         let knob = |prefix, name: &str| knob_settings::find(prefix, name).is_some();
         check_names(scope, &KIND, |name| knob(HOST, name) || knob("", name))?;
         let mut notices = knob_settings::inspect(HOST, treatments)?;
@@ -326,13 +325,13 @@ impl Prepared for PreparedLinuxGuest {
     }
 }
 
-/// The workload as it is inside the guest, where its file has the path that it has here.
+/// Returns the workload as seen inside the guest, where its file has the same path as here.
 fn workload_inside(workload: &Workload) -> Workload {
     let stdin = workload.stdin.as_ref().map(|file| absolute(file).unwrap_or_else(|_| file.clone()));
     Workload { stdin, ..workload.clone() }
 }
 
-/// The treatment as the backend inside the guest sees it.
+/// Returns the treatment as the backend inside the guest sees it.
 fn inside(treatment: &Treatment) -> Treatment {
     let mut inside = treatment.clone();
     let is_inside = |name: &str| !name.starts_with(HOST) && ![BACKING, KERNEL].contains(&name);

@@ -1,4 +1,4 @@
-//! A guest that stays up and takes requests.
+//! A guest that stays up and serves requests.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -14,12 +14,12 @@ use serde::Serialize;
 
 use super::agent::{Answer, Request, Setup};
 
-/// How often a waiting backend looks whether it was interrupted.
+/// The interval at which a waiting backend checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
-/// The most that is kept of what an agent complains about.
+/// The number of bytes kept of an agent's error output.
 const ERRORS_BYTES: usize = 4096;
 
-/// A guest with an agent in it. Dropping it ends the guest and waits for its end.
+/// A guest with an agent in it. Dropping it ends the guest and waits for its exit.
 pub(super) struct LiveGuest {
     requests: Option<Sender<Vec<u8>>>,
     answers: Receiver<Vec<u8>>,
@@ -27,15 +27,15 @@ pub(super) struct LiveGuest {
     interrupt: Interrupt,
 }
 
-/// What a guest says of itself when it is up.
+/// A guest's description of itself once it is up.
 pub(super) struct Inside {
     pub(super) environment: Environment,
     pub(super) notices: Vec<Notice>,
 }
 
 impl LiveGuest {
-    /// Boots the guest and waits until its agent is there and has looked whether it can do
-    /// what the study wants. `spec` is the settings of the backend inside it.
+    /// Boots the guest and waits until its agent is ready and has checked that it can do what the
+    /// study asks. `spec` is the settings of the backend inside it.
     pub(super) fn boot(
         launch: Launch,
         spec: String,
@@ -75,7 +75,7 @@ impl LiveGuest {
         }
     }
 
-    /// Tells the agent something and waits for its answer.
+    /// Sends a request to the agent and waits for its answer.
     pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, BackendError> {
         self.tell(request)
     }
@@ -87,7 +87,7 @@ impl LiveGuest {
         })?;
         line.push(b'\n');
         if let Some(requests) = &self.requests {
-            // A guest that is gone says why when its answer is waited for.
+            // If the guest is gone, the error appears when waiting for its answer.
             let _ = requests.send(line);
         }
         match self.answer()? {
@@ -114,7 +114,7 @@ impl LiveGuest {
         }
     }
 
-    /// Why the guest ended.
+    /// Returns the reason for which the guest ended.
     fn gone(&mut self) -> BackendError {
         self.requests = None;
         let ended = self.thread.take().and_then(|thread| thread.join().ok());
@@ -141,7 +141,7 @@ impl LiveGuest {
 
 impl Drop for LiveGuest {
     fn drop(&mut self) {
-        // The end of its input ends the agent, and that the guest.
+        // The end of its input ends the agent, and the agent's end ends the guest.
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -149,7 +149,7 @@ impl Drop for LiveGuest {
     }
 }
 
-/// What a guest could not be started for or ended of.
+/// Converts an error in starting or ending a guest.
 pub(super) fn failed(error: &GuestError) -> BackendError {
     match error.remedy() {
         Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
@@ -157,7 +157,7 @@ pub(super) fn failed(error: &GuestError) -> BackendError {
     }
 }
 
-/// That the agent answered something else than it was asked.
+/// Returns the error for an answer that does not match its request.
 pub(super) fn unexpected_answer(answer: &Answer) -> BackendError {
     BackendError::Failed {
         doing: "reading the guest's answer".to_owned(),
@@ -165,7 +165,7 @@ pub(super) fn unexpected_answer(answer: &Answer) -> BackendError {
     }
 }
 
-/// Between the guest's channel and the backend: lines of answers out, requests in.
+/// The connection between the guest's channel and the backend: lines of answers out, requests in.
 struct Wire {
     orders: Receiver<Vec<u8>>,
     says: Sender<Vec<u8>>,
@@ -184,7 +184,7 @@ impl Sink for Wire {
         }
         for &byte in bytes {
             if byte == b'\n' {
-                // A backend that is gone also asks for nothing more.
+                // If the backend is gone, there are no more requests either.
                 let _ = self.says.send(std::mem::take(&mut self.line));
                 self.waits = true;
             } else {

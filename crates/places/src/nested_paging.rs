@@ -1,5 +1,5 @@
-//! The host's pages behind a guest whose memory is emulated: a level that the emulator is given from
-//! inside, so that one guest lasts for all of them.
+//! The host's pages behind a guest with emulated memory: a level that is passed to the emulator
+//! from inside the guest, so that one guest serves all levels.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) const EMULATED_HOST_PAGES: SettingSpec = SettingSpec {
             \"nested\")",
 };
 
-/// Gives the emulator the host's pages of a treatment, if it has any, and reads them back.
+/// Passes a treatment's host page size, if it has one, to the emulator and reads it back.
 pub(super) fn apply(
     settings: &BTreeMap<String, Setting>,
     machine: &Machine,
@@ -42,7 +42,7 @@ pub(super) fn apply(
     Ok(Some(Evidence::of(EMULATED_HOST_PAGES.name, wanted, name(found))))
 }
 
-/// The emulator's place in its list of sizes, and the bytes.
+/// Returns the index in the emulator's list of sizes, and the bytes.
 fn size(wanted: &str) -> Result<(u8, u64), BackendError> {
     let found = (0_u8..).zip(SIZES).find(|(_, (name, _))| *name == wanted);
     found.map(|(at, (_, bytes))| (at, bytes)).ok_or_else(|| BackendError::BadInput {
@@ -56,7 +56,8 @@ fn name(bytes: u64) -> &'static str {
     SIZES.iter().find(|(_, size)| *size == bytes).map_or("none", |(name, _)| name)
 }
 
-/// What the emulator has counted, by the names that `counters` takes beside those of `/proc/vmstat`.
+/// Returns the emulator's counts, by the names that `counters` accepts in addition to those of
+/// `/proc/vmstat`.
 pub(super) fn counted(machine: &Machine) -> BTreeMap<String, u64> {
     let Some(walks) = nested_paging::walks(&machine.usable_cpus()) else { return BTreeMap::new() };
     let of = [

@@ -1,5 +1,5 @@
-//! Where a workload runs and whose memory it takes: settings of levels that this machine and
-//! Linux guests apply in the same way.
+//! The placement of a workload and its memory: settings of levels that apply in the same way on
+//! this machine and in Linux guests.
 
 mod applied;
 mod environment;
@@ -52,10 +52,11 @@ pub(super) const ENVIRONMENT: SettingSpec = SettingSpec {
     about: "variables of the environment of commands, with blanks between them",
 };
 
-/// What levels may set of placement.
+/// The placement settings of levels.
 pub(super) const LEVELS: [SettingSpec; 6] = [CPUS, NODES, POLICY, RANKS, THREADS, ENVIRONMENT];
 
-/// Refuses placements that cannot be on this machine, and tells which cannot act.
+/// Rejects placements that are impossible on this machine, and reports those that cannot have an
+/// effect.
 pub(super) fn inspect(
     scope: &Scope<'_>,
     machine: &Machine,
@@ -70,21 +71,21 @@ pub(super) fn inspect(
     Ok(cannot_act.then_some(Notice::PolicyWithoutEffect))
 }
 
-/// Where a command's copies run, and whose memory they take.
+/// The placement of a command's copies and their memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Placement {
-    /// The CPUs of all copies together, unless they may run anywhere.
+    /// The CPUs of all copies together; `None` if they may run anywhere.
     cpus: Option<CpuSet>,
     policy: Option<MemoryPolicy>,
-    /// The CPUs of each copy; empty for a command that is run once.
+    /// The CPUs of each copy; empty for a command that runs once.
     ranks: Vec<CpuSet>,
     threads: Option<usize>,
     environment: Environment,
 }
 
 impl Placement {
-    /// What these settings mean for a workload on this machine. A setting that the workload's
-    /// command has in braces, such as `{ranks}`, is the command's own to apply.
+    /// Returns the placement that these settings mean for a workload on this machine. A setting
+    /// that the workload's command contains in braces, such as `{ranks}`, is left to the command.
     pub(super) fn of(
         settings: &BTreeMap<String, Setting>,
         workload: &Workload,
@@ -126,7 +127,7 @@ impl Placement {
     }
 }
 
-/// A list as numactl(8) takes it, of those that there are.
+/// Reads a list as numactl(8) takes it, restricted to existing ids.
 fn among<I: Id>(name: &str, text: &str, all: &IdSet<I>) -> Result<IdSet<I>, BackendError> {
     let expected = format!("some of {all}");
     let chosen: Chosen<I> = text.parse().map_err(|_| bad(name, text, &expected))?;
@@ -143,7 +144,7 @@ fn cpus_of(nodes: &str, machine: &Machine, free: &CpuSet) -> Result<CpuSet, Back
     Ok(of.flat_map(|node| node.cpus.iter()).filter(|cpu| free.contains(*cpu)).collect())
 }
 
-/// `bind:0`; interleaving without nodes is over all that have memory.
+/// Reads `bind:0`; interleaving without nodes is over all nodes with memory.
 fn policy_of(text: &str, machine: &Machine) -> Result<MemoryPolicy, BackendError> {
     let all = machine.usable_memory_nodes();
     let (name, nodes) = match text.split_once(':') {
@@ -156,7 +157,7 @@ fn policy_of(text: &str, machine: &Machine) -> Result<MemoryPolicy, BackendError
     MemoryPolicy::named(name, nodes).ok_or_else(|| bad(POLICY.name, text, &expected))
 }
 
-/// CPUs node by node, so that a share of them lies on one node where it fits.
+/// Returns the CPUs node by node, so that a share of them is on one node if it fits.
 fn in_order(machine: &Machine, cpus: &CpuSet) -> Vec<CpuId> {
     let mut cpus: Vec<CpuId> = cpus.iter().collect();
     let node = |id: CpuId| machine.cpus.iter().find(|cpu| cpu.id == id).and_then(|cpu| cpu.node);
@@ -164,7 +165,7 @@ fn in_order(machine: &Machine, cpus: &CpuSet) -> Vec<CpuId> {
     cpus
 }
 
-/// The CPUs of each copy: as many as it has threads, or an equal share.
+/// Returns the CPUs of each copy: as many as it has threads, or an equal share.
 fn shares(
     pool: &[CpuId],
     ranks: usize,
@@ -196,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// Four nodes of two CPUs each.
+    /// Returns a machine with four nodes of two CPUs each.
     fn machine() -> Machine {
         let base = UniformMachine {
             cpus: 8,

@@ -63,7 +63,7 @@ fn no_setting_is_there_twice() {
     }
 }
 
-/// For each setting of each backend, values that are none of its kind.
+/// Tries values of the wrong kind for each setting of each backend.
 #[test]
 fn every_setting_refuses_a_value_of_another_kind_with_what_it_may_be() {
     for kind in BACKENDS.kinds() {

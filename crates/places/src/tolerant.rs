@@ -1,5 +1,5 @@
-//! A place of studies that goes on without a treatment that fails: a program may not fit on one
-//! node, or refuse huge pages, and the others are to be tried all the same.
+//! A backend that goes on without a treatment that fails: a program may not fit on one node, or may
+//! be refused huge pages, and the others should be tried nevertheless.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,14 +10,14 @@ use numalab_study::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
 
-/// Why treatments failed, by their positions.
+/// The reasons for failures, by the treatments' positions.
 pub type Failures = Rc<RefCell<BTreeMap<usize, String>>>;
 
-/// A place with the failures of its treatments.
+/// A backend with the failures of its treatments.
 pub struct Tolerant {
-    /// The place itself.
+    /// The wrapped backend.
     pub inner: Box<dyn Backend>,
-    /// What failed there.
+    /// The failures so far.
     pub failures: Failures,
 }
 
@@ -26,13 +26,13 @@ struct PreparedTolerant {
     failures: Failures,
 }
 
-/// The position of a treatment of the one factor.
+/// Returns the position of a treatment of the one factor.
 fn position(treatment: &Treatment) -> usize {
     treatment.levels.first().copied().unwrap_or(0)
 }
 
 impl PreparedTolerant {
-    /// Notes a failure of any treatment but the baseline, which must work.
+    /// Records a failure of any treatment except the baseline, which must work.
     fn noted<T: Default>(
         &self,
         treatment: &Treatment,

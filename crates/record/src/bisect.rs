@@ -1,124 +1,126 @@
-//! What a search for the commit that made something worse found.
+//! The result of a bisection: the search for the commit that made something slower.
 
 use serde::{Deserialize, Serialize};
 
 use crate::study::Quantity;
 
-/// A bisection: what was asked, each commit that was judged with its samples, and the answer.
+/// A bisection: the question, each commit judged with its samples, and the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BisectDocument {
-    /// The kind of document.
+    /// The schema of this document.
     pub schema: String,
-    /// The version of numalab.
+    /// The version of numalab that wrote it.
     pub version: String,
     /// The command line.
     pub command: Vec<String>,
-    /// Milliseconds since 1970 when it began.
+    /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// The study that takes the samples.
     pub study: String,
-    /// Where it takes them, in words.
+    /// A description of where the samples are taken.
     pub backend: String,
-    /// The settings under which all commits are judged, by the name of the treatment.
+    /// The treatment under which every commit is judged.
     pub treatment: String,
-    /// The workload.
+    /// The workload that is run.
     pub workload: String,
-    /// What is compared.
+    /// The quantity that is compared.
     pub quantity: Quantity,
-    /// The chance that the whole search names a wrong commit, in percent.
+    /// The chance that the search names a wrong commit, in percent.
     pub error_percent: f64,
-    /// A change up to this counts as none, in percent.
+    /// The largest change that counts as no change, in percent.
     pub margin_percent: f64,
-    /// The most samples of one commit.
+    /// The maximum number of samples per commit.
     pub most_samples: usize,
-    /// Commits that could be the first bad one, the bad one included.
+    /// The number of commits that could be the first bad one, including the known bad one.
     pub candidates: usize,
-    /// The commit that is known as good.
+    /// The commit known to be good.
     pub good: JudgedCommit,
-    /// The commit that is known as bad.
+    /// The commit known to be bad.
     pub bad: JudgedCommit,
-    /// The commits between them that were built, in this order.
+    /// The commits between the two that were built, in the order in which they were built.
     pub judged: Vec<JudgedCommit>,
-    /// What came of it; none while it runs.
+    /// The answer; `None` while the bisection runs.
     pub answer: Option<BisectAnswer>,
 }
 
-/// A commit as git tells of it.
+/// A commit, as git describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Commit {
-    /// Its whole hash.
+    /// Its full hash.
     pub hash: String,
     /// The first line of its message.
     pub subject: String,
-    /// Name and address of its author.
+    /// The name and address of its author.
     pub author: String,
 }
 
 impl Commit {
-    /// The first twelve digits of its hash, as kernel developers quote commits.
+    /// Returns the first twelve digits of the hash, as kernel developers quote commits.
     #[must_use]
     pub fn short(&self) -> &str {
         self.hash.get(..12).unwrap_or(&self.hash)
     }
 }
 
-/// A commit with what was measured of it.
+/// A commit with its measurements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgedCommit {
-    /// Which.
+    /// The commit.
     pub commit: Commit,
-    /// Seconds that its build took.
+    /// The time its build took, in seconds.
     pub build_s: f64,
-    /// Its samples, each after a boot of its own where the study boots, in the order in which they were taken.
+    /// Its samples in the order in which they were taken, each after a fresh boot if the study
+    /// boots.
     pub samples: Vec<f64>,
-    /// How much more it costs than the good commit, in percent; less than 0 where it is better.
-    /// None before there are samples of both.
+    /// How much more it costs than the good commit, in percent; negative if it is better, `None`
+    /// until both have samples.
     pub worse_percent: Option<f64>,
-    /// What it was taken for.
+    /// The verdict on it.
     pub side: CommitSide,
 }
 
-/// What a commit is taken for.
+/// The verdict on a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitSide {
-    /// Nothing yet.
+    /// Not judged yet.
     #[default]
     Open,
-    /// As the good one.
+    /// Like the good commit.
     Good,
-    /// As the bad one.
+    /// Like the bad commit.
     Bad,
-    /// The most samples did not tell.
+    /// Still undecided after the maximum number of samples.
     Undecided,
-    /// It does not build, for this reason.
+    /// It does not build, for the given reason.
     NotBuilt(String),
-    /// It does not boot or run the workload, for this reason.
+    /// It does not boot or run the workload, for the given reason.
     NotRun(String),
 }
 
-/// What a bisection ends with.
+/// The result of a bisection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BisectAnswer {
     /// This commit is the first bad one.
     FirstBad {
-        /// Which.
+        /// The commit.
         commit: Commit,
     },
-    /// It is one of these: those that could not be judged, and the first known as bad.
+    /// The first bad commit is one of these: those that could not be judged, and the earliest one
+    /// known to be bad.
     OneOf {
-        /// Which.
+        /// The candidates.
         commits: Vec<Commit>,
     },
     /// The bad commit is not worse than the good one by more than the margin.
     NotWorse,
-    /// Whether the bad commit is worse was not decided by the most samples.
+    /// The maximum number of samples did not show whether the bad commit is worse.
     EndsUndecided,
     /// It was interrupted.
     Interrupted,

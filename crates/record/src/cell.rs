@@ -1,4 +1,4 @@
-//! What is measured: one cell of a plan.
+//! A cell of a plan: one thing to measure.
 
 use core::fmt;
 
@@ -25,13 +25,13 @@ impl fmt::Display for CellId {
 pub struct Cell {
     /// Its name.
     pub id: CellId,
-    /// What is done.
+    /// The experiment.
     #[serde(flatten)]
     pub experiment: Experiment,
 }
 
 impl Cell {
-    /// A cell named after what is done in it: the same experiment always has the same name,
+    /// Returns the cell of `experiment`, named after it: equal experiments have equal names,
     /// different ones never do.
     #[must_use]
     pub fn of(experiment: Experiment) -> Self {
@@ -46,16 +46,16 @@ impl Cell {
 pub enum Outcome {
     /// The interval became narrow enough.
     Precise,
-    /// The budget was spent first; the samples stand.
+    /// The budget ran out first; the samples are valid.
     BudgetSpent,
     /// It could not be measured.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// A cell that ended, with the proof of where its workers were.
+/// A finished cell, with the proof of its workers' placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finished {
@@ -64,6 +64,6 @@ pub struct Finished {
     /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Where each worker was, in the plan's order.
+    /// The placement of each worker, in the plan's order.
     pub placements: Vec<Placement>,
 }

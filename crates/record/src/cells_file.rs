@@ -1,7 +1,8 @@
-//! `cells.jsonl`: one finished cell a line, which completes its lines of `samples.csv`.
+//! `cells.jsonl`: one finished cell per line, which completes its lines of `samples.csv`.
 //!
-//! Samples are on disk before their cell's line, so that a crash can leave samples which no
-//! line completes. They belong to no result, and the next owner of the directory cuts them off.
+//! Samples are on disk before their cell's line, so a crash can leave samples that no line
+//! completes. They belong to no result, and the next process that opens the directory cuts them
+//! off.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,20 +13,20 @@ use crate::cell::{CellId, Finished};
 use crate::kind::file;
 use crate::sample::Sample;
 
-/// Why a line of `cells.jsonl` cannot be read.
+/// An unreadable line of `cells.jsonl`.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}, line {line}: {source}", name = file::CELLS)]
 pub struct CellsError {
-    /// Line number from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The parser's error.
     pub source: serde_json::Error,
 }
 
 /// A line of `cells.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellLine {
-    /// The cell.
+    /// The finished cell.
     #[serde(flatten)]
     pub finished: Finished,
     /// The cell's part of `samples.csv`; absent in older results.
@@ -34,7 +35,8 @@ pub struct CellLine {
 }
 
 impl CellLine {
-    // Not derived: behind `flatten`, serde reads no number that is a key of a map.
+    // Written by hand because serde, behind `flatten`, does not read numbers that are the keys of a
+    // map.
     fn parse(text: &str) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Part {
@@ -46,13 +48,13 @@ impl CellLine {
     }
 }
 
-/// A part of `samples.csv`.
+/// A range of lines of `samples.csv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleLines {
-    /// Samples before it, the header not counted.
+    /// The number of samples before it, not counting the header.
     #[serde(rename = "first_sample")]
     pub first: usize,
-    /// Its samples.
+    /// The number of samples in it.
     #[serde(rename = "samples")]
     pub count: usize,
 }
@@ -66,24 +68,24 @@ impl SampleLines {
 /// The part of `cells.jsonl` and `samples.csv` that is complete.
 #[derive(Debug)]
 pub struct CompletePart {
-    /// The finished cells that have all their samples.
+    /// The finished cells whose samples are all present.
     pub lines: Vec<CellLine>,
-    /// Bytes of `cells.jsonl` up to the last of them.
+    /// The length in bytes of `cells.jsonl` up to the last of them.
     pub cells_bytes: usize,
-    /// Bytes of `samples.csv` up to its last sample.
+    /// The length in bytes of `samples.csv` up to its last sample.
     pub samples_bytes: usize,
-    /// Samples up to there.
+    /// The number of samples up to that point.
     pub samples: usize,
 }
 
-/// Finds the part of a run that is complete. A crash leaves behind it lines without an end and
-/// samples of a cell that was being measured; a file that was cut leaves cells without all
-/// their samples.
+/// Finds the complete part of a run. After it, a crash may have left unterminated lines and samples
+/// of an unfinished cell; a truncated file may have left cells without all their samples.
 ///
 /// # Errors
-/// [`CellsError`] names the line of `cells.jsonl` that cannot be read.
+///
+/// [`CellsError`] names the unreadable line of `cells.jsonl`.
 pub fn complete_part(cells: &str, samples: &str) -> Result<CompletePart, CellsError> {
-    // Of each whole line after the header, where it ends.
+    // The end of each complete line after the header.
     let ends: Vec<usize> = samples.match_indices('\n').map(|(at, _)| at + 1).collect();
     let whole = ends.len().saturating_sub(1);
     let (mut lines, mut cells_bytes) = (Vec::new(), 0);
@@ -101,7 +103,7 @@ pub fn complete_part(cells: &str, samples: &str) -> Result<CompletePart, CellsEr
     }
     let kept = match lines.last() {
         None => 0,
-        // Older results do not say where a cell's samples end.
+        // Older results do not record where a cell's samples end.
         Some(line) => line.samples.map_or(whole, |part| part.range().end),
     };
     let samples_bytes = ends.get(kept).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `samples.csv`: one sample a line, appended and synced.
+//! `samples.csv`: one sample per line, appended and synced.
 
 use core::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::sample::Sample;
 /// The first line of `samples.csv`.
 pub const CSV_HEADER: &str = "cell,metric,index,value,unit,start_ns,duration_ns,work,disturbed";
 
-/// Why a text is no `samples.csv`.
+/// An error in `samples.csv`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CsvError {
     /// The first line is not [`CSV_HEADER`].
@@ -25,14 +25,14 @@ pub enum CsvError {
         line: usize,
         /// The column.
         field: &'static str,
-        /// The text found.
+        /// The text found there.
         found: String,
-        /// The form that was expected.
+        /// The form expected.
         expected: &'static str,
     },
 }
 
-/// Appends `sample` to `out` as one line with its end.
+/// Appends `sample` to `out` as one line, with its newline.
 pub fn write_sample(out: &mut String, sample: &Sample) {
     let disturbed = sample.disturbed.as_deref().unwrap_or_default();
     // Writing into a string cannot fail.
@@ -51,16 +51,16 @@ pub fn write_sample(out: &mut String, sample: &Sample) {
     );
 }
 
-/// A field never needs quoting: what would is replaced.
+/// Replaces what would need quoting, so that no field is ever quoted.
 fn plain(text: &str) -> String {
     text.replace([',', '\n', '\r', '"'], ";")
 }
 
-/// Reads the whole of `samples.csv`. A last line without its end, as a crash
-/// leaves it, is dropped.
+/// Reads all of `samples.csv`. An unterminated last line, as a crash leaves it, is dropped.
 ///
 /// # Errors
-/// [`CsvError`] with line, column and text of the first thing that cannot be read.
+///
+/// [`CsvError`] gives the line, column and text of the first unreadable field.
 pub fn parse_samples(text: &str) -> Result<Vec<Sample>, CsvError> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.split('\n');
@@ -94,7 +94,7 @@ fn parse_line(line: usize, text: &str) -> Result<Sample, CsvError> {
     let work = number(line, "work", next("work")?)?;
     let disturbed = Some(next("disturbed")?).filter(|reason| !reason.is_empty());
     let disturbed = disturbed.map(str::to_owned);
-    // A line that lost its end has the next one behind it.
+    // If a line lost its newline, the next one follows it directly.
     if fields.next().is_some() {
         let (field, expected) = ("disturbed", "nine columns");
         return Err(CsvError::Field { line, field, found: text.to_owned(), expected });

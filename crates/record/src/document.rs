@@ -1,4 +1,4 @@
-//! A run and everything measured in it, in one value.
+//! A run with everything measured in it, as one value.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,24 @@ use crate::run::Run;
 use crate::sample::Sample;
 use crate::shared::counted_values;
 
-/// One cell with all that was found.
+/// A cell with everything found in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellResult {
-    /// What was to be measured.
+    /// The planned cell.
     #[serde(flatten)]
     pub cell: Cell,
-    /// How it ended; `None` if the run was interrupted before.
+    /// How it ended; `None` if the run was interrupted first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Outcome>,
-    /// Where each worker was.
+    /// The placement of each worker.
     pub placements: Vec<Placement>,
-    /// Its samples in time order, disturbed ones included.
+    /// Its samples in time order, including disturbed ones.
     pub samples: Vec<Sample>,
 }
 
 impl CellResult {
-    /// The values of `metric` that count, in time order: the undisturbed ones, or all where
+    /// Returns the values of `metric` that count, in time order: the undisturbed ones, or all if
     /// [`all_windows_count`](crate::all_windows_count).
     #[must_use]
     pub fn values(&self, metric: Metric) -> Vec<f64> {
@@ -43,20 +43,20 @@ impl CellResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// What was known before.
+    /// Everything known before the first sample.
     #[serde(flatten)]
     pub run: Run,
     /// The cells in the plan's order.
     pub cells: Vec<CellResult>,
 }
 
-/// Why files are no results of a run.
+/// An error in the files of a result directory.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// `run.json` cannot be read, or is of something else.
+    /// `run.json` cannot be read, or is of another kind.
     #[error("{name} {0}", name = file::RUN)]
     Run(#[source] KindError),
-    /// A whole line of `cells.jsonl` cannot be read.
+    /// A complete line of `cells.jsonl` cannot be read.
     #[error(transparent)]
     Cells(#[from] CellsError),
     /// `samples.csv` cannot be read.
@@ -65,12 +65,12 @@ pub enum DocumentError {
 }
 
 impl Document {
-    /// Joins the texts of the three files of a result directory. Last lines
-    /// without an end, as a crash leaves them, are dropped, and so are samples of cells that
-    /// are not finished.
+    /// Joins the texts of the three files of a result directory. Unterminated last lines, as a
+    /// crash leaves them, are dropped, and so are samples of unfinished cells.
     ///
     /// # Errors
-    /// [`DocumentError`] names the file, the line and what is wrong.
+    ///
+    /// [`DocumentError`] names the file, the line and the error.
     pub fn from_files(run: &str, cells: &str, samples: &str) -> Result<Self, DocumentError> {
         let run: Run = Kind::Run.read(run).map_err(DocumentError::Run)?;
         let complete = complete_part(cells, samples)?;
@@ -79,8 +79,8 @@ impl Document {
         Ok(Self::join(run, finished, samples))
     }
 
-    /// Joins a run with its finished cells and samples; what belongs to no
-    /// planned cell is dropped.
+    /// Joins a run with its finished cells and samples; those that belong to no planned cell are
+    /// dropped.
     #[must_use]
     pub fn join(run: Run, finished: Vec<Finished>, samples: Vec<Sample>) -> Self {
         let unmeasured = |cell: &Cell| CellResult {

@@ -1,7 +1,7 @@
-//! What is done in a cell: the kinds of measurement, and what each says of itself.
+//! Experiments: the kinds of measurement, and how each describes itself.
 //!
-//! A kind is a file below this one and a row of `kinds!`, which makes [`Experiment`]. All that others need to know of
-//! it, they ask its [`Description`] for.
+//! Each kind has a file below this one and a row of `kinds!`, which makes [`Experiment`].
+//! Everything else that the program needs to know about a kind is in its [`Description`].
 
 mod bandwidth;
 mod c2c;
@@ -27,10 +27,10 @@ pub use loaded::LoadedCell;
 pub use stream::{IsaName, StreamKernel};
 pub use worker::WorkerPlan;
 
-/// Makes [`Experiment`] of the kinds, and what finds a kind's cell in it.
+/// Makes [`Experiment`] from the kinds, and the lookup of a kind's cell in it.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($cell:ident),)*) => {
-        /// What is done in a cell.
+        /// The experiment of a cell.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -39,7 +39,7 @@ macro_rules! kinds {
         }
 
         impl Experiment {
-            /// What its kind says of it.
+            /// Returns the experiment's description of itself.
             #[must_use]
             pub fn description(&self) -> &dyn Description {
                 match self {
@@ -66,22 +66,23 @@ kinds! {
     Latency(LatencyCell),
     /// Streams of all workers at once.
     Bandwidth(BandwidthCell),
-    /// A chase while other workers load the memory.
+    /// A chase while other workers put load on the memory.
     Loaded(LoadedCell),
-    /// A cache line going back and forth between two cpus.
+    /// A cache line that bounces between two cpus.
     C2c(C2cCell),
-    /// L1 load-to-use over a dependent add, the core clock, and an atomic addition, on one cpu.
+    /// L1 load-to-use relative to a dependent add, the core clock, and an atomic addition, on one
+    /// cpu.
     Core(CoreCell),
-    /// Frames handed out and used by a kernel of our own.
+    /// Frames allocated and used by numalab's own kernel.
     Frames(FramesCell),
 }
 
-/// The experiment is of another kind than was asked for.
+/// The experiment is of another kind than the one requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherKind;
 
 impl Experiment {
-    /// The cell of this kind, if it is one.
+    /// Returns the cell of kind `T`, if the experiment is of that kind.
     #[must_use]
     pub fn cell<'a, T>(&'a self) -> Option<&'a T>
     where
@@ -90,64 +91,64 @@ impl Experiment {
         self.try_into().ok()
     }
 
-    /// Who works, and on which memory: the chaser before its load, both sides of a line that
-    /// goes back and forth; nobody where no node matters.
+    /// Returns the workers and their memory: the chaser before its load, both sides of a bouncing
+    /// line; empty if no node matters.
     #[must_use]
     pub fn workers(&self) -> Vec<WorkerPlan> {
         self.description().workers()
     }
 }
 
-/// What a kind of measurement says of one of its experiments.
+/// How a kind of measurement describes one of its experiments.
 pub trait Description {
-    /// The kind, under which cells are taken together with others.
+    /// Returns the kind, by which cells are grouped.
     fn kind(&self) -> &'static str;
 
-    /// The name of the cell, unique and stable.
+    /// Returns the name of the cell, unique and stable.
     fn id(&self) -> String;
 
-    /// Who works, and on which memory; nobody where no node matters.
+    /// Returns the workers and their memory; empty if no node matters.
     fn workers(&self) -> Vec<WorkerPlan> {
         Vec::new()
     }
 
-    /// What cells of it differ in.
+    /// Returns the parameters in which cells of this kind differ.
     fn axes(&self) -> Axes {
         Axes::default()
     }
 
-    /// What a figure tells about on a machine with a largest cache of so many bytes; `None` where
-    /// machines are not compared by it.
+    /// Returns the part of the machine that a figure describes, for a machine whose largest cache
+    /// has `largest_cache_bytes`; `None` if machines are not compared by it.
     fn family(&self, metric: Metric, largest_cache_bytes: u64) -> Option<Family>;
 }
 
-/// What cells of a kind differ in, as far as several kinds share it.
+/// The parameters in which cells differ, as far as several kinds share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axes {
     /// The length in bytes of each worker's buffer.
     pub size_bytes: Option<u64>,
-    /// The pages.
+    /// The page size.
     pub pages: Option<Pages>,
     /// The order of visits.
     pub pattern: Option<AccessPattern>,
-    /// What is done, by name.
+    /// The name of the kernel that runs.
     pub kernel: Option<String>,
 }
 
-/// What a figure tells about.
+/// The part of a machine that a figure describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// The core: its clock and L1.
     Core,
-    /// Latency of sizes that a cache holds.
+    /// Latency of sizes that fit in a cache.
     CacheLatency,
-    /// Latency of memory, idle or loaded.
+    /// Latency of memory, idle or under load.
     MemoryLatency,
     /// Bandwidth.
     Bandwidth,
-    /// Cache lines from core to core.
+    /// Transfers of cache lines between cores.
     CoreToCore,
 }
 
@@ -156,7 +157,7 @@ impl Family {
     pub const ALL: [Self; 5] =
         [Self::Core, Self::CacheLatency, Self::MemoryLatency, Self::Bandwidth, Self::CoreToCore];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -168,7 +169,7 @@ impl Family {
         }
     }
 
-    /// The family of this name.
+    /// Returns the family with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|family| family.name() == name)

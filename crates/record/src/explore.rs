@@ -1,4 +1,4 @@
-//! Where memory lies now, as `numalab explore` reads it: facts, and what could not be seen.
+//! Where memory is now, as `numalab explore` reads it: the facts, and what could not be read.
 
 mod devices;
 mod guests;
@@ -20,25 +20,25 @@ pub use process::{
 pub use ranks::{RankView, RanksView};
 pub use spread::BytesByNode;
 
-/// Where memory lies now: `{"explore": "nodes", ...}` in JSON.
+/// The location of memory now: `{"explore": "nodes", ...}` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "explore", rename_all = "kebab-case")]
 pub enum View {
     /// By node.
     Nodes(NodesView),
-    /// Of a process.
+    /// One process.
     Process(ProcessView),
-    /// Of guests.
+    /// The guests of this host.
     Guests(GuestsView),
-    /// Of ranks.
+    /// The ranks on this host.
     Ranks(RanksView),
-    /// In a heap.
+    /// A heap.
     Heap(HeapView),
 }
 
 impl View {
-    /// What could not be seen.
+    /// Returns what could not be read.
     #[must_use]
     pub fn unseen(&self) -> &[Unseen] {
         match self {
@@ -51,47 +51,48 @@ impl View {
     }
 }
 
-/// Something that could not be seen.
+/// Something that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Unseen {
-    /// Which pageblocks the kernel can move together: root reads `/proc/pagetypeinfo`.
+    /// The pageblocks that the kernel can move as a whole: only root can read `/proc/pagetypeinfo`.
     Pageblocks,
-    /// No single pages were asked for their node.
+    /// The nodes of single pages.
     PageSample {
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// There is no `numa_maps`: sums are estimates.
+    /// Exact sums, as there is no `numa_maps`: they are estimates.
     SumsByMapping {
-        /// Pages that they are estimated from.
+        /// The number of pages that they are estimated from.
         pages: u64,
     },
-    /// What each thread touches: NUMA balancing samples no memory that a policy places.
+    /// The memory that each thread touches: NUMA balancing does not sample memory placed by a
+    /// policy.
     TouchedByThread,
-    /// Huge pages of each mapping: there are too many mappings to ask for all.
+    /// The huge pages of each mapping: there are too many mappings.
     HugePagesByMapping {
-        /// Beyond this number of mappings they are not read.
+        /// The largest number of mappings for which they are read.
         most_mappings: usize,
     },
     /// A guest of another user.
     GuestOfAnotherUser {
         /// The guest.
         guest: String,
-        /// Its process.
+        /// Its process id.
         process: u32,
     },
-    /// Which processes of other users are ranks: their environment is theirs.
+    /// The ranks among other users' processes, whose environments cannot be read.
     EnvironmentsOfOthers {
-        /// How many processes.
+        /// The number of processes.
         processes: usize,
     },
-    /// Which threads of a guest are virtual cpus: QEMU was not told to name them.
+    /// The virtual CPU threads of a guest: QEMU was not asked to name them.
     VcpuThreads {
         /// The guest.
         guest: String,
     },
-    /// The nodes of domains' memory: Xen takes the machine for one node.
+    /// The nodes of the domains' memory: Xen sees the machine as one node.
     NodesOfDomains,
 }

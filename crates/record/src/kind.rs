@@ -1,32 +1,32 @@
-//! The kinds of documents that numalab writes, and the files they lie in.
+//! The kinds of documents that numalab writes, and their file names.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The schema of everything that numalab wrote before each kind had its own.
+/// The schema of all documents before each kind had a separate one.
 const BEFORE: &str = "numalab/1";
 
 /// The names of the files in a result directory.
 pub mod file {
-    /// What was known before the first sample: of a measuring run, a launch or a study.
+    /// Everything known before the first sample of a run, a launch or a study.
     pub const RUN: &str = "run.json";
-    /// A run's finished cells, one a line.
+    /// A run's finished cells, one per line.
     pub const CELLS: &str = "cells.jsonl";
-    /// Samples, one a line.
+    /// Samples, one per line.
     pub const SAMPLES: &str = "samples.csv";
-    /// A study's question as its author wrote it.
+    /// A study's definition as its author wrote it.
     pub const STUDY: &str = "study.toml";
-    /// What happened while a study ran, an entry a line.
+    /// The events of a study's run, one per line.
     pub const JOURNAL: &str = "journal.jsonl";
     /// The plan of a scaling run.
     pub const SCALE: &str = "scale.json";
-    /// What a bisection found.
+    /// The result of a bisection.
     pub const BISECT: &str = "bisect.json";
     /// The report as Markdown.
     pub const REPORT_MARKDOWN: &str = "report.md";
-    /// The report as a page.
+    /// The report as an HTML page.
     pub const REPORT_HTML: &str = "report.html";
 }
 
@@ -74,7 +74,7 @@ kinds! {
     Run = "numalab/run-2", "a run", "numalab report";
     /// A study with its journal: [`StudyDocument`](crate::study::StudyDocument).
     Study = "numalab/study-2", "a study", "numalab study report";
-    /// What a study would do: [`PlannedStudy`](crate::study::PlannedStudy).
+    /// The plan of a study: [`PlannedStudy`](crate::study::PlannedStudy).
     StudyPlan = "numalab/study-plan-2", "the plan of a study";
     /// A study as its author wrote it: [`ShownStudy`](crate::study::ShownStudy).
     StudyDefinition = "numalab/study-definition-2", "the definition of a study";
@@ -82,51 +82,52 @@ kinds! {
     StudyList = "numalab/study-list-2", "a list of studies";
     /// The settings of backends: [`SettingList`](crate::study::SettingList).
     StudySettings = "numalab/study-settings-2", "the settings of backends";
-    /// Two runs compared.
+    /// A comparison of two runs.
     Comparison = "numalab/comparison-2", "a comparison of two runs";
-    /// Two runs of a study compared.
+    /// A comparison of two runs of a study.
     StudyComparison = "numalab/study-comparison-2", "a comparison of two studies";
-    /// Two files of numbers compared.
+    /// A comparison of two files of numbers.
     SampleComparison = "numalab/sample-comparison-2", "a comparison of samples";
-    /// A machine file and a run compared.
+    /// A comparison of a machine file with a run.
     MachineComparison = "numalab/machine-comparison-2", "a machine file and a run compared";
-    /// What the ranks of one launch measured, as versions before runs of ranks kept it.
+    /// The measurements of one launch's ranks, as written before runs of ranks existed.
     Ranks = "numalab/ranks-2", "the ranks of a launch", "numalab report";
     /// The plan of a scaling run.
     Scale = "numalab/scale-2", "a scaling run", "numalab report";
     /// The report of a scaling run.
     Scaling = "numalab/scaling-2", "the report of a scaling run", "numalab report";
-    /// Where memory lies now.
+    /// The location of memory now.
     Explore = "numalab/explore-2", "a view of memory";
     /// The hosts of a fleet.
     Fleet = "numalab/fleet-2", "a fleet";
-    /// What a health check found.
+    /// The result of a health check.
     Health = "numalab/health-2", "a health check";
-    /// What the kernel's knobs hold.
+    /// The current values of the kernel's knobs.
     Knobs = "numalab/knobs-2", "a list of knobs";
-    /// The answer of a probe.
+    /// The result of a probe of NUMA balancing.
     Probe = "numalab/probe-2", "a probe";
-    /// The answer of a probe of memory tiers.
+    /// The result of a probe of memory tiers.
     Tiering = "numalab/tiering-2", "a probe of memory tiers";
-    /// The search for a commit that made something worse.
+    /// A bisection: the search for the commit that made something slower.
     Bisect = "numalab/bisect-2", "a bisection", "numalab report";
     /// A machine.
     Topology = "numalab/topology-2", "a machine";
     /// ACPI tables.
     Acpi = "numalab/acpi-2", "ACPI tables";
-    /// Which placement is right for a program.
+    /// Advice on the placement of a program.
     Advice = "numalab/advice-1", "advice for a program";
-    /// What a program does to its memory: [`Profile`](crate::profile::Profile).
+    /// A program's memory profile: [`Profile`](crate::profile::Profile).
     Profile = "numalab/profile-1", "a profile of a program's memory", "numalab report";
-    /// A test of numalab on the nodes of a machine.
+    /// A self-test of numalab on the nodes of a machine.
     SelfTest = "numalab/self-test-1", "a self-test";
 }
 
 impl Kind {
-    /// The kind of a document in JSON.
+    /// Returns the kind of a JSON document.
     ///
     /// # Errors
-    /// [`KindError`] if it is not JSON, or of no kind known here.
+    ///
+    /// [`KindError`] if it is not JSON, or of an unknown kind.
     pub fn of(json: &str) -> Result<Self, KindError> {
         Self::of_value(&serde_json::from_str(json)?)
     }
@@ -144,18 +145,20 @@ impl Kind {
         }
     }
 
-    /// Reads a document of this kind. What was written before each kind had a schema of
-    /// its own gets that of its kind.
+    /// Reads a document of this kind. Documents from before each kind had a separate schema are
+    /// read as this kind.
     ///
     /// # Errors
-    /// [`KindError`] if it is of another kind, or not as its schema says.
+    ///
+    /// [`KindError`] if it is of another kind, or does not match its schema.
     pub fn read<T: for<'de> Deserialize<'de>>(self, json: &str) -> Result<T, KindError> {
         self.read_value(serde_json::from_str(json)?)
     }
 
-    /// As [`Kind::read`], from a parsed document.
+    /// Reads a document of this kind from parsed JSON, as [`Kind::read`] does.
     ///
     /// # Errors
+    ///
     /// As [`Kind::read`].
     pub fn read_value<T: for<'de> Deserialize<'de>>(
         self,
@@ -170,7 +173,8 @@ impl Kind {
         Ok(serde_json::from_value(document)?)
     }
 
-    /// The kind of results in a directory with files of these names; `None` if there are none.
+    /// Returns the kind of results in a directory with the files that `has` accepts; `None` if
+    /// there are none.
     #[must_use]
     pub fn of_directory(has: impl Fn(&str) -> bool) -> Option<Self> {
         match () {
@@ -182,10 +186,12 @@ impl Kind {
         }
     }
 
-    /// Refuses a directory with files of these names if its results are of another kind.
+    /// Checks that a directory with the files that `has` accepts does not hold results of another
+    /// kind.
     ///
     /// # Errors
-    /// [`KindError::Other`].
+    ///
+    /// [`KindError::Other`] if it does.
     pub fn check_directory(self, has: impl Fn(&str) -> bool) -> Result<(), KindError> {
         match Self::of_directory(has) {
             Some(found) if found != self => Err(KindError::Other { found, expected: self }),
@@ -194,9 +200,37 @@ impl Kind {
     }
 }
 
+/// Writes the kind with its article: `a run`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.words())
+        f.pad(match self {
+            Self::Run => "a run",
+            Self::Study => "a study",
+            Self::StudyPlan => "the plan of a study",
+            Self::StudyDefinition => "the definition of a study",
+            Self::StudyList => "a list of studies",
+            Self::StudySettings => "the settings of backends",
+            Self::Comparison => "a comparison of two runs",
+            Self::StudyComparison => "a comparison of two studies",
+            Self::SampleComparison => "a comparison of samples",
+            Self::Published => "published figures",
+            Self::MachineComparison => "a machine file and a run compared",
+            Self::Ranks => "the ranks of a launch",
+            Self::Scale => "a scaling run",
+            Self::Scaling => "the report of a scaling run",
+            Self::Explore => "a view of memory",
+            Self::Fleet => "a fleet",
+            Self::Health => "a health check",
+            Self::Knobs => "a list of knobs",
+            Self::Probe => "a probe",
+            Self::Tiering => "a probe of memory tiers",
+            Self::Bisect => "a bisection",
+            Self::Topology => "a machine",
+            Self::Acpi => "ACPI tables",
+            Self::Advice => "advice for a program",
+            Self::Profile => "a profile of a program's memory",
+            Self::SelfTest => "a self-test",
+        })
     }
 }
 
@@ -212,10 +246,10 @@ impl Serialize for Kind {
     }
 }
 
-/// Why a document is not of the kind that is wanted.
+/// A document that is not of the expected kind.
 #[derive(Debug, thiserror::Error)]
 pub enum KindError {
-    /// It is not JSON, or not as its schema says.
+    /// It is not JSON, or does not match its schema.
     #[error("cannot be read: {0}")]
     Json(#[from] serde_json::Error),
     /// It is of another kind.
@@ -223,10 +257,10 @@ pub enum KindError {
     Other {
         /// Its kind.
         found: Kind,
-        /// The kind wanted.
+        /// The kind expected.
         expected: Kind,
     },
-    /// It is of no kind known to this version.
+    /// Its kind is unknown to this version.
     #[error("has schema `{schema}`, expected one such as `{}`", Kind::Run.schema())]
     Unknown {
         /// The schema found; empty if there is none.

@@ -1,4 +1,4 @@
-//! The ranks of a launch: who they were and which cells are theirs.
+//! The ranks of a launch, and the cells that each of them measured.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Launch {
-    /// Who started the ranks.
+    /// The launcher that started the ranks.
     pub launcher: String,
-    /// How they met.
+    /// The channel over which they exchanged messages.
     pub meeting: String,
     /// Whether they took turns.
     pub serial: bool,
-    /// Loads measured for each size (latency), else 0.
+    /// The number of loads measured per size (latency), else 0.
     pub iterations: u64,
-    /// Loads before these.
+    /// The number of loads before these.
     pub warmup: u64,
     /// The ranks by number.
     pub ranks: Vec<RankSeat>,
-    /// The ranks of each cell of a size, in the order of the plan: the same for every size.
+    /// The ranks of each cell of one size, in the order of the plan: the same for every size.
     pub teams: Vec<Vec<usize>>,
 }
 
-/// Where a rank was, beyond what its placement says.
+/// The host and memory policy of a rank, in addition to its placement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankSeat {
     /// Its host.
     pub host: String,
-    /// Where its memory was asked from: `bind:0`.
+    /// The requested memory policy: `bind:0`.
     pub policy: String,
 }

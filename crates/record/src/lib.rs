@@ -1,10 +1,10 @@
-//! The one result type of numalab: what was measured, where, with which proof,
-//! and every raw sample. Versioned and serialised here; nothing is analysed.
+//! The result type of numalab: what was measured, where, with which proof, and every raw sample. It
+//! is versioned and serialised here; nothing is analysed.
 //!
-//! A run lies in one directory. `run.json` holds a [`Run`], written once before
-//! the first sample; `samples.csv` gets a [`Sample`] a line, and `cells.jsonl` a
-//! [`CellLine`] once a cell's samples are there, both append-only, so that an interrupted
-//! run loses nothing that was finished. [`Document`] joins the three for analysis and for JSON.
+//! A run is stored in one directory. `run.json` holds a [`Run`], written once before the first
+//! sample; `samples.csv` gets one [`Sample`] per line, and `cells.jsonl` one [`CellLine`] once a
+//! cell's samples are written. Both are append-only, so that an interrupted run loses nothing that
+//! was finished. [`Document`] joins the three for analysis and for JSON.
 #![forbid(unsafe_code)]
 
 pub mod bisect;

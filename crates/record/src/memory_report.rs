@@ -1,4 +1,4 @@
-//! What the memory emulator reports of a guest or a program.
+//! Reports of the memory emulator about a guest or a program.
 
 mod processes;
 
@@ -8,110 +8,110 @@ use crate::program::{CodePlace, ProgramMemory};
 
 const SCHEMA: &str = "numalab-emulator/1";
 
-/// What the emulator reported.
+/// A report of the memory emulator.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct MemoryReport {
     schema: String,
-    /// The text that was read.
+    /// The text of the report.
     #[serde(skip)]
     pub text: String,
-    /// Whether accesses are counted, or cost virtual time or sleep.
+    /// The emulator's mode: accesses are only counted, or cost virtual time or sleep.
     pub mode: String,
-    /// The QEMU in which it ran.
+    /// The QEMU that ran it.
     pub qemu: EmulatorQemu,
-    /// One access in so many was looked at; counts are scaled.
+    /// The sampling interval: one access in this many was observed, and counts are scaled.
     #[serde(default = "every_one")]
     pub sample: u64,
-    /// What the emulator found of itself.
+    /// The emulator's checks of itself.
     pub self_test: Vec<EmulatorCheck>,
-    /// What was charged.
+    /// The emulated machine.
     pub machine: EmulatedMachine,
-    /// What happened between markers.
+    /// The phases between the guest's markers.
     pub phases: Vec<EmulatedPhase>,
-    /// What ran, where it was no machine.
+    /// The program, if a program ran and not a machine.
     pub program: Option<ProgramMemory>,
 }
 
-/// Why a text is no report.
+/// An invalid report.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryReportError {
-    /// It is no JSON of this form.
+    /// It is not JSON of this form.
     #[error("no report of the memory emulator: {0}")]
     Json(serde_json::Error),
     /// It is of another kind or version.
     #[error("schema {found:?}: expected {SCHEMA:?}, the memory emulator's report")]
     Schema {
-        /// What it says it is.
+        /// The schema found.
         found: String,
     },
 }
 
-/// The QEMU in which a guest or a program ran.
+/// The QEMU that ran a guest or a program.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatorQemu {
-    /// How many vCPUs it had.
+    /// The number of vCPUs.
     pub vcpus: u64,
 }
 
-/// What the emulator found of itself.
+/// A check that the emulator makes of itself.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatorCheck {
-    /// What was looked at.
+    /// The subject of the check.
     pub check: String,
-    /// Whether it is as it must be.
+    /// Whether it passed.
     pub passed: bool,
-    /// What was found.
+    /// The finding.
     pub detail: String,
 }
 
-/// What was charged.
+/// The emulated machine.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatedMachine {
     /// Its nodes.
     pub nodes: Vec<EmulatedNode>,
-    /// Latencies in ns: a row for each node of cpus, a column for each of memory.
+    /// Latencies in ns: one row per node with cpus, one column per node with memory.
     pub latency_ns: Vec<Vec<f64>>,
-    /// Its cores, where they are modelled.
+    /// Its cores, if they are modelled.
     pub core: Option<EmulatedCore>,
 }
 
-/// A core of the charged machine.
+/// A core of the emulated machine.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct EmulatedCore {
-    /// What an instruction takes that waits for nothing.
+    /// The time of an instruction that waits for nothing, in ns.
     pub ns_per_instruction: f64,
 }
 
-/// A node of the charged machine.
+/// A node of the emulated machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct EmulatedNode {
     /// Its number.
     pub id: u64,
 }
 
-/// What happened between two phase markers.
+/// The phase between two of the guest's markers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatedPhase {
     /// Its number.
     pub phase: u64,
-    /// As the guest named it.
+    /// The name that the guest gave it.
     pub name: Option<String>,
-    /// What each cpu did.
+    /// The counts of each cpu.
     pub vcpus: Vec<EmulatedCpu>,
 }
 
-/// What a cpu, or a program's thread, did in a phase.
+/// The counts of a cpu, or of a program's thread, in a phase.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct EmulatedCpu {
     /// Its number.
     pub vcpu: u64,
     /// Its node.
     pub node: u64,
-    /// Instructions.
+    /// The number of instructions.
     pub instructions: u64,
-    /// Virtual time in ns: instructions, and what accesses cost beyond them.
+    /// Virtual time in ns: instructions plus the cost of accesses.
     pub time_ns: u64,
-    /// What accesses cost, in ns.
+    /// The cost of accesses in ns.
     pub cost_ns: u64,
     /// Its accesses to each node's memory.
     pub nodes: Vec<EmulatedAccesses>,
@@ -122,17 +122,17 @@ pub struct EmulatedCpu {
 pub struct EmulatedAccesses {
     /// The node.
     pub node: u64,
-    /// Loads.
+    /// The number of loads.
     pub loads: u64,
-    /// Stores.
+    /// The number of stores.
     pub stores: u64,
-    /// Loads that no cache had.
+    /// Loads that missed all caches.
     pub load_misses: u64,
-    /// Stores that no cache had.
+    /// Stores that missed all caches.
     pub store_misses: u64,
-    /// What those that no cache had cost, in ns.
+    /// The cost of accesses that missed all caches, in ns.
     pub cost_ns: u64,
-    /// What those waited because others loaded the memory, in ns.
+    /// The part of that cost caused by contention for the memory, in ns.
     pub queue_ns: u64,
 }
 
@@ -144,7 +144,8 @@ impl MemoryReport {
     /// Reads the report's JSON.
     ///
     /// # Errors
-    /// [`MemoryReportError`].
+    ///
+    /// [`MemoryReportError`] if it is not a report of a known version.
     pub fn read(text: &str) -> Result<Self, MemoryReportError> {
         #[derive(Deserialize)]
         struct Kind {
@@ -161,16 +162,17 @@ impl MemoryReport {
 }
 
 impl MemoryReport {
-    /// The program that ran, where it was no machine.
+    /// Returns the program, if a program ran and not a machine.
     #[must_use]
     pub fn program(&self) -> Option<&ProgramMemory> {
         self.program.as_ref()
     }
 
-    /// Gives the places in the program's code that the report names their source.
+    /// Adds the source lines to the code places that the report names.
     ///
     /// # Errors
-    /// What the writer of JSON says.
+    ///
+    /// The error of the JSON writer.
     pub fn name_code(&mut self, name: impl FnMut(&mut CodePlace)) -> serde_json::Result<()> {
         let Some(program) = &mut self.program else { return Ok(()) };
         program.places_mut().for_each(name);
@@ -185,7 +187,7 @@ impl MemoryReport {
         Ok(())
     }
 
-    /// The time of all its cpus or threads together, in ns.
+    /// Returns the total time of all its cpus or threads, in ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         let vcpus = self.phases.iter().flat_map(|phase| &phase.vcpus);
@@ -194,7 +196,7 @@ impl MemoryReport {
 }
 
 impl EmulatedPhase {
-    /// Its name, else its number.
+    /// Returns its name, or else its number.
     #[must_use]
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.phase.to_string())
@@ -202,7 +204,7 @@ impl EmulatedPhase {
 }
 
 impl EmulatedAccesses {
-    /// Accesses that reached memory.
+    /// Returns the number of accesses that reached memory.
     #[must_use]
     pub fn misses(&self) -> u64 {
         self.load_misses.saturating_add(self.store_misses)
@@ -210,13 +212,13 @@ impl EmulatedAccesses {
 }
 
 impl EmulatedCpu {
-    /// Accesses that reached memory of any node.
+    /// Returns the number of accesses that reached the memory of any node.
     #[must_use]
     pub fn misses(&self) -> u64 {
         self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.misses()))
     }
 
-    /// Those that reached memory of the cpu's own node.
+    /// Returns the number of accesses that reached the memory of the cpu's own node.
     #[must_use]
     pub fn local_misses(&self) -> u64 {
         let own = self.nodes.iter().filter(|node| node.node == self.node);

@@ -1,4 +1,4 @@
-//! What a value measures.
+//! Metrics and their units.
 
 use core::fmt;
 
@@ -18,14 +18,14 @@ pub enum Unit {
     Ratio,
     /// Gigahertz.
     Gigahertz,
-    /// Hundredths of a whole.
+    /// Percent.
     Percent,
     /// Seconds.
     Seconds,
 }
 
 impl Unit {
-    /// Its symbol: `ns`, `GB/s`.
+    /// Returns its symbol: `ns`, `GB/s`.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -45,34 +45,34 @@ impl fmt::Display for Unit {
     }
 }
 
-/// What a sample's value measures.
+/// The meaning of a sample's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Time of one dependent load in nanoseconds.
+    /// The time of one dependent load, in nanoseconds.
     Latency,
     /// Bytes moved per second by all workers together, in GB/s.
     Bandwidth,
-    /// The part of one rank in that, in GB/s: of each window one value for each rank, in the order
+    /// One rank's part of that bandwidth, in GB/s: one value per rank in each window, in the order
     /// of the cell's workers.
     RankBandwidth,
-    /// Time for a cache line to go to the other cpu and come back, in nanoseconds.
+    /// The time for a cache line to go to the other cpu and back, in nanoseconds.
     RoundTrip,
-    /// What the slowest of several lines takes for that more than the fastest, in nanoseconds: lines
-    /// differ by where their home is within the processor.
+    /// The difference in round trip between the slowest and the fastest of several lines, in
+    /// nanoseconds: lines differ by the location of their home in the processor.
     LineSpread,
     /// L1 load-to-use as a multiple of one dependent add.
     LoadToUse,
     /// Dependent adds per nanosecond: the core clock.
     CoreClock,
-    /// Time of an atomic addition to a line in the nearest cache, in nanoseconds.
+    /// The time of an atomic addition to a line in the nearest cache, in nanoseconds.
     AtomicAdd,
-    /// Time of a run from its first worker's start to its last one's end, in seconds.
+    /// The time from the start of the first worker to the end of the last one, in seconds.
     Elapsed,
-    /// The part of frames that lay on the node of the cpu that asked for them, 0 to 1.
+    /// The share of frames on the node of the cpu that asked for them, from 0 to 1.
     LocalShare,
-    /// Time to allocate a frame, write to it and free one, in nanoseconds.
+    /// The time to allocate a frame, write to it and free one, in nanoseconds.
     Frame,
 }
 
@@ -92,7 +92,7 @@ impl Metric {
         Self::Frame,
     ];
 
-    /// The unit of its values.
+    /// Returns the unit of its values.
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
@@ -106,7 +106,7 @@ impl Metric {
         }
     }
 
-    /// Which way is better.
+    /// Returns whether lower or higher values are better.
     #[must_use]
     pub fn better(self) -> Direction {
         match self {
@@ -123,26 +123,26 @@ impl Metric {
         }
     }
 
-    /// Whether runs are compared by it: a spread says how sure another value is, and a rank's part
+    /// Returns true if runs are compared by it. A spread qualifies another value, and a rank's part
     /// is in the sum.
     #[must_use]
     pub fn is_compared(self) -> bool {
         !matches!(self, Self::LineSpread | Self::RankBandwidth)
     }
 
-    /// Whether a smaller value is better.
+    /// Returns true if a smaller value is better.
     #[must_use]
     pub fn lower_is_better(self) -> bool {
         self.better() == Direction::LowerIsBetter
     }
 
-    /// The same in a study, by this name.
+    /// Returns the metric as a study's quantity with this name.
     #[must_use]
     pub fn quantity(self, name: impl Into<String>) -> Quantity {
         Quantity { metric: name.into(), unit: self.unit().to_string(), better: self.better() }
     }
 
-    /// Its name in files: `latency`, `round-trip`.
+    /// Returns its name in files: `latency`, `round-trip`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -160,7 +160,7 @@ impl Metric {
         }
     }
 
-    /// The metric with this name in files.
+    /// Returns the metric with this name in files.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.name() == name)

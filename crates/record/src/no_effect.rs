@@ -1,19 +1,19 @@
-//! Why a change of a knob cannot have an effect.
+//! Reasons for which a change of a knob cannot have an effect.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a change of a knob cannot have an effect on a machine.
+/// The reason for which a change of a knob cannot have an effect on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NoEffect {
     /// The machine has nothing that the knob sets.
     NothingToSet,
-    /// The kernel does not have it.
+    /// The kernel does not support it.
     NotInKernel,
-    /// It may not be read, for this reason.
+    /// It cannot be read, for the given reason.
     Denied(String),
-    /// It can only be written, so that nobody could put it back.
+    /// It can only be written, so its old value could not be restored.
     WriteOnly,
     /// It can only be read.
     ReadOnly,
@@ -25,15 +25,15 @@ pub enum NoEffect {
     NoSwap,
     /// The machine has no sibling threads.
     NoSiblings,
-    /// The kernel has this value in place of one that could be changed.
+    /// The kernel's value is fixed.
     Fixed(String),
-    /// This release of Linux has a DAMON that does not migrate.
+    /// This release of Linux has a DAMON that cannot migrate.
     DamonTooOld(String),
-    /// DAMON is in use, with this.
+    /// DAMON is in use with the given settings.
     DamonInUse(String),
-    /// The kernel does not tell which memory is of a slow tier.
+    /// The kernel does not report which memory belongs to a slow tier.
     TiersUntold,
-    /// A sentence, as journals up to 0.1.0 had it.
+    /// A sentence, as in journals up to 0.1.0.
     #[serde(untagged)]
     Sentence(String),
 }

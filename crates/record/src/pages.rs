@@ -1,4 +1,4 @@
-//! The choice of pages behind a buffer.
+//! The pages behind a buffer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ const UNITS: [(char, u32); 3] = [('g', 30), ('m', 20), ('k', 10)];
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
 pub enum Pages {
-    /// Pages of a size in bytes: the kernel's base pages, with transparent huge pages off, or
+    /// Pages of this size in bytes: the kernel's base pages with transparent huge pages off, or
     /// those of the reserved pool of that size.
     Sized(u64),
     /// Transparent huge pages.
@@ -26,7 +26,7 @@ pub enum Pages {
 }
 
 impl Pages {
-    /// Base pages of most kernels.
+    /// The base pages of most kernels, 4 KiB.
     pub const BASE_4K: Self = Self::Sized(4 << 10);
     /// Huge pages of 2 MiB.
     pub const HUGE_2M: Self = Self::Sized(2 << 20);
@@ -49,7 +49,7 @@ impl Pages {
     }
 }
 
-/// A text that names no choice of pages.
+/// A text that does not name a choice of pages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a choice of pages: expected thp or a size such as 4k, 64k, 2m or 1g")]
 pub struct UnknownPages {
@@ -78,7 +78,7 @@ impl FromStr for Pages {
 impl TryFrom<String> for Pages {
     type Error = UnknownPages;
 
-    /// Documents have one spelling.
+    /// Accepts one spelling only, so that documents are comparable.
     fn try_from(text: String) -> Result<Self, UnknownPages> {
         let pages: Self = text.parse()?;
         if pages.name() == text { Ok(pages) } else { Err(UnknownPages { text }) }

@@ -5,27 +5,29 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The order in which memory is visited. Documents have its name.
+/// The order in which memory is visited, stored by name in documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "String", try_from = "PatternForm")]
 pub enum AccessPattern {
     /// Random over the whole buffer.
     Random,
-    /// Random within blocks of a large page or 64 small ones, blocks in random order: TLB hits.
+    /// Random within blocks of one large page or 64 small ones, blocks in random order, for TLB
+    /// hits.
     PageLocal,
     /// A fixed step in bytes.
     Stride(u64),
     /// Ascending addresses.
     Sequential,
-    /// One line in so many bytes, in random order: with those of a page, what the TLB holds.
+    /// One line in each of these many bytes, in random order: with the page size, it measures the
+    /// TLB's reach.
     OneLinePer(u64),
     /// Words, eight in each line, in random order: the chain of the benchmark suite
     /// `numa-mem-bench`.
     FisherYates,
 }
 
-/// As on the command line: `random`, `stride:256`.
+/// Writes it as on the command line: `random`, `stride:256`.
 impl fmt::Display for AccessPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -39,7 +41,7 @@ impl fmt::Display for AccessPattern {
     }
 }
 
-/// Why a text is not a pattern.
+/// A text that is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a pattern: expected random, page-local, sequential, fisher-yates, stride:N \
@@ -70,13 +72,13 @@ impl From<AccessPattern> for String {
     }
 }
 
-/// A pattern as documents have it.
+/// A pattern as stored in documents.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum PatternForm {
     Name(String),
-    /// As numalab 0.1.0 wrote it.
+    /// The form of numalab 0.1.0.
     Parts {
         order: String,
         bytes: Option<u64>,

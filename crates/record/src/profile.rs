@@ -1,4 +1,4 @@
-//! What a program does to its memory, from any source (`numalab profile`).
+//! A program's memory profile, from any source (`numalab profile`).
 
 mod source;
 
@@ -13,57 +13,58 @@ pub use source::{
 
 use crate::program::ProgramMemory;
 
-/// A program's memory, with where the figures come from.
+/// A program's memory profile, with the source of its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
-    /// What was looked at.
+    /// The command or process that was profiled.
     pub target: Target,
-    /// For how long, in ns of this machine's time.
+    /// The duration of profiling, in ns of this machine's time.
     pub watched_ns: u64,
-    /// How that ended.
+    /// How profiling ended.
     pub ended: Ended,
-    /// What the command left running, as `sleep (1234)`; it was ended.
+    /// The processes that the command left running, as `sleep (1234)`; they were ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
-    /// What the figures come from. A count is one of what this source counts.
+    /// The source of the figures, which defines what a count means.
     pub source: ProfileSource,
-    /// Page faults that were followed for who touches memory first; `None` where they were not.
+    /// The page faults traced to find first touches; `None` if they were not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultsSeen>,
-    /// What cannot be seen from there.
+    /// What this source cannot see.
     pub cannot_see: Vec<CannotSee>,
-    /// Better sources, and why they could not be used.
+    /// Better sources, each with the reason it could not be used.
     pub passed_over: Vec<PassedOver>,
-    /// The nodes of the machine that it ran on, or that was emulated for it.
+    /// The nodes of the machine that it ran on, or of the emulated machine.
     pub nodes: Vec<ProfiledNode>,
-    /// ns of an access, a row for each node of cpus; known of a machine that is emulated.
+    /// The latency of an access in ns, one row per node with cpus; known for an emulated machine
+    /// only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_ns: Vec<Vec<f64>>,
-    /// The name of the program: of several processes that which used memory most.
+    /// The name of the program; of several processes, of the one that used memory most.
     pub name: String,
-    /// What it did.
+    /// The program's threads, regions and accesses.
     pub program: ProgramMemory,
-    /// The names of its threads, where they have any.
+    /// The names of its threads, if they have any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub thread_names: BTreeMap<u32, String>,
-    /// Processes that it started and programs that it was before whose figures are not in `program`.
+    /// Other processes and earlier programs of the command, whose figures are not in `program`.
     pub others: Vec<OtherProcess>,
-    /// Those whose figures are together in `program`, where there are several.
+    /// The processes whose figures are joined in `program`, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<OtherProcess>,
 }
 
-/// What was looked at.
+/// The subject of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// A command that was started for it.
+    /// A command started for the profile.
     Command(Vec<String>),
-    /// A process that was running.
+    /// A process that was already running.
     Process {
-        /// Its number.
+        /// Its process id.
         process: u32,
         /// Its command line.
         command: Vec<String>,
@@ -71,7 +72,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     #[must_use]
     pub fn words(&self) -> &[String] {
         match self {
@@ -80,32 +81,32 @@ impl Target {
     }
 }
 
-/// How looking ended.
+/// How profiling ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// The command exited with this code.
     Exited(i32),
-    /// This signal ended the command.
+    /// The command was ended by this signal.
     Signalled(i32),
-    /// The process ended while it was looked at.
+    /// The process ended while it was profiled.
     ProcessEnded,
-    /// The time was over.
+    /// The time limit was reached.
     TimeOver,
     /// The user interrupted it.
     Interrupted,
 }
 
-/// Page faults that were followed.
+/// The page faults traced for a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultsSeen {
-    /// Faults that were seen.
+    /// The number of faults seen.
     pub seen: u64,
-    /// Of these, those on pages that were there before: of NUMA balancing, where that is on.
+    /// The faults on pages that were already present: those of NUMA balancing, if it is on.
     pub again: u64,
-    /// Records that the kernel dropped, because more came than could be read.
+    /// The records that the kernel dropped because they came faster than they could be read.
     pub lost: u64,
 }
 
@@ -119,20 +120,20 @@ pub struct ProfiledNode {
     pub cpus: CpuSet,
 }
 
-/// A process, in one row.
+/// A process, summarised in one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherProcess {
-    /// Its number.
+    /// Its process id.
     pub process: u32,
-    /// Its program.
+    /// The name of its program.
     pub name: String,
-    /// How long its threads ran, in ns.
+    /// The run time of its threads, in ns.
     pub busy_ns: u64,
-    /// Accesses that were seen of it.
+    /// The number of accesses seen.
     pub accesses: u64,
-    /// Of these, those to memory of another node than the cpu's.
+    /// The accesses to memory of a node other than the cpu's.
     pub remote: u64,
-    /// Pages that it touched first.
+    /// The number of pages that it touched first.
     pub touched_pages: u64,
 }

@@ -1,4 +1,4 @@
-//! What a program did to its memory, on a machine that was emulated for it or on this one.
+//! A program's use of memory, on an emulated machine or on this one.
 
 mod joined;
 mod timeline;
@@ -7,28 +7,27 @@ pub use timeline::{Stretch, StretchAccesses};
 
 use serde::{Deserialize, Serialize};
 
-/// One process, as the memory emulator or the source of a profile saw it.
+/// One process, as seen by the memory emulator or the source of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramMemory {
-    /// Its number.
+    /// Its process id.
     pub process: u32,
-    /// The program that it went on as.
+    /// The program that it went on to execute (execve(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub became: Option<String>,
-    /// From its beginning to its end, in ns. On a machine that is emulated threads wait where they
-    /// are made, woken and joined; what they wait for by looking again and again takes the time of
-    /// looking.
+    /// From start to end, in ns. On an emulated machine threads wait when they are created, woken
+    /// and joined; busy waiting takes the time of its instructions.
     pub elapsed_ns: u64,
-    /// Its threads: those that ran one after the other on the same seat are one.
+    /// Its threads; those that ran one after another on the same cpu count as one.
     pub threads: Vec<ProgramThread>,
-    /// Ranges of addresses that it used, each as one thing.
+    /// The address ranges that it used, each as one unit.
     pub regions: Vec<Region>,
-    /// Cache lines that threads contend for, the one that is waited for most first.
+    /// Cache lines that threads contend for, the one with the longest waits first.
     pub contended_lines: Vec<ContendedLine>,
-    /// Accesses to pages for which the machine had no memory left, or whose node is not known.
+    /// Accesses to pages for which the machine had no memory left, or whose node is unknown.
     pub unplaced: u64,
-    /// What it did over time, in order; none where that was not followed.
+    /// Its use of memory over time, in order; empty if that was not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Stretch>,
 }
@@ -37,41 +36,42 @@ pub struct ProgramMemory {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramThread {
-    /// Its number.
+    /// Its thread id.
     pub thread: u32,
-    /// The node of its cpu; of the cpus that it was seen on most, where it moves.
+    /// The node of its cpu; if it moves, the node on which it was seen most.
     pub cpu_node: u32,
-    /// How long it ran or waited for memory, in ns.
+    /// The time it ran or waited for memory, in ns.
     pub busy_ns: u64,
-    /// What other placements would change in that, where a core's overlapping misses are modelled.
+    /// The change in that time under other placements, if a core's overlapping misses are modelled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<Elsewhere>,
 }
 
-/// Where pages might lie of which the program says nothing. Nodes by position.
+/// A possible placement of pages for which the program does not set a policy. Nodes are given by
+/// position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placed {
-    /// On this node, and all threads too.
+    /// On this node, with all threads.
     Bound(usize),
-    /// On these in turn.
+    /// On these nodes in turn.
     Interleaved(Vec<usize>),
-    /// Where they do, as huge pages wherever there can be.
+    /// Where they are, as huge pages wherever possible.
     Huge,
-    /// Where they are touched first, by threads that take cpus node by node.
+    /// Where they are first touched, by threads packed onto cpus node by node.
     Packed,
-    /// With the second thread that uses them, as if that had touched them first.
+    /// With the second thread that uses them, as if it had touched them first.
     Users,
 }
 
-/// What a thread would wait with pages elsewhere.
+/// The wait of a thread under another placement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Elsewhere {
-    /// Where.
+    /// The placement.
     pub placed: Placed,
-    /// How much longer it would wait, at the same load of memory, in ns.
+    /// The additional wait in ns, under the same memory load.
     pub longer_ns: i64,
 }
 
@@ -81,30 +81,30 @@ pub struct Elsewhere {
 pub struct Region {
     /// The first address.
     pub start: u64,
-    /// The address behind it.
+    /// The first address after it.
     pub end: u64,
-    /// The file that is mapped, or `[heap]`, `[stack]`, `[anonymous]`.
+    /// The mapped file, or `[heap]`, `[stack]`, `[anonymous]`.
     pub name: String,
-    /// The calls that made it, the innermost first; none where they could not be followed.
+    /// The calls that created it, innermost first; empty if they could not be traced.
     pub made_at: Vec<CodePlace>,
-    /// Who touched its pages first.
+    /// The threads that touched its pages first.
     pub first_touches: Vec<FirstTouches>,
-    /// The fewest pages that took 90 % of the accesses, of those that are there at the end.
+    /// The smallest number of pages that took 90 % of the accesses, among those present at the end.
     pub hot_pages: u64,
-    /// Its pages, together where they are alike.
+    /// Its pages, grouped where they are alike.
     pub pages: Vec<PagesAlike>,
-    /// By thread and the memory's node, where there were any.
+    /// Accesses by thread and memory node.
     pub accesses: Vec<RegionAccesses>,
-    /// Its pages by node when it was looked at last, whether accesses to them were seen or not.
+    /// Its pages by node at the last look, with or without observed accesses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resident: Vec<NodePages>,
-    /// Parts of it from its beginning to its end, equally long: what is hot and what is not.
+    /// Equal parts of it from start to end, which show where it is hot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<RegionPart>,
-    /// Where in the code it is accessed, most often first, as far as that is known.
+    /// The code that accesses it, most accesses first, as far as known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accessed_at: Vec<AccessedAt>,
-    /// Whether other processes may have the same pages, as of `MAP_SHARED`, as far as that is known.
+    /// Whether other processes may share its pages, as with `MAP_SHARED`, as far as known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
 }
@@ -115,7 +115,7 @@ pub struct Region {
 pub struct NodePages {
     /// The node.
     pub memory_node: u32,
-    /// So many pages of 4 KiB, or of the kernel's base size.
+    /// The number of pages, each of 4 KiB or the kernel's base size.
     pub pages: u64,
 }
 
@@ -123,17 +123,17 @@ pub struct NodePages {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegionPart {
-    /// The address behind it.
+    /// The first address after it.
     pub end: u64,
-    /// The node that most of its pages lie on that were accessed, where that is known.
+    /// The node that holds most of its accessed pages, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_node: Option<u32>,
-    /// Accesses to it.
+    /// The number of accesses.
     pub accesses: u64,
-    /// Of these, those from cpus of other nodes.
+    /// The accesses from cpus of other nodes.
     #[serde(default)]
     pub remote: u64,
-    /// Of these, stores; `None` where they are not told from loads.
+    /// The stores; `None` if they cannot be distinguished from loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stores: Option<u64>,
 }
@@ -142,11 +142,11 @@ pub struct RegionPart {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AccessedAt {
-    /// The instruction, and the calls that it was made in.
+    /// The instruction and its call stack.
     pub at: Vec<CodePlace>,
-    /// Accesses.
+    /// The number of accesses.
     pub accesses: u64,
-    /// Of these, those to memory of another node.
+    /// The accesses to memory of another node.
     pub remote: u64,
 }
 
@@ -154,19 +154,19 @@ pub struct AccessedAt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CodePlace {
-    /// The file that it was loaded from.
+    /// The object file.
     pub object: String,
-    /// Where in that file, in bytes.
+    /// The offset in that file, in bytes.
     pub offset: u64,
-    /// The function, where the file has symbols.
+    /// The function, if the file has symbols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// The source file and line, where there is debug information.
+    /// The source file and line, if there is debug information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
 }
 
-/// Pages that one thread touched first at one place of the code.
+/// Pages that one thread touched first at one place in the code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstTouches {
@@ -174,13 +174,13 @@ pub struct FirstTouches {
     pub thread: u32,
     /// The node of its cpu.
     pub cpu_node: u32,
-    /// So many pages.
+    /// The number of pages.
     pub pages: u64,
-    /// The instruction, and the calls that it was made in.
+    /// The instruction and its call stack.
     pub at: Vec<CodePlace>,
 }
 
-/// Who uses pages.
+/// The threads that use a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -189,46 +189,46 @@ pub enum Sharing {
     Private,
     /// Threads of one node.
     OneNode,
-    /// Threads of several nodes, which read; of 100 accesses at most one is a store.
+    /// Threads of several nodes, reading; at most 1 % of the accesses are stores.
     Read,
     /// Threads of several nodes, some of which write.
     Written,
-    /// Threads of several nodes; whether any writes is not known.
+    /// Threads of several nodes; it is unknown whether any of them writes.
     Shared,
 }
 
-/// Pages of a region that are alike.
+/// A group of similar pages of a region.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagesAlike {
-    /// The node that they lie on.
+    /// The node that holds them.
     pub memory_node: u32,
-    /// The node whose cpus wait for them most.
+    /// The node whose cpus wait for them the longest.
     pub main_node: u32,
-    /// Whether the program itself said where they lie (mbind(2), set_mempolicy(2)).
+    /// Whether the program itself set their placement (mbind(2), set_mempolicy(2)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bound: bool,
-    /// Who uses them.
+    /// The threads that use them.
     pub sharing: Sharing,
-    /// So many.
+    /// The number of pages.
     pub pages: u64,
-    /// Accesses to them.
+    /// The number of accesses.
     pub accesses: u64,
-    /// How long is waited for their memory, by the cpus' node.
+    /// The waits for their memory, by the cpus' node.
     pub waits: Vec<NodeWaits>,
 }
 
-/// How long the cpus of a node wait for memory.
+/// The time that the cpus of a node wait for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeWaits {
     /// The cpus' node.
     pub cpu_node: u32,
-    /// In ns.
+    /// The time in ns.
     pub memory_ns: u64,
 }
 
-/// What a thread did to a region's pages on a node.
+/// A thread's accesses to a region's pages on one node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegionAccesses {
@@ -238,35 +238,36 @@ pub struct RegionAccesses {
     pub cpu_node: u32,
     /// The pages' node.
     pub memory_node: u32,
-    /// Loads.
+    /// The number of loads.
     pub loads: u64,
-    /// Stores.
+    /// The number of stores.
     pub stores: u64,
-    /// Accesses of which it is not known whether they load or store.
+    /// Accesses that are not known to be loads or stores.
     #[serde(default, skip_serializing_if = "is_none")]
     pub either: u64,
-    /// Those that reached memory.
+    /// Accesses that reached memory.
     pub misses: u64,
-    /// What the latencies of loads add up to, in cycles of the cpu, where they were measured. Loads
-    /// overlap, so that less is waited for them.
+    /// The sum of the measured load latencies, in cpu cycles. Loads overlap, so the actual wait is
+    /// shorter.
     #[serde(default, skip_serializing_if = "is_none")]
     pub latency_cycles: u64,
-    /// How long the thread waited for all of them, in ns.
+    /// The thread's wait for all of them, in ns.
     pub waited_ns: u64,
-    /// Of that, for those that reached memory.
+    /// The part of `waited_ns` for accesses that reached memory.
     pub memory_ns: u64,
-    /// Of that, because the memory was busy.
+    /// The part of `waited_ns` caused by contention for the memory.
     pub queue_ns: u64,
-    /// Of `memory_ns`, for lines that shared caches would have had if all threads were on one node.
+    /// The part of `memory_ns` for lines that would be in shared caches if all threads were on one
+    /// node.
     #[serde(default)]
     pub cached_ns: u64,
-    /// Of `waited_ns`, for lines from caches of other cpus on the thread's node.
+    /// The part of `waited_ns` for lines from caches of other cpus on the thread's node.
     #[serde(default)]
     pub near_ns: u64,
-    /// The same from other nodes.
+    /// The part of `waited_ns` for lines from caches of other nodes.
     #[serde(default)]
     pub far_ns: u64,
-    /// Accesses that a shared cache served and would not if all threads were on one node.
+    /// Accesses served by a shared cache that would miss it if all threads were on one node.
     #[serde(default)]
     pub uncached: u64,
 }
@@ -277,15 +278,15 @@ pub struct RegionAccesses {
 pub struct ContendedLine {
     /// Its first address.
     pub address: u64,
-    /// Name of its region.
+    /// The name of its region.
     pub region: String,
-    /// How often it went from one thread to another, since it was seen to do so often.
+    /// The number of transfers between threads, since they were seen to be frequent.
     pub changes: u64,
-    /// Who uses it.
+    /// The threads that use it.
     pub threads: Vec<LineUser>,
 }
 
-/// What a thread does to a line that threads contend for.
+/// A thread's use of a contended cache line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineUser {
@@ -293,22 +294,22 @@ pub struct LineUser {
     pub thread: u32,
     /// The node of its cpu.
     pub cpu_node: u32,
-    /// Loads.
+    /// The number of loads.
     pub loads: u64,
-    /// Stores.
+    /// The number of stores.
     pub stores: u64,
-    /// The bytes of the line that it loads, a bit each.
+    /// The bytes of the line that it loads, one bit per byte.
     pub loaded_bytes: u64,
-    /// The bytes that it stores to.
+    /// The bytes that it stores to, one bit per byte.
     pub stored_bytes: u64,
-    /// How long it waited for the line, in ns.
+    /// The wait for the line, in ns.
     pub waited_ns: u64,
-    /// Where it stores first, and the calls that this was in.
+    /// The place of its first store, with the call stack.
     pub at: Vec<CodePlace>,
 }
 
 impl ProgramMemory {
-    /// Every place in the code that it names.
+    /// Returns every code place that the program names.
     pub fn places_mut(&mut self) -> impl Iterator<Item = &mut CodePlace> {
         let regions = self.regions.iter_mut().flat_map(|region| {
             let touches = region.first_touches.iter_mut().flat_map(|of| &mut of.at);
@@ -326,13 +327,13 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl RegionAccesses {
-    /// All of them.
+    /// Returns the number of all accesses.
     #[must_use]
     pub const fn all(&self) -> u64 {
         self.loads.saturating_add(self.stores).saturating_add(self.either)
     }
 
-    /// Whether they are to memory of another node.
+    /// Returns true if they are to memory of another node.
     #[must_use]
     pub const fn is_remote(&self) -> bool {
         self.cpu_node != self.memory_node
@@ -340,7 +341,7 @@ impl RegionAccesses {
 }
 
 impl Region {
-    /// Accesses to it, by whom it is known or not.
+    /// Returns the number of accesses to the region, from known and unknown threads.
     #[must_use]
     pub fn all_accesses(&self) -> u64 {
         let by_threads: u64 = self.accesses.iter().map(RegionAccesses::all).sum();
@@ -349,7 +350,8 @@ impl Region {
 }
 
 impl ContendedLine {
-    /// Whether no thread uses a byte that another one stores to: they share the line for nothing.
+    /// Returns true if no thread uses a byte that another one stores to: the line is shared
+    /// needlessly.
     #[must_use]
     pub fn is_false_sharing(&self) -> bool {
         let threads = || self.threads.iter().enumerate();
@@ -360,7 +362,7 @@ impl ContendedLine {
         })
     }
 
-    /// How long all threads waited for it, in ns.
+    /// Returns the wait of all threads for the line, in ns.
     #[must_use]
     pub fn waited_ns(&self) -> u64 {
         self.threads.iter().map(|user| user.waited_ns).sum()

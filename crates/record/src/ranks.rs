@@ -1,4 +1,4 @@
-//! What each rank of a launch found, read from the cells of its run.
+//! The figures of each rank of a launch, read from the cells of its run.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::metric::Metric;
 use crate::placement::Placement;
 use crate::sample::Sample;
 
-/// What the ranks of a launch found: the figures of the suite's table and CSV.
+/// The figures of a launch's ranks, as in the suite's table and CSV.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankTable {
-    /// What the figures are: latency or bandwidth.
+    /// The metric: latency or bandwidth.
     pub metric: Metric,
     /// Whether the ranks took turns.
     pub serial: bool,
@@ -23,23 +23,23 @@ pub struct RankTable {
     pub ranks: Vec<RankFigures>,
 }
 
-/// What one rank found; the vectors are by size.
+/// The figures of one rank; the vectors are by size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankFigures {
-    /// Where it was.
+    /// Its placement.
     pub placement: Placement,
-    /// The mean over all of its loads, or over all rounds of a stream.
+    /// The mean over all its loads, or over all rounds of a stream.
     pub mean: Vec<f64>,
-    /// The median of the undisturbed windows; of all where none is.
+    /// The median of the undisturbed windows, or of all windows if none is undisturbed.
     pub median: Vec<f64>,
-    /// How many windows it took.
+    /// The number of windows.
     pub windows: Vec<usize>,
-    /// What disturbed its windows, by their number.
+    /// The disturbances of its windows, by window number.
     pub disturbed: Vec<BTreeMap<usize, String>>,
 }
 
 impl RankTable {
-    /// The share of all windows that something disturbed, from 0 to 1; `None` without windows.
+    /// Returns the share of disturbed windows, from 0 to 1; `None` without windows.
     #[must_use]
     pub fn disturbed_share(&self) -> Option<f64> {
         let sum = |of: fn(&RankFigures) -> usize| self.ranks.iter().map(of).sum::<usize>();
@@ -49,19 +49,19 @@ impl RankTable {
 }
 
 impl RankFigures {
-    /// The number of its windows at all sizes.
+    /// Returns the number of its windows at all sizes.
     #[must_use]
     pub fn all_windows(&self) -> usize {
         self.windows.iter().sum()
     }
 
-    /// The number of its windows at all sizes that something disturbed.
+    /// Returns the number of its disturbed windows at all sizes.
     #[must_use]
     pub fn all_disturbed(&self) -> usize {
         self.disturbed.iter().map(BTreeMap::len).sum()
     }
 
-    /// The node that has most of its pages.
+    /// Returns the node with most of its pages.
     #[must_use]
     pub fn memory_node(&self) -> NodeId {
         self.placement.main_node()
@@ -82,7 +82,7 @@ impl RankFigures {
     }
 }
 
-/// The value in the middle, or the mean of the two there; not a number without any.
+/// Returns the median; NaN without values.
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -92,8 +92,8 @@ fn middle(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The mean of a rank's windows, by their loads where the value is the time of one; not a number
-/// without any.
+/// Returns the mean of a rank's windows, weighted by their loads if the value is the time per load;
+/// NaN without windows.
 #[must_use]
 pub fn mean_of<'a>(windows: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let weight = |sample: &Sample| match sample.metric {
@@ -109,7 +109,8 @@ pub fn mean_of<'a>(windows: impl IntoIterator<Item = &'a Sample>) -> f64 {
 }
 
 impl Document {
-    /// What each rank found; `None` of a run without ranks, or before a size was finished.
+    /// Returns the figures of each rank; `None` for a run without ranks, or before a size was
+    /// finished.
     #[must_use]
     pub fn rank_table(&self) -> Option<RankTable> {
         let launch = self.run.launch.as_ref()?;
@@ -154,7 +155,8 @@ fn nothing_yet(placement: &Placement) -> RankFigures {
     }
 }
 
-/// The windows of the worker at a place of a cell's team: its part of each where there are several.
+/// Returns the windows of the worker at `place` in a cell's team; with several workers, its part of
+/// each.
 fn windows_of(cell: &CellResult, place: usize, workers: usize) -> Vec<&Sample> {
     let parts = cell.samples.iter().filter(|sample| sample.metric == Metric::RankBandwidth);
     match workers {

@@ -1,5 +1,5 @@
-//! The results of `numalab scale`, and of the NUMA benchmarking suite before it: how a
-//! figure of each rank changes with the number of ranks and where they are bound.
+//! Results of `numalab scale`, and of the NUMA benchmarking suite before it: how each rank's figure
+//! changes with the number of ranks and their binding.
 
 mod csv;
 mod error;
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 pub use error::ScalingError;
 pub use read::{ScalingFile, read};
 
-/// Everything in a directory, or in several below one.
+/// The results in a directory, or in several below one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scaling {
-    /// What it is called: the system and partition, else the directory.
+    /// The system and partition, or else the directory.
     pub name: String,
-    /// The machine, where an architecture file describes it.
+    /// The machine, if an architecture file describes it.
     pub machine: Option<Machine>,
-    /// The steps: by run, mode, domains and ranks.
+    /// The steps, by run, mode, domains and ranks.
     pub steps: Vec<ScalingStep>,
-    /// What was odd in the files.
+    /// The anomalies found in the files.
     pub findings: Vec<String>,
 }
 
@@ -36,12 +36,12 @@ pub enum Mode {
     Sequential,
     /// One core of each L3 group in turn.
     Interleaved,
-    /// Not said.
+    /// Unknown.
     Other,
 }
 
 impl Mode {
-    /// Its name in files.
+    /// Returns its name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Mode {
     }
 }
 
-/// What the figures are.
+/// The metric of a scaling run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -64,7 +64,7 @@ pub enum ScalingMetric {
 }
 
 impl ScalingMetric {
-    /// Its name in files.
+    /// Returns its name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl ScalingMetric {
         }
     }
 
-    /// Its unit.
+    /// Returns its unit.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
@@ -83,11 +83,11 @@ impl ScalingMetric {
     }
 }
 
-/// One number of ranks: a file.
+/// A step with one number of ranks: one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingStep {
-    /// The file, with its directory where there are several.
+    /// The file, with its directory if there are several.
     pub file: String,
     /// The run it belongs to: its directory.
     pub run: String,
@@ -95,53 +95,53 @@ pub struct ScalingStep {
     pub mode: Mode,
     /// The nodes whose cores are used.
     pub domains: Vec<u32>,
-    /// What the figures are.
+    /// The metric.
     pub metric: ScalingMetric,
     /// Whether the ranks measured one after the other.
     pub serial: bool,
-    /// Whether every size was measured; else the step broke off.
+    /// Whether every size was measured; otherwise the step was aborted.
     pub complete: bool,
     /// The sizes of each rank's memory in bytes, ascending.
     pub sizes_bytes: Vec<u64>,
-    /// By size, then by rank: the CSV's figures, each the mean of a rank's windows.
+    /// The CSV's figures by size, then by rank, each the mean of a rank's windows.
     pub values: Vec<Vec<f64>>,
-    /// The same of the medians, which leave disturbed windows out; empty where they are not known.
+    /// The medians by size, then by rank, which leave out disturbed windows; empty if unknown.
     #[serde(default)]
     pub medians: Vec<Vec<f64>>,
-    /// Where each rank was, where known.
+    /// The location of each rank, if known.
     pub places: Vec<Option<RankPlace>>,
-    /// The share of the ranks' windows that something disturbed, from 0 to 1, where known.
+    /// The share of disturbed windows of all ranks, from 0 to 1, if known.
     #[serde(default)]
     pub disturbed: Option<f64>,
 }
 
-/// Where a rank was.
+/// The location of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankPlace {
     /// Its cpu.
     pub cpu: CpuId,
-    /// The node of that cpu, where known.
+    /// The node of that cpu, if known.
     pub cpu_node: Option<NodeId>,
-    /// The node of its memory, where known.
+    /// The node of its memory, if known.
     pub memory_node: Option<NodeId>,
 }
 
 impl ScalingStep {
-    /// How many ranks there were.
+    /// Returns the number of ranks.
     #[must_use]
     pub fn ranks(&self) -> usize {
         self.values.first().map_or(0, Vec::len)
     }
 
-    /// The figures of all ranks at a size: their medians where known, else the CSV's means.
+    /// Returns the figures of all ranks at a size: their medians if known, else the CSV's means.
     #[must_use]
     pub fn at(&self, size_bytes: u64) -> Option<&[f64]> {
         let at = self.sizes_bytes.iter().position(|&size| size == size_bytes)?;
         self.medians.get(at).or_else(|| self.values.get(at)).map(Vec::as_slice)
     }
 
-    /// The L3 group (CCD) of a rank's cpu on the machine.
+    /// Returns the L3 group (CCD) of a rank's cpu on the machine.
     #[must_use]
     pub fn l3_group(&self, rank: usize, machine: Option<&Machine>) -> Option<u32> {
         let place = self.places.get(rank).copied().flatten()?;

@@ -1,11 +1,11 @@
-//! What a test of a machine's nodes found.
+//! The result of a self-test on a machine's nodes.
 
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
 use serde::{Deserialize, Serialize};
 
 use crate::run::Environment;
 
-/// A test of what numalab does on a machine of several nodes.
+/// A self-test of numalab on a machine with several nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelfTest {
@@ -21,42 +21,42 @@ pub struct SelfTest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked {
-    /// What was checked.
+    /// The check.
     pub check: Check,
     /// How it ended.
     pub outcome: CheckOutcome,
-    /// What was found.
+    /// The finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<CheckFound>,
-    /// Why nothing was found.
+    /// The reason it was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What is checked.
+/// A check of the self-test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
-    /// A thread runs on the cpu that it is pinned to, and that on its node.
+    /// A thread runs on the cpu that it is pinned to, and that cpu is on its node.
     Pins,
-    /// Memory bound to a node lies there.
+    /// Memory bound to a node is on that node.
     Bound,
-    /// Memory without a policy lies on the node of the cpu that touches it first.
+    /// Memory without a policy is on the node of the cpu that touches it first.
     FirstTouch,
-    /// Memory that lies elsewhere is not taken for proven.
+    /// Memory on another node is not accepted as proven.
     Proof,
     /// Transparent huge pages on each node.
     TransparentHugePages,
-    /// Huge pages out of each node's reserved pool.
+    /// Huge pages from each node's reserved pool.
     ReservedHugePages,
     /// NUMA balancing moves pages to the node that uses them.
     Balancing,
-    /// Memory at a larger distance is not faster.
+    /// Memory at a greater distance is not faster.
     Matrix,
-    /// A guest's nodes lie on this machine's nodes.
+    /// A guest's nodes are on this machine's nodes.
     Guest,
-    /// Every setting that was changed is as before.
+    /// Every changed setting has its old value.
     Settings,
 }
 
@@ -65,40 +65,40 @@ pub enum Check {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckOutcome {
-    /// It is as it should be.
+    /// It passed.
     Passed,
-    /// It is not.
+    /// It failed.
     Failed,
     /// The machine lacks what the check needs.
     NotChecked,
 }
 
-/// What a check found.
+/// The finding of a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "of", rename_all = "kebab-case")]
 pub enum CheckFound {
     /// Threads, by the cpu that they were pinned to.
     Pins {
-        /// On that cpu, and on the node that the topology names.
+        /// The cpus whose threads ran on them, and on the node that the topology names.
         right: CpuSet,
-        /// On a node that the topology does not name.
+        /// The cpus whose threads ran on a node that the topology does not name.
         wrong: CpuSet,
     },
-    /// Pages that should lie on a node.
+    /// Pages that should be on a node.
     Pages {
-        /// Node by node.
+        /// The pages of each node.
         nodes: Vec<NodePages>,
     },
-    /// Memory of one node that was claimed to lie on another.
+    /// Memory of one node that was claimed to be on another.
     Claim {
-        /// Where it lies.
+        /// The actual node.
         node: NodeId,
-        /// Where it was claimed to lie.
+        /// The claimed node.
         claimed: NodeId,
-        /// Pages looked at.
+        /// The number of pages checked.
         pages: u64,
-        /// Pages found not to lie there.
+        /// The number of pages found not to be on the claimed node.
         refused: u64,
     },
     /// A thread that moved away from its memory.
@@ -107,49 +107,49 @@ pub enum CheckFound {
         from: NodeId,
         /// The node that it went to.
         to: NodeId,
-        /// Pages that followed without balancing, in percent.
+        /// Pages that followed with balancing off, in percent.
         off_percent: f64,
-        /// Pages that followed with it, in percent.
+        /// Pages that followed with balancing on, in percent.
         on_percent: f64,
-        /// A load after the move, with balancing, in nanoseconds.
+        /// The load latency after the move, with balancing on, in nanoseconds.
         begin_ns: f64,
-        /// A load at the end.
+        /// The load latency at the end, in nanoseconds.
         end_ns: f64,
     },
     /// Latency between nodes.
     Matrix {
-        /// Pair by pair.
+        /// The latency of each pair.
         pairs: Vec<NodeLatency>,
     },
     /// The nodes of a guest.
     Guest {
-        /// What ran it.
+        /// The accelerator that ran it.
         accelerator: String,
-        /// Node by node.
+        /// The guest's nodes.
         nodes: Vec<GuestNode>,
     },
     /// Settings that were changed.
     Settings {
-        /// Each with its value before and after the test.
+        /// Each setting, with its value before and after the test.
         settings: Vec<PutBack>,
     },
 }
 
-/// Pages that should lie on a node.
+/// Pages that should be on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePages {
     /// The node.
     pub node: NodeId,
-    /// Size of a page in bytes.
+    /// The page size in bytes.
     pub page_bytes: u64,
-    /// Pages looked at.
+    /// The number of pages checked.
     pub pages: u64,
-    /// Pages that lie on the node.
+    /// The number of pages on the node.
     pub on_node: u64,
 }
 
-/// Latency from a node's cpus to a node's memory.
+/// The latency from a node's cpus to a node's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeLatency {
@@ -157,27 +157,27 @@ pub struct NodeLatency {
     pub from: NodeId,
     /// The node of the memory.
     pub to: NodeId,
-    /// A load, in nanoseconds.
+    /// The load latency, in nanoseconds.
     pub latency_ns: f64,
-    /// The distance that the firmware gives.
+    /// The distance given by the firmware.
     pub distance: Option<u8>,
 }
 
-/// A node of a guest, where it should lie and where it does.
+/// A guest node, with its intended and actual location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestNode {
-    /// This machine's node.
+    /// The host node it is bound to.
     pub host: NodeId,
-    /// Where its virtual cpu runs.
+    /// The cpu on which its virtual cpu runs.
     pub runs_on: Option<CpuId>,
-    /// Bytes of its memory on that node.
+    /// Bytes of its memory on that host node.
     pub there_bytes: u64,
-    /// Bytes of its memory on other nodes.
+    /// Bytes of its memory on other host nodes.
     pub elsewhere_bytes: u64,
 }
 
-/// A setting that was changed and put back.
+/// A setting that was changed and restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PutBack {

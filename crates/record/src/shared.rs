@@ -1,24 +1,26 @@
-//! Machines that others use too: what is disturbed there, and still counts.
+//! Machines shared with other users: detecting them, and which disturbed values still count.
 //!
 //! No rule here looks at a value.
 
 use crate::sample::Sample;
 use crate::study::SampleEntry;
 
-/// So many clean windows have an interval: disturbed ones add nothing to them.
+/// The number of clean windows from which an interval can be computed; disturbed ones add nothing
+/// beyond it.
 const ENOUGH_CLEAN: usize = 6;
-/// Fewer clean windows than that are waited for until this many are disturbed for each.
+/// The number of disturbed windows per clean one up to which more clean windows are waited for.
 const MOST_DISTURBED_PER_CLEAN: usize = 3;
 
-/// Whether so few windows are clean that the disturbed ones count too: a machine that is always
-/// busy leaves none, and to wait for them takes long and finds nothing. No value is looked at.
+/// Returns true if there are too few clean windows, so that disturbed ones count too: a machine
+/// that is always busy leaves no clean ones, and waiting for them would be in vain. No value is
+/// looked at.
 #[must_use]
 pub fn all_windows_count(clean: usize, disturbed: usize) -> bool {
     clean < ENOUGH_CLEAN && disturbed > MOST_DISTURBED_PER_CLEAN * clean
 }
 
-/// The values that count of one metric's samples, in their order: the undisturbed ones, or all
-/// where [`all_windows_count`].
+/// Returns the values that count among one metric's samples, in order: the undisturbed ones, or all
+/// if [`all_windows_count`].
 #[must_use]
 pub fn counted_values<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> Vec<f64> {
     let is_clean = |sample: &&Sample| sample.disturbed.is_none();
@@ -30,17 +32,17 @@ pub fn counted_values<'a>(samples: impl Iterator<Item = &'a Sample> + Clone) -> 
     }
 }
 
-/// Whether most of what was taken was disturbed: to take it again would find the same.
+/// Returns true if most samples were disturbed, so that taking them again would find the same.
 #[must_use]
 pub fn is_shared(taken: usize, disturbed: usize) -> bool {
     2 * disturbed > taken
 }
 
-/// So many samples of a study are taken before its machine is called shared.
+/// The number of samples that a study takes before its machine can be called shared.
 const FEWEST_SAMPLES: usize = 6;
 
-/// Watches a study's samples for whether its machine is shared. Once it is, it stays so: what
-/// was left undone because of it is not done later.
+/// Determines from a study's samples whether its machine is shared. Once it is, it stays so:
+/// retries skipped for that reason are not made up later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedMachine {
     taken: usize,
@@ -49,14 +51,14 @@ pub struct SharedMachine {
 }
 
 impl SharedMachine {
-    /// What the samples of a journal say, in their order.
+    /// Evaluates the samples of a journal, in order.
     pub fn of<'a>(samples: impl Iterator<Item = &'a SampleEntry>) -> Self {
         let mut machine = Self::default();
         samples.for_each(|sample| machine.push(sample));
         machine
     }
 
-    /// Takes one more sample into account; one that was taken again says nothing new.
+    /// Takes one more sample into account; retries are ignored.
     pub fn push(&mut self, sample: &SampleEntry) {
         if sample.attempt == 0 {
             self.taken += 1;
@@ -65,7 +67,7 @@ impl SharedMachine {
         self.found |= self.taken >= FEWEST_SAMPLES && is_shared(self.taken, self.disturbed);
     }
 
-    /// Whether other load disturbs most samples.
+    /// Returns true if other load disturbs most samples.
     #[must_use]
     pub fn is_found(&self) -> bool {
         self.found
@@ -131,7 +133,7 @@ mod tests {
         assert!(machine_of(&[busy; 6]).is_found());
         assert!(!machine_of(&[[busy; 3], [quiet; 3]].concat()).is_found());
         assert!(machine_of(&[&[busy; 6][..], &[quiet; 30]].concat()).is_found());
-        // Neither another attempt nor a guest that failed says that others use the machine.
+        // Neither a retry nor a failed guest shows that others use the machine.
         assert!(!machine_of(&[(1, Some(&load)); 9]).is_found());
         assert!(!machine_of(&[(0, Some(&crashed)); 9]).is_found());
     }

@@ -1,6 +1,6 @@
-//! Commands as a shell takes them.
+//! Quoting of commands for a shell.
 
-/// The word, in quotes where a POSIX shell would not leave it alone.
+/// Returns the word, quoted if a POSIX shell would change it.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
@@ -10,7 +10,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// The command line that a POSIX shell takes apart into these words.
+/// Returns the command line that a POSIX shell splits into these words.
 #[must_use]
 pub fn command_line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();

@@ -1,7 +1,7 @@
-//! A study: what is asked, in which order it is tried, and every sample taken.
+//! A study: its question, the order of its treatments, and every sample.
 //!
-//! `study.toml` holds the question as its author wrote it, `run.json` a [`StudyRun`],
-//! and `journal.jsonl` an [`Entry`] a line, append-only. [`StudyDocument`] joins them.
+//! `study.toml` holds the definition as its author wrote it, `run.json` a [`StudyRun`], and
+//! `journal.jsonl` one [`Entry`] per line, append-only. [`StudyDocument`] joins them.
 
 mod accelerator;
 mod definition;

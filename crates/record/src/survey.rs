@@ -1,11 +1,11 @@
-//! What a run of `numalab measure` was asked for: enough to plan it again when it goes on.
+//! The options of a `numalab measure` run: enough to plan it again when it is resumed.
 
 use numalab_topology::{CpuSet, NodeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::pages::Pages;
 
-/// How much is measured.
+/// The amount of measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -19,19 +19,20 @@ pub enum Effort {
     Thorough,
 }
 
-/// The part of a machine that is measured, and how much of it.
+/// The part of a machine that is measured, and the effort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SurveyChoice {
-    /// How much is measured.
+    /// The effort.
     pub effort: Effort,
     /// The cpus.
     pub cpus: CpuSet,
-    /// The nodes with the memory.
+    /// The nodes whose memory is measured.
     pub nodes: NodeSet,
-    /// The pages for everything that is not about pages.
+    /// The page size for all cells that do not vary it.
     pub pages: Pages,
-    /// The size beyond the caches, where another run fixes it; else the run's own curve does.
+    /// The size beyond the caches, if another run fixes it; otherwise it follows from the run's own
+    /// curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_bytes: Option<u64>,
 }

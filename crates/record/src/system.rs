@@ -1,4 +1,4 @@
-//! What is asked of a system in one step: its knobs, a probe, its ACPI tables, its topology.
+//! Single-step queries of a system: its knobs, a probe, its ACPI tables, its topology.
 
 use numalab_topology::{CpuId, Finding, Machine, NodeId};
 use serde::{Deserialize, Serialize};
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use crate::no_effect::NoEffect;
 use crate::study::Reading;
 
-/// What the kernel's knobs hold.
+/// The current values of the kernel's knobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobList {
-    /// The knobs, in the order asked for.
+    /// The knobs, in the order requested.
     pub knobs: Vec<KnobNow>,
 }
 
-/// A knob, what it holds now, and whether it can act.
+/// A knob with its current value, and whether it can have an effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobNow {
     /// Its name.
     pub name: String,
-    /// The files that it is.
+    /// Its files.
     pub files: Vec<String>,
     /// Whether it has a value.
     pub state: KnobState,
@@ -28,41 +28,40 @@ pub struct KnobNow {
     pub value: Option<String>,
     /// Whether a change can have an effect here.
     pub acts: bool,
-    /// Why not.
+    /// The reason for which it cannot.
     pub why_not: Option<NoEffect>,
-    /// What it is; empty for one that was named by its file.
+    /// A description; empty for a knob given by its file.
     pub summary: String,
 }
 
-/// Whether a knob has a value.
+/// The state of a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KnobState {
-    /// It has.
+    /// It has a value.
     Value,
-    /// It can be written and not read.
+    /// It can be written but not read.
     WriteOnly,
-    /// It is not there.
+    /// It does not exist.
     Absent,
-    /// It is there and may not be read.
+    /// It exists but cannot be read.
     Denied,
 }
 
-/// Whether memory followed its thread to another node.
+/// The result of a probe of whether memory follows its thread to another node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BalancingProbed {
-    /// Where the memory was placed.
+    /// The initial place of thread and memory.
     pub from: ProbedPlace,
-    /// Where the thread moved to.
+    /// The place that the thread moved to.
     pub to: ProbedPlace,
-    /// Size of the memory in bytes.
+    /// The size of the memory in bytes.
     pub size_bytes: u64,
-    /// The figures, as workloads have them: `latency-end`, `latency-begin` and `local`.
+    /// The figures, named as in workloads: `latency-end`, `latency-begin` and `local`.
     pub readings: Vec<Reading>,
-    /// Each window: when it ended, in nanoseconds since the move, and its latency in
-    /// nanoseconds.
+    /// Each window's end in nanoseconds since the move, and its latency in nanoseconds.
     pub windows_ns: Vec<(u64, f64)>,
 }
 
@@ -77,7 +76,7 @@ pub struct ProbedPlace {
 }
 
 impl BalancingProbed {
-    /// The value of a figure, by name.
+    /// Returns the value of a figure, by name.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         let of = self.readings.iter().find(|reading| reading.quantity.metric == name);
@@ -85,15 +84,15 @@ impl BalancingProbed {
     }
 }
 
-/// ACPI tables, and what is odd about them.
+/// ACPI tables and their findings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcpiShown {
     /// The tables that could be read.
     pub tables: Vec<AcpiTable>,
-    /// Those that could not, with the reason.
+    /// The tables that could not be read, each with the reason.
     pub refused: Vec<String>,
-    /// What is odd about each table, and about what they say of each other.
+    /// The findings about each table, and about contradictions between them.
     pub findings: Vec<Finding>,
 }
 
@@ -101,7 +100,7 @@ pub struct AcpiShown {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcpiTable {
-    /// The file, and the table in it where it holds several.
+    /// The file, and the table's position if it holds several.
     pub place: String,
     /// Its signature: `SRAT`.
     pub signature: String,
@@ -112,16 +111,16 @@ pub struct AcpiTable {
     /// Its header as text.
     #[serde(skip)]
     pub header: String,
-    /// Its entries as text, a line each.
+    /// Its entries as text, one per line.
     pub entries: Vec<String>,
 }
 
-/// A machine, and what is odd about its description.
+/// A machine, and findings about its description.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Described {
     /// The machine.
     pub machine: Machine,
-    /// What is odd.
+    /// The findings.
     pub findings: Vec<Finding>,
 }

@@ -1,11 +1,11 @@
-//! What a probe of memory tiers found.
+//! The result of a probe of memory tiers.
 
 use numalab_topology::NodeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::study::Reading;
 
-/// Whether hot memory came to the fast tier.
+/// The result of a probe of whether hot memory reaches the fast tier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TieringProbed {
@@ -17,23 +17,23 @@ pub struct TieringProbed {
     pub tiers: Vec<NodeSet>,
     /// The working set in bytes.
     pub size_bytes: u64,
-    /// What was accessed how often, in words.
+    /// A description of how often each part was accessed.
     pub heat: String,
-    /// Where memory was placed, in words.
+    /// A description of the initial placement.
     pub placed: String,
-    /// The figures, as workloads have them.
+    /// The figures, named as in workloads.
     pub readings: Vec<Reading>,
-    /// Where the pages were from time to time, and what an access took until then.
+    /// The location of the pages over time, with the mean access time.
     pub looks: Vec<TierLook>,
 }
 
-/// Where pages were at a time.
+/// The location of pages at one time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierLook {
     /// Nanoseconds since the first access.
     pub at_ns: u64,
-    /// Mean time of an access since the look before, in nanoseconds.
+    /// The mean time of an access since the previous look, in nanoseconds.
     pub latency_ns: f64,
     /// Pages on the fast tier.
     pub fast_pages: u64,
@@ -42,12 +42,12 @@ pub struct TierLook {
     /// Pages on each tier, fastest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tier_pages: Vec<u64>,
-    /// Pages that the kernel has marked to see who uses them, and does not tell the node of.
+    /// Pages that the kernel has marked to detect their users, and whose node it does not report.
     pub marked_pages: u64,
 }
 
 impl TieringProbed {
-    /// The value of a figure, by name.
+    /// Returns the value of a figure, by name.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         let of = self.readings.iter().find(|reading| reading.quantity.metric == name);

@@ -1,4 +1,4 @@
-//! A result directory's texts come back as the document that was written.
+//! A result directory's texts read back as the document that was written.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a study's files say, whole and cut.
+//! The files of a study, complete and cut.
 
 use std::collections::BTreeMap;
 

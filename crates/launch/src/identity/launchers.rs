@@ -13,7 +13,7 @@ pub enum Launcher {
     Horovod,
     /// IBM's `jsrun` (Job Step Manager).
     Jsrun,
-    /// Open MPI's `mpirun`, on its own or by PRRTE.
+    /// Open MPI's `mpirun`, alone or through PRRTE.
     OpenMpi,
     /// MVAPICH's `mpirun_rsh`, of releases 2 and 3.
     Mvapich,

@@ -1,4 +1,4 @@
-//! The suite's text log: what its readers look for, word for word.
+//! The suite's text log, which other programs parse and so keeps to the suite's wording.
 
 use numalab_formats::architecture::Architecture;
 
@@ -10,7 +10,7 @@ const RULE: &str =
 const THIN: &str =
     "--------------------------------------------------------------------------------";
 
-/// The head of the log: the architecture as it was read.
+/// Returns the head of the log: the architecture as read from its file.
 #[must_use]
 pub fn opening(architecture: &Architecture) -> String {
     let Architecture { system, partition, ccds_per_numa, skip_cores, machine } = architecture;
@@ -29,7 +29,7 @@ pub fn opening(architecture: &Architecture) -> String {
     )
 }
 
-/// What a step is about to do; `command` is its launch line.
+/// Returns the heading of a step; `command` is its launch line.
 #[must_use]
 pub fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
     let list = |items: Vec<String>| items.join(",");
@@ -46,7 +46,7 @@ pub fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
     )
 }
 
-/// The end of the log.
+/// Returns the end of the log.
 #[must_use]
 pub fn closing(manifest: &Manifest, architecture: &Architecture, dry_run: bool) -> String {
     let Architecture { system, partition, ccds_per_numa, machine, .. } = architecture;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use numalab_host::{CommandError, Input, Interrupt, run_with_input, tool};
 use numalab_record::shell::command_line;
 
-/// A controller that is busy answers late; one that is gone never.
+/// The time limit of `sbatch`: a busy controller answers late, one that is down never.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// A batch script.
@@ -13,15 +13,15 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub struct Batch<'a> {
     /// The command that the job runs.
     pub command: &'a [String],
-    /// How long it may take.
+    /// The time limit of the job.
     pub time: Duration,
-    /// Options of the user's own, such as `--partition=standard`.
+    /// The user's options, such as `--partition=standard`.
     pub options: &'a [String],
 }
 
 impl Batch<'_> {
-    /// Its text. The job has a whole node: SLURM refuses a `map_cpu` binding to cpus that
-    /// are not the job's.
+    /// Returns its text. The job has a whole node: SLURM rejects a `map_cpu` binding to cpus
+    /// outside the job.
     #[must_use]
     pub fn script(&self) -> String {
         let minutes = self.time.as_secs().div_ceil(60).max(1);
@@ -37,20 +37,21 @@ impl Batch<'_> {
     }
 }
 
-/// What SLURM made of a script.
+/// The result of submitting a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submission {
-    /// The job's number.
+    /// SLURM accepted it; the job id.
     Accepted(String),
-    /// SLURM's words.
+    /// SLURM rejected it; its message.
     Refused(String),
 }
 
-/// Submits a script, after `sbatch --test-only` found that it can ever run: else it would
-/// wait for ever.
+/// Submits a script, after `sbatch --test-only` has accepted it: a job that can never run would
+/// wait forever.
 ///
 /// # Errors
-/// [`CommandError`] if `sbatch` cannot be started or gives no answer.
+///
+/// [`CommandError`] if `sbatch` cannot be started or does not answer.
 pub fn submit(script: &str) -> Result<Submission, CommandError> {
     let (fits, words) = sbatch("--test-only", script)?;
     if !fits {

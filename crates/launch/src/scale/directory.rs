@@ -12,24 +12,24 @@ use numalab_record::file;
 use super::manifest::Manifest;
 use super::step::Step;
 
-/// Why a result directory cannot be made, read or written.
+/// Reason why a result directory cannot be created, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It is there already.
+    /// It already exists.
     #[error("{0}: results are there already; finish them with:\n  numalab scale --resume {0}", .path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
     },
-    /// Another process is filling it.
+    /// Another process is writing to it.
     #[error(transparent)]
     InUse(#[from] DirectoryLockError),
-    /// It holds no scaling run.
+    /// It does not contain a scaling run.
     #[error("{}: {reason}; expected the directory of a `numalab scale` run", .path.display())]
     NoRun {
         /// The directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// A file cannot be written.
@@ -37,25 +37,26 @@ pub enum DirectoryError {
     Write {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// A result directory that this process alone may fill.
+/// A result directory that only this process may write to.
 #[derive(Debug)]
 pub struct ResultDirectory {
     path: PathBuf,
     id: String,
-    /// Absent where nothing is to be written.
+    /// `None` if the directory is only read.
     lock: Option<DirectoryLock>,
 }
 
 impl ResultDirectory {
-    /// Makes `parent/job_<id>[_label]` for a SLURM job, else `parent/local_<time>[_label]`
-    /// with `-2`, `-3` and so on behind it if that exists, with the manifest in it.
+    /// Creates `parent/job_<id>[_label]` for a SLURM job, else `parent/local_<time>[_label]`, with
+    /// a suffix `-2`, `-3` and so on if that exists, and writes the manifest into it.
     ///
     /// # Errors
+    ///
     /// [`DirectoryError::Exists`], [`DirectoryError::Write`].
     pub fn create(
         parent: &Path,
@@ -69,7 +70,7 @@ impl ResultDirectory {
         let failed = |error| DirectoryError::Write { path: parent.join(&name), error };
         fs::create_dir_all(parent).map_err(failed)?;
         let path = match job {
-            // A job that was requeued has its results there.
+            // A requeued job has its results there.
             Some(_) => {
                 let path = parent.join(&name);
                 match fs::create_dir(&path) {
@@ -89,20 +90,22 @@ impl ResultDirectory {
         Ok(directory)
     }
 
-    /// Opens the directory of an earlier run to go on with it.
+    /// Opens the directory of an earlier run in order to continue it.
     ///
     /// # Errors
-    /// [`DirectoryError::NoRun`] if it has no manifest, or a damaged one;
-    /// [`DirectoryError::InUse`] while another process is filling it.
+    ///
+    /// [`DirectoryError::NoRun`] if it has no manifest, or a damaged one; [`DirectoryError::InUse`]
+    /// while another process is writing to it.
     pub fn resume(path: &Path) -> Result<(Self, Manifest), DirectoryError> {
         let (mut directory, manifest) = Self::open(path)?;
         directory.lock = Some(DirectoryLock::acquire(path)?);
         Ok((directory, manifest))
     }
 
-    /// Opens the directory of an earlier run to look at it.
+    /// Opens the directory of an earlier run for reading.
     ///
     /// # Errors
+    ///
     /// [`DirectoryError::NoRun`] if it has no manifest, or a damaged one.
     pub fn open(path: &Path) -> Result<(Self, Manifest), DirectoryError> {
         let no_run = |reason: String| DirectoryError::NoRun { path: path.to_owned(), reason };
@@ -115,27 +118,28 @@ impl ResultDirectory {
         Ok((Self { path: path.to_owned(), id, lock: None }, manifest))
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a step's result is there and whole.
+    /// Returns true if a step's result exists and is complete.
     #[must_use]
     pub fn has(&self, step: &Step, end: &str) -> bool {
         self.path.join(format!("{}.{end}", step.stem)).is_file()
     }
 
-    /// Where the text log is: `slurm_run_numa_benchmarks_<id>.log`.
+    /// Returns the path of the text log, `slurm_run_numa_benchmarks_<id>.log`.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.path.join(format!("slurm_run_numa_benchmarks_{}.log", self.id))
     }
 
-    /// The text log, to be appended to.
+    /// Opens the text log for appending.
     ///
     /// # Errors
+    ///
     /// [`DirectoryError::Write`].
     pub fn log(&self) -> Result<(PathBuf, File), DirectoryError> {
         let path = self.log_path();
@@ -154,9 +158,10 @@ impl ResultDirectory {
         file.write_all(text.as_bytes()).map_err(|error| DirectoryError::Write { path, error })
     }
 
-    /// Writes a file so that it is there whole or not at all.
+    /// Writes a file atomically.
     ///
     /// # Errors
+    ///
     /// [`DirectoryError::Write`].
     pub fn write_whole(&self, name: &str, text: &str) -> Result<(), DirectoryError> {
         let path = self.path.join(name);

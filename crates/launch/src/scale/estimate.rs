@@ -1,4 +1,4 @@
-//! How long a scaling run takes, roughly.
+//! A rough estimate of a scaling run's duration.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use super::step::Step;
 
 /// Time to start and end the ranks of a step.
 const LAUNCH: Duration = Duration::from_secs(2);
-/// Loads for each size, warm-up included, at a pessimistic latency.
+/// The time for one size, warm-up included, as loads times a pessimistic latency, in nanoseconds.
 const LOADS_NS: u64 = 101_000 * 250;
-/// Bytes that a rank touches, builds and proves in a nanosecond.
+/// Bytes that a rank touches, initialises and checks per nanosecond.
 const BUILT_BYTES_PER_NS: u64 = 1;
-/// What one machine's memory takes from all ranks at once, in bytes for each nanosecond.
+/// Bytes per nanosecond that one machine's memory accepts from all ranks together.
 const MACHINE_BYTES_PER_NS: u64 = 20;
 
-/// The time that all steps take together, each over these sizes.
+/// Returns the total time of all steps, each over these sizes.
 #[must_use]
 pub fn estimate(steps: &[Step], sizes_bytes: &[u64]) -> Duration {
     steps.iter().map(|step| LAUNCH + of_step(step.ranks as u64, sizes_bytes)).sum()

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::step::Step;
 
-/// Who starts the ranks.
+/// The launcher that starts the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LauncherChoice {
-    /// `srun` within a SLURM job or where there is one, else numalab.
+    /// `srun` within a SLURM job or if it is installed, else numalab.
     Auto,
-    /// numalab, on this machine.
+    /// numalab itself, on this machine.
     Local,
     /// `mpirun`, on this machine.
     Mpirun,
@@ -32,7 +32,7 @@ impl fmt::Display for LauncherChoice {
     }
 }
 
-/// What each rank does.
+/// The workload of each rank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -41,7 +41,7 @@ pub enum Workload {
     Latency,
     /// `numalab bandwidth`.
     Bandwidth,
-    /// A shell command; what it prints is kept.
+    /// A shell command, whose output is kept.
     Command(String),
 }
 
@@ -58,7 +58,7 @@ impl std::str::FromStr for Workload {
 }
 
 impl Workload {
-    /// The file that a finished step leaves, behind the step's stem.
+    /// Returns the suffix of the file that a finished step leaves, after the step's stem.
     #[must_use]
     pub fn file_end(&self) -> &'static str {
         match self {
@@ -68,23 +68,24 @@ impl Workload {
     }
 }
 
-/// Why a launcher cannot be used.
+/// Reason why a launcher cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// The program is not there.
+    /// The program is not installed.
     #[error("`{program}` is not in PATH: {remedy}")]
     NoProgram {
         /// The program.
         program: &'static str,
-        /// What mends it.
+        /// The way to install it.
         remedy: &'static str,
     },
 }
 
 impl LauncherChoice {
-    /// The launcher that `Auto` stands for here; the others stand for themselves.
+    /// Returns the launcher that `Auto` selects here, or the launcher itself.
     ///
     /// # Errors
+    ///
     /// [`LaunchError::NoProgram`] if its program is not in `PATH`.
     pub fn resolve(self) -> Result<Self, LaunchError> {
         let is_there = |program: &str| numalab_host::on_path(program).is_some();
@@ -104,27 +105,27 @@ impl LauncherChoice {
     }
 }
 
-/// What the lines of all steps have in common.
+/// The common parts of all steps' launch lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// Who starts the ranks; not `Auto`.
+    /// The launcher; never `Auto`.
     pub launcher: LauncherChoice,
-    /// This program.
+    /// The path of this program.
     pub numalab: &'a str,
-    /// What each rank does.
+    /// The workload of each rank.
     pub workload: &'a Workload,
     /// The sizes as typed.
     pub sizes: &'a str,
     /// Options for every rank's command.
     pub options: &'a [String],
-    /// Whether second threads are used.
+    /// Whether the cores' second threads are used.
     pub with_smt: bool,
-    /// Whether a SLURM job has been allocated: else each launch allocates a node.
+    /// Whether this process is in a SLURM job: otherwise each launch allocates a node.
     pub in_job: bool,
 }
 
 impl Line<'_> {
-    /// The words of the command that launches `step`.
+    /// Returns the words of the command that launches `step`.
     #[must_use]
     pub fn words(&self, step: &Step) -> Vec<String> {
         let ranks = step.ranks.to_string();
@@ -134,7 +135,7 @@ impl Line<'_> {
         match self.launcher {
             LauncherChoice::Srun | LauncherChoice::Auto => {
                 if !self.in_job {
-                    // Only a job with a whole node lets its steps have any map.
+                    // SLURM only accepts an arbitrary map in a job with a whole node.
                     add(&["salloc", "--quiet", "--exclusive", "--nodes", "1"]);
                 }
                 add(&["srun", "--unbuffered", "--nodes", "1", "--ntasks", &ranks]);
@@ -144,7 +145,7 @@ impl Line<'_> {
                 }
                 add(&[self.numalab, "bind"]);
             }
-            // The ranks bind themselves: each mpirun has options of its own for that.
+            // The ranks bind themselves, since each mpirun has different options for binding.
             LauncherChoice::Mpirun => {
                 add(&["mpirun", "-n", &ranks, "--bind-to", "none"]);
                 add(&[self.numalab, "bind", &format!("--cpus={cpus}")]);

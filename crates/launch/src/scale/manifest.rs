@@ -1,4 +1,4 @@
-//! What a scaling run is: enough to do it again, and to finish it.
+//! The manifest of a scaling run: enough to repeat it, and to complete it.
 
 use numalab_formats::architecture::{self, Architecture};
 use numalab_formats::{ReadError, size};
@@ -10,48 +10,49 @@ use serde::{Deserialize, Serialize};
 use super::line::{LauncherChoice, Workload};
 use super::step::{Mode, Step};
 
-/// A scaling run, as `scale.json` keeps it.
+/// A scaling run, as stored in `scale.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Manifest {
-    /// That of [`Kind::Scale`](numalab_record::Kind::Scale).
+    /// The schema of [`Kind::Scale`](numalab_record::Kind::Scale).
     pub schema: String,
     /// The system of the architecture file.
     pub system: String,
     /// The partition of the architecture file.
     pub partition: String,
-    /// In which order cores are taken.
+    /// The order in which cores are used.
     pub mode: Mode,
     /// The nodes.
     pub domains: Vec<NodeId>,
-    /// Sizes as typed: files and log have them so.
+    /// The sizes as typed, which files and log repeat.
     pub memory_sizes: String,
-    /// The same in bytes; empty in manifests of earlier versions.
+    /// The sizes in bytes; empty in manifests of earlier versions.
     #[serde(default)]
     pub sizes_bytes: Vec<u64>,
-    /// Who starts the ranks, as asked.
+    /// The requested launcher.
     pub launcher: LauncherChoice,
-    /// What they do.
+    /// The workload of each rank.
     pub workload: Workload,
     /// Options for every rank's command.
     #[serde(default)]
     pub options: Vec<String>,
-    /// Whether second threads are used.
+    /// Whether the cores' second threads are used.
     #[serde(default)]
     pub with_smt: bool,
-    /// A word for the directory's name.
+    /// A label for the directory's name.
     pub label: Option<String>,
-    /// The architecture file's text.
+    /// The text of the architecture file.
     pub arch: String,
     /// The steps, fewest ranks first.
     pub steps: Vec<Step>,
 }
 
 impl Manifest {
-    /// Reads a manifest; one of an earlier version has its sizes as typed only.
+    /// Reads a manifest; those of earlier versions have their sizes only as typed.
     ///
     /// # Errors
-    /// [`KindError`] if it is of another kind or damaged, its sizes too.
+    ///
+    /// [`KindError`] if it is of another kind, or if it or its sizes are damaged.
     pub fn read(json: &str) -> Result<Self, KindError> {
         let mut manifest: Self = Kind::Scale.read(json)?;
         if manifest.sizes_bytes.is_empty() {
@@ -61,9 +62,10 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The architecture, read from its text.
+    /// Reads the architecture from its text.
     ///
     /// # Errors
+    ///
     /// As `numalab_formats::architecture::read`.
     pub fn architecture(&self) -> Result<Architecture, ReadError> {
         Ok(architecture::read(&self.arch)?.value)
@@ -74,7 +76,7 @@ impl Manifest {
 mod tests {
     use super::*;
 
-    /// As `scale.json` was before it had sizes in bytes.
+    /// Returns a `scale.json` from before it had sizes in bytes.
     fn earlier(sizes: &str) -> String {
         format!(
             r#"{{"schema":"numalab-scale/1","system":"S","partition":"P","mode":"sequential","domains":[0],

@@ -1,4 +1,4 @@
-//! Running the steps one after the other.
+//! Running the steps one after another.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,10 +15,10 @@ use super::line::{Line, Workload};
 use super::manifest::Manifest;
 use super::step::Step;
 
-/// Steps that fail one after the other before the run gives up: the node is likely gone.
+/// Consecutive failed steps after which the run gives up, as the node has probably failed.
 const MOST_FAILURES_IN_A_ROW: usize = 2;
 
-/// Why a run ended before its last step.
+/// Reason why a run ended before its last step.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Its directory cannot be written.
@@ -27,19 +27,19 @@ pub enum RunError {
     /// A launcher cannot be started.
     #[error("cannot start `{command}`: {error}")]
     Launch {
-        /// The launcher's line.
+        /// The launch line.
         command: String,
-        /// The system's answer.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// What became of the steps.
+/// The results of the steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Steps with a result, those of earlier runs included.
+    /// Number of steps with a result, including those of earlier runs.
     pub done: usize,
-    /// The ranks of steps that failed.
+    /// The numbers of ranks of the failed steps.
     pub failed: Vec<usize>,
     /// Whether a signal ended the run.
     pub interrupted: bool,
@@ -48,15 +48,15 @@ pub struct Tally {
 /// A run of the steps that have no result yet.
 #[derive(Debug)]
 pub struct Runner<'a> {
-    /// What is run.
+    /// The run's manifest.
     pub manifest: &'a Manifest,
-    /// Where results go.
+    /// The directory for the results.
     pub directory: &'a ResultDirectory,
-    /// How steps are launched.
+    /// The common parts of the launch lines.
     pub line: Line<'a>,
-    /// Whether the log is shown too.
+    /// Whether the log is not shown on the terminal.
     pub quiet: bool,
-    /// Asked between steps and while one runs.
+    /// Checked between steps and while one runs.
     pub interrupt: &'a Interrupt,
 }
 
@@ -64,7 +64,8 @@ impl Runner<'_> {
     /// Runs every step that has no result.
     ///
     /// # Errors
-    /// [`RunError`] if nothing can be written or launched; what was measured stays.
+    ///
+    /// [`RunError`] if nothing can be written or launched; existing results are kept.
     pub fn run(&self) -> Result<Tally, RunError> {
         let mut tally = Tally::default();
         let mut in_a_row = 0;
@@ -92,7 +93,7 @@ impl Runner<'_> {
         Ok(tally)
     }
 
-    /// Runs a step; whether it left its result.
+    /// Runs a step; returns true if it produced its result.
     fn run_step(&self, step: &Step) -> Result<bool, RunError> {
         let words = self.line.words(step);
         let command = command_line(&words);
@@ -124,8 +125,8 @@ impl Runner<'_> {
         Ok(status.success() && done)
     }
 
-    /// Copies what the launcher prints to the log until it ends; the second value is what
-    /// it printed to standard output.
+    /// Copies the launcher's output to the log until it ends; the second value is its standard
+    /// output.
     fn follow(&self, child: &mut Child, log: &Mutex<File>) -> io::Result<(ExitStatus, String)> {
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         std::thread::scope(|scope| {
@@ -149,8 +150,8 @@ impl Runner<'_> {
         let mut failed = None;
         for line in BufReader::new(from).split(b'\n') {
             let line = format!("{}\n", String::from_utf8_lossy(&line?));
-            // The pipe is read to its end even when the disk is full: else the launcher
-            // would wait for ever.
+            // The pipe is read to its end even when the disk is full, since the launcher would
+            // otherwise block forever.
             if let Err(error) = self.say(log, &line) {
                 failed.get_or_insert(error);
             }
@@ -159,7 +160,7 @@ impl Runner<'_> {
         failed.map_or(Ok(all), Err)
     }
 
-    /// Waits; a signal that asked this run to end is passed on to the launcher once.
+    /// Waits for the launcher, and forwards a signal that ends this run to it once.
     fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
         let mut passed_on = false;
         loop {
@@ -176,7 +177,7 @@ impl Runner<'_> {
 
     fn say(&self, log: &Mutex<File>, text: &str) -> io::Result<()> {
         if !self.quiet {
-            // The log is what counts; a closed terminal is no reason to stop.
+            // Only the log matters; a closed terminal is not a reason to stop.
             let _ = io::stdout().lock().write_all(text.as_bytes());
         }
         let mut log = log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

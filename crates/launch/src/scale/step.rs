@@ -1,4 +1,4 @@
-//! Where the ranks of each step are put.
+//! The placement of each step's ranks.
 
 use core::fmt;
 
@@ -6,14 +6,14 @@ use numalab_formats::architecture::Architecture;
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 use serde::{Deserialize, Serialize};
 
-/// In which order the cores of a domain are taken.
+/// The order in which the cores of a domain are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// By number: an L3 group is filled before the next one.
+    /// By number: each L3 group is filled before the next one.
     Sequential,
-    /// One core of each L3 group in turn.
+    /// One core from each L3 group in turn.
     Interleaved,
 }
 
@@ -26,23 +26,23 @@ impl fmt::Display for Mode {
     }
 }
 
-/// One launch: so many ranks, each on its cpu with its node's memory.
+/// One launch: a number of ranks, each on its cpu with its node's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
-    /// All ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Ranks in each domain; fewer in a domain that has fewer cores.
+    /// Number of ranks in each domain; a domain with fewer cores has fewer.
     pub per_domain: usize,
     /// The cpu of each rank.
     pub cpus: Vec<CpuId>,
     /// The node of each rank's memory.
     pub nodes: Vec<NodeId>,
-    /// The name of its files without their ends.
+    /// The name of its files without suffixes.
     pub stem: String,
 }
 
-/// Why ranks cannot be put so.
+/// Reason why ranks cannot be placed as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
     /// No domain was named.
@@ -51,12 +51,12 @@ pub enum PlacementError {
     /// The architecture has no such node.
     #[error("domain {domain} is not in the architecture file: its nodes are {present}")]
     UnknownDomain {
-        /// The domain asked for.
+        /// The domain requested.
         domain: NodeId,
-        /// What there is.
+        /// The existing nodes.
         present: NodeSet,
     },
-    /// Nothing can run in the domain.
+    /// The domain has no usable core.
     #[error(
         "domain {domain} has no core to use: SKIP_CORES leaves out {skipped} of its cpus {cpus}"
     )]
@@ -65,10 +65,10 @@ pub enum PlacementError {
         domain: NodeId,
         /// Its cpus.
         cpus: CpuSet,
-        /// How many of these are skipped.
+        /// Number of cpus that are skipped.
         skipped: usize,
     },
-    /// This process may run on none of the domain's cpus.
+    /// This process may not run on any of the domain's cpus.
     #[error(
         "domain {domain} has no core to use: this process may run on cpus {allowed}, and its cpus are {cpus}"
     )]
@@ -80,12 +80,12 @@ pub enum PlacementError {
         /// The cpus that the process may run on.
         allowed: CpuSet,
     },
-    /// More cores than a run has steps for.
+    /// The domain has more cores than a run can have steps.
     #[error("domain {domain} has {cores} cores to use: expected at most {MOST_CORES}, a step each")]
     TooManyCores {
         /// The domain.
         domain: NodeId,
-        /// Its cores.
+        /// Number of its cores.
         cores: usize,
     },
     /// The L3 groups of a domain are unknown.
@@ -95,19 +95,20 @@ pub enum PlacementError {
     NoGroups {
         /// The domain.
         domain: NodeId,
-        /// Its cores.
+        /// Number of its cores.
         cores: usize,
     },
 }
 
-/// Cores of a domain at most: each step names all of its cpus, and the largest machines with one
-/// kernel have 1,920 cores in all.
+/// Upper bound of a domain's cores: each step lists all of its cpus, and the largest single-kernel
+/// machines have 1,920 cores in total.
 const MOST_CORES: usize = 4096;
 
-/// The steps over `domains`: one rank in each, then two, up to all of their cores; a core's
-/// second threads are used with `with_smt` only, after all first ones.
+/// Returns the steps over `domains`: one rank in each, then two, up to all of their cores. Second
+/// threads are used only if `with_smt`, after all first threads.
 ///
 /// # Errors
+///
 /// [`PlacementError`] names the domain that cannot be used.
 pub fn steps(
     architecture: &Architecture,
@@ -144,7 +145,7 @@ pub fn steps(
     Ok((1..=most).map(step).collect())
 }
 
-/// The cpus of a domain in the order in which they are taken.
+/// Returns the cpus of a domain in the order in which they are used.
 fn order(
     architecture: &Architecture,
     mode: Mode,
@@ -164,7 +165,7 @@ fn order(
     }
     let usable = usable.difference(&architecture.skip_cores);
     let cores = usable.intersection(&first);
-    // What shares a core with a skipped cpu is left alone too.
+    // The siblings of a skipped cpu are skipped too.
     let busy = |cpu: &CpuId| {
         let core = |id: CpuId| machine.cpu(id).and_then(|cpu| cpu.core);
         let own = core(*cpu);
@@ -179,7 +180,7 @@ fn order(
     if mode == Mode::Sequential {
         return Ok(cores.iter().chain(siblings.iter()).collect());
     }
-    // Groups are those of all cores, whichever may be used.
+    // The groups are formed from all cores, whether or not they may be used.
     let all: Vec<CpuId> = machine.one_per_core(&node.cpus.intersection(&online));
     let all: Vec<CpuId> = CpuSet::from_iter(all).iter().collect();
     let groups = groups(&all, architecture.ccds_per_numa)
@@ -189,15 +190,15 @@ fn order(
     Ok(order)
 }
 
-/// The cores of a node in as many equal L3 groups as it has, by number. The architecture
-/// file tells their number for each node, and nodes can differ in cores.
+/// Splits the cores of a node by number into as many equal L3 groups as it has. The architecture
+/// file gives their number per node, and nodes can differ in cores.
 fn groups(cores: &[CpuId], count: u32) -> Option<Vec<&[CpuId]>> {
     let count = usize::try_from(count).ok()?;
     let divides = count > 0 && !cores.is_empty() && cores.len().is_multiple_of(count);
     divides.then(|| cores.chunks(cores.len() / count).collect())
 }
 
-/// One of `cpus` of each group in turn; a cpu belongs where its core does.
+/// Takes one of `cpus` from each group in turn; a cpu belongs to the group of its core.
 fn in_turn(machine: &Machine, groups: &[&[CpuId]], cpus: &CpuSet) -> Vec<CpuId> {
     let core = |cpu: CpuId| machine.cpu(cpu).and_then(|cpu| cpu.core);
     let member = |group: &[CpuId], cpu: CpuId| {
@@ -214,7 +215,7 @@ fn in_turn(machine: &Machine, groups: &[&[CpuId]], cpus: &CpuSet) -> Vec<CpuId> 
         .collect()
 }
 
-/// `sequential_domain0_7ranks_8MB`, `interleaved_domains0,1_16ranks_1-512MB`.
+/// Returns `sequential_domain0_7ranks_8MB` or `interleaved_domains0,1_16ranks_1-512MB`.
 fn stem(mode: Mode, domains: &[NodeId], ranks: usize, sizes: &str) -> String {
     let list: Vec<String> = domains.iter().map(ToString::to_string).collect();
     let plural = if list.len() > 1 { "s" } else { "" };
@@ -222,7 +223,7 @@ fn stem(mode: Mode, domains: &[NodeId], ranks: usize, sizes: &str) -> String {
     format!("{mode}_domain{plural}{}_{ranks}ranks_{sizes}", list.join(","))
 }
 
-/// The sizes in a file name: a list without units is of megabytes.
+/// Returns the sizes as part of a file name; a list without units is in megabytes.
 #[must_use]
 pub fn sizes_suffix(sizes: &str) -> String {
     let bare = sizes.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '-');
@@ -235,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// Two nodes with a gap in their numbers and unequal cores, two threads in each core.
+    /// Two nodes with a gap in their numbers and unequal core counts, two threads per core.
     const ODD: &str = "\
 SYSTEM_NAME=\"OURS\"
 PARTITION=\"ODD\"
@@ -313,7 +314,7 @@ NUMA node8 CPU(s): 4-11,16-23
         };
         assert_eq!(with("12-15", Mode::Sequential, 0).unwrap(), [12, 13, 14, 15]);
         assert_eq!(with("1,13-14", Mode::Sequential, 0).unwrap(), [1, 14]);
-        // The groups are cores 4 to 7 and 8 to 11, although only three may be used.
+        // The groups are cores 4 to 7 and 8 to 11, even if only three may be used.
         assert_eq!(with("18,19,22", Mode::Interleaved, 8).unwrap(), [18, 22, 19]);
         assert_eq!(
             with("12-15", Mode::Sequential, 8).unwrap_err().to_string(),

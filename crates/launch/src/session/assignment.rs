@@ -1,4 +1,4 @@
-//! Which cpu each rank has.
+//! Assigns a cpu to each rank.
 
 use numalab_topology::{CpuId, CpuSet, Machine};
 use serde::{Deserialize, Serialize};
@@ -14,16 +14,16 @@ pub(super) struct Assignment {
     pub cpu: CpuId,
 }
 
-/// The cpus that a rank may be assigned, as it tells the others.
+/// The cpus that a rank may be assigned, sent to the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Candidates {
     host: String,
-    /// The cpus it may run on, and of these the ones asked for.
+    /// The cpus it may run on, and those of them that were requested.
     affinity: CpuSet,
     choice: CpuSet,
 }
 
-/// Finds every rank of this host a cpu of its own; all ranks come to the same answer.
+/// Assigns every rank of this host a separate cpu; all ranks compute the same assignment.
 pub(super) fn assign_cpu(
     team: &mut Team,
     around: Surroundings<'_>,
@@ -49,7 +49,7 @@ pub(super) fn assign_cpu(
             let place = here.iter().position(|(rank, _)| *rank == team.rank());
             Ok(Assignment { host, cpu: place.map_or(CpuId(0), |place| cpus[place]) })
         }
-        // All of a host find the same: one of them says it.
+        // All ranks of a host find the same error, so only one reports it.
         Err(error @ SessionError::NotAsMapped { .. }) => Err(error),
         Err(error) if first => Err(error),
         Err(error) => Err(SessionError::Other { rank: here[0].0, message: error.to_string() }),
@@ -84,8 +84,8 @@ fn check_map(
     }
 }
 
-/// The cpus in the order in which unbound ranks take them: one of each core first. It does not
-/// depend on what the calling rank may use, so that all ranks find the same.
+/// Returns the cpus in the order in which unbound ranks take them: one of each core first. It must
+/// not depend on the calling rank's affinity, so that all ranks compute the same order.
 fn order(machine: &Machine) -> Vec<CpuId> {
     let online = machine.online_cpus();
     let mut order = machine.one_per_core(&online);
@@ -94,8 +94,8 @@ fn order(machine: &Machine) -> Vec<CpuId> {
     order
 }
 
-/// A cpu for each rank, of a core that no other has where there is one: those with the fewest to
-/// choose from first.
+/// Assigns a cpu to each rank, on a core without other ranks if there is one, beginning with the
+/// ranks that have the fewest candidates.
 fn assign(
     here: &[(usize, &Candidates)],
     machine: &Machine,
@@ -146,7 +146,7 @@ mod tests {
             })
             .collect();
         let here: Vec<(usize, &Candidates)> = candidates.iter().enumerate().collect();
-        // Cpus 0 and 1 are threads of a core, and so are 2 and 3.
+        // Cpus 0 and 1 are threads of one core, and so are 2 and 3.
         let cpu = |id: u32| Cpu {
             id: CpuId(id),
             online: true,
@@ -169,7 +169,7 @@ mod tests {
     fn ranks_on_second_threads_only_take_a_core_each() {
         assert_eq!(cpus(&["1-3", "1-3"], false).unwrap(), [2, 1]);
         assert_eq!(cpus(&["1,3", "1,3"], false).unwrap(), [1, 3]);
-        // The first rank has no choice, and the second one avoids its core.
+        // The first rank has no choice, so the second one avoids its core.
         assert_eq!(cpus(&["0", "1,3"], false).unwrap(), [0, 3]);
     }
 

@@ -1,4 +1,4 @@
-//! What ranks measure, as the cells of a run like any other.
+//! Stores the results of ranks as cells of an ordinary run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ pub(super) struct SharedCell {
     pub ranks: Vec<usize>,
 }
 
-/// The cells of each size. Each rank's chase is one. Streams are a cell for each host, the
-/// sum of its ranks, or one for each rank where they take turns. Where there are several
-/// hosts, each cell's name begins with its host's.
+/// Returns the cells of each size. Each rank's chase is one cell. Streams have a cell per host, the
+/// sum of its ranks, or one per rank if they take turns. With several hosts, each cell's name
+/// begins with the host's.
 pub(super) fn cells(
     seats: &[Seat],
     teams: &[Vec<usize>],
@@ -33,7 +33,7 @@ pub(super) fn cells(
             if hosts.len() > 1 {
                 cell.id = CellId(format!("{}/{}", seats[ranks[0]].host, cell.id));
             }
-            // Ranks that share a cpu do the same.
+            // Ranks that share a cpu have the same cell.
             if all.iter().any(|other| other.cell.id == cell.id) {
                 cell.id = CellId(format!("{}/rank{}", cell.id, ranks[0]));
             }
@@ -44,7 +44,7 @@ pub(super) fn cells(
     plan.sizes_bytes.iter().map(of_size).collect()
 }
 
-/// The ranks of each cell of a size.
+/// Returns the ranks of each cell of one size.
 pub(super) fn teams(seats: &[Seat], plan: &SessionPlan) -> Vec<Vec<usize>> {
     if plan.serial || matches!(plan.work, Work::Latency(_)) {
         return (0..seats.len()).map(|rank| vec![rank]).collect();
@@ -80,9 +80,9 @@ fn experiment(ranks: &[usize], seats: &[Seat], plan: &SessionPlan, size_bytes: u
     }
 }
 
-/// What the ranks of a cell found: the windows of all added up, since they streamed through
-/// the same stretches, and each rank's part in them. Ranks take as many windows as they were asked for: whether that was
-/// enough is seen after.
+/// Returns the finished cell of some ranks: their windows summed, since they streamed during the
+/// same intervals, and each rank's part. Ranks take a fixed number of windows; whether that was
+/// enough is checked afterwards.
 pub(super) fn finished(
     shared: &SharedCell,
     found: &[Found],
@@ -142,7 +142,7 @@ mod tests {
         Seat { host: host.to_owned(), policy: "bind:0".to_owned(), started_ns: 0, placement }
     }
 
-    /// What a rank found at the rates of two windows, the second of them disturbed.
+    /// Returns the results of a rank with these rates in two windows, the second one disturbed.
     fn found(seat: &Seat, rates: [f64; 2]) -> Found {
         let sample = |(index, value): (u32, f64)| Sample {
             cell: CellId("own".to_owned()),

@@ -1,4 +1,4 @@
-//! Why ranks could not measure together.
+//! Errors of ranks that measure together.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use numalab_topology::{CpuId, CpuSet};
 
 use crate::team::TeamError;
 
-/// Why ranks could not measure together.
+/// Reason why ranks could not measure together.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// They lost each other.
+    /// They lost contact.
     #[error(transparent)]
     Team(#[from] TeamError),
-    /// A rank could not settle or measure.
+    /// A rank could not place itself or measure.
     #[error(transparent)]
     Measure(#[from] MeasureError),
     /// Two ranks would share a cpu.
@@ -23,30 +23,30 @@ pub enum SessionError {
         "ranks {rank} and {other} of host {host} would share cpu {cpu} of {affinity}: bind each to a cpu of its own, or start fewer; --overcommit measures all the same"
     )]
     SharedCpu {
-        /// The second of them.
+        /// The second rank.
         rank: usize,
-        /// The first.
+        /// The first rank.
         other: usize,
         /// Their host.
         host: String,
         /// The cpu.
         cpu: CpuId,
-        /// The cpus that the second may use.
+        /// The cpus that the second rank may use.
         affinity: CpuSet,
     },
-    /// A `map_cpu` list is shorter than the ranks of a host.
+    /// A `map_cpu` list has fewer entries than the host has ranks.
     #[error(
         "srun's map_cpu names {cpus} cpus for {ranks} ranks on host {host}: it begins anew silently, and ranks share cpus; name a cpu for each"
     )]
     WrappedMap {
-        /// Cpus in the list.
+        /// Number of cpus in the list.
         cpus: usize,
-        /// Ranks on the host.
+        /// Number of ranks on the host.
         ranks: usize,
         /// The host.
         host: String,
     },
-    /// A rank is not where the launcher's map put it.
+    /// A rank is not on the cpu that the launcher's map gives it.
     #[error(
         "rank {rank} should be on cpu {expected} by srun's map_cpu, but may run on {affinity}: is task/affinity or task/cgroup configured?"
     )]
@@ -55,23 +55,23 @@ pub enum SessionError {
         rank: usize,
         /// The cpu of the map.
         expected: CpuId,
-        /// Where it may run.
+        /// The cpus that it may run on.
         affinity: CpuSet,
     },
-    /// No cpu is left of those asked for.
+    /// None of the requested cpus is left.
     #[error("rank {rank} may run on cpus {affinity}, of which none is among those asked for")]
     NoCpu {
         /// The rank.
         rank: usize,
-        /// Where it may run.
+        /// The cpus that it may run on.
         affinity: CpuSet,
     },
-    /// The file of a result cannot be made.
+    /// The file of a result cannot be created.
     #[error("{}: {error}", .path.display())]
     Create {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         error: io::Error,
     },
     /// A result cannot be written.
@@ -79,7 +79,7 @@ pub enum SessionError {
     Write {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         error: io::Error,
     },
     /// Another run is writing the same result.
@@ -88,18 +88,18 @@ pub enum SessionError {
         /// The file.
         path: PathBuf,
     },
-    /// Another rank failed, and says why itself.
+    /// Another rank failed, and reports the reason itself.
     #[error("rank {rank} failed: {message}")]
     Other {
         /// The rank.
         rank: usize,
-        /// Its words.
+        /// Its message.
         message: String,
     },
     /// The run has no cell of any rank.
     #[error("no size was measured: expected at least one")]
     Nothing,
-    /// A message between ranks makes no sense.
+    /// A message between ranks cannot be decoded.
     #[error("a message of another rank cannot be read: {0}")]
     Message(String),
 }
@@ -111,7 +111,7 @@ impl From<numalab_host::Error> for SessionError {
 }
 
 impl SessionError {
-    /// The class of the error.
+    /// Returns the class of the error, which decides the exit code.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -130,7 +130,7 @@ impl SessionError {
         }
     }
 
-    /// Whether another rank is at fault, which says so itself.
+    /// Returns true if another rank failed, which reports it itself.
     #[must_use]
     pub fn is_of_another_rank(&self) -> bool {
         matches!(self, Self::Other { .. } | Self::Team(TeamError::GaveUp))

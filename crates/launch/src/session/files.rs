@@ -1,4 +1,4 @@
-//! The files that rank 0 leaves beside the suite's CSV.
+//! The files that rank 0 writes next to the suite's CSV.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use numalab_record::RankTable;
 use super::SessionError;
 use crate::suite::{csv_header, csv_row, mapping_check};
 
-/// Time for the ranks of a launcher that was killed to end: `mpirun` and `srun` take seconds.
+/// Time for the ranks of a killed launcher to end: `mpirun` and `srun` take seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A CSV that grows row by row under another name, and gets its own when it is complete.
+/// A CSV that grows row by row under a temporary name, and is renamed when complete.
 #[derive(Debug)]
 pub(super) struct PartialCsv {
     path: PathBuf,
@@ -24,9 +24,10 @@ pub(super) struct PartialCsv {
 }
 
 impl PartialCsv {
-    /// Begins the file anew; rows that an earlier attempt left in it go.
+    /// Creates the file, discarding rows of an earlier attempt.
     ///
     /// # Errors
+    ///
     /// [`SessionError::InUse`] while another run is writing it, [`SessionError::Create`],
     /// [`SessionError::Write`].
     pub fn create(path: &Path, ranks: usize) -> Result<Self, SessionError> {
@@ -41,20 +42,20 @@ impl PartialCsv {
         Ok(Self { path: path.to_owned(), part, file })
     }
 
-    /// Appends a row, a mean of each rank, and syncs it.
+    /// Appends a row with each rank's mean, and syncs it.
     pub fn row(&mut self, size_bytes: u64, means: &[f64]) -> Result<(), SessionError> {
         let before = self.file.metadata().map_or(0, |metadata| metadata.len());
         let row = csv_row(size_bytes, means);
         let written = self.file.write_all(row.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|error| {
-            // Readers of the .part file find whole rows only.
+            // Readers of the .part file must only find complete rows.
             let _ = self.file.set_len(before);
             SessionError::Write { path: self.part.clone(), error }
         })
     }
 
-    /// Writes `<stem>.json`, the run in one file, and `mapping_check.log`, and gives the CSV its
-    /// name last: where it is, all is.
+    /// Writes `<stem>.json`, the run in one file, and `mapping_check.log`, and renames the CSV
+    /// last, so that its presence implies the others.
     pub fn finish(self, run: &str, table: &RankTable) -> Result<(), SessionError> {
         let write = |path: PathBuf, text: &str| {
             write_atomically(&path, text).map_err(|error| SessionError::Write { path, error })
@@ -68,7 +69,7 @@ impl PartialCsv {
     }
 }
 
-/// `x.csv` gives `x.json`, another name gets it appended.
+/// Returns `x.json` for `x.csv`; `.json` is appended to other names.
 fn json_path(csv: &Path) -> PathBuf {
     if csv.extension().is_some_and(|end| end == "csv") {
         csv.with_extension("json")
@@ -88,15 +89,15 @@ fn failure_stem(csv: &Path) -> String {
     format!("{}.rank", name.strip_suffix(".csv").unwrap_or(&name))
 }
 
-/// Leaves the exit code and the words of a rank that failed.
+/// Writes the exit code and the message of a failed rank.
 pub(super) fn note_failure(csv: &Path, rank: usize, error: &SessionError) {
     let path = csv.with_file_name(format!("{}{rank}.failed", failure_stem(csv)));
     let text = format!("{}\n{error}\n", error.class().exit_code());
-    // If even this cannot be written, the words on stderr are all there is.
+    // If even this cannot be written, only the message on stderr remains.
     let _: io::Result<()> = fs::write(path, text);
 }
 
-/// Removes what an earlier attempt at the same result left.
+/// Removes the failure files of an earlier attempt at the same result.
 fn forget_failures(csv: &Path) {
     let stem = failure_stem(csv);
     let directory = csv.parent().filter(|parent| !parent.as_os_str().is_empty());

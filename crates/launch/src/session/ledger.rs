@@ -1,4 +1,4 @@
-//! What rank 0 keeps: the suite's CSV, and the cells of a run.
+//! The records of rank 0: the suite's CSV, and the cells of a run.
 
 use numalab_measure::{MeasureError, RunRecorder};
 use numalab_record::{Launch, RankSeat, mean_of};
@@ -8,11 +8,11 @@ use super::files::PartialCsv;
 use super::{Begin, Found, Seat, SessionError, SessionPlan, Surroundings, Work};
 use crate::team::Team;
 
-/// What rank 0 writes down, size by size.
+/// The records that rank 0 writes, size by size.
 pub(super) struct Ledger {
     pub csv: Option<PartialCsv>,
     pub recorder: RunRecorder,
-    /// Nanoseconds from the start of the first rank on each rank's host to the rank's own.
+    /// The start of each rank in nanoseconds after that of the first rank on its host.
     late_ns: Vec<u64>,
     precision: f64,
 }
@@ -33,7 +33,7 @@ impl Ledger {
         Ok(Self { csv, recorder, late_ns, precision: plan.precision })
     }
 
-    /// Writes what was found for a size: a row, and its cells with their samples.
+    /// Writes the results of one size: a row, and its cells with their samples.
     pub fn add(
         &mut self,
         size_bytes: u64,
@@ -55,8 +55,8 @@ impl Ledger {
     }
 }
 
-/// Returns how much later a rank started than the first one of its host, so that the windows of both
-/// have one clock.
+/// Returns the delay of a rank's start after the first one of its host, so that the windows of both
+/// share one clock.
 fn late_ns(seat: &Seat, seats: &[Seat]) -> u64 {
     let here = seats.iter().filter(|other| other.host == seat.host);
     let first = here.map(|other| other.started_ns).min();

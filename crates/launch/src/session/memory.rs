@@ -1,4 +1,4 @@
-//! The last rank's memory by node, in the suite's frame.
+//! The last rank's memory by node, in the suite's format.
 
 use crate::suite::memory_by_node;
 use numalab_host::memory_use;
@@ -6,7 +6,7 @@ use numalab_topology::{NodeId, NodeSet};
 
 use super::SessionPlan;
 
-/// The calling rank's memory as `numastat` prints it, each line marked with the rank.
+/// Returns the calling rank's memory in the format of `numastat`, each line marked with the rank.
 pub(super) fn text(rank: usize, plan: &SessionPlan, nodes: &NodeSet) -> String {
     let process = std::process::id();
     let size = plan.sizes_bytes.iter().max().copied().unwrap_or(0) >> 20;

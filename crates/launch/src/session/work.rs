@@ -10,15 +10,15 @@ use numalab_record::{CellId, Metric, Sample};
 use super::{ChaseRules, SessionError, SessionPlan, Work};
 use crate::team::Team;
 
-/// Windows that a chase's loads are divided into.
+/// Number of windows that a chase's loads are divided into.
 const WINDOWS: u64 = 20;
-/// Loads in which a rank goes on for others that still measure.
+/// Number of loads per step while a rank continues for others that still measure.
 const MORE_LOADS: u64 = 1_000;
-/// How long ranks stream before they wait for each other, in nanoseconds.
+/// Time for which ranks stream before they synchronise, in nanoseconds.
 const ROUND_NS: f64 = 20_000_000.0;
-/// Rounds of bandwidth that are counted.
+/// Number of bandwidth rounds that are counted.
 const ROUNDS: u32 = 10;
-/// Rounds at most, should some have no time in which all ranks ran.
+/// Upper bound of rounds, in case some have no interval in which all ranks ran.
 const MOST_ROUNDS: u32 = 30;
 
 /// A rank at work.
@@ -29,7 +29,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// This rank's windows of a size; none if it had no turn.
+    /// Measures this rank's windows of one size; empty if it had no turn.
     pub fn measure(
         &self,
         team: &mut Team,
@@ -86,7 +86,8 @@ impl Worker<'_> {
         Ok(samples.into_taken())
     }
 
-    /// Whose turn it is, one after the other; without turns, once everyone's.
+    /// Returns the ranks whose turn it is, one after another; without turns, a single `None` for
+    /// all.
     fn turns(&self, team: &Team) -> Vec<Option<usize>> {
         if self.plan.serial { (0..team.size()).map(Some).collect() } else { vec![None] }
     }
@@ -106,10 +107,10 @@ impl Worker<'_> {
         let mut samples = Samples::of_windows(self.context, cell, ROUNDS);
         for turn in self.turns(team) {
             let mine = turn.is_none_or(|rank| rank == team.rank());
-            // The first round warms up; ranks that have enough go on for the others.
+            // The first round warms up; ranks that have finished continue for the others.
             for round in 0..=MOST_ROUNDS {
                 team.barrier()?;
-                // In an emulated machine the vcpus' own clocks agree at the start of a round.
+                // In an emulated machine the vcpus' clocks agree at the start of a round.
                 if self.context.time_is_virtual() {
                     if team.rank() == 0 {
                         virtual_time::align();
@@ -136,7 +137,7 @@ impl Worker<'_> {
         Ok(samples.into_taken())
     }
 
-    /// The time in which all ranks of this host streamed.
+    /// Returns the interval in which all ranks of this host streamed.
     fn common(&self, team: &mut Team, own: Option<Span>) -> Result<Option<Span>, SessionError> {
         let told = own.map(|span| (span.from.ticks(), span.to.ticks(), self.host));
         let spans = team.all_gather(&super::to_json(&told)?)?;
@@ -153,7 +154,7 @@ impl Worker<'_> {
     }
 }
 
-/// A rank's rate over the time that counts.
+/// Returns a rank's rate over the interval that counts.
 fn reading(log: &RoundLog, span: Span, context: &MeasureContext) -> Result<Reading, SessionError> {
     let clock = context.clock();
     let (bytes, ns) = (log.bytes_within(span, clock), span.ns(clock)?);
@@ -166,7 +167,7 @@ fn all_say(team: &mut Team, yes: bool) -> Result<bool, SessionError> {
     Ok(team.all_gather(&[u8::from(yes)])?.iter().all(|answer| answer == &[1]))
 }
 
-/// The loads of each window: as equal as can be, none without any.
+/// Divides the loads into windows as equally as possible; empty without loads.
 fn shares(iterations: u64) -> impl Iterator<Item = u64> {
     let (each, more) = (iterations / WINDOWS, iterations % WINDOWS);
     (0..WINDOWS).map(move |index| each + u64::from(index < more)).filter(|&loads| loads > 0)

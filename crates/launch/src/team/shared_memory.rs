@@ -15,7 +15,7 @@ const GENERATION: usize = 1;
 const GAVE_UP: usize = 2;
 const ATTACHED: usize = 3;
 const DONE: usize = 4;
-/// Words of each rank: process, its start time, its number, remaining bytes, and the message.
+/// Words per rank: process, its start time, its number, remaining bytes, and the message.
 const SLOT: usize = 2048;
 const PROCESS: usize = 0;
 const BORN: usize = 1;
@@ -109,7 +109,7 @@ impl SharedMemoryTransport {
         }
     }
 
-    /// Reports whether this is the host's first rank.
+    /// Returns true if this is the host's first rank.
     pub fn is_first(&self) -> bool {
         self.local_rank == 0
     }

@@ -1,4 +1,4 @@
-//! Bars in groups.
+//! Grouped bars.
 
 use super::markup::tip;
 use super::plot::{Drawing, Scale, ScaleKind, WIDTH};
@@ -10,7 +10,7 @@ const TITLE_ROW: f64 = 38.0;
 const LEFT: f64 = 180.0;
 const RIGHT: f64 = WIDTH - 130.0;
 
-/// All groups on one scale from zero.
+/// Draws all groups on one scale that starts at zero.
 pub(super) fn chart(groups: &[BarGroup]) -> String {
     let bars = || groups.iter().flat_map(|group| &group.bars);
     let most = bars().map(|bar| bar.figure.value).fold(0.0, f64::max);

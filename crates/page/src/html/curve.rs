@@ -1,4 +1,4 @@
-//! The drawing of latency over size.
+//! Latency by size.
 
 use super::markup::tip;
 use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path};
@@ -6,12 +6,12 @@ use crate::model::{CurveLevel, SizeCurve};
 use crate::number::{approximate_size, figure, interval_text, size};
 
 const HEIGHT: f64 = 380.0;
-/// Curves drawn, as many as there are colours; tables show the rest.
+/// The maximum number of curves drawn, one per colour; tables show the rest.
 const MOST_CURVES: usize = 6;
-/// Ticks along the sizes before every second power of two is left out.
+/// The number of ticks above which every second power of two is left out.
 const MOST_TICKS: u32 = 11;
 
-/// The curves with the plateaus of the first marked.
+/// Draws the curves, with the plateaus of the first one marked.
 pub(super) fn chart(curves: &[SizeCurve]) -> String {
     let shown = &curves[..curves.len().min(MOST_CURVES)];
     let labelled = shown.len() > 1;
@@ -59,7 +59,7 @@ fn scales(curves: &[SizeCurve], frame: Frame) -> (Scale, Scale) {
     )
 }
 
-/// Ticks at powers of two.
+/// Returns ticks at powers of two.
 #[expect(clippy::cast_precision_loss, reason = "places on a drawing")]
 fn size_ticks(curves: &[SizeCurve], x: &Scale) -> Vec<(f64, String)> {
     let sizes = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.size_bytes.max(1)));
@@ -92,7 +92,7 @@ fn name_level(drawing: &mut Drawing, level: &CurveLevel, x: &Scale, y: &Scale) {
     let middle = f64::midpoint(from, to);
     let above = y.at(level.latency_ns) - 14.0;
     let text = format!("{} · {} ns", level.name, figure(level.latency_ns));
-    // Beside a border the text runs away from it.
+    // Text near a border is aligned away from it.
     let (anchor, at) = if from < 90.0 {
         ("start", from - 4.0)
     } else if to > WIDTH - 100.0 {
@@ -136,7 +136,7 @@ fn draw(drawing: &mut Drawing, curve: &SizeCurve, index: usize, x: &Scale, y: &S
     }
 }
 
-/// Each curve's name at its end, moved apart where they would meet.
+/// Labels each curve at its end, moving overlapping labels apart.
 fn name_curves(drawing: &mut Drawing, curves: &[SizeCurve], frame: Frame, y: &Scale) {
     let mut ends: Vec<(f64, usize)> = curves
         .iter()

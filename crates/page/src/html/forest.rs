@@ -1,4 +1,4 @@
-//! Changes with their intervals, one below the other.
+//! Changes with their intervals, one per row.
 
 use super::markup::tip;
 use super::plot::{Drawing, Scale, ScaleKind, WIDTH, tick_text};
@@ -6,14 +6,14 @@ use crate::IntervalRow;
 use crate::terminal::layout::cut;
 
 const ROW: f64 = 84.0;
-/// Characters of a name for which a phone has room.
+/// The number of characters of a name that fit on a phone.
 const NAME_WIDTH: usize = 50;
 const TOP: f64 = 8.0;
 const SIDE: f64 = 14.0;
-/// Changes beyond this are drawn at the edge, in percent.
+/// The change in percent beyond which rows are drawn at the edge.
 const FARTHEST: f64 = 120.0;
 
-/// Rows of name, interval and verdict around zero percent.
+/// Draws rows of name, interval and verdict around zero percent.
 pub(super) fn chart(rows: &[IntervalRow]) -> String {
     let reach = 1.15 * rows.iter().map(reach).fold(1.0, f64::max);
     let x = Scale::new(ScaleKind::Linear, (-reach, reach), (SIDE, WIDTH - SIDE));
@@ -34,18 +34,18 @@ pub(super) fn chart(rows: &[IntervalRow]) -> String {
     drawing.finish(bottom + 34.0, "Changes with intervals", &described.join("; "))
 }
 
-/// How far from zero a row goes, in percent.
+/// Returns the distance of a row's far end from zero, in percent.
 fn reach(row: &IntervalRow) -> f64 {
     let ends = row.interval.map_or(0.0, |i| i.lo.abs().max(i.hi.abs()));
     let change = row.percent.unwrap_or(0.0).abs();
-    // One change that is far away must not make dots of all others: it ends at the edge.
+    // A single distant change must not shrink all others to dots, so it ends at the edge.
     ends.max(change).min(FARTHEST).max(row.margin_percent)
 }
 
 fn draw(drawing: &mut Drawing, row: &IntervalRow, top: f64, x: &Scale, is_first: bool) {
     let middle = top + 66.0;
     let margin = row.margin_percent;
-    // Symmetric in ratio, as the margin is.
+    // Symmetric as a ratio, like the margin.
     let (low, high) = (x.at(-100.0 * margin / (100.0 + margin)), x.at(margin));
     drawing.raw(&format!(
         "<rect class=\"margin\" x=\"{low:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\"/>",

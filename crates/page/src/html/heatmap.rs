@@ -4,16 +4,16 @@ use super::markup::{escape, tip};
 use crate::model::{Heatmap, HeatmapEntry};
 use crate::number::figure;
 
-/// Colours from small to large.
+/// The number of colours from small to large.
 const STEPS: usize = 7;
-/// The least ratio of largest to smallest value that uses every colour: nearly
-/// equal values look nearly equal.
+/// The ratio of largest to smallest value from which every colour is used: nearly equal values
+/// should look nearly equal.
 const LEAST_RATIO: f64 = 1.5;
 
-/// With more columns than this they move closer together.
+/// The number of columns above which they are set closer together.
 const ROOMY_COLUMNS: usize = 12;
 
-/// The matrix with a colour a value on a logarithmic scale, and its legend.
+/// Draws the matrix, coloured on a logarithmic scale, and its legend.
 pub(super) fn chart(matrix: &Heatmap, caption: &str) -> String {
     let Some(range) = matrix.range() else {
         return String::new();

@@ -1,4 +1,4 @@
-//! The drawing of several curves over one axis.
+//! Several curves over one axis.
 
 use super::markup::{escape, tip};
 use super::plot::{Drawing, Frame, Scale, ScaleKind, path, tick_text};
@@ -7,10 +7,10 @@ use crate::{Curves, Series};
 
 const HEIGHT: f64 = 340.0;
 const FRAME: Frame = Frame::in_height(HEIGHT);
-/// Colours in the style sheet.
+/// The number of colours in the style sheet.
 const COLOURS: usize = 6;
 
-/// The curves with a legend below.
+/// Draws the curves, with a legend below.
 pub(super) fn chart(curves: &Curves, title: &str) -> String {
     let points = || curves.series.iter().flat_map(|series| &series.points);
     let kind = if curves.x_is_logarithmic { ScaleKind::Logarithmic } else { ScaleKind::Linear };

@@ -1,4 +1,4 @@
-//! The drawing of latency over bandwidth.
+//! Latency by bandwidth.
 
 use numalab_stats::{KNEE_FACTOR, Knee};
 
@@ -10,7 +10,7 @@ use crate::number::{figure, interval_text};
 const HEIGHT: f64 = 340.0;
 const FRAME: Frame = Frame::in_height(HEIGHT);
 
-/// Latency over the bandwidth achieved, with the knee marked.
+/// Draws latency by the bandwidth achieved, with the knee marked.
 pub(super) fn chart(points: &[LoadPoint], knee: Option<&Knee>) -> String {
     let bandwidths = points.iter().map(|point| point.traffic_gb_per_s);
     let latencies = points.iter().map(|point| point.latency.value);
@@ -60,7 +60,7 @@ fn mark_knee(drawing: &mut Drawing, knee: &Knee, x: &Scale, y: &Scale) {
     let text = format!("twice idle ({} ns)", figure(knee.idle_ns * KNEE_FACTOR));
     drawing.text("tick halo", "start", (FRAME.left + 8.0, level - 8.0), &text);
     let knee = format!("knee {} GB/s", figure(knee.bandwidth));
-    // Left of the line where there is no room on the right.
+    // To the left of the line if there is no room on the right.
     let (anchor, at) = if at > WIDTH / 2.0 { ("end", at - 8.0) } else { ("start", at + 8.0) };
     drawing.text("strong halo", anchor, (at, FRAME.bottom - 12.0), &knee);
 }

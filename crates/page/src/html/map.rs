@@ -1,20 +1,20 @@
-//! Regions, the nodes that they lie on and the threads that use them, as a coloured table.
+//! Regions, the nodes that hold them and the threads that use them, as a coloured table.
 
 use super::markup::{escape, tip};
 use crate::{AccessMap, MapCell, MapRow, StripPart};
 
-/// Colours from little to much.
+/// The number of colours from little to much.
 const STEPS: f64 = 6.0;
-/// Shares below this are the faintest colour: two decades are told apart.
+/// The share below which cells have the faintest colour: the scale spans two decades.
 const LEAST: f64 = 0.005;
-/// Of a cell's accesses more than this part makes it one of remote ones.
+/// The share of remote accesses above which a cell counts as remote.
 const MOSTLY: f64 = 0.5;
-/// Less than this is not marked in it.
+/// The share of remote accesses below which none are marked.
 const LEAST_FAR: f64 = 0.02;
-/// The size of a strip, in its own units.
+/// The width and height of a strip, in its own units.
 const STRIP: (usize, usize) = (128, 18);
 
-/// The map with its legend.
+/// Draws the map, with its legend.
 pub(super) fn chart(map: &AccessMap, caption: &str) -> String {
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\
@@ -102,7 +102,7 @@ fn cell(value: Option<&MapCell>, kind: &str, more: &str, is_first: &mut bool) ->
     format!("<td class=\"{kind}{}{more}{part}\"{far} {tip}>{text}</td>", step(of.share))
 }
 
-/// What is hot, as a row of small boxes.
+/// Draws how hot each part is, as a row of small boxes.
 fn strip(parts: &[StripPart]) -> String {
     let (width, height) = STRIP;
     let mut out = format!(
@@ -123,7 +123,8 @@ fn strip(parts: &[StripPart]) -> String {
     out + "</svg>"
 }
 
-/// On a logarithmic scale, so that what is small beside the largest region is seen.
+/// Returns a colour on a logarithmic scale, so that small shares are visible next to the largest
+/// region.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the steps")]
 fn step(share: f64) -> usize {
     let height = (share.max(LEAST) / LEAST).ln() / LEAST.recip().ln();

@@ -1,8 +1,8 @@
-//! Text that HTML and SVG cannot mistake for markup.
+//! Escaping of text for HTML and SVG.
 
 use crate::table::{Align, Table};
 
-/// `text` for an element or a quoted attribute. Control characters, which neither
+/// Returns `text` escaped for an element or a quoted attribute. Control characters, which neither
 /// HTML nor XML allows, are replaced.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -21,7 +21,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// A table in a box of its own that scrolls where the page is narrow.
+/// Returns a table in a box that scrolls if the page is narrow.
 pub(crate) fn table(table: &Table) -> String {
     let class = |align| match align {
         Align::Left => "",
@@ -54,8 +54,8 @@ pub(crate) fn table(table: &Table) -> String {
     out
 }
 
-/// Attributes of something with a tooltip; the first of a chart is its tab stop,
-/// from which arrow keys go on.
+/// Returns the attributes of an element with a tooltip; the first one of a chart is its tab stop,
+/// from which arrow keys move on.
 pub(crate) fn tip(text: &str, is_first: bool) -> String {
     let stop = if is_first { "0" } else { "-1" };
     format!("data-tip=\"{}\" tabindex=\"{stop}\"", escape(text))

@@ -6,10 +6,10 @@ use crate::{Dot, RunOrder};
 
 const FRAME: Frame = Frame { left: 84.0, right: WIDTH - 12.0, top: 34.0, bottom: 234.0 };
 const HEIGHT: f64 = 294.0;
-/// Colours of the style sheet.
+/// The number of colours in the style sheet.
 const COLOURS: usize = 6;
 
-/// A dot a value, coloured by kind.
+/// Draws one dot per value, coloured by kind.
 pub(super) fn chart(order: &RunOrder) -> String {
     let values = order.dots.iter().map(|dot| dot.value);
     let (low, high) =

@@ -1,11 +1,11 @@
-//! What is done to memory over time: accesses, waiting, and each region.
+//! Use of memory over time: accesses, waiting, and each region.
 
 use super::markup::{escape, tip};
 use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, tick_text};
 use crate::number::figure;
 use crate::{MemoryOverTime, Moment};
 
-/// Where the axes begin: room for regions' names.
+/// The position at which the axes begin, leaving room for regions' names.
 const LEFT: f64 = 164.0;
 const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 40.0;
@@ -13,10 +13,10 @@ const RATES: f64 = 110.0;
 const THREADS: f64 = 56.0;
 const GAP: f64 = 26.0;
 const ROW: f64 = 18.0;
-/// Letters of a region's name that there is room for.
+/// The number of letters of a region's name that fit.
 const NAME: usize = 19;
 
-/// The drawing with its legend.
+/// Draws the chart, with its legend.
 pub(super) fn chart(of: &MemoryOverTime, caption: &str) -> String {
     let Some(last) = of.moments.last() else { return String::new() };
     let x = Time::until(last.end_s);
@@ -25,7 +25,7 @@ pub(super) fn chart(of: &MemoryOverTime, caption: &str) -> String {
     let threads = frame(rates.bottom + GAP, THREADS);
     let rows_top = threads.bottom + GAP - 8.0;
     let bottom = rows_top + ROW * of.rows.len() as f64;
-    // Neighbours touch without a seam.
+    // Prevents seams between adjacent rectangles.
     drawing.raw("<g shape-rendering=\"crispEdges\">");
     draw_rates(&mut drawing, of, &x, rates);
     draw_threads(&mut drawing, of, &x, threads);
@@ -39,7 +39,7 @@ pub(super) fn chart(of: &MemoryOverTime, caption: &str) -> String {
     drawing.finish(bottom + 62.0, caption, caption) + &legend(of)
 }
 
-/// The axis of time, in a unit that suits its length.
+/// The time axis, in a unit that suits its length.
 struct Time {
     scale: Scale,
     unit: &'static str,
@@ -71,7 +71,7 @@ const fn frame(top: f64, height: f64) -> Frame {
     Frame { left: LEFT, right: RIGHT, top, bottom: top + height }
 }
 
-/// Where each moment begins and ends on the drawing.
+/// Returns the start and end of each moment on the drawing.
 fn spans<'a>(of: &'a MemoryOverTime, x: &Time) -> Vec<(f64, f64, &'a Moment)> {
     let mut begin = 0.0;
     let span = |moment: &'a Moment| {
@@ -82,7 +82,7 @@ fn spans<'a>(of: &'a MemoryOverTime, x: &Time) -> Vec<(f64, f64, &'a Moment)> {
     of.moments.iter().map(span).collect()
 }
 
-/// Accesses per second: remote ones at the bottom, local ones upon them.
+/// Draws accesses per second: remote ones at the bottom, local ones on top.
 fn draw_rates(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Frame) {
     let all = |moment: &Moment| moment.local + moment.remote + moment.unplaced;
     let most = of.moments.iter().map(all).fold(0.0, f64::max);
@@ -119,7 +119,7 @@ fn draw_rates(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Frame
     }
 }
 
-/// Threads that run, and those of them that wait for memory.
+/// Draws the threads that run, and those of them that wait for memory.
 fn draw_threads(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Frame) {
     let most = of.moments.iter().map(|moment| moment.running).fold(0.0, f64::max);
     let y = Scale::new(ScaleKind::Linear, (0.0, most.max(1.0)), (frame.bottom, frame.top));
@@ -148,7 +148,7 @@ fn draw_threads(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, frame: Fra
     }
 }
 
-/// Two values at the axis are enough where it is so low.
+/// Draws an axis with two values, as it is so low.
 fn axis(drawing: &mut Drawing, frame: Frame, scale: &Scale, name: &str) {
     let ticks = scale.ticks();
     let last = ticks.last().copied().unwrap_or(0.0);
@@ -160,7 +160,7 @@ fn axis(drawing: &mut Drawing, frame: Frame, scale: &Scale, name: &str) {
     drawing.text("unit", "start", (4.0, frame.top - 8.0), name);
 }
 
-/// A row for each region, the darker the more it is used.
+/// Draws a row for each region, darker the more it is used.
 fn draw_rows(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, top: f64) {
     let cells = of.rows.iter().flat_map(|row| &row.cells);
     let most = cells.map(|(value, _)| *value).fold(0.0, f64::max);
@@ -201,7 +201,7 @@ fn draw_rows(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, top: f64) {
     }
 }
 
-/// Where phases begin, and their numbers above.
+/// Draws the starts of phases, with their numbers above.
 fn draw_phases(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, bottom: f64) {
     if of.phases.len() < 2 {
         return;
@@ -216,7 +216,7 @@ fn draw_phases(drawing: &mut Drawing, of: &MemoryOverTime, x: &Time, bottom: f64
     }
 }
 
-/// On a logarithmic scale of three decades.
+/// Returns the heat on a logarithmic scale of three decades.
 fn heat(value: f64, most: f64) -> f64 {
     (1.0 + (value / most.max(f64::MIN_POSITIVE)).log10() / 3.0).clamp(0.0, 1.0)
 }
@@ -230,7 +230,7 @@ fn bar(class: &str, (from, to): (f64, f64), (above, below): (f64, f64), opacity:
     )
 }
 
-/// Steps under which all is filled.
+/// Draws a filled step curve.
 fn area(
     class: &str,
     spans: &[(f64, f64, &Moment)],
@@ -246,7 +246,7 @@ fn area(
     )
 }
 
-/// A prefix that makes figures short, and by what they are divided.
+/// Returns a unit prefix that keeps figures short, and its divisor.
 fn prefix(most: f64) -> (&'static str, f64) {
     match most {
         most if most >= 2e9 => ("10⁹ ", 1e9),
@@ -256,7 +256,7 @@ fn prefix(most: f64) -> (&'static str, f64) {
     }
 }
 
-/// The end of a path says more than its beginning.
+/// Shortens a name at its start, since the end of a path is more informative.
 fn cut(name: &str) -> String {
     let letters = name.chars().count();
     if letters <= NAME {

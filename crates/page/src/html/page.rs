@@ -1,9 +1,9 @@
-//! The shell of every page: one file that needs no other.
+//! The skeleton of every page: one self-contained file.
 
 use super::markup::escape;
 
-/// A page with its style and script inside. The policy forbids everything else, so
-/// that even a mistake could not make it ask the network.
+/// Returns a page with its style and script inline. Its content security policy forbids everything
+/// else, so that even a mistake cannot cause network access.
 pub(crate) fn page(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -5,7 +5,7 @@ use super::markup::escape;
 /// The width of every drawing in its own units.
 pub(crate) const WIDTH: f64 = 640.0;
 
-/// From a quantity to a place on the drawing.
+/// A mapping of a quantity to a position on the drawing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     kind: ScaleKind,
@@ -15,18 +15,18 @@ pub(crate) struct Scale {
     to: f64,
 }
 
-/// How equal steps look.
+/// The kind of a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScaleKind {
-    /// Equal differences are equally long.
+    /// Equal differences have equal lengths.
     Linear,
-    /// Equal ratios are equally long.
+    /// Equal ratios have equal lengths.
     Logarithmic,
 }
 
 impl Scale {
-    /// The scale that takes `low..=high` to `from..=to`. Bounds that make no scale
-    /// are moved apart.
+    /// Returns the scale that maps `low..=high` to `from..=to`; bounds that do not span a scale are
+    /// moved apart.
     pub(crate) fn new(kind: ScaleKind, (low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let low = match kind {
             ScaleKind::Linear => low,
@@ -36,7 +36,7 @@ impl Scale {
         Self { kind, low, high, from, to }
     }
 
-    /// The place of `value`, kept on the drawing.
+    /// Returns the position of `value`, clamped to the drawing.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = match self.kind {
             ScaleKind::Linear => (value - self.low) / (self.high - self.low),
@@ -48,8 +48,8 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Round values along the scale: about five, or 1-2-5 on a logarithmic one of
-    /// more than a decade.
+    /// Returns round values along the scale: about five, or 1-2-5 on a logarithmic one of more than
+    /// a decade.
     pub(crate) fn ticks(&self) -> Vec<f64> {
         if self.kind == ScaleKind::Logarithmic && self.high / self.low > 10.0 {
             return decades(self.low, self.high);
@@ -63,8 +63,8 @@ impl Scale {
     }
 }
 
-/// 1, 2 and 5 times every power of ten in a range; only the powers where those
-/// would be too many.
+/// Returns 1, 2 and 5 times every power of ten in a range, or only the powers if those would be too
+/// many.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor(), high.log10().ceil());
     let factors: &[f64] = if last - first > 4.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -76,14 +76,14 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The nearest of 1, 2 and 5 times a power of ten above `step`.
+/// Returns the next of 1, 2 and 5 times a power of ten above `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.max(f64::MIN_POSITIVE).log10().floor());
     let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= step);
     factor.unwrap_or(10.0) * power
 }
 
-/// Where the axes stand.
+/// The position of the axes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) left: f64,
@@ -93,14 +93,14 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The axes of a drawing of this height, with room for what stands around them. At the
-    /// right that is half a label of four letters, in the size that letters have on a phone.
+    /// Returns the axes of a drawing of this height, with margins for their labels. The right
+    /// margin is half a label of four letters, in the font size of a phone.
     pub(crate) const fn in_height(height: f64) -> Self {
         Self { left: 58.0, right: WIDTH - 30.0, top: 34.0, bottom: height - 62.0 }
     }
 }
 
-/// A drawing in the making.
+/// A drawing in progress.
 pub(crate) struct Drawing {
     body: String,
 }
@@ -110,7 +110,7 @@ impl Drawing {
         Self { body: String::new() }
     }
 
-    /// Adds an element as it stands.
+    /// Adds an element verbatim.
     pub(crate) fn raw(&mut self, element: &str) {
         self.body.push_str(element);
         self.body.push('\n');
@@ -129,7 +129,7 @@ impl Drawing {
         ));
     }
 
-    /// Horizontal grid lines with their values, and the name of the axis above.
+    /// Adds horizontal grid lines with their values, and the name of the axis above.
     pub(crate) fn y_axis(&mut self, frame: Frame, scale: &Scale, name: &str) {
         for tick in scale.ticks() {
             let y = scale.at(tick);
@@ -139,7 +139,7 @@ impl Drawing {
         self.text("unit", "start", (4.0, frame.top - 14.0), name);
     }
 
-    /// Labels below the drawing; every second one is left out on a phone.
+    /// Adds labels below the drawing; every second one is hidden on a phone.
     pub(crate) fn x_axis(&mut self, frame: Frame, ticks: &[(f64, String)], name: &str) {
         for (index, (x, label)) in ticks.iter().enumerate() {
             let class = if index % 2 == 0 { "tick" } else { "tick wide" };
@@ -151,7 +151,7 @@ impl Drawing {
         self.text("unit", "middle", (middle, frame.bottom + 50.0), name);
     }
 
-    /// The finished drawing.
+    /// Returns the finished drawing.
     pub(crate) fn finish(self, height: f64, title: &str, description: &str) -> String {
         format!(
             "<svg class=\"chart\" data-chart role=\"group\" viewBox=\"0 0 {WIDTH} {height:.0}\">\n\
@@ -163,7 +163,7 @@ impl Drawing {
     }
 }
 
-/// A round value without needless digits.
+/// Returns a round value without superfluous digits.
 pub(crate) fn tick_text(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -176,7 +176,7 @@ pub(crate) fn tick_text(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A path through points.
+/// Returns a path through points.
 pub(crate) fn path(points: &[(f64, f64)]) -> String {
     let step = |(index, (x, y)): (usize, &(f64, f64))| {
         let command = if index == 0 { 'M' } else { 'L' };

@@ -1,4 +1,4 @@
-//! What pictures are drawn of.
+//! Charts, as data.
 
 use numalab_stats::{Interval, Knee};
 
@@ -6,33 +6,33 @@ use super::figures::{Figure, Heatmap, LoadPoint, SizeCurve};
 use super::memory_chart::{AccessMap, MemoryOverTime};
 use crate::mood::Mood;
 
-/// What a picture is drawn of.
+/// The data of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chart {
     /// Values between rows and columns.
     Heatmap(Heatmap),
-    /// Latency over size, with the plateaus of the first curve.
+    /// Latency by size, with the plateaus of the first curve.
     LatencyOverSize(Vec<SizeCurve>),
-    /// Latency over bandwidth, with the knee.
+    /// Latency by bandwidth, with the knee.
     LatencyOverBandwidth(Vec<LoadPoint>, Option<Knee>),
-    /// Bars in groups.
+    /// Grouped bars.
     Bars(Vec<BarGroup>),
     /// Curves over one axis.
     Curves(Curves),
-    /// Changes with their intervals, a row each.
+    /// Changes with their intervals, one per row.
     Intervals(Vec<IntervalRow>),
     /// The change in each block.
     Blocks(BlockChanges),
     /// Every value in the order of the run.
     Order(RunOrder),
-    /// Regions of memory, the nodes that they lie on and the threads that use them.
+    /// Regions of memory, the nodes that hold them and the threads that use them.
     Map(AccessMap),
-    /// What is done to regions of memory over time.
+    /// The use of memory regions over time.
     OverTime(MemoryOverTime),
 }
 
 impl Chart {
-    /// What its picture writes of programs and their data.
+    /// Returns the texts in the chart that name programs and their data.
     pub(super) fn texts_mut(&mut self) -> Vec<&mut String> {
         match self {
             Self::Heatmap(_) | Self::LatencyOverSize(_) | Self::LatencyOverBandwidth(..) => {
@@ -81,18 +81,18 @@ pub struct Bar {
     pub figure: Figure,
     /// The unit of the value.
     pub unit: String,
-    /// The name of the cell it comes from.
+    /// The name of its cell.
     pub cell: String,
 }
 
 /// Curves over one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
-    /// What is counted to the right.
+    /// The name of the horizontal axis.
     pub x_name: String,
-    /// Whether equal ratios are equally long to the right.
+    /// Whether the horizontal axis is logarithmic.
     pub x_is_logarithmic: bool,
-    /// What is measured upwards, with its unit.
+    /// The name of the vertical axis, with its unit.
     pub y_name: String,
     /// The curves.
     pub series: Vec<Series>,
@@ -107,22 +107,22 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A change with its interval and the margin within which it counts as none.
+/// A change with its interval and the margin within which it counts as no change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntervalRow {
-    /// What changed.
+    /// The name of what changed.
     pub name: String,
-    /// The change in percent, if it is one.
+    /// The change in percent; `None` if it is not a ratio.
     pub percent: Option<f64>,
     /// Its 95 % interval in percent.
     pub interval: Option<Interval>,
     /// The margin in percent.
     pub margin_percent: f64,
-    /// How it is to be taken.
+    /// The mood of the row.
     pub mood: Mood,
-    /// Change and verdict in few words.
+    /// The change and the verdict, in a few words.
     pub verdict: String,
-    /// Everything about it.
+    /// A full description.
     pub detail: String,
 }
 
@@ -137,7 +137,7 @@ pub struct BlockChanges {
     pub interval: Option<Interval>,
     /// The unit of the changes; `None` for percent.
     pub unit: Option<String>,
-    /// All of it in a sentence.
+    /// A description in one sentence.
     pub described: String,
 }
 
@@ -150,7 +150,7 @@ pub struct RunOrder {
     pub names: Vec<String>,
     /// The unit.
     pub unit: String,
-    /// All of it in a sentence.
+    /// A description in one sentence.
     pub described: String,
 }
 
@@ -163,6 +163,6 @@ pub struct Dot {
     pub kind: usize,
     /// Whether it was disturbed.
     pub disturbed: bool,
-    /// Everything about it.
+    /// A full description.
     pub detail: String,
 }

@@ -1,4 +1,4 @@
-//! What charts of measured figures hold.
+//! The data of charts of measured figures.
 
 use numalab_stats::Interval;
 
@@ -24,7 +24,7 @@ pub struct Heatmap {
     pub columns_are: &'static str,
     /// The columns' numbers.
     pub columns: Vec<u32>,
-    /// `entries[row][column]`; `None` where nothing was measured.
+    /// `entries[row][column]`; `None` if nothing was measured.
     pub entries: Vec<Vec<Option<HeatmapEntry>>>,
 }
 
@@ -33,7 +33,7 @@ pub struct Heatmap {
 pub struct HeatmapEntry {
     /// The value in the map's unit.
     pub value: f64,
-    /// How certain it is and where it comes from, line by line; empty where that is not known.
+    /// Its uncertainty and origin, line by line; empty if unknown.
     pub detail: String,
 }
 
@@ -49,7 +49,7 @@ impl Heatmap {
     }
 }
 
-/// Latency over size.
+/// A curve of latency by size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeCurve {
     /// Its name.
@@ -60,18 +60,18 @@ pub struct SizeCurve {
     pub levels: Vec<CurveLevel>,
 }
 
-/// One point of latency over size.
+/// A point of latency by size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurvePoint {
     /// The buffer's length in bytes.
     pub size_bytes: u64,
     /// The latency in nanoseconds.
     pub figure: Figure,
-    /// The name of the cell it comes from.
+    /// The name of its cell.
     pub cell: String,
 }
 
-/// A plateau of latency over size.
+/// A plateau of latency by size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurveLevel {
     /// Its name: `L2`.
@@ -82,19 +82,19 @@ pub struct CurveLevel {
     pub from_bytes: u64,
     /// The last size on it, in bytes.
     pub to_bytes: u64,
-    /// Where it ends, in bytes; `None` for the last.
+    /// The size at which it ends, in bytes; `None` for the last one.
     pub capacity_bytes: Option<f64>,
 }
 
-/// One point of latency over bandwidth.
+/// A point of latency by bandwidth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadPoint {
     /// The setting of the load: `delay 400`.
     pub load: String,
-    /// What moves in memory, in GB/s.
+    /// The traffic in memory, in GB/s.
     pub traffic_gb_per_s: f64,
     /// The latency in nanoseconds.
     pub latency: Figure,
-    /// The name of the cell it comes from.
+    /// The name of its cell.
     pub cell: String,
 }

@@ -1,15 +1,15 @@
-//! What pictures of a program's memory are drawn of.
+//! The data of charts of a program's memory.
 
-/// Regions by the nodes that they lie on and the threads that use them.
+/// Regions by the nodes that hold them and the threads that use them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AccessMap {
-    /// The nodes that memory lies on, a column each.
+    /// The nodes with memory, one per column.
     pub memory_nodes: Vec<u32>,
-    /// From where it is used, with the threads that do, a column each.
+    /// The nodes from which it is used, with their threads, one per column.
     pub threads: Vec<(String, Vec<String>)>,
     /// The regions.
     pub rows: Vec<MapRow>,
-    /// What is counted: `accesses`.
+    /// The name of what is counted: `accesses`.
     pub counted: String,
 }
 
@@ -25,13 +25,13 @@ impl AccessMap {
 pub struct MapRow {
     /// Its name.
     pub name: String,
-    /// Its size, and where it is from.
+    /// Its size and origin.
     pub detail: String,
-    /// What is hot of it, from its beginning to its end.
+    /// The heat of its parts, from start to end.
     pub strip: Vec<StripPart>,
-    /// Which part of it lies on each node.
+    /// The share of it on each node.
     pub memory: Vec<Option<MapCell>>,
-    /// Which part of all accesses are each thread's to it.
+    /// The share of all accesses that each thread makes to it.
     pub accesses: Vec<Option<MapCell>>,
 }
 
@@ -47,54 +47,54 @@ impl MapRow {
 /// A part of a region.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StripPart {
-    /// From 0, not used, to 1, the hottest part of all regions.
+    /// The heat, from 0 (unused) to 1 (the hottest part of all regions).
     pub heat: f64,
     /// Whether most of its accesses come from other nodes.
     pub is_remote: bool,
-    /// All about it.
+    /// A full description.
     pub tip: String,
 }
 
-/// A value of the map.
+/// A cell of the map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MapCell {
-    /// The part, from 0 to 1.
+    /// The share, from 0 to 1.
     pub share: f64,
-    /// Of that, the part that goes to other nodes; `None` where it is not about that.
+    /// The part of the share that goes to other nodes; `None` if that does not apply.
     pub remote: Option<f64>,
-    /// All about it.
+    /// A full description.
     pub tip: String,
 }
 
-/// What is done to memory over time.
+/// The use of memory over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryOverTime {
     /// The moments, in order.
     pub moments: Vec<Moment>,
-    /// The regions that are used most, and the others together.
+    /// The regions that are used most, and one row for all others.
     pub rows: Vec<TimeRow>,
     /// The phases.
     pub phases: Vec<PhaseMark>,
-    /// What is counted: `accesses`.
+    /// The name of what is counted: `accesses`.
     pub counted: String,
-    /// Whether it is known how long memory is waited for.
+    /// Whether the time spent waiting for memory is known.
     pub has_waits: bool,
 }
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moment {
-    /// Its end, in seconds since the beginning.
+    /// Its end, in seconds since the start.
     pub end_s: f64,
     /// Accesses per second to memory of the cpu's node.
     pub local: f64,
-    /// To memory of others.
+    /// Accesses per second to memory of other nodes.
     pub remote: f64,
-    /// Of which that is not known.
+    /// Accesses per second to memory of unknown location.
     pub unplaced: f64,
-    /// How many threads ran, on average.
+    /// The mean number of threads that ran.
     pub running: f64,
-    /// Of these, how many waited for memory.
+    /// The mean number of those threads that waited for memory.
     pub waiting: f64,
 }
 
@@ -103,16 +103,16 @@ pub struct Moment {
 pub struct TimeRow {
     /// Its name.
     pub name: String,
-    /// For each moment accesses per second, and the part of them that is remote.
+    /// For each moment, the accesses per second, and the share of them that is remote.
     pub cells: Vec<(f64, f64)>,
 }
 
 /// A phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseMark {
-    /// When it begins, in seconds.
+    /// Its start, in seconds.
     pub begin_s: f64,
-    /// When it ends.
+    /// Its end, in seconds.
     pub end_s: f64,
     /// Its number.
     pub label: String,

@@ -1,4 +1,4 @@
-//! A page that may be sent to anybody.
+//! Redaction of pages before they are shared.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,18 @@ use sha2::{Digest, Sha256};
 
 use super::{Chart, Page, Panel, Part, Private, Terminal};
 
-/// Facts that name a host or a person, or say how a machine is set up beyond what figures need.
+/// Facts that identify a host or a person, or describe a machine's set-up beyond what figures need.
 const PRIVATE: [&str; 3] = ["command", "hostname", "kernel_command_line"];
 /// Directories whose paths are the same on every machine.
 const SYSTEM: [&str; 9] = ["bin", "boot", "dev", "etc", "lib", "proc", "sbin", "sys", "usr"];
-/// Shorter texts occur in others.
+/// The shortest text that is replaced; shorter ones occur within others.
 const LEAST_LETTERS: usize = 3;
-/// Letters of a hash: two pages of different hosts are told apart.
+/// The number of letters of a hash, enough to distinguish two hosts' pages.
 const SHORT: usize = 8;
 
 impl Page {
-    /// The same without what is `private` in it, the host's name, command lines and paths. A
-    /// hash stands for each text that is left out, and a note says which those are.
+    /// Removes its `private` texts, the host's name, command lines and paths. Each is replaced by a
+    /// hash, and a note lists their kinds.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         let mut redaction = Redaction::of(&self);
@@ -40,9 +40,9 @@ impl Page {
     }
 }
 
-/// What is left out of one page.
+/// The texts to remove from one page.
 struct Redaction {
-    /// The longest first: one may be a part of another.
+    /// Longest first, since one may be part of another.
     private: Vec<Private>,
     left_out: BTreeSet<String>,
 }
@@ -83,7 +83,7 @@ impl Redaction {
         }
     }
 
-    /// A hash stands for every private text and every path.
+    /// Replaces every private text and every path by a hash.
     fn clean(&mut self, text: &mut String) {
         for private in &self.private {
             let wanted = whole_words(text, &private.text);
@@ -118,7 +118,7 @@ fn hash(text: &str) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..SHORT].to_owned()
 }
 
-/// Where a text occurs that is not a part of a longer word.
+/// Finds a text where it is not part of a longer word.
 fn whole_words(text: &str, wanted: &str) -> Vec<usize> {
     let is_apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     let is_whole = |(at, found): &(usize, &str)| {
@@ -128,13 +128,13 @@ fn whole_words(text: &str, wanted: &str) -> Vec<usize> {
     text.match_indices(wanted).filter(is_whole).map(|(at, _)| at).collect()
 }
 
-/// Whether a path tells of somebody.
+/// Returns true if a path may identify a person.
 #[must_use]
 pub fn is_private_path(path: &str) -> bool {
     private_path(path).is_some_and(|of| of.start == 0)
 }
 
-/// The first absolute path that is not the system's: `/home/anna/runs`, `/scratch`.
+/// Finds the first absolute path outside the system's directories: `/home/anna/runs`, `/scratch`.
 fn private_path(text: &str) -> Option<std::ops::Range<usize>> {
     let begins = |at: &usize| {
         let before = text[..*at].chars().next_back();

@@ -3,8 +3,8 @@
 /// Eighths of a character cell (Unicode block elements).
 const RIGHTWARD: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// How full `value` is between `low` and `high`, in eighths of `cells` characters,
-/// at least one.
+/// Returns the position of `value` between `low` and `high`, in eighths of `cells` characters, at
+/// least one.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -18,7 +18,7 @@ pub(super) fn eighths(value: f64, low: f64, high: f64, cells: usize) -> usize {
     (share * most).round().clamp(1.0, most) as usize
 }
 
-/// A bar of this many eighths.
+/// Returns a bar of this many eighths.
 pub(super) fn rightward(eighths: usize) -> String {
     let mut bar = "█".repeat(eighths / 8);
     if !eighths.is_multiple_of(8) {
@@ -27,7 +27,8 @@ pub(super) fn rightward(eighths: usize) -> String {
     bar
 }
 
-/// A bar of `width` characters, filled by `share` of 0 to 1; any share above 0 shows.
+/// Returns a bar of `width` characters, filled by `share` from 0 to 1; any share above 0 is
+/// visible.
 #[must_use]
 pub fn share_bar(share: f64, width: usize) -> String {
     let bar = if share > 0.0 { rightward(eighths(share, 0.0, 1.0, width)) } else { String::new() };

@@ -10,13 +10,13 @@ use crate::number::{figure, interval_text, size};
 
 /// Eighths of a character cell (Unicode block elements).
 const UPWARD: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Rows of the curve.
+/// The height of the curve, in rows.
 const CURVE_ROWS: usize = 6;
-/// Characters of a bar's label, and of a full bar.
+/// The width of a bar's label and of a full bar, in characters.
 const LABEL_WIDTH: usize = 22;
 const BAR_WIDTH: usize = 24;
 
-/// The chart as text, or nothing where the table does as well.
+/// Returns the chart as text; empty if the table serves as well.
 pub(super) fn chart(chart: &Chart, style: Style) -> String {
     match chart {
         Chart::LatencyOverSize(curves) => {
@@ -34,7 +34,7 @@ pub(super) fn chart(chart: &Chart, style: Style) -> String {
     }
 }
 
-/// Latency over size: a column a size, latency on a logarithmic scale.
+/// Draws latency by size: one column per size, latency on a logarithmic scale.
 fn curve(curve: &SizeCurve, style: Style) -> String {
     let logs: Vec<f64> =
         curve.points.iter().map(|point| point.figure.value.max(f64::MIN_POSITIVE).ln()).collect();
@@ -87,7 +87,7 @@ fn bars(groups: &[BarGroup], style: Style) -> String {
     out
 }
 
-/// Label, bar, value and interval.
+/// Draws label, bar, value and interval.
 fn bar_line(label: &str, of: &Figure, most: f64, unit: &str, style: Style) -> String {
     let bar = rightward(eighths(of.value, 0.0, most, BAR_WIDTH));
     let label = cut(label, LABEL_WIDTH);
@@ -101,7 +101,7 @@ fn bar_line(label: &str, of: &Figure, most: f64, unit: &str, style: Style) -> St
     )
 }
 
-/// A bar of latency for each load, with its setting and the bandwidth.
+/// Draws a bar of latency for each load, with its setting and the bandwidth.
 fn loaded(points: &[LoadPoint], style: Style) -> String {
     let latencies = points.iter().map(|point| point.latency.value);
     let most = latencies.fold(0.0, f64::max);

@@ -3,22 +3,22 @@
 use super::style::Style;
 use crate::table::{Align, Table, one_line};
 
-/// The width that every text keeps to.
+/// The maximum width of every text.
 pub const WIDTH: usize = 80;
-/// A column of words is cut behind this many characters, except the last one, which is
-/// wrapped where it has this much room at least.
+/// The width in characters beyond which a column of words is cut; the last column is wrapped
+/// instead if it has at least this much room.
 const WIDEST_COLUMN: usize = 56;
 const LEAST_WRAPPED: usize = 24;
 const GAP: &str = "  ";
 
-/// `text` broken at spaces into lines of at most [`WIDTH`], each begun with
-/// `indent` spaces except the first; longer words are broken where they must.
+/// Wraps `text` at spaces into lines of at most [`WIDTH`], with `indent` spaces before each except
+/// the first; longer words are broken if necessary.
 #[must_use]
 pub fn wrap(text: &str, indent: usize) -> String {
     fill(String::new(), text, indent)
 }
 
-/// As [`wrap`], but the first line begins with `name` in place of the spaces.
+/// Wraps like [`wrap`], but with `name` in place of the first line's spaces.
 #[must_use]
 pub fn hanging(name: &str, text: &str, indent: usize) -> String {
     fill(format!("{name:<indent$}"), text, indent)
@@ -46,15 +46,15 @@ fn fill(mut out: String, text: &str, indent: usize) -> String {
     out
 }
 
-/// Begins the next line and gives its first column.
+/// Begins the next line and returns its first column.
 fn break_line(out: &mut String, indent: usize) -> usize {
     out.push('\n');
     out.push_str(&" ".repeat(indent));
     indent
 }
 
-/// The table within [`WIDTH`] columns: where its columns do not fit side by side, words in
-/// the last one are wrapped, or else it is continued below with its first column again.
+/// Lays out the table within [`WIDTH`] columns: if its columns do not fit, the words in the last
+/// one are wrapped, or else the table continues below, with its first column repeated.
 #[must_use]
 pub fn table(table: &Table, style: Style) -> String {
     let mut widths = widths(table);
@@ -78,7 +78,7 @@ pub fn table(table: &Table, style: Style) -> String {
     out
 }
 
-/// The room of a last column of words that is too long to stand beside the others.
+/// Returns the room for a last column of words that is too long to fit.
 fn room_to_wrap(table: &Table, widths: &[usize]) -> Option<usize> {
     let (_, others) = widths.split_last()?;
     let last = table.columns.last().filter(|last| last.align == Align::Left && widths.len() > 1)?;
@@ -98,7 +98,7 @@ fn wrapped(table: &Table, widths: &[usize], style: Style) -> String {
     for row in &table.rows {
         let before = line(table, row, &all[..others], widths);
         let text = row.get(others).map_or("", String::as_str);
-        // The name fills its room, so that no space is put behind it.
+        // The name fills its room, so no space is added after it.
         out.push_str(hanging(&before, text, indent).trim_end());
         out.push('\n');
     }
@@ -114,7 +114,7 @@ fn widths(table: &Table) -> Vec<usize> {
     table.columns.iter().enumerate().map(width).collect()
 }
 
-/// Groups of columns that fit side by side; each begins with column 0.
+/// Groups the columns so that each group fits; each begins with column 0.
 fn bands(widths: &[usize]) -> Vec<Vec<usize>> {
     let Some((&first, rest)) = widths.split_first() else {
         return Vec::new();
@@ -153,7 +153,7 @@ fn line(table: &Table, row: &[String], band: &[usize], widths: &[usize]) -> Stri
     out.trim_end().to_owned()
 }
 
-/// `text` in at most `width` characters; an ellipsis shows that it was longer.
+/// Returns `text` cut to at most `width` characters, with an ellipsis if it was longer.
 #[must_use]
 pub fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
@@ -163,7 +163,8 @@ pub fn cut(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// `text` in at most `width` characters; where it was longer, its middle is an ellipsis.
+/// Returns `text` cut to at most `width` characters, with an ellipsis in the middle if it was
+/// longer.
 #[must_use]
 pub fn cut_middle(text: &str, width: usize) -> String {
     let characters: Vec<char> = text.chars().collect();

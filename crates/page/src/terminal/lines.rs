@@ -1,4 +1,4 @@
-//! Curves as a line of block characters each.
+//! Curves, each as a line of block characters.
 
 use super::Style;
 use super::layout::cut;
@@ -10,7 +10,7 @@ const UPWARD: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 const NAME_WIDTH: usize = 30;
 const CURVE_WIDTH: usize = 32;
 
-/// A line for each curve: its name, its shape between the least and the most of all
+/// Draws a line for each curve: its name, its shape between the minimum and the maximum of all
 /// curves, its first and its last value.
 pub(super) fn chart(curves: &Curves, style: Style) -> String {
     let values =
@@ -34,7 +34,7 @@ pub(super) fn chart(curves: &Curves, style: Style) -> String {
     out
 }
 
-/// At most as many values as there is room for, spread evenly.
+/// Returns at most as many values as fit, spread evenly.
 fn thinned(points: &[(f64, f64)]) -> impl Iterator<Item = f64> + '_ {
     let shown = points.len().min(CURVE_WIDTH);
     (0..shown).map(move |at| points[at * (points.len() - 1) / (shown - 1).max(1)].1)

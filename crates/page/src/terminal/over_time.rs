@@ -1,4 +1,4 @@
-//! What is done to memory over time, a line for each region.
+//! The use of memory over time, one line per region.
 
 use super::Style;
 use super::layout::cut;
@@ -9,7 +9,7 @@ const UPWARD: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 const NAME_WIDTH: usize = 22;
 const WIDTH: usize = 54;
 
-/// Lines of the same length: accesses, the remote ones of them, threads, and each region.
+/// Draws lines of the same length: all accesses, remote accesses, threads, and each region.
 pub(super) fn chart(of: &MemoryOverTime, style: Style) -> String {
     let rate = |moment: &Moment| moment.local + moment.remote + moment.unplaced;
     let values = |value: &dyn Fn(&Moment) -> f64| of.moments.iter().map(value).collect::<Vec<_>>();
@@ -40,14 +40,14 @@ fn line(name: &str, values: &[f64], most: f64, style: Style) -> String {
     format!("{name:<NAME_WIDTH$} {}\n", style.mark(shape.trim_end()))
 }
 
-/// As many values as there is room for, each the greatest of its neighbours.
+/// Returns at most as many values as fit, each the maximum of its neighbours.
 fn joined(values: &[f64]) -> Vec<f64> {
     let width = values.len().min(WIDTH);
     let part = |at: usize| &values[at * values.len() / width..(at + 1) * values.len() / width];
     (0..width).map(|at| part(at).iter().copied().fold(0.0, f64::max)).collect()
 }
 
-/// What is there at all is seen.
+/// Returns the height of a block; any value above 0 is visible.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=8")]
 fn height(value: f64, most: f64) -> usize {
     if value <= 0.0 || most <= 0.0 {

@@ -1,4 +1,4 @@
-//! Colour, if it is wanted.
+//! Optional colour.
 
 /// Whether text may carry ANSI escapes (ECMA-48, SGR).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -6,42 +6,42 @@ pub enum Style {
     /// Plain text.
     #[default]
     Plain,
-    /// With colour and weight; whether the reader wants that, the caller knows.
+    /// Colour and weight; the caller knows whether the reader wants them.
     Colour,
 }
 
 impl Style {
-    /// A heading.
+    /// Returns a heading.
     #[must_use]
     pub fn heading(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    /// Something of lesser weight.
+    /// Returns text of lesser importance.
     #[must_use]
     pub fn faint(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// Something good.
+    /// Returns text that signals something good.
     #[must_use]
     pub fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    /// Something to look at.
+    /// Returns text that signals something to look at.
     #[must_use]
     pub fn warning(self, text: &str) -> String {
         self.paint("33", text)
     }
 
-    /// Something wrong.
+    /// Returns text that signals something wrong.
     #[must_use]
     pub fn bad(self, text: &str) -> String {
         self.paint("31", text)
     }
 
-    /// A drawn mark.
+    /// Returns a drawn mark.
     #[must_use]
     pub fn mark(self, text: &str) -> String {
         self.paint("36", text)

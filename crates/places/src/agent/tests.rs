@@ -5,7 +5,7 @@ use numalab_workload::WorkloadSpec;
 
 use super::*;
 
-/// A backend that answers with what it was asked.
+/// A backend that answers with the request it received.
 #[derive(Default)]
 struct Echo {
     seeds: RefCell<Vec<u64>>,

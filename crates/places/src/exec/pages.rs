@@ -1,4 +1,4 @@
-//! Which pages a workload's memory is on, looked at while it runs.
+//! The page sizes of a workload's memory, sampled while it runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,32 +9,32 @@ use numalab_host::Root;
 use numalab_host::proc::{descendants, field, total_page_sizes};
 use numalab_record::explore::PageSizes;
 
-/// How often it is looked. A look takes about a millisecond.
+/// The interval between samples, each of which takes about a millisecond.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
-/// What was seen of the pages of all processes that this one started, in bytes.
+/// The pages seen in all child processes, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PagesSeen {
-    /// The most that was resident at once.
+    /// The maximum resident at once.
     pub(crate) resident: u64,
-    /// The most in transparent huge pages.
+    /// The maximum in transparent huge pages.
     pub(crate) transparent_huge: u64,
-    /// The most in pages of pools.
+    /// The maximum in pages of reserved pools.
     pub(crate) reserved_huge: u64,
-    /// The least that the pool of the usual huge pages had free (`HugePages_Free`).
+    /// The minimum of free pages in the pool of the default huge page size (`HugePages_Free`).
     pub(crate) pool_free_pages: Option<u64>,
-    /// How often it was looked.
+    /// The number of samples.
     pub(crate) looks: u64,
 }
 
-/// Looks at pages in a thread of its own until it is asked what it saw.
+/// Samples page sizes in a separate thread until asked for the result.
 pub(crate) struct PagesWatch {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<PagesSeen>>,
 }
 
 impl PagesWatch {
-    /// Begins to look.
+    /// Starts sampling.
     pub(crate) fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -49,7 +49,7 @@ impl PagesWatch {
         Self { stop, thread: Some(thread) }
     }
 
-    /// Ends, and gives what was seen.
+    /// Stops sampling and returns what was seen.
     pub(crate) fn end(mut self) -> PagesSeen {
         self.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread.take() else { return PagesSeen::default() };
@@ -59,7 +59,7 @@ impl PagesWatch {
 }
 
 impl PagesSeen {
-    /// What is there now.
+    /// Returns the current pages.
     pub(crate) fn now() -> Self {
         let mut seen = Self::default();
         seen.look();
@@ -68,7 +68,7 @@ impl PagesSeen {
 
     fn look(&mut self) {
         let mut sum = PageSizes::default();
-        // A process that has ended since has no pages.
+        // A process that has ended in the meantime has no pages.
         let sizes = descendants(std::process::id()).filter_map(total_page_sizes);
         sizes.for_each(|sizes| sum += sizes);
         self.resident = self.resident.max(sum.resident);

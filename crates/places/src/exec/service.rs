@@ -1,4 +1,4 @@
-//! What a workload needs around it: a directory of its own, a service that is up.
+//! The surroundings of a workload: a scratch directory and a running service.
 
 use std::env;
 use std::process::Command;
@@ -9,13 +9,13 @@ use numalab_host::{CommandError, Interrupt, Ran, TemporaryDirectory, run_command
 use numalab_study::BackendError;
 use numalab_workload::Workload;
 
-/// A service has no end of its own.
+/// The time limit of a service, which runs until it is ended.
 const FOR_EVER: Duration = Duration::from_secs(30 * 86_400);
-/// How long one look at a service may take.
+/// The time limit of one readiness check.
 const LOOK: Duration = Duration::from_secs(10);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// An empty directory that is gone with this value, if the workload needs one.
+/// An empty directory, if the workload needs one, that is removed when this value is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     directory: Option<TemporaryDirectory>,
@@ -23,13 +23,13 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// One that is there if the workload needs it, or something else does.
+    /// Creates the directory if the workload needs it, or `is_needed` is set.
     pub(super) fn make(workload: &Workload, is_needed: bool) -> Result<Self, BackendError> {
         let numalab = env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
         if !workload.needs_scratch() && !is_needed {
             return Ok(Self { directory: None, numalab });
         }
-        // A socket's path has at most 107 bytes, so that the directory's is short.
+        // The directory's path is short because a socket's path has at most 107 bytes.
         let directory = TemporaryDirectory::create();
         let directory = directory.map_err(|error| BackendError::Failed {
             doing: format!("a temporary directory for workload {}", workload.name),
@@ -38,12 +38,12 @@ impl Scratch {
         Ok(Self { directory: Some(directory), numalab })
     }
 
-    /// A command line with the directory and this program in their places.
+    /// Returns a command line with the paths of the directory and of this program filled in.
     pub(super) fn filled_in(&self, words: &[String]) -> Vec<String> {
         Workload::filled_in(words, &self.file(""), &self.numalab)
     }
 
-    /// The path of a file in the directory, or of the directory for no name.
+    /// Returns the path of a file in the directory, or of the directory itself for an empty name.
     pub(super) fn file(&self, name: &str) -> String {
         let directory = self.directory.as_ref().map(|directory| directory.path().to_string_lossy());
         let directory = directory.unwrap_or_default().into_owned();
@@ -51,14 +51,15 @@ impl Scratch {
     }
 }
 
-/// A service that is up. Dropping it ends it and waits for its end.
+/// A running service. Dropping it ends the service and waits for its exit.
 pub(super) struct Running {
     stop: Interrupt,
     thread: Option<JoinHandle<Result<Ran, CommandError>>>,
 }
 
 impl Running {
-    /// Starts the workload's service and waits until it is up; nothing without one.
+    /// Starts the workload's service and waits until it is ready; returns `None` if it has no
+    /// service.
     pub(super) fn start(
         workload: &Workload,
         scratch: &Scratch,
@@ -113,7 +114,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop.request();
         if let Some(thread) = self.thread.take() {
-            // How a service ends that was told to end is nobody's concern.
+            // The exit status of a service that was asked to end does not matter.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What a boot needs to know, whatever the hypervisor.
+//! The context of a boot, for every hypervisor.
 
 use numalab_image::Contents;
 use numalab_record::study::Treatment;
@@ -11,38 +11,38 @@ use super::settings::{GuestTreatment, GuestsSettings};
 use crate::disturbance_watch::DisturbanceWatch;
 use crate::exec;
 
-/// Where a workload's own directory is in a guest: a tmpfs.
+/// The scratch directory of a workload in a guest, on a tmpfs.
 const SCRATCH: &str = "/tmp/scratch";
 
-/// What a boot needs to know.
+/// The context of a boot.
 pub(super) struct BootContext<'a> {
     pub(super) settings: &'a GuestsSettings,
     pub(super) treatment: &'a Treatment,
     pub(super) wanted: &'a GuestTreatment,
     pub(super) layout: &'a GuestLayout,
-    /// The hypervisor, if it is not Debian's.
+    /// The user's hypervisor, if it is not Debian's.
     pub(super) build: Option<XenBuild>,
-    /// What the guests' image holds.
+    /// The contents of the guests' image.
     pub(super) contents: Contents,
     pub(super) workloads: &'a [Workload],
-    /// Whether the boot is to be ended, because nobody needs it any more.
+    /// Returns true if the boot is no longer needed and must end.
     pub(super) ended: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl BootContext<'_> {
-    /// Watches what disturbs the samples.
+    /// Starts watching for disturbances of the samples.
     pub(super) fn watch(&self) -> Result<DisturbanceWatch, BackendError> {
         DisturbanceWatch::new(self.settings.in_host_time())
     }
 
-    /// What a shell of a guest does before a workload: an empty directory, and how often
-    /// one repeats its work that can.
+    /// Returns the shell commands before a workload: they create an empty directory and set the
+    /// number of rounds for workloads that can repeat.
     pub(super) fn preparation(&self) -> String {
         let rounds = self.settings.rounds();
         format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; export ROUNDS={rounds}")
     }
 
-    /// A workload's command line in a guest.
+    /// Returns a workload's command line in a guest.
     pub(super) fn words(&self, workload: &Workload) -> Vec<String> {
         let words = Workload::filled_in(&workload.command, SCRATCH, "numalab");
         words.iter().map(|word| exec::filled(word, &self.treatment.settings)).collect()

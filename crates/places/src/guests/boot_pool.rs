@@ -1,8 +1,8 @@
-//! Boots that are made before they are asked for.
+//! Boots made ahead of time.
 //!
-//! In virtual time boots cannot disturb each other, so that as many run side by side as
-//! this machine has cpus and memory for. What is asked for, and in which order, does not
-//! change; only the waiting does.
+//! In virtual time boots cannot disturb each other, so as many run in parallel as this machine has
+//! cpus and memory for. Which treatments are requested, and in which order, does not change; only
+//! the waiting does.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,15 +15,15 @@ use numalab_study::BackendError;
 
 use super::outcome::Outcome;
 
-/// So many boots for each worker may be done or under way before they are asked for: a
-/// worker that is done with a short one goes on while another has a long one, and no more
-/// than these are lost if the study ends.
+/// The number of boots per worker that may be finished or running ahead of time: a worker that
+/// finishes a short one goes on while another has a long one, and at most this many are lost if the
+/// study ends.
 const AHEAD_EACH: usize = 2;
 
-/// Makes a boot; ends it when the second argument says so.
+/// Boots a treatment until done or interrupted.
 type Boot = dyn Fn(&Treatment, &Interrupt) -> Result<Outcome, BackendError> + Send + Sync;
 
-/// Workers that boot what will be asked for.
+/// Workers that boot upcoming treatments.
 pub(super) struct BootPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
@@ -39,13 +39,13 @@ struct Shared {
 #[derive(Default)]
 struct Boots {
     waiting: VecDeque<Treatment>,
-    /// The names of those under way.
+    /// The names of the treatments being booted.
     running: Vec<String>,
     done: Vec<(String, Result<Outcome, BackendError>)>,
 }
 
 impl BootPool {
-    /// So many workers, which do nothing yet.
+    /// Starts idle workers.
     pub(super) fn new(
         workers: usize,
         boot: impl Fn(&Treatment, &Interrupt) -> Result<Outcome, BackendError> + Send + Sync + 'static,
@@ -63,7 +63,7 @@ impl BootPool {
         Self { workers: (0..workers).map(worker).collect(), shared }
     }
 
-    /// Begins with what will be asked for next, in this order.
+    /// Starts booting the treatments that will be requested next, in this order.
     pub(super) fn expect(&self, treatments: &[&Treatment]) {
         let most = AHEAD_EACH * self.workers.len();
         let mut boots = self.shared.boots();
@@ -77,7 +77,7 @@ impl BootPool {
         self.shared.changed.notify_all();
     }
 
-    /// What came of a boot, as soon as it is done.
+    /// Waits for a boot of the treatment and returns its outcome.
     pub(super) fn take(&self, treatment: &Treatment) -> Result<Outcome, BackendError> {
         let mut boots = self.shared.boots();
         if !boots.known().contains_key(&treatment.name) {
@@ -100,7 +100,7 @@ impl Drop for BootPool {
         self.shared.boots().waiting.clear();
         self.shared.changed.notify_all();
         for worker in self.workers.drain(..) {
-            // One that panicked has said so.
+            // A worker that panicked has already printed why.
             let _ = worker.join();
         }
     }
@@ -111,12 +111,12 @@ impl Shared {
         self.boots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Boots what waits, until it is told to stop.
+    /// Boots queued treatments until told to stop.
     fn work(&self) {
         while let Some(treatment) = self.next() {
             let boot = AssertUnwindSafe(|| (self.boot)(&treatment, &self.stop));
             let outcome = catch_unwind(boot).unwrap_or_else(|_| {
-                // Else whoever asks for it would wait for ever.
+                // Otherwise the caller that requests it would wait forever.
                 Err(BackendError::Failed {
                     doing: treatment.name.clone(),
                     reason: "numalab itself failed; its words are above".to_owned(),
@@ -146,7 +146,7 @@ impl Shared {
 }
 
 impl Boots {
-    /// How many there are of each treatment, by name.
+    /// Returns the number of boots of each treatment, by name.
     fn known(&self) -> BTreeMap<String, usize> {
         let waiting = self.waiting.iter().map(|treatment| &treatment.name);
         let done = self.done.iter().map(|(name, _)| name);
@@ -170,7 +170,7 @@ mod tests {
         Treatment { name: name.to_owned(), levels: Vec::new(), settings: BTreeMap::new() }
     }
 
-    /// An outcome that can be told by its report.
+    /// Returns an outcome that its report identifies.
     fn outcome(report: &str) -> Outcome {
         Outcome { memory_report: Some(report.to_owned()), ..Outcome::default() }
     }
@@ -179,7 +179,7 @@ mod tests {
     fn boots_that_are_expected_run_side_by_side() {
         let meet = Arc::new(Barrier::new(2));
         let boot = move |treatment: &Treatment, _: &Interrupt| {
-            // One alone would wait here for ever.
+            // A single worker would wait here forever.
             meet.wait();
             Ok(outcome(&treatment.name))
         };
@@ -207,7 +207,7 @@ mod tests {
         given.sort();
         assert_eq!(given, ["0", "1", "2"]);
         assert_eq!(count.load(Ordering::Relaxed), 3);
-        // Nobody expected this one.
+        // This treatment was not announced.
         assert_eq!(pool.take(&a), Ok(outcome("3")));
     }
 

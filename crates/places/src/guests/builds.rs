@@ -1,4 +1,4 @@
-//! Hypervisors of the user's own, looked at before anything is booted.
+//! Hypervisors supplied by the user, checked before anything is booted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::errors::bad;
 use super::kind::XEN;
 use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
 
-/// Those that the treatments name, by file.
+/// Returns the hypervisors that the treatments name, by file.
 pub(super) fn of(
     wanted: &[GuestTreatment],
     settings: &GuestsSettings,
@@ -26,7 +26,7 @@ pub(super) fn of(
     Ok(builds)
 }
 
-/// The one that a treatment boots, if it is not Debian's.
+/// Returns the hypervisor that a treatment boots, if it is not Debian's.
 pub(super) fn build_of(
     wanted: &GuestTreatment,
     builds: &BTreeMap<PathBuf, XenBuild>,
@@ -38,7 +38,7 @@ pub(super) fn build_of(
     }
 }
 
-/// The name and the content of each, as facts about where the study runs.
+/// Returns each one's name and fingerprint, as facts about the study's system.
 pub(super) fn facts(
     builds: &BTreeMap<PathBuf, XenBuild>,
 ) -> impl Iterator<Item = (String, String)> + '_ {
@@ -47,7 +47,7 @@ pub(super) fn facts(
     })
 }
 
-/// Only a Xen in QEMU can be chosen.
+/// Checks that the guests run on a Xen in QEMU, the only one that can be chosen.
 fn check_place(settings: &GuestsSettings) -> Result<(), BackendError> {
     let place = StudyPlace::Setting(XEN.to_owned());
     if settings.hypervisor == HypervisorKind::Qemu {
@@ -95,7 +95,7 @@ mod tests {
         xen.iter().map(of).collect()
     }
 
-    /// As much of a hypervisor as is looked at: ELF, a multiboot header, its banner.
+    /// Writes the parts of a hypervisor that are checked: ELF, a multiboot header, its banner.
     fn write_xen(file: &Path, end: &str) {
         let mut program = vec![0; 64];
         program[..5].copy_from_slice(b"\x7fELF\x01");

@@ -1,4 +1,4 @@
-//! What the guests' image must hold for the workloads.
+//! The contents of the guests' image that the workloads need.
 
 use numalab_image::Contents;
 use numalab_study::{BackendError, StudyPlace};
@@ -6,7 +6,7 @@ use numalab_workload::Workload;
 
 use super::errors::{bad, failed};
 
-/// This very program as process 1, and every workload's package.
+/// Returns this program as process 1, and every workload's package.
 pub(super) fn of(workloads: &[Workload]) -> Result<Contents, BackendError> {
     let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
     let mut contents = Contents::new(program);

@@ -1,23 +1,22 @@
-//! What the memory emulator counted while a job ran: how much was remote, and what that
-//! cost.
+//! The memory emulator's counts during a job: the share of remote accesses, and their cost.
 
 use numalab_record::{EmulatedCpu, EmulatedMachine, MemoryReport, MemoryReportError};
 
-/// One job's accesses, summed over all cpus.
+/// A job's accesses, summed over all cpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct JobMemory {
     pub instructions: f64,
-    /// Virtual time of all cpus, in ns: instructions, and what accesses cost beyond them.
+    /// The virtual time of all cpus, in ns: instructions plus the cost of accesses.
     pub time_ns: f64,
-    /// Virtual time that accesses cost, in ns.
+    /// The virtual time that accesses cost, in ns.
     pub cost_ns: f64,
-    /// What they cost because memory was remote, and because others loaded it, in ns.
+    /// The part of the cost caused by distance and by contention, in ns.
     pub distance_ns: f64,
     pub load_ns: f64,
-    /// Virtual time that all cpus waited for accesses, in ns.
+    /// The virtual time that all cpus waited for accesses, in ns.
     pub waited_ns: f64,
-    /// Accesses that no cache had, what they cost in ns, and those of them that went to another
-    /// node.
+    /// Accesses that missed all caches: their number, their cost in ns, and the number that went to
+    /// another node.
     pub misses: f64,
     pub misses_ns: f64,
     pub remote_misses: f64,
@@ -54,15 +53,15 @@ impl JobMemory {
         }
     }
 
-    /// The share of accesses that went to another node.
+    /// Returns the share of accesses that went to another node.
     pub(super) fn remote_share(&self) -> Option<f64> {
         (self.misses > 0.0).then(|| self.remote_misses / self.misses)
     }
 
-    /// The speed to be expected of these counts, against the same work with all memory local
-    /// and loaded by nobody else, which would have taken less time by what distance and load
-    /// cost: as much of that was waited as of what misses cost, which overlap with each other and
-    /// with instructions.
+    /// Returns the speed expected from these counts, relative to the same work with all memory
+    /// local and uncontended. That work would take less time by the cost of distance and
+    /// contention, scaled by the share of the miss costs that was actually waited for, since misses
+    /// overlap with each other and with instructions.
     pub(super) fn expected_speed(&self) -> Option<f64> {
         let waited = (self.waited_ns / self.misses_ns.max(1.0)).clamp(0.0, 1.0);
         let more_ns = (self.distance_ns + self.load_ns) * waited;
@@ -70,7 +69,7 @@ impl JobMemory {
     }
 }
 
-/// How much longer an access takes to a node's memory than to that of one's own, in ns.
+/// Returns the additional latency of a node's memory over the cpu's own node, in ns.
 fn farther_ns(machine: &EmulatedMachine, from: u64, to: u64) -> Option<f64> {
     let at = |node| machine.nodes.iter().position(|known| known.id == node);
     let row = machine.latency_ns.get(at(from)?)?;
@@ -95,8 +94,8 @@ mod tests {
         let memory = job_memory(REPORT, 1).unwrap();
         assert_eq!((memory.misses, memory.remote_misses), (20.0, 10.0));
         assert_eq!(memory.remote_share(), Some(0.5));
-        // 3000 ns of accesses, which would be 2000 if all were local; instructions hide 80 of
-        // them, and as large a part of what would be gone.
+        // 3000 ns of accesses would be 2000 if all were local; instructions hide 80 of them, and
+        // the same share of the saving.
         let speed = memory.expected_speed().unwrap();
         assert!((speed - (3920.0 - 1000.0 * 2920.0 / 3000.0) / 3920.0).abs() < 1e-9, "{speed}");
     }
@@ -108,7 +107,7 @@ mod tests {
         let memory = job_memory(&loaded, 1).unwrap();
         assert_eq!((memory.distance_ns, memory.load_ns), (1000.0, 1000.0));
         assert_eq!(memory.expected_speed(), Some(2000.0 / 4000.0));
-        // Of 3000 ns that misses cost 750 were waited: four at a time.
+        // Of the 3000 ns that misses cost, 750 were waited for: four at a time.
         let core = "\"machine\":{\"core\":{\"ns_per_instruction\":0.25},";
         let overlapping = loaded.replace("\"machine\":{", core);
         let overlapping = overlapping.replace("\"time_ns\":4000", "\"time_ns\":1000");

@@ -1,10 +1,10 @@
-//! Errors of guests as those of a backend.
+//! Converts errors of guests to those of a backend.
 
 use std::fmt::Display;
 
 use numalab_study::{BackendError, StudyPlace};
 
-/// Something that failed, which this machine lacks if there is a remedy.
+/// Returns an error for something that this machine lacks if there is a remedy, else for a failure.
 pub(super) fn lacking(error: &dyn Display, remedy: Option<String>) -> BackendError {
     match remedy {
         Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
@@ -12,12 +12,12 @@ pub(super) fn lacking(error: &dyn Display, remedy: Option<String>) -> BackendErr
     }
 }
 
-/// Something that failed.
+/// Returns a failure.
 pub(super) fn failed(doing: &str, error: &dyn Display) -> BackendError {
     BackendError::Failed { doing: doing.to_owned(), reason: error.to_string() }
 }
 
-/// That a study says what cannot be.
+/// Returns the error for an invalid setting of a study.
 pub(super) fn bad(place: StudyPlace, found: String, expected: &str) -> BackendError {
     BackendError::BadInput { place, found, expected: expected.to_owned() }
 }

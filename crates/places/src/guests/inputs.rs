@@ -1,4 +1,4 @@
-//! What every boot is made of, and what can be told of it before.
+//! The inputs of every boot, and what is known of it in advance.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -21,20 +21,20 @@ use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
 use super::{builds, contents, errors, qemu, xen};
 use crate::downloads::supplies;
 
-/// What QEMU takes beside the memory of its guest.
+/// The memory that QEMU takes in addition to that of its guest.
 const QEMU_BYTES: u64 = 1 << 30;
 
-/// What every boot is made of.
+/// The inputs of every boot.
 #[derive(Clone)]
 pub(super) struct Inputs {
     pub(super) settings: GuestsSettings,
     pub(super) workloads: Vec<Workload>,
-    /// Hypervisors of the user's own, by file.
+    /// Hypervisors supplied by the user, by file.
     pub(super) builds: BTreeMap<PathBuf, XenBuild>,
 }
 
 impl Inputs {
-    /// Boots, runs every workload in all guests, and ends with `ended`.
+    /// Boots, runs every workload in all guests, and stops early when `ended` returns true.
     pub(super) fn run(
         &self,
         treatment: &Treatment,
@@ -59,8 +59,8 @@ impl Inputs {
         }
     }
 
-    /// How many boots may run at the same time: as many as there are cpus, and memory for
-    /// the largest; where they are measured in this machine's time only one.
+    /// Returns the number of boots that may run at the same time: limited by the cpus, and by
+    /// memory for the largest; one if they are measured in this machine's time.
     pub(super) fn side_by_side(&self, wanted: &[GuestTreatment]) -> Result<usize, BackendError> {
         if !self.settings.emulates_memory() {
             return Ok(1);
@@ -72,7 +72,7 @@ impl Inputs {
         Ok(usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, cpus))
     }
 
-    /// Everything that boots need, fetched into the cache or made there.
+    /// Fetches into the cache, or builds there, everything that boots need.
     pub(super) fn fetch(&self) -> Result<(), BackendError> {
         let contents = contents::of(&self.workloads)?;
         match self.settings.hypervisor {
@@ -81,7 +81,7 @@ impl Inputs {
         }
     }
 
-    /// What is not in the cache yet.
+    /// Returns the files that are not in the cache yet.
     pub(super) fn downloads(&self) -> Result<Vec<String>, BackendError> {
         let cache = Cache::open().map_err(|error| errors::failed("cache", &error))?;
         let mut supplies = supplies(&cache, Architecture::X86_64)?;
@@ -93,7 +93,8 @@ impl Inputs {
         Ok(supplies.missing())
     }
 
-    /// Memory of the guests that run at the same time, or of the machines made for them.
+    /// Returns the memory of all guests that run at the same time, or of the machines created for
+    /// them.
     pub(super) fn memory_bytes(&self, wanted: &[GuestTreatment]) -> Result<u64, BackendError> {
         let settings = &self.settings;
         if settings.xen_in_qemu() {
@@ -103,7 +104,7 @@ impl Inputs {
         Ok(u64::from(most) * (settings.guest_memory_mib << 20))
     }
 
-    /// What the machine with the most guests uses of its memory.
+    /// Returns the memory used by the machine with the most guests.
     pub(super) fn largest_machine(&self, wanted: &[GuestTreatment]) -> Result<u64, BackendError> {
         let used = |wanted| Ok(self.layout(wanted)?.used_bytes(&self.settings));
         let used: Result<Vec<u64>, BackendError> = wanted.iter().map(used).collect();
@@ -114,7 +115,7 @@ impl Inputs {
         wanted.iter().map(|wanted| Ok(self.layout(wanted)?.machine)).collect()
     }
 
-    /// The machine is emulated for a Xen in QEMU; else it is this one.
+    /// Returns the layout: the machine is emulated for a Xen in QEMU, else it is this one.
     pub(super) fn layout(&self, wanted: &GuestTreatment) -> Result<GuestLayout, BackendError> {
         Ok(match (self.settings.hypervisor, self.settings.on_this_dom0) {
             (HypervisorKind::Xen, false) => GuestLayout::of(wanted, &self.settings),
@@ -123,7 +124,7 @@ impl Inputs {
         })
     }
 
-    /// Refuses settings that have no meaning together.
+    /// Rejects settings that contradict each other.
     pub(super) fn check_settings(&self, wanted: &[GuestTreatment]) -> Result<(), BackendError> {
         let settings = &self.settings;
         if settings.on_this_dom0 && wanted.iter().any(|one| one.numa != wanted[0].numa) {
@@ -135,7 +136,7 @@ impl Inputs {
             ));
         }
         if settings.on_this_dom0 && wanted.iter().any(|one| one.pools) {
-            // Nothing would join them again.
+            // Nothing would merge the pools again afterwards.
             let found = "a machine that others may use".to_owned();
             return Err(bad(
                 StudyPlace::Factor("cpupools".to_owned()),

@@ -7,13 +7,13 @@ use crate::common_settings::{
 };
 use crate::host_side::GUEST_MEMORY;
 
-/// The most guests of one boot.
+/// The maximum number of guests of one boot.
 const MOST_GUESTS: u64 = 64;
 
-/// What is told of every workload beside its own metrics: shares in percent and the speed that
-/// counted accesses predict, where memory is emulated; else only the first.
+/// The metrics added to those of every workload: shares in percent, and the speed that counted
+/// accesses predict. Without emulated memory there is only the first.
 pub(super) const OWN_METRICS: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
-/// The setting that says which hypervisor is booted.
+/// The setting that names the hypervisor to boot.
 pub(super) const XEN: &str = "xen";
 
 const GUESTS: SettingSpec = SettingSpec {

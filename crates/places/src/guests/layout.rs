@@ -1,12 +1,12 @@
-//! What a treatment means: a machine, and guests that belong to its nodes.
+//! The layout of a treatment: a machine, and guests assigned to its nodes.
 
 use numalab_topology::{CpuSet, Distances, Machine, Node};
 use numalab_xen::{DomainPlan, Pinning};
 
 use super::settings::{GuestTreatment, GuestsSettings};
 
-/// What tables and a margin take of a node, in MiB, and the hypervisor and what it was
-/// booted with of the first.
+/// The reserve per node for tables and a margin, in MiB; on the first node also for the hypervisor
+/// and its boot modules.
 const NODE_SPARE_MIB: u64 = 256;
 const FIRST_SPARE_MIB: u64 = 256;
 
@@ -17,7 +17,7 @@ pub(super) struct GuestLayout {
     pub guests: Vec<PlacedGuest>,
 }
 
-/// A guest and the node it belongs to.
+/// A guest and its home node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlacedGuest {
     pub name: String,
@@ -26,13 +26,13 @@ pub(super) struct PlacedGuest {
 }
 
 impl GuestLayout {
-    /// The guests belong to the nodes in turn, so that a hypervisor which does not know of
-    /// nodes puts one on its own by chance as often as there are nodes.
+    /// Assigns the guests to the nodes in turn, so that a hypervisor unaware of nodes puts one on
+    /// its home node by chance only once in as many times as there are nodes.
     pub(super) fn of(wanted: &GuestTreatment, settings: &GuestsSettings) -> Self {
         Self::on(fitted(wanted, settings), wanted)
     }
 
-    /// The same on a machine that is there; only nodes with cpus and memory have guests.
+    /// Assigns the guests on an existing machine; only nodes with both cpus and memory get guests.
     pub(super) fn of_host(wanted: &GuestTreatment, host: Machine) -> Self {
         Self::on(host, wanted)
     }
@@ -52,18 +52,18 @@ impl GuestLayout {
         Self { guests: (0..count).map(guest).collect(), machine }
     }
 
-    /// What guests, the first domain and the hypervisor ever touch of the machine's memory:
-    /// QEMU takes no more of this machine.
+    /// Returns the memory that guests, the first domain and the hypervisor touch, which is all that
+    /// QEMU takes from this machine.
     pub(super) fn used_bytes(&self, settings: &GuestsSettings) -> u64 {
         let all: u64 = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();
         let guests_mib = self.guests.len() as u64 * settings.guest_memory_mib;
         let spare_mib = FIRST_SPARE_MIB + self.machine.nodes.len() as u64 * NODE_SPARE_MIB;
         let used = (guests_mib + settings.dom0_memory_mib + spare_mib) << 20;
-        // Xen keeps 40 bytes of each frame, whoever has it.
+        // Xen keeps 40 bytes per frame, whoever owns it.
         all.min(used + all / 4096 * 40)
     }
 
-    /// The guests as domains of Xen.
+    /// Returns the guests as domains of Xen.
     pub(super) fn domains(
         &self,
         wanted: &GuestTreatment,
@@ -84,9 +84,9 @@ impl GuestLayout {
     }
 }
 
-/// The machine with as much memory on its nodes as the guests need, or as is asked for. Nodes
-/// for which the file names no memory are there only if guests fill the ones before them, and so
-/// are all nodes of a machine whose memory is known.
+/// Returns the machine with enough memory on its nodes for the guests, or as much as requested.
+/// Nodes without a memory size in the file exist only if the guests fill the nodes before them, and
+/// so do all nodes of a machine whose memory is known.
 fn fitted(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
     let mut machine = wanted.machine.clone();
     let filled = wanted.guests.div_ceil(settings.guests_per_node) as usize;
@@ -109,7 +109,7 @@ fn fitted(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
     let homes = u32::try_from(machine.cpu_nodes().len()).unwrap_or(u32::MAX).max(1);
     let guests = u64::from(wanted.guests.div_ceil(homes).max(settings.guests_per_node));
     for (at, node) in machine.nodes.iter_mut().enumerate() {
-        // The guests fill their node; the first one also has the first domain.
+        // The guests fill their node; the first node also holds the first domain.
         let first = if at == 0 { settings.dom0_memory_mib + FIRST_SPARE_MIB } else { 0 };
         let all = guests * settings.guest_memory_mib + first + NODE_SPARE_MIB;
         let all = all.next_multiple_of(128).max(settings.node_memory_mib.unwrap_or(0));
@@ -118,7 +118,7 @@ fn fitted(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
     machine
 }
 
-/// The distances between these nodes.
+/// Returns the distances between these nodes.
 fn among(distances: &Distances, nodes: &[usize]) -> Distances {
     let mut kept = Distances::unknown(nodes.len());
     for (row, from) in nodes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The machine that is made for guests, in a file like any machine's.
+//! The machine created for guests, read from a machine file.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use numalab_topology::Machine;
 
 use super::errors::bad;
 
-/// Machines that come with this backend; the first is the one of 2006.
+/// The bundled machines; the first one dates from 2006.
 const MACHINES: [(&str, &str); 3] = [
     ("x460", include_str!("../../machines/x460.toml")),
     ("two-sockets", include_str!("../../machines/two-sockets.toml")),
     ("four-sockets", include_str!("../../machines/four-sockets.toml")),
 ];
 
-/// The machine of this name, of those that come with numalab, or of this file.
+/// Reads the bundled machine with this name, or the given file.
 pub(super) fn read(name: &str) -> Result<Machine, BackendError> {
     let known = MACHINES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let text = match known.or_else(|| gallery::machine(name)) {

@@ -1,4 +1,4 @@
-//! What a reader should know before guests are booted.
+//! Notices for the reader before guests are booted.
 
 use numalab_record::study::Notice;
 use numalab_study::BackendError;
@@ -8,7 +8,7 @@ use super::inputs::Inputs;
 use super::settings::GuestTreatment;
 
 impl Inputs {
-    /// What a reader should know of these treatments.
+    /// Returns the notices about these treatments.
     pub(super) fn notices(&self, wanted: &[GuestTreatment]) -> Result<Vec<Notice>, BackendError> {
         let settings = &self.settings;
         let string_form = wanted.iter().any(|wanted| wanted.pinning == Pinning::CpusAsString);

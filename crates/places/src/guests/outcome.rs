@@ -1,42 +1,42 @@
-//! What came of one boot: for each guest where it lay and what its jobs gave.
+//! The outcome of a boot: the location of each guest and the results of its jobs.
 
 use std::collections::BTreeMap;
 
 use numalab_record::study::{Disturbance, Evidence};
 
-/// All guests of one treatment, after all jobs.
+/// All guests of a treatment, after all jobs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub guests: Vec<GuestOutcome>,
-    /// What holds for all of them: the hypervisor, its nodes.
+    /// Facts that apply to all of them: the hypervisor, its nodes.
     pub facts: Vec<Evidence>,
-    /// What the memory emulator reported; phase N is job N, counted from 1.
+    /// The memory emulator's report; phase N is job N, counted from 1.
     pub memory_report: Option<String>,
-    /// What else this machine did during a job, where that matters.
+    /// The disturbances by this machine during a job, if they matter.
     pub disturbances: BTreeMap<usize, Disturbance>,
 }
 
-/// One guest.
+/// The outcome of one guest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct GuestOutcome {
     pub name: String,
-    /// The node it belongs to: by plan, or that of the cpu it ran on.
+    /// Its home node: as planned, or that of the cpu it ran on.
     pub home: Option<u32>,
-    /// Frames, or bytes, on each node.
+    /// The frames, or bytes, on each node.
     pub memory: BTreeMap<u32, u64>,
-    /// What lies in no node's memory.
+    /// The memory that is on no node.
     pub elsewhere: u64,
-    /// The CPUs that it may run on, where that is known.
+    /// The CPUs that it may run on, if known.
     pub cpus: Option<String>,
-    /// What else shows where it is.
+    /// Further evidence of its location.
     pub evidence: Vec<Evidence>,
-    /// What came of each job that it did.
+    /// The outcome of each job that it ran.
     pub jobs: BTreeMap<usize, JobOutcome>,
-    /// Why it was lost, if it was.
+    /// The reason it was lost, if it was.
     pub lost: Option<String>,
 }
 
-/// What came of a job in one guest.
+/// The outcome of a job in one guest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct JobOutcome {
     pub exit: u8,
@@ -46,7 +46,7 @@ pub(super) struct JobOutcome {
 }
 
 impl GuestOutcome {
-    /// The share of its memory on its own node; `None` if either is not known.
+    /// Returns the share of its memory on its home node; `None` if either is unknown.
     pub(super) fn local_share(&self) -> Option<f64> {
         let total = self.memory.values().sum::<u64>() + self.elsewhere;
         let home = self.home?;
@@ -56,7 +56,7 @@ impl GuestOutcome {
 }
 
 impl Outcome {
-    /// The share of all guests' memory that is on each one's own node.
+    /// Returns the share of all guests' memory that is on each one's home node.
     pub(super) fn local_share(&self) -> Option<f64> {
         let shares: Option<Vec<f64>> = self
             .guests
@@ -69,7 +69,7 @@ impl Outcome {
     }
 }
 
-/// How evenly values are shared (Jain): 1 if all are the same, 1/n if one has everything.
+/// Returns Jain's fairness index: 1 if all values are equal, 1/n if one has everything.
 pub(super) fn fairness(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();

@@ -1,4 +1,4 @@
-//! The guests as processes of QEMU on this machine's own nodes.
+//! Guests as QEMU processes on this machine's nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -24,21 +24,21 @@ use super::layout::PlacedGuest;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use crate::disturbance_watch::DisturbanceWatch;
 
-/// Guests boot at the same time; they begin together this long after the first was
-/// started, and so much more for each.
+/// The base delay from the start of the first guest to their common start, to which a constant per
+/// guest is added.
 const BOOT_S: u64 = 15;
 const BOOT_EACH_S: u64 = 4;
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
-/// What a guest prints when it begins.
+/// The line that a guest prints when it begins.
 const BEGUN: &str = "numalab-guest-begins\n";
 
-/// This machine, to whose nodes the guests belong.
+/// Returns this machine, whose nodes the guests are assigned to.
 pub(super) fn host() -> Result<Machine, BackendError> {
     let reading = read_machine(&Root::live()).map_err(|error| failed("this machine", &error))?;
     Ok(reading.machine)
 }
 
-/// QEMU, what it runs on and the guests' image, out of the cache or fetched into it.
+/// Returns QEMU, its accelerator and the guests' image, from the cache or newly fetched.
 pub(super) fn supplies(contents: &Contents) -> Result<(Qemu, Accelerator, Image), BackendError> {
     let prepare = || -> Result<(Qemu, Accelerator, Image), GuestError> {
         let cache = Cache::open()?;
@@ -53,7 +53,7 @@ pub(super) fn supplies(contents: &Contents) -> Result<(Qemu, Accelerator, Image)
     prepare().map_err(|error| lacking(&error, error.remedy()))
 }
 
-/// What all guests of a boot share.
+/// The state shared by all guests of a boot.
 struct Shared {
     qemu: Qemu,
     accelerator: Accelerator,
@@ -94,7 +94,7 @@ impl BootContext<'_> {
         Ok(Shared { qemu, accelerator, image, runtime, host: self.layout.machine.clone() })
     }
 
-    /// One workload in all guests, each in a thread of its own.
+    /// Runs one workload in all guests, each in a separate thread.
     fn run_together(
         &self,
         shared: &Shared,
@@ -126,7 +126,7 @@ impl BootContext<'_> {
         Ok(())
     }
 
-    /// Waits for the common beginning by the clock that all guests have from the host.
+    /// Waits for the common start by the host's clock, which all guests share.
     fn task(&self, workload: &Workload, start_s: u64) -> Task {
         let script = format!(
             "while [ $(date +%s) -lt {start_s} ]; do sleep 0.1; done; {}; \
@@ -166,10 +166,11 @@ impl BootContext<'_> {
         Ok(ran)
     }
 
-    /// A guest of one node, whose threads and memory are where the treatment wants them.
+    /// Returns a guest with one node, whose threads and memory are placed as the treatment
+    /// requires.
     fn guest(&self, shared: &Shared, placed: &PlacedGuest, limit: Duration) -> Guest {
         let pinned = self.wanted.pinning != Pinning::None;
-        // Pinned to everything is free, and is looked at all the same.
+        // Pinning to all cpus restricts nothing, but is verified all the same.
         let cpus = if pinned { placed.cpus.clone() } else { shared.host.online_cpus() };
         let vcpus = self.settings.guest_vcpus;
         let map = (0..vcpus).map(|vcpu| (vcpu, cpus.clone())).collect();
@@ -188,12 +189,12 @@ impl BootContext<'_> {
     }
 }
 
-/// What came of one guest.
+/// The result of one guest.
 #[derive(Debug, Default)]
 struct Ran {
     job: JobOutcome,
     memory: BTreeMap<u32, u64>,
-    /// Bytes by the size of their pages.
+    /// Bytes by page size.
     pages: BTreeMap<u64, u64>,
 }
 
@@ -215,7 +216,7 @@ fn keep(guest: &mut GuestOutcome, job: usize, ran: Ran) {
     guest.evidence = vec![pages_evidence(guest, &ran.pages)];
 }
 
-/// The pages that a guest's memory was found in.
+/// Returns the page sizes that back a guest's memory, as evidence.
 fn pages_evidence(guest: &GuestOutcome, bytes_by_page: &BTreeMap<u64, u64>) -> Evidence {
     let found = bytes_by_page.iter().filter(|(_, bytes)| **bytes > 0);
     let found: Vec<String> =

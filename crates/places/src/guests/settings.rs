@@ -1,4 +1,4 @@
-//! What a study says of its guests: the backend's own settings, and each treatment's.
+//! The guest settings of a study: the backend's own, and each treatment's.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use super::machine;
 use crate::common_settings::MemoryCostSettings;
 use crate::host_side::{self, HOST};
 
-/// Which hypervisor the guests run on.
+/// The hypervisor that the guests run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum HypervisorKind {
-    /// Xen, in QEMU or this machine's own.
+    /// Xen, either in QEMU or running on this machine.
     #[default]
     Xen,
-    /// QEMU on this machine, one process for each guest.
+    /// QEMU on this machine, one process per guest.
     Qemu,
 }
 
@@ -32,57 +32,58 @@ pub(super) enum HypervisorKind {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct GuestsSettings {
     pub hypervisor: HypervisorKind,
-    /// Xen: the machine's own toolstack instead of a Xen in QEMU.
+    /// Xen: whether to use this machine's toolstack instead of a Xen in QEMU.
     pub on_this_dom0: bool,
     #[serde(flatten)]
     pub costs: MemoryCostSettings,
-    /// Guests, where no factor says how many.
+    /// The number of guests, unless a factor sets it.
     pub guests: u32,
-    /// Guests that fill a node.
+    /// The number of guests that fill a node.
     pub guests_per_node: u32,
-    /// Memory of each node of the machine that is made for them, where it is more than they
-    /// need.
+    /// The memory of each node of the machine created for them, if it is more than they need.
     pub node_memory_mib: Option<u64>,
     pub guest_memory_mib: u64,
     pub guest_vcpus: u32,
     pub guest_kind: DomainKind,
     pub dom0_memory_mib: u64,
-    /// How often a workload repeats its work that can: `$ROUNDS` for its command.
+    /// The number of rounds for workloads that can repeat: `$ROUNDS` in their commands.
     pub rounds: Option<u32>,
 }
 
-/// A domain of Xen in QEMU does one of dbench's in some seconds, and in ten where memory is
-/// emulated.
+/// The rounds under emulation: a domain of Xen in QEMU takes some seconds for one round of dbench,
+/// and ten times that with emulated memory.
 const EMULATED_ROUNDS: u32 = 1;
 const ROUNDS: u32 = 2;
-/// A saved guest may take this part of the first domain's memory, whose rest has the images.
+/// The largest part of the first domain's memory that a saved guest may take, one in this many; the
+/// rest holds the images.
 const SAVED_PART: u64 = 3;
 
 impl GuestsSettings {
-    /// Whether memory has costs, in virtual time, by numalab's emulator.
+    /// Returns true if memory has emulated costs, in virtual time.
     pub(super) fn emulates_memory(&self) -> bool {
         self.costs.are_emulated()
     }
 
-    /// Whether other work of this machine disturbs the samples, and can be told from that of
-    /// the guests: to the first domain of this machine's own Xen they are other work too.
+    /// Returns true if other work on this machine disturbs the samples and can be distinguished
+    /// from the guests' own. For the first domain of this machine's Xen, the guests are other work
+    /// too.
     pub(super) fn in_host_time(&self) -> bool {
         !self.emulates_memory() && !self.on_this_dom0
     }
 
-    /// Whether guests are domains of a Xen in QEMU.
+    /// Returns true if guests are domains of a Xen in QEMU.
     pub(super) fn xen_in_qemu(&self) -> bool {
         self.hypervisor == HypervisorKind::Xen && !self.on_this_dom0
     }
 
-    /// Whether one guest is booted and all are restored from it: slow ones, whose memory the
-    /// first domain has room for.
+    /// Returns true if one guest is booted and all are restored from it: for slow guests whose
+    /// memory fits into the first domain.
     pub(super) fn restores(&self) -> bool {
         let fits = self.guest_memory_mib * SAVED_PART <= self.dom0_memory_mib;
         self.xen_in_qemu() && self.guest_kind == DomainKind::Pv && fits
     }
 
-    /// How often a workload repeats its work that can.
+    /// Returns the number of rounds for workloads that can repeat.
     pub(super) fn rounds(&self) -> u32 {
         let usual = if self.emulates_memory() { EMULATED_ROUNDS } else { ROUNDS };
         self.rounds.unwrap_or(usual)
@@ -91,7 +92,7 @@ impl GuestsSettings {
 
 #[cfg(test)]
 impl GuestsSettings {
-    /// As a study has them in JSON.
+    /// Reads the settings of a study from JSON.
     pub(super) fn of(settings: serde_json::Value) -> Result<Self, BackendError> {
         let serde_json::Value::Object(settings) = settings else { unreachable!() };
         KIND.read(&numalab_study::BackendSpec { kind: "guests".to_owned(), settings })
@@ -105,22 +106,22 @@ impl Default for GuestsSettings {
     }
 }
 
-/// What a treatment asks for.
+/// The settings of a treatment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GuestTreatment {
-    /// As in Xen's `numa=`: `on`, `off`, `fake=4`.
+    /// The value of Xen's `numa=`: `on`, `off`, `fake=4`.
     pub numa: String,
     pub guests: u32,
     pub pinning: Pinning,
-    /// As in Xen's `dom0_nodes=`: 0 where the treatment does not say and numa is on, `None`
+    /// The value of Xen's `dom0_nodes=`: 0 if the treatment does not set it and numa is on, `None`
     /// for all.
     pub dom0_nodes: Option<String>,
     pub pools: bool,
-    /// The machine under the guests, by its file; its memory is made to fit them.
+    /// The machine under the guests, from its file, with memory sized to fit them.
     pub machine: Machine,
-    /// A hypervisor of the user's own; Debian's if absent.
+    /// The hypervisor supplied by the user; Debian's if absent.
     pub xen: Option<PathBuf>,
-    /// The pages behind the memory of guests of QEMU.
+    /// The pages that back the memory of QEMU guests.
     pub pages: HostPages,
 }
 
@@ -144,12 +145,12 @@ impl GuestTreatment {
         let guests = count.ok_or_else(|| refused("guests", guests, "1 to 64"))?;
         let pools = flag(settings, "cpupools")?;
         if pools && fake.is_some() {
-            // Pools of the nodes that it makes up are none of the machine's.
+            // The pools of fake nodes do not match the machine's nodes.
             return Err(refused("numa", numa, "on or off with cpupools"));
         }
         Ok(Self {
-            // There is room for it; elsewhere it would take that of guests. Nodes that are
-            // made up may be too small for it.
+            // Node 0 has room for it; elsewhere it would take memory from guests. Fake nodes may be
+            // too small for it.
             dom0_nodes: text(settings, "dom0-nodes")
                 .or_else(|| (numa == "on").then(|| "0".to_owned()))
                 .filter(|nodes| nodes != "all"),
@@ -163,16 +164,16 @@ impl GuestTreatment {
         })
     }
 
-    /// Whether each node gets a cpupool: one that takes the machine for a single node has
-    /// nothing to split.
+    /// Returns true if each node gets a cpupool; if Xen sees a single node there is nothing to
+    /// split.
     pub(super) fn splits_pools(&self) -> bool {
         self.pools && self.numa != "off"
     }
 }
 
-/// The value of the setting `xen` for Debian's.
+/// The value of the setting `xen` for Debian's hypervisor.
 const DEBIANS_XEN: &str = "debian";
-/// The machine that guests are on unless it is said.
+/// The default machine under the guests.
 const MACHINE: &str = "x460";
 
 fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
@@ -187,12 +188,12 @@ fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, BackendError
         .ok_or_else(|| refused("pinning", name, "none, cpus, cpus-and-memory or cpus-as-string"))
 }
 
-/// That a setting is not what it may be.
+/// Returns the error for an invalid value of a setting.
 fn refused(name: &str, found: String, expected: &str) -> BackendError {
     bad(StudyPlace::Setting(name.to_owned()), found, expected)
 }
 
-/// The machine under the guests: the one whose memory is known, or the one of the factor.
+/// Returns the machine under the guests: the one whose memory is known, or the factor's.
 fn machine(
     settings: &BTreeMap<String, Setting>,
     backend: &GuestsSettings,

@@ -1,5 +1,5 @@
-//! Many guests' outputs of one workload as one sample: their sum, how even it is, where
-//! their memory was.
+//! Combines the guests' outputs of a workload into one sample: their sum, its evenness, and the
+//! location of their memory.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use numalab_workload::{Ending, Finished, Workload};
 use super::emulated::{JobMemory, job_memory};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome, fairness};
 
-/// The sample of a workload, which was the job with this number from 0.
+/// Returns the sample of a workload, which was job number `job`, from 0.
 pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Observation {
     let mut taken = Observation {
         disturbances: outcome.disturbances.get(&job).cloned().into_iter().collect(),
@@ -52,7 +52,7 @@ pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Obse
     taken
 }
 
-/// What one guest's output says.
+/// Reads one guest's output.
 fn readings(
     guest: &GuestOutcome,
     workload: &Workload,
@@ -68,7 +68,7 @@ fn readings(
     workload.read(&finished).map_err(|error| Some(error.to_string()))
 }
 
-/// Throughputs add up; of times and latencies the mean tells how the guests fare.
+/// Adds a quantity of all guests: throughputs are summed, times and latencies averaged.
 fn add(taken: &mut Observation, quantity: Quantity, of_guests: &[(String, f64)]) {
     let values: Vec<f64> = of_guests.iter().map(|(_, value)| *value).collect();
     let sum: f64 = values.iter().sum();
@@ -109,7 +109,7 @@ fn percent(metric: &str, value: f64) -> Reading {
     Quantity::higher(metric, "%").at(value)
 }
 
-/// The share of the longest run in which all guests ran, in percent.
+/// Returns the share of the longest run in which all guests ran, in percent.
 fn together(outcome: &Outcome, job: usize) -> Option<f64> {
     let done: Vec<&JobOutcome> =
         outcome.guests.iter().filter_map(|guest| guest.jobs.get(&job)).collect();
@@ -124,7 +124,7 @@ fn seconds(done: &JobOutcome) -> f64 {
     done.end_ns.saturating_sub(done.begin_ns) as f64 / 1e9
 }
 
-/// Where a guest is.
+/// Returns the location of a guest.
 fn place(guest: &GuestOutcome) -> GuestPlace {
     let of_nodes = guest.memory.iter().map(|(node, amount)| (Some(*node), *amount));
     let memory = of_nodes.chain([(None, guest.elsewhere)]).filter(|(_, amount)| *amount > 0);

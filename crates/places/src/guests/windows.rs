@@ -1,14 +1,14 @@
-//! When each job of a boot ran, by the agent's events around it.
+//! The time window of each job of a boot, from the agent's events.
 
 use std::collections::BTreeMap;
 
 use numalab_xen::XenEvent;
 
-/// The moments between which each job ran. All guests begin a job together, when those
-/// before are done.
+/// The moments between which each job ran. All guests begin a job together, once the previous one
+/// is done.
 #[derive(Debug)]
 pub(super) struct JobWindows<T> {
-    /// When the last job was done, or when the guests had been made.
+    /// The moment at which the last job ended, or the guests had been created.
     idle: Option<T>,
     jobs: BTreeMap<usize, (T, T)>,
 }
@@ -18,7 +18,7 @@ impl<T: Copy> JobWindows<T> {
         Self { idle: None, jobs: BTreeMap::new() }
     }
 
-    /// Takes in an event that came at this moment.
+    /// Records an event and its moment.
     pub(super) fn see(&mut self, event: &XenEvent, now: T) {
         match event {
             XenEvent::Placed(_) => self.idle = Some(now),
@@ -33,7 +33,7 @@ impl<T: Copy> JobWindows<T> {
         }
     }
 
-    /// Each job with its begin and its end.
+    /// Returns each job with its start and end.
     pub(super) fn jobs(&self) -> impl Iterator<Item = (usize, T, T)> + '_ {
         self.jobs.iter().map(|(job, (begun, done))| (*job, *begun, *done))
     }

@@ -1,4 +1,4 @@
-//! The guests as domains of Xen.
+//! Guests as domains of Xen.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,14 +25,15 @@ use super::settings::{GuestTreatment, GuestsSettings};
 use super::windows::JobWindows;
 use crate::disturbance_watch::DisturbanceWatch;
 
-/// A command that says itself which part of it counts.
+/// The prefix of the lines with which a command marks the part that counts.
 const MARK: &str = "numalab mark ";
-/// A guest that spins for so much virtual time takes this machine half an hour.
+/// The limit of a job's virtual time under emulation, in seconds; a guest that spins for this long
+/// takes this machine half an hour.
 const VIRTUAL_LIMIT_S: u64 = 30;
-/// A quiet machine needs a tenth of it.
+/// The time limit of a boot; a quiet machine needs a tenth of it.
 const BOOT_LIMIT: Duration = Duration::from_secs(1800);
 
-/// Looks whether domains can be made, and makes none.
+/// Checks that domains can be created, without creating any.
 pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
     settings.costs.costs(KIND.name)?;
     if settings.on_this_dom0 {
@@ -48,7 +49,7 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
     qemu(&cache, settings, 2).map(drop)
 }
 
-/// What Xen boots, out of the cache or fetched into it.
+/// Returns the files that Xen boots, from the cache or newly fetched.
 pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendError> {
     let cache = Cache::open().map_err(|error| failed("cache", &error))?;
     let files = XenFiles::ensure(&cache, contents, &mut |_| {});
@@ -56,14 +57,14 @@ pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendErr
     Ok((cache, files))
 }
 
-/// The machine under this very Xen.
+/// Returns the machine that this Xen runs on.
 pub(super) fn host() -> Result<Machine, BackendError> {
     let (machine, _) = xen::this_machine().map_err(|error| failed("this dom0", &error))?;
     Ok(machine)
 }
 
 impl BootContext<'_> {
-    /// Boots Xen, makes the domains, runs every workload in all of them.
+    /// Boots Xen, creates the domains, and runs every workload in all of them.
     pub(super) fn on_xen(&self) -> Result<Outcome, BackendError> {
         let (cache, mut files) = files(&self.contents)?;
         self.check_memory(&files)?;
@@ -115,7 +116,7 @@ impl BootContext<'_> {
         }
     }
 
-    /// What a domain needs to unpack its image.
+    /// Checks that a domain has enough memory to unpack its image.
     fn check_memory(&self, files: &XenFiles) -> Result<(), BackendError> {
         let needed_mib = needed_mib(files.domain_bytes);
         let given = self.settings.guest_memory_mib;
@@ -132,10 +133,10 @@ impl BootContext<'_> {
             format!("numa={}", self.wanted.numa),
             format!("dom0_mem={0}M,max:{0}M", self.settings.dom0_memory_mib),
             "dom0_max_vcpus=2".to_owned(),
-            // Writing zeros to all free memory would be the host's work.
+            // Scrubbing all free memory would cost the host much work for nothing.
             "bootscrub=0".to_owned(),
-            // Where each cpu is a socket, as on an x460, credit2 has a queue for each cpu, and guests
-            // share one for hundreds of ms while another cpu is idle.
+            // If each cpu is a socket, as on an x460, credit2 has a queue per cpu, and guests share
+            // one for hundreds of ms while another cpu is idle.
             "credit2_runqueue=node".to_owned(),
         ];
         arguments.extend(self.wanted.dom0_nodes.iter().map(|nodes| format!("dom0_nodes={nodes}")));
@@ -195,7 +196,7 @@ impl BootContext<'_> {
         }
     }
 
-    /// Which hypervisor ran, where the study varies it.
+    /// Returns the hypervisor that ran, if the study varies it.
     fn build_evidence(&self, report: &XenReport) -> Option<Evidence> {
         let wanted = self.treatment.settings.get(XEN)?.to_string();
         let file = self.build.as_ref().map(|build| format!(", file sha256 {}", build.sha256()));
@@ -204,7 +205,7 @@ impl BootContext<'_> {
         Some(Evidence::of(XEN, wanted, found))
     }
 
-    /// Where a guest is, and why it is not where it should be.
+    /// Returns evidence of a guest's location, with the reason if it is not the intended one.
     fn evidence(&self, guest: &GuestOutcome, place: Option<&Place>) -> Vec<Evidence> {
         let mut evidence = Vec::new();
         let Some(place) = place else { return evidence };
@@ -223,14 +224,14 @@ impl BootContext<'_> {
     }
 }
 
-/// Memory of a domain with an image of this size: the image, as it is loaded, the kernel, and twice
-/// what is unpacked, since Linux' first tmpfs holds no more than half of the rest.
+/// Returns the memory that a domain needs for an image of this size: the loaded image, the kernel,
+/// and twice the unpacked size, since Linux's first tmpfs holds at most half of the rest.
 fn needed_mib(image_bytes: u64) -> u64 {
     const KERNEL_MIB: u64 = 48;
     KERNEL_MIB + 3 * (image_bytes >> 20)
 }
 
-/// The CPUs that a domain's vcpus may run on: `4-7`, or each one's where they differ.
+/// Returns the CPUs that a domain's vcpus may run on: `4-7`, or a list if they differ.
 fn allowed_cpus(place: &Place) -> String {
     let mut cpus: Vec<String> = place.vcpus.iter().map(|vcpu| vcpu.hard.to_string()).collect();
     cpus.dedup();
@@ -255,8 +256,8 @@ fn jobs_of(name: &str, report: &XenReport) -> BTreeMap<usize, JobOutcome> {
     jobs.collect()
 }
 
-/// The frames by node: found in the domain's own table, else as a hypervisor has them that
-/// knows the machine's nodes.
+/// Returns the frames by node, from the domain's own table if there is one, else from a hypervisor
+/// that knows the machine's nodes.
 fn memory_of(place: &Place, knows: bool) -> (BTreeMap<u32, u64>, u64) {
     match (place.total(), knows) {
         (0, true) => (place.hypervisor.clone(), 0),
@@ -265,14 +266,14 @@ fn memory_of(place: &Place, knows: bool) -> (BTreeMap<u32, u64>, u64) {
     }
 }
 
-/// The node of the cpu that its first virtual cpu ran on.
+/// Returns the node of the cpu that its first virtual cpu ran on.
 fn node_of_cpus(place: &Place, machine: &Machine) -> Option<u32> {
     let cpu = place.vcpus.first()?.cpu?;
     machine.cpu(CpuId(cpu))?.node.map(|node| node.0)
 }
 
-/// What holds for all guests: what the hypervisor made of `numa=`, and whether the machine
-/// it exports is the one it was given.
+/// Returns the facts that apply to all guests: how the hypervisor interpreted `numa=`, and whether
+/// it exports the machine it was given.
 fn facts(report: &XenReport, machine: &Machine, wanted: &GuestTreatment) -> Vec<Evidence> {
     let info = &report.info;
     let about = |line: &&String| line.contains("NUMA") || line.contains("Faking");
@@ -345,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_domain_whose_image_does_not_fit_into_half_of_what_is_left_is_refused() {
-        // Booted with 192 and 224 MiB: the second one's process 1 was cut off.
+        // Measured with 192 and 224 MiB: process 1 of the larger image was cut off.
         assert!(needed_mib(47_196_148) <= 192);
         assert!(needed_mib(76_072_104) > 224);
     }

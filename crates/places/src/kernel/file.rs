@@ -1,4 +1,4 @@
-//! A kernel of the user's own (`[backend.kernel] file = ...`): its console is the output that
+//! A kernel supplied by the user (`[backend.kernel] file = ...`): its console is the output that
 //! workloads' patterns read.
 
 use std::collections::BTreeMap;
@@ -18,26 +18,26 @@ use super::place::lacking;
 use super::shape::{BACKENDS, Shape};
 use crate::{exec, facts};
 
-/// The program that a workload names.
+/// The program name for workloads of this backend.
 const PROGRAM: &str = "kernel";
 
-/// A kernel of the user's own.
+/// A kernel supplied by the user.
 #[derive(Clone, Debug)]
 pub(super) struct KernelFile {
     pub path: PathBuf,
     task: RawTask,
 }
 
-/// What a boot of it gave.
+/// The output of a boot.
 pub(super) struct Heard {
-    /// Its console.
+    /// The console's text.
     pub text: String,
-    /// Accesses to memory by where it was, if the emulator counted.
+    /// Accesses to memory by its location, if the emulator counted them.
     pub counters: BTreeMap<String, f64>,
 }
 
 impl KernelFile {
-    /// The file that the study names, if it names one.
+    /// Returns the file that the study names, if any.
     pub fn of(shape: &Shape) -> Result<Option<Self>, BackendError> {
         let Some(path) = &shape.file else { return Ok(None) };
         let medium = Medium::of(path).map_err(|error| BackendError::BadInput {
@@ -50,13 +50,13 @@ impl KernelFile {
         Ok(Some(Self { path: path.clone(), task: RawTask { medium, patterns } }))
     }
 
-    /// What is recorded of it: a study goes on with this file only.
+    /// Returns the fingerprint by which a resumed study recognises the file.
     pub fn fact(&self) -> Result<String, BackendError> {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
         Ok(format!("{name} {}", facts::content(&self.path)?))
     }
 
-    /// Refuses a workload that is none of this kernel's.
+    /// Rejects a workload with another program.
     pub fn check(workload: &Workload) -> Result<(), BackendError> {
         match workload.command.first().map(String::as_str) {
             Some(PROGRAM) => Ok(()),
@@ -68,8 +68,7 @@ impl KernelFile {
         }
     }
 
-    /// Its words: the workload's with settings in their places, then the settings that have
-    /// none.
+    /// Returns its arguments: the workload's with settings filled in, then the remaining settings.
     pub fn words(treatment: &Treatment, workload: &Workload) -> Vec<String> {
         let own = &workload.command[1.min(workload.command.len())..];
         let filled = own.iter().map(|word| exec::filled(word, &treatment.settings));
@@ -79,7 +78,7 @@ impl KernelFile {
         filled.chain(others.map(|(name, value)| format!("{name}={value}"))).collect()
     }
 
-    /// Boots it and hears it out.
+    /// Boots it and collects its output until the end.
     pub fn run(
         &self,
         launch: &Launch,
@@ -118,7 +117,7 @@ fn pattern(name: &str, text: Option<&str>) -> Result<Option<Regex>, BackendError
     text.map(|text| Regex::new(text).map_err(|_| bad(text))).transpose()
 }
 
-/// The accesses of all cpus to memory of their own nodes, and of others.
+/// Returns the accesses of all cpus to memory of their own nodes, and of others.
 fn counted(report: &str) -> BTreeMap<String, f64> {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! What a workload's patterns find in the kernel's results.
+//! Lines of the kernel's results that a workload's patterns match.
 
 use numalab_kernel::event::{Boot, Storm};
 use numalab_kernel::results::Results;
 
-/// Lines for a workload's patterns: one for each figure that the results have.
+/// Returns one line for each figure in the results.
 pub(super) fn metric_lines(results: &Results, boot: &Boot) -> String {
     let mut text = String::new();
     if !results.runs.is_empty() {
@@ -38,12 +38,13 @@ pub(super) fn metric_lines(results: &Results, boot: &Boot) -> String {
     text
 }
 
-/// Whether values of this unit come of times, which mean nothing without a memory system.
+/// Returns true if values of this unit depend on times, which have no meaning without a memory
+/// system.
 pub(super) fn is_of_time(unit: &str) -> bool {
     matches!(unit, "seconds" | "s" | "nanoseconds" | "ns" | "times")
 }
 
-/// Frames on the node of the cpu that asked for them, of all.
+/// Returns the percentage of frames on the node of the cpu that asked for them.
 pub(super) fn local_percent(results: &Results) -> Option<f64> {
     let runs = results.runs.iter().map(|run| (run.local, run.remote));
     let storms = results.storms.iter().map(|storm| (storm.local, storm.remote));
@@ -60,13 +61,13 @@ pub(super) fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// What a frame took the slowest cpu.
+/// Returns the time per frame on the slowest cpu, in ns.
 fn a_frame_ns(storm: &Storm, boot: &Boot) -> f64 {
     let slowest = storm.times_ns(boot).into_iter().fold(0.0, f64::max);
     slowest / as_f64(storm.rounds.max(1))
 }
 
-/// A load of a chase on cpus' own nodes, or on others: all warm windows together.
+/// Returns the latency of a chase on the cpus' own nodes, or on others, over all warm windows.
 fn latency_ns(results: &Results, boot: &Boot, is_local: bool) -> Option<f64> {
     let home = |cpu: u32| results.machine.cpus.get(cpu as usize).and_then(|cpu| cpu.node);
     let windows = results.windows.iter().filter(|window| {

@@ -1,4 +1,4 @@
-//! Which of the three kinds of places there are here, and what each can show.
+//! The three kinds of places, which of them exist here, and what each can show.
 
 use numalab_formats::memory_emulator::{LatencyModel, describe};
 use numalab_guest::emulator::PLUGIN;
@@ -22,28 +22,28 @@ pub(super) struct Place {
     pub kind: Kind,
 }
 
-/// What a place can show.
+/// The kind of a place, which determines what it can show.
 pub(super) enum Kind {
     /// Real nodes: times are the machine's.
     Real {
         /// The host.
         host: Box<Machine>,
-        /// A host node for each of the guest's.
+        /// The host node of each guest node.
         nodes: Vec<NodeSet>,
     },
-    /// The emulator: times are virtual, and the same in every run.
+    /// The emulator: times are virtual, and identical in every run.
     Emulated {
         /// The emulator.
         emulator: Box<MemoryEmulator>,
-        /// What memory costs.
+        /// The costs of memory.
         latency: LatencyModel,
     },
-    /// Neither: times mean nothing.
+    /// Neither: times have no meaning.
     Plain,
 }
 
 impl Kind {
-    /// What a reader should know of it before the start.
+    /// Returns the notice for readers before the start.
     pub fn notice(&self) -> Notice {
         match self {
             Self::Real { nodes, .. } => Notice::RealNodes { nodes: nodes.clone() },
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// Its name in the environment.
+    /// Returns its name in the environment.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Real { .. } => "real nodes",
@@ -71,14 +71,14 @@ impl Kind {
         !matches!(self, Self::Plain)
     }
 
-    /// Whether its times are this machine's, so that what else runs on it changes them.
+    /// Returns true if its times are this machine's, so that other work on it changes them.
     pub fn has_host_times(&self) -> bool {
         matches!(self, Self::Real { .. })
     }
 }
 
-/// Finds the place that the study wants, or the best there is; KVM is tried with a kernel that
-/// is fetched for it.
+/// Finds the requested place, or the best available one; KVM is tried with a kernel fetched for the
+/// purpose.
 pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
     search(shape, machine, &|qemu, cache| {
         let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut |_| ())?;
@@ -86,14 +86,14 @@ pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendErr
     })
 }
 
-/// The place that will be found if KVM works, without trying it.
+/// Predicts the place that will be found if KVM works, without trying it.
 pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
     search(shape, machine, &|_, _| {
         Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: AcceleratorReason::NotTried })
     })
 }
 
-/// What must be downloaded before KVM can be tried.
+/// Returns the files to download before KVM can be tried.
 pub(super) fn downloads() -> Result<Vec<String>, BackendError> {
     let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
     let mut supplies = supplies(&cache, Architecture::X86_64)?;
@@ -167,7 +167,7 @@ fn plain(cache: &Cache) -> Result<Place, BackendError> {
     Ok(Place { qemu, accelerator: Accelerator::tcg(), kind: Kind::Plain })
 }
 
-/// A guest's error as a backend's.
+/// Converts a guest's error to a backend's.
 pub(super) fn lacking(error: &GuestError) -> BackendError {
     match error.remedy() {
         Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
@@ -178,7 +178,8 @@ pub(super) fn lacking(error: &GuestError) -> BackendError {
     }
 }
 
-/// Real memory and pins for a guest: each node on its own host node, or all on the first.
+/// Returns real memory and pins for a guest: each node on a separate host node, or all on the
+/// first.
 pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Option<Pins>) {
     let Kind::Real { host, nodes } = kind else {
         return (HostMemory { unreserved: true, ..HostMemory::default() }, None);

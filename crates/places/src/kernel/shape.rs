@@ -13,47 +13,47 @@ use crate::common_settings::{
     MEMORY, MemoryCostSettings,
 };
 
-/// The setting that is no word of the kernel: on which host nodes its memory lies.
+/// The setting that is not a kernel argument: the host nodes of its memory.
 pub(super) const BACKENDS: &str = "backends";
 
 /// Settings of the backend `kernel`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Shape {
-    /// A kernel of the user's own instead of numalab's.
+    /// A kernel supplied by the user instead of numalab's.
     pub file: Option<PathBuf>,
-    /// The line of its console at which a sample ends well.
+    /// The console line that ends a sample successfully.
     pub expect: Option<String>,
-    /// The line at which it fails.
+    /// The console line that ends it with a failure.
     pub fail: Option<String>,
     /// The nodes, as `--emulate` takes them.
     emulate: String,
-    /// Cpus of all nodes.
+    /// The total number of cpus.
     cpus: u32,
-    /// Memory of all nodes.
+    /// The total memory of all nodes.
     memory: String,
     /// Distances; 10 and 20 if absent.
     distances: Option<String>,
-    /// What memory costs under the emulator.
+    /// The costs of memory under the emulator.
     #[serde(flatten)]
     costs: MemoryCostSettings,
-    /// Where it boots.
+    /// The place where it boots.
     #[serde(rename = "where")]
     pub place: Wanted,
 }
 
-/// Where the kernel is to boot.
+/// The requested place for the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Wanted {
-    /// On real nodes under KVM if there are any, else with the emulator, else plainly.
+    /// On real nodes under KVM if there are any, else with the emulator, else under plain TCG.
     #[default]
     Auto,
     /// On real nodes under KVM.
     Real,
     /// Under TCG with the emulator.
     Emulator,
-    /// Under TCG without.
+    /// Under TCG without the emulator.
     Plain,
 }
 
@@ -108,7 +108,7 @@ impl Shape {
         KIND.read(spec)
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> Result<Machine, BackendError> {
         let bad = |key: &str, found: &str, expected: String| BackendError::BadInput {
             place: StudyPlace::backend("kernel", key),
@@ -132,7 +132,7 @@ impl Shape {
         spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, error.to_string()))
     }
 
-    /// What memory costs under the emulator.
+    /// Returns the costs of memory under the emulator.
     pub fn costs(&self) -> Result<MemoryCosts, BackendError> {
         self.costs.costs("kernel")
     }

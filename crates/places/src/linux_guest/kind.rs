@@ -1,4 +1,4 @@
-//! What a study may set in a Linux guest.
+//! The settings of a study for a Linux guest.
 
 use numalab_study::{BackendKind, SettingKind, SettingSpec};
 
@@ -76,7 +76,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
     ],
 };
 
-/// For all treatments, or of one.
+/// The guest's kernel, for all treatments or for one.
 const ITS_KERNEL: SettingSpec = SettingSpec {
     name: KERNEL,
     kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),

@@ -1,5 +1,5 @@
-//! A placement applied: threads that are placed, and the commands that they start. What a
-//! thread starts inherits its affinity and its memory policy.
+//! Applying a placement: placed threads, and the commands that they start. Whatever a thread starts
+//! inherits its affinity and its memory policy.
 
 use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};
@@ -16,13 +16,13 @@ use numalab_topology::CpuSet;
 
 use super::Placement;
 
-/// How often copies are looked at that run at once.
+/// The interval at which concurrent copies are checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// Tells OpenMP's runtimes how many threads to start.
+/// The variable that sets the number of threads of OpenMP's runtimes.
 const OPENMP_THREADS: &str = "OMP_NUM_THREADS";
 
 impl Placement {
-    /// Places a thread as every copy will be, and gives what the kernel says of it.
+    /// Places a thread as every copy will be, and returns what the kernel reports about it.
     pub(crate) fn proof(&self) -> Result<Vec<Evidence>, BackendError> {
         let mut evidence = placed(self.cpus.as_ref(), self.policy.as_ref(), Ok)?;
         for (rank, cpus) in self.ranks.iter().enumerate() {
@@ -34,7 +34,7 @@ impl Placement {
         Ok(evidence)
     }
 
-    /// Does something in a thread that is placed.
+    /// Runs a closure in a placed thread.
     pub(crate) fn within<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, BackendError> + Send,
@@ -43,8 +43,7 @@ impl Placement {
     }
 
     /// Runs a command that reads `input`, or all copies of it at once: the time is that of the
-    /// slowest, the output that of all in the order of their ranks. If one fails, the others are
-    /// ended.
+    /// slowest, the output that of all in rank order. If one fails, the others are ended.
     pub(crate) fn run(
         &self,
         command: impl Fn() -> Command,
@@ -95,8 +94,8 @@ impl Placement {
     }
 }
 
-/// Does something in a thread on these CPUs, with this policy; it is told what the kernel
-/// says of both.
+/// Runs a closure in a thread on these CPUs with this policy, and passes it what the kernel reports
+/// about both.
 fn placed<T: Send>(
     cpus: Option<&CpuSet>,
     policy: Option<&MemoryPolicy>,
@@ -112,7 +111,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, BackendError>>) -> Result<T,
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Places the calling thread, and reads back that it is so.
+/// Places the calling thread, and verifies it by reading back.
 fn hold(
     cpus: Option<&CpuSet>,
     policy: Option<&MemoryPolicy>,
@@ -142,7 +141,7 @@ fn hold(
     Ok(evidence)
 }
 
-/// What all copies did as one; the first that failed stands for all.
+/// Merges the results of all copies; the first failure counts as that of all.
 fn together(ended: Vec<Result<Ran, BackendError>>) -> Result<Ran, BackendError> {
     let mut all: Option<Ran> = None;
     let mut interrupted = None;

@@ -1,4 +1,4 @@
-//! Variables of the environment that a treatment sets.
+//! Environment variables that a treatment sets.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ impl Environment {
         Ok(Self { variables })
     }
 
-    /// Gives them to a command.
+    /// Adds them to a command.
     pub(super) fn apply(&self, command: &mut Command) {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
     }

@@ -1,4 +1,4 @@
-//! The bundled studies: each can be read, opened, and shows a difference.
+//! The bundled studies: each can be read and opened, and shows a difference.
 
 use numalab_host::Interrupt;
 use numalab_study::{Plan, bundled, bundled_words, fewest_blocks, parse, start};
@@ -12,7 +12,7 @@ fn every_bundled_study_can_be_read_and_says_how_long_it_takes() {
         assert_eq!(study.name, *name);
         assert!(study.question.ends_with('?'), "{name}: {}", study.question);
         assert!(study.rules.about_block_s.is_some(), "{name} does not say how long it takes");
-        // What `noise` asks about is every metric alike.
+        // `noise` asks about every metric equally.
         assert_eq!(study.rules.primary.is_none(), *name == "noise", "{name}");
     }
 }
@@ -32,7 +32,7 @@ fn every_bundled_study_has_blocks_enough_to_show_a_difference() {
     for (name, text) in bundled() {
         let study = parse(text, name, BACKENDS).unwrap_or_else(|error| panic!("{error}"));
         let (blocks, workloads) = (study.rules.blocks, study.resolved().unwrap());
-        // Our kernel need not have been built; its backend adds none.
+        // numalab's kernel need not have been built; its backend adds none.
         let backend = BACKENDS.open(&study, &Interrupt::never());
         let own = backend.map_or(0, |backend| backend.own_metrics());
         let fewest = fewest_blocks(&Plan::new(study, 1), &workloads, own);

@@ -1,4 +1,4 @@
-//! Bundled studies, changed on the command line: the keys are those of their backends.
+//! Bundled studies, changed on the command line with the keys of their backends.
 
 use numalab_record::study::Setting;
 use numalab_study::{Level, Plan, Scope, Study, bundled, bundled_text, parse};
@@ -33,7 +33,7 @@ fn this_dom0_was_booted_with_or_without_nodes() {
     assert_eq!(factors(&changed("on-this-dom0", "false").unwrap()), ["numa", "guests"]);
 }
 
-/// The bundled study with this set, as it is kept and read again.
+/// Returns the bundled study with this change, after writing and reading it back.
 fn kept(name: &str, key: &str, value: &str) -> Result<Study, String> {
     let mut study = parse(bundled_text(name).unwrap(), name, BACKENDS).unwrap();
     let kind = BACKENDS.kind(&study.backend.kind).unwrap();

@@ -1,4 +1,4 @@
-//! Streams of all workers at once.
+//! Streams by all workers at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +9,20 @@ use crate::metric::Metric;
 use crate::pages::Pages;
 use crate::pattern::AccessPattern;
 
-/// A bandwidth cell: all workers stream at once. Values count the bytes that the
-/// program asked to move, as STREAM does: a store that allocates in the cache
-/// moves one more line than is counted.
+/// A bandwidth cell: all workers stream at once. Values count the bytes that the program asked to
+/// move, as STREAM does: a store that allocates in the cache moves one more line than is counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthCell {
     /// The workers.
     pub workers: Vec<WorkerPlan>,
-    /// What each does.
+    /// The kernel that each runs.
     pub kernel: StreamKernel,
-    /// The order of visits.
+    /// The total size in bytes of one worker's buffers.
     pub pattern: AccessPattern,
     /// Bytes of all buffers of one worker together.
     pub size_bytes: u64,
-    /// The pages.
+    /// The page size.
     pub pages: Pages,
     /// The instruction set.
     pub isa: IsaName,

@@ -1,4 +1,4 @@
-//! A cache line that goes back and forth between two cpus.
+//! A cache line that bounces between two cpus.
 
 use numalab_topology::{CpuId, NodeId};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct C2cCell {
     pub from: CpuId,
     /// The cpu that answers.
     pub to: CpuId,
-    /// The node that the line's page lies on.
+    /// The node that holds the line's page.
     pub home: NodeId,
 }
 

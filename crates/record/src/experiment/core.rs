@@ -1,4 +1,4 @@
-//! L1 load-to-use over a dependent add, the core clock, and an atomic addition.
+//! L1 load-to-use relative to a dependent add, the core clock, and an atomic addition.
 
 use numalab_topology::CpuId;
 use serde::{Deserialize, Serialize};

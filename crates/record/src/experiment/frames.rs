@@ -1,4 +1,4 @@
-//! Frames handed out and used by a kernel of our own.
+//! Frames allocated and used by numalab's own kernel.
 
 use numalab_topology::CpuId;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ use crate::metric::Metric;
 pub struct FramesCell {
     /// The workload: `test_numa`, `storm`, `guests`.
     pub work: String,
-    /// The cpus at work.
+    /// The cpus that work.
     pub cpus: Vec<CpuId>,
-    /// Bytes that each has; 0 where it is a matter of counts.
+    /// Bytes per cpu; 0 if the workload is defined by counts.
     pub size_bytes: u64,
 }
 

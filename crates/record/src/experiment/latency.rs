@@ -8,24 +8,24 @@ use crate::metric::Metric;
 use crate::pages::Pages;
 use crate::pattern::AccessPattern;
 
-/// Sizes are in a cache up to this many times the largest one.
+/// The largest size that counts as cached, as a multiple of the largest cache.
 const BEYOND_CACHE: u64 = 2;
 
-/// Who chases at the same time.
+/// The workers that chase at the same time.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Team {
-    /// Nobody else.
+    /// This worker only.
     #[default]
     Serial,
-    /// Every worker of the same plan and size.
+    /// All workers of the same plan and size.
     Concurrent,
 }
 
-/// A latency cell: one worker's chase.
+/// A latency cell: a chase by one worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyCell {
@@ -35,9 +35,9 @@ pub struct LatencyCell {
     pub size_bytes: u64,
     /// The order of visits.
     pub pattern: AccessPattern,
-    /// The pages.
+    /// The page size.
     pub pages: Pages,
-    /// Whether others chase at the same time.
+    /// The workers that chase at the same time.
     pub team: Team,
 }
 

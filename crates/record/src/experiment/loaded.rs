@@ -1,4 +1,4 @@
-//! A chase while other workers load the memory.
+//! A chase while other workers put load on the memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ pub struct LoadedCell {
     pub chaser: WorkerPlan,
     /// The load workers.
     pub load: Vec<WorkerPlan>,
-    /// What each load worker does.
+    /// The kernel that each load worker runs.
     pub kernel: StreamKernel,
-    /// Pauses of a load worker for each 16 KiB of an array: 0 is full speed, `None` no load at all.
+    /// The pauses of a load worker per 16 KiB of an array: 0 for full speed, `None` for no load.
     pub delay: Option<u32>,
-    /// The buffer's length in bytes, chaser and load worker alike.
+    /// The buffer's length in bytes, for the chaser and each load worker.
     pub size_bytes: u64,
-    /// The pages.
+    /// The page size.
     pub pages: Pages,
 }
 

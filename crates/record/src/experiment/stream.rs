@@ -1,8 +1,8 @@
-//! What streams do, and with which instructions.
+//! Kernels of streams, and their instruction sets.
 
 use serde::{Deserialize, Serialize};
 
-/// What a stream does.
+/// The kernel of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -26,7 +26,7 @@ impl StreamKernel {
     pub const ALL: [Self; 6] =
         [Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::CopyNt, Self::Triad];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,9 +39,9 @@ impl StreamKernel {
         }
     }
 
-    /// Lines that go through memory for each line of an array: counted by the program, read,
-    /// written. A store through the caches first reads its line. Cpus that recognise whole
-    /// lines of stores may do without.
+    /// Returns the lines counted by the program, read and written, for each line of an array. A
+    /// store through the caches reads its line first; cpus that recognise full-line stores may skip
+    /// that read.
     const fn lines(self) -> (u32, u32, u32) {
         match self {
             Self::Read => (1, 1, 0),
@@ -53,15 +53,15 @@ impl StreamKernel {
         }
     }
 
-    /// Of the bytes that move in memory, those that are read, in percent: 100 to 50, and less
-    /// only where stores bypass the caches.
+    /// Returns the reads among the bytes moved in memory, in percent: 100 to 50, and less only for
+    /// stores that bypass the caches.
     #[must_use]
     pub fn read_percent(self) -> f64 {
         let (_, read, written) = self.lines();
         100.0 * f64::from(read) / f64::from(read + written)
     }
 
-    /// Bytes that move in memory for each that the program asks for.
+    /// Returns the bytes moved in memory for each byte that the program asks for.
     #[must_use]
     pub fn traffic_factor(self) -> f64 {
         let (counted, read, written) = self.lines();

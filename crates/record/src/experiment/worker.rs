@@ -1,4 +1,4 @@
-//! Who works on which memory, and how names of cells say it.
+//! Workers and their memory, and how cell names encode them.
 
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
@@ -13,12 +13,12 @@ pub struct WorkerPlan {
     pub node: NodeId,
 }
 
-/// `cpu0/node1`
+/// Returns `cpu0/node1`.
 pub(super) fn worker_name(worker: WorkerPlan) -> String {
     format!("cpu{}/node{}", worker.cpu, worker.node)
 }
 
-/// `cpu0-node1` for one worker; for more, the list of cpus by node: `node0:0-3+node1:4-7`.
+/// Returns `cpu0-node1` for one worker, or the cpus by node for several: `node0:0-3+node1:4-7`.
 pub(super) fn team_name(workers: &[WorkerPlan]) -> String {
     if let [worker] = workers {
         return format!("cpu{}-node{}", worker.cpu, worker.node);
@@ -35,7 +35,7 @@ pub(super) fn team_name(workers: &[WorkerPlan]) -> String {
     nodes.into_iter().map(part).collect::<Vec<_>>().join("+")
 }
 
-/// `64M` where it is exact, else `1.5M` or plain bytes.
+/// Returns `64M` if that is exact, else `1.5M` or plain bytes.
 pub(super) fn size_name(bytes: u64) -> String {
     for (unit, letter) in [(1_u64 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')] {
         if bytes >= unit && bytes.is_multiple_of(unit) {

@@ -1,20 +1,20 @@
-//! Devices that a process has open.
+//! Devices opened by a process.
 
 use numalab_topology::{DeviceKind, NodeId};
 use serde::{Deserialize, Serialize};
 
-/// A device on PCI that a process has open or mapped.
+/// A PCI device that a process has opened or mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceUse {
-    /// Its address on PCI.
+    /// Its PCI address.
     pub address: String,
-    /// What people call it.
+    /// Its usual name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: DeviceKind,
-    /// The node that it is near, where the firmware says it.
+    /// The node that it is attached to, if the firmware gives it.
     pub node: Option<NodeId>,
-    /// The device files that are open or mapped.
+    /// The device files that are opened or mapped.
     pub files: Vec<String>,
 }

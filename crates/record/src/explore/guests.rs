@@ -1,4 +1,4 @@
-//! Guests of a host: where their virtual cpus run, and where their memory lies.
+//! Guests of a host: where their virtual cpus run and where their memory is.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use super::{BytesByNode, Unseen};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestsView {
-    /// The guests: those of Xen by domain, then those of QEMU by process.
+    /// The guests: Xen's by domain, then QEMU's by process.
     pub guests: Vec<GuestView>,
     /// The cpus of each node of the host.
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
-    /// What is missing here and who could see it.
+    /// What could not be read, with the user who could read it.
     pub unseen: Vec<Unseen>,
 }
 
-/// What runs a guest.
+/// The hypervisor of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -34,21 +34,21 @@ pub enum Hypervisor {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestView {
-    /// What runs it.
+    /// The hypervisor.
     pub hypervisor: Hypervisor,
     /// Its name.
     pub name: String,
-    /// The process of QEMU, or the domain of Xen.
+    /// The process id of QEMU, or the Xen domain.
     pub number: u32,
     /// Its virtual cpus.
     pub vcpus: Vec<VcpuView>,
-    /// Its memory: one entry for each backend that is known by name, else one in all.
+    /// Its memory: an entry for each backend known by name, else one for all memory.
     pub memory: Vec<GuestMemory>,
-    /// Bytes of its memory by node of the host.
+    /// Bytes of its memory by host node.
     pub bytes_by_node: BytesByNode,
-    /// The share of its memory that is remote to its virtual cpus, 0 to 1: their mean.
+    /// The mean share of its memory that is remote to its virtual cpus, from 0 to 1.
     pub remote_share: Option<f64>,
-    /// Where a QEMU takes commands from others (`numalab guest pin --qmp`).
+    /// The socket on which QEMU takes commands (`numalab guest pin --qmp`).
     pub control: Option<String>,
 }
 
@@ -58,11 +58,11 @@ pub struct GuestView {
 pub struct VcpuView {
     /// Its index in the guest.
     pub index: u32,
-    /// The guest's node that it is on, where known.
+    /// Its guest node, if known.
     pub guest_node: Option<u32>,
-    /// The thread of the host that runs it.
+    /// The host thread that runs it.
     pub thread: Option<u32>,
-    /// The cpu that it runs on, or ran on last.
+    /// The cpu that it is running on or last ran on.
     pub cpu: Option<CpuId>,
     /// The node of that cpu.
     pub node: Option<NodeId>,
@@ -70,8 +70,7 @@ pub struct VcpuView {
     pub allowed: Option<CpuSet>,
     /// The cpus that it should run on (Xen's soft affinity); `None` for all.
     pub preferred: Option<CpuSet>,
-    /// The share of its memory that is remote, 0 to 1: of the memory of its guest node,
-    /// or else of the whole guest.
+    /// The remote share of the memory of its guest node, or else of the whole guest, from 0 to 1.
     pub remote_share: Option<f64>,
 }
 
@@ -81,10 +80,10 @@ pub struct VcpuView {
 pub struct GuestMemory {
     /// Its backend's name.
     pub name: String,
-    /// The guest's node that it is, where the name tells.
+    /// The guest node that it backs, if the name shows it.
     pub guest_node: Option<u32>,
-    /// Its policies in the kernel's words.
+    /// Its policies, as the kernel writes them.
     pub policies: Vec<String>,
-    /// Bytes by node of the host.
+    /// Bytes by host node.
     pub bytes_by_node: BytesByNode,
 }

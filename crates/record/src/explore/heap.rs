@@ -1,4 +1,4 @@
-//! Heaps that were written down elsewhere: by `numalab-frames`, or by Xen.
+//! Heaps dumped by `numalab-frames` or by Xen.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapView {
-    /// Who wrote it.
+    /// The allocator that dumped it.
     pub source: HeapSource,
     /// The nodes.
     pub nodes: Vec<HeapNode>,
-    /// What Xen said, if it was Xen.
+    /// Xen's further output, if it dumped the heap.
     pub xen: Option<XenHeap>,
-    /// A picture of a dump of `numalab-frames`: a character for each 2 MiB.
+    /// A picture of a dump of `numalab-frames`: one character per 2 MiB.
     pub picture: Option<String>,
 }
 
-/// Who wrote a heap down.
+/// The allocator that dumped a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -36,15 +36,15 @@ pub enum HeapSource {
 pub struct HeapNode {
     /// The node.
     pub node: NodeId,
-    /// What the allocator manages there.
+    /// Bytes that the allocator manages.
     pub managed_bytes: u64,
-    /// Free.
+    /// Free bytes.
     pub free_bytes: u64,
-    /// Of these, in wholly free blocks of 2 MiB, where known.
+    /// Free bytes in entirely free 2 MiB blocks, if known.
     pub free_huge_bytes: Option<u64>,
-    /// Of these, in the caches of cpus.
+    /// Free bytes in per-cpu caches.
     pub cached_bytes: u64,
-    /// Taken out of use.
+    /// Bytes taken out of use.
     pub offline_bytes: u64,
     /// Free bytes by zone.
     pub zones: Vec<HeapZone>,
@@ -56,11 +56,11 @@ pub struct HeapNode {
 pub struct HeapZone {
     /// Its name.
     pub name: String,
-    /// Free.
+    /// Free bytes.
     pub free_bytes: u64,
 }
 
-/// What Xen says beyond its nodes.
+/// Xen's further output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenHeap {
@@ -68,23 +68,23 @@ pub struct XenHeap {
     pub cpus: BTreeMap<CpuId, NodeId>,
     /// The domains.
     pub domains: Vec<XenDomain>,
-    /// Which list of domains of the console this is, from 1; 0 without any.
+    /// The position of this list of domains in the console log, from 1; 0 if there is none.
     pub list: usize,
-    /// How many lists there are.
+    /// The number of lists in the log.
     pub lists: usize,
 }
 
-/// Where a domain's memory is, in pages of [`XEN_PAGE_BYTES`].
+/// The location of a domain's memory, in pages of [`XEN_PAGE_BYTES`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenDomain {
     /// Its number.
     pub domain: u32,
-    /// Its pages.
+    /// The number of its pages.
     pub total_pages: u64,
     /// Its pages by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,
 }
 
-/// Bytes of a page of Xen on x86.
+/// The size in bytes of a Xen page on x86.
 pub const XEN_PAGE_BYTES: u64 = 4096;

@@ -1,4 +1,4 @@
-//! What each node's memory is used for, and how well its free memory hangs together.
+//! How each node's memory is used, and how fragmented its free memory is.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use super::{Unseen, spread};
 pub struct NodesView {
     /// The nodes by number.
     pub nodes: Vec<NodeView>,
-    /// What the kernel moved since boot.
+    /// Pages that the kernel has moved since boot.
     pub migrations_since_boot: Option<Migrations>,
-    /// The same in a second.
+    /// Pages that the kernel moves per second.
     pub migrations_rates: Option<Migrations>,
-    /// Bytes of a page.
+    /// The size of a base page in bytes.
     pub base_page_bytes: u64,
-    /// A huge page is a block of this order.
+    /// The order of a huge page.
     pub huge_order: u32,
-    /// What is missing here and who could see it.
+    /// What could not be read, with the user who could read it.
     pub unseen: Vec<Unseen>,
 }
 
@@ -35,38 +35,38 @@ pub struct NodeView {
     pub tier: Option<u32>,
     /// Its cpus.
     pub cpus: CpuSet,
-    /// All of it.
+    /// Total bytes.
     pub total_bytes: u64,
-    /// Free.
+    /// Free bytes.
     pub free_bytes: u64,
-    /// Page cache.
+    /// Bytes of page cache.
     pub page_cache_bytes: u64,
-    /// Anonymous.
+    /// Bytes of anonymous memory.
     pub anonymous_bytes: u64,
-    /// Of these, in transparent huge pages.
+    /// Anonymous bytes in transparent huge pages.
     pub transparent_huge_bytes: u64,
-    /// The kernel's slab caches.
+    /// Bytes in the kernel's slab caches.
     pub slab_bytes: u64,
-    /// Of these, such as the kernel can give back.
+    /// Slab bytes that the kernel can reclaim.
     pub slab_reclaimable_bytes: u64,
-    /// Pools of reserved huge pages.
+    /// The pools of reserved huge pages.
     pub huge_pages: Vec<HugePagePool>,
     /// Its zones.
     pub zones: Vec<ZoneView>,
-    /// The share of its free memory that cannot serve a huge page, 0 to 1.
+    /// The share of its free memory that cannot serve a huge page, from 0 to 1.
     pub fragmentation: Option<f64>,
-    /// Pages since boot.
+    /// Allocation counters since boot, in pages.
     pub since_boot: Option<Counters>,
-    /// Pages a second.
+    /// Allocation counters in pages per second.
     pub rates: Option<Counters>,
     /// Pages promoted and demoted since boot.
     pub moves_since_boot: Option<TierMoves>,
-    /// The same in a second.
+    /// Pages promoted and demoted per second.
     pub moves_rates: Option<TierMoves>,
 }
 
 impl NodeView {
-    /// Bytes that are free or can be freed at once: page cache and reclaimable slab.
+    /// Returns the bytes that are free or can be freed at once: page cache and reclaimable slab.
     #[must_use]
     pub fn available_bytes(&self) -> u64 {
         self.free_bytes
@@ -75,26 +75,27 @@ impl NodeView {
     }
 }
 
-/// Pages since boot, or pages in a second.
+/// The kernel's allocation counters: pages since boot, or pages per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counters {
-    /// Meant for this node and got there.
+    /// Allocated here as intended.
     pub hit: f64,
-    /// Meant for another node, came here.
+    /// Allocated here though intended for another node.
     pub miss: f64,
-    /// Meant for this node, went elsewhere.
+    /// Intended for this node but allocated elsewhere.
     pub foreign: f64,
-    /// Interleaved here as meant.
+    /// Interleaved here as intended.
     pub interleave_hit: f64,
-    /// Taken by a process that ran on this node.
+    /// Allocated here by a process running on this node.
     pub local: f64,
-    /// Taken by a process that ran elsewhere.
+    /// Allocated here by a process running on another node.
     pub other: f64,
 }
 
 impl Counters {
-    /// The share of the allocations meant for this node that went elsewhere, 0 to 1.
+    /// Returns the share of the allocations intended for this node that went elsewhere, from 0 to
+    /// 1.
     #[must_use]
     pub fn foreign_share(&self) -> Option<f64> {
         let meant = self.hit + self.foreign;
@@ -102,27 +103,27 @@ impl Counters {
     }
 }
 
-/// Pages that came to a node by promotion and left it by demotion: since boot, or in a second.
+/// Pages that reached a node by promotion and left it by demotion: since boot, or per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierMoves {
     /// Promoted to this node.
     pub promoted: f64,
-    /// Found hot enough to be promoted to it.
+    /// Hot enough to be promoted to this node.
     pub candidates: f64,
     /// Demoted from this node.
     pub demoted: f64,
 }
 
-/// Pages that the kernel moved on the whole machine: since boot, or in a second.
+/// Pages that the kernel moved on the whole machine: since boot, or per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Migrations {
     /// By NUMA balancing, promotions included.
     pub balanced: f64,
-    /// For any reason, compaction and demotion included.
+    /// For any reason, including compaction and demotion.
     pub moved: f64,
-    /// That could not be moved.
+    /// Pages that could not be moved.
     pub failed: f64,
 }
 
@@ -136,20 +137,20 @@ pub struct ZoneView {
     pub free_blocks: Vec<u64>,
     /// Pages that the kernel manages in it.
     pub managed_pages: Option<u64>,
-    /// Pages below which allocations look elsewhere and reclaim begins (`low`).
+    /// The number of free pages below which allocations go elsewhere and reclaim begins (`low`).
     pub low_pages: Option<u64>,
-    /// Pageblocks by what may be in them, where root reads them: `Movable` and so on.
+    /// Pageblocks by the type of page they hold, such as `Movable`; readable by root only.
     pub pageblocks: BTreeMap<String, u64>,
 }
 
 impl ZoneView {
-    /// Free pages.
+    /// Returns the number of free pages.
     #[must_use]
     pub fn free_pages(&self) -> u64 {
         self.pages_from(0)
     }
 
-    /// Free pages in blocks of at least this order.
+    /// Returns the number of free pages in blocks of at least this order.
     #[must_use]
     pub fn pages_from(&self, order: u32) -> u64 {
         let pages = |(order, blocks): (u32, &u64)| {
@@ -160,8 +161,8 @@ impl ZoneView {
     }
 }
 
-/// The share of free pages that cannot serve a block of `order`, 0 to 1 (Gorman's index of
-/// unusable free space); nothing free has none.
+/// Returns the share of free pages that cannot serve a block of `order`, from 0 to 1 (Gorman's
+/// unusable free space index); `None` if no page is free.
 #[must_use]
 pub fn fragmentation(zones: &[ZoneView], order: u32) -> Option<f64> {
     let sum = |from| zones.iter().map(|zone| zone.pages_from(from)).fold(0, u64::saturating_add);

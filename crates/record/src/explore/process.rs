@@ -1,4 +1,4 @@
-//! Where the memory of one process lies, beside where its threads run.
+//! Where a process's memory is, and where its threads run.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{BytesByNode, DeviceUse, Unseen};
 
-/// A process: where its memory lies and where its threads run.
+/// A process: where its memory is and where its threads run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessView {
-    /// Its number.
+    /// Its process id.
     pub process: u32,
     /// Its command line, or its name in brackets for a kernel thread.
     pub command: String,
@@ -19,29 +19,29 @@ pub struct ProcessView {
     pub threads: Vec<ThreadView>,
     /// Its mappings, by address.
     pub mappings: Vec<MappingView>,
-    /// Bytes in memory by node.
+    /// Resident bytes by node.
     pub bytes_by_node: BytesByNode,
-    /// Bytes by node that are its own: all but unmodified pages of files.
+    /// Resident bytes of the process itself by node: all except unmodified file pages.
     pub own_bytes_by_node: BytesByNode,
-    /// What pages its memory is made of.
+    /// The page sizes of its memory.
     pub page_sizes: Option<PageSizes>,
-    /// A sample of single pages, where the kernel tells them.
+    /// A sample of single pages, if the kernel reports their nodes.
     pub sampled: Option<Sampled>,
-    /// The share of what its threads touch that is remote, 0 to 1, each thread by its time
-    /// on a cpu.
+    /// The share of what its threads touch that is remote, from 0 to 1, each thread weighted by its
+    /// cpu time.
     pub remote_share: Option<f64>,
-    /// The devices on PCI that it has open or mapped, by the files of `/dev` and `/sys`: what it
-    /// reaches through sockets and file systems names none.
+    /// The PCI devices that it has opened or mapped, found by their files in `/dev` and `/sys`;
+    /// those it reaches through sockets and file systems are not listed.
     pub devices: Vec<DeviceUse>,
     /// The cpus of each node.
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
     /// The share of each node's memory that is free or can be reclaimed, 0 to 1.
     pub available_by_node: BTreeMap<NodeId, f64>,
-    /// Whether the kernel balances memory between nodes; `None` for one that cannot.
+    /// Whether the kernel balances memory between nodes; `None` if it cannot.
     pub numa_balancing: Option<bool>,
-    /// Who gets transparent huge pages; `None` on a kernel without them.
+    /// The kernel's mode for transparent huge pages; `None` on a kernel without them.
     pub transparent_huge_pages: Option<HugePageMode>,
-    /// What is missing here and who could see it.
+    /// What could not be read, with the user who could read it.
     pub unseen: Vec<Unseen>,
 }
 
@@ -49,29 +49,29 @@ pub struct ProcessView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadView {
-    /// Its number.
+    /// Its thread id.
     pub thread: u32,
     /// Its name.
     pub name: String,
-    /// Its state as `ps` letters it: R runs, S sleeps, D waits for a device.
+    /// Its state as in `ps`: R runs, S sleeps, D waits for a device.
     pub state: char,
-    /// The cpu that it runs on, or ran on last.
+    /// The cpu that it is running on or last ran on.
     pub cpu: CpuId,
     /// The node of that cpu.
     pub node: Option<NodeId>,
     /// The cpus that it may run on.
     pub allowed: CpuSet,
-    /// Its time on cpus so far, in ticks of the kernel (100 a second).
+    /// Its cpu time so far, in kernel ticks (100 per second).
     pub cpu_ticks: u64,
-    /// Pages that it was seen to touch, by node: the samples of NUMA balancing (which
-    /// decay), where that is on and sees most of the memory. A count, not bytes.
+    /// The pages it was seen to touch, by node: samples of NUMA balancing (which decay), if that is
+    /// on and sees most of the memory. A count, not bytes.
     pub touched_pages: BytesByNode,
-    /// The share of what it touches that is remote, 0 to 1: by `touched_pages`, or else of
-    /// the memory of the whole process.
+    /// The remote share of what it touches, from 0 to 1: by `touched_pages`, or else of the whole
+    /// process's memory.
     pub remote_share: Option<f64>,
 }
 
-/// What a mapping is made of.
+/// The kind of memory behind a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -82,9 +82,9 @@ pub enum MappingKind {
     Stack,
     /// Anonymous memory.
     Anonymous,
-    /// Memory shared with others: tmpfs, memfd, System V.
+    /// Memory shared with other processes: tmpfs, memfd, System V.
     Shared,
-    /// Pages of a reserved pool.
+    /// Pages from a reserved pool.
     HugePool,
     /// A file.
     File,
@@ -96,37 +96,37 @@ pub enum MappingKind {
 pub struct MappingView {
     /// Its first address.
     pub start: u64,
-    /// Its length in bytes, where `maps` tells it.
+    /// Its length in bytes, if `maps` gives it.
     pub size_bytes: Option<u64>,
-    /// Its policy in the kernel's words: `default`, `bind:0`, `interleave:0-3`.
+    /// Its policy as the kernel writes it: `default`, `bind:0`, `interleave:0-3`.
     pub policy: String,
-    /// What it is made of.
+    /// The kind of memory behind it.
     pub kind: MappingKind,
     /// The file behind it.
     pub file: Option<String>,
-    /// Bytes in memory by node.
+    /// Resident bytes by node.
     pub bytes_by_node: BytesByNode,
-    /// Of these, bytes that are the process's own: all but unmodified pages of files.
+    /// Whether the resident bytes are the process's own: all except unmodified file pages.
     pub own: bool,
-    /// The size of its pages in bytes, transparent huge pages apart.
+    /// The size of its pages in bytes, transparent huge pages aside.
     pub page_bytes: u64,
-    /// Bytes in transparent huge pages, where `smaps` was read.
+    /// Bytes in transparent huge pages, if `smaps` was read.
     pub transparent_huge_bytes: Option<u64>,
 }
 
-/// What pages memory is made of, in bytes.
+/// The page sizes of memory, in bytes per kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageSizes {
-    /// In memory, reserved huge pages apart.
+    /// Resident bytes, excluding reserved huge pages.
     pub resident: u64,
-    /// Of these: anonymous.
+    /// Resident bytes that are anonymous.
     pub anonymous: u64,
-    /// Of these: in transparent huge pages, anonymous or not.
+    /// Resident bytes in transparent huge pages, anonymous or not.
     pub transparent_huge: u64,
-    /// In reserved huge pages.
+    /// Bytes in reserved huge pages.
     pub reserved_huge: u64,
-    /// Swapped out.
+    /// Bytes swapped out.
     pub swapped: u64,
 }
 
@@ -141,25 +141,25 @@ impl std::ops::AddAssign for PageSizes {
     }
 }
 
-/// Who gets transparent huge pages (`/sys/kernel/mm/transparent_hugepage/enabled`).
+/// The mode of transparent huge pages (`/sys/kernel/mm/transparent_hugepage/enabled`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HugePageMode {
-    /// All.
+    /// For all programs.
     Always,
-    /// Programs that ask.
+    /// For programs that ask for them.
     Madvise,
-    /// Nobody.
+    /// For no program.
     Never,
 }
 
-/// What a sample of single pages showed, beside the kernel's own sums.
+/// The nodes of a sample of single pages, as a check on the kernel's sums.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
-    /// Pages that were asked for.
+    /// The number of pages queried.
     pub pages: u64,
-    /// Pages that were in memory, by node.
+    /// Resident pages by node.
     pub pages_by_node: BytesByNode,
 }

@@ -1,4 +1,4 @@
-//! Memory over nodes.
+//! How memory is spread over nodes.
 
 use std::collections::BTreeMap;
 
@@ -15,40 +15,41 @@ pub fn add(sum: &mut BytesByNode, more: &BytesByNode) {
     }
 }
 
-/// All of it in bytes.
+/// Returns the total in bytes.
 #[must_use]
 pub fn total(bytes: &BytesByNode) -> u64 {
     bytes.values().fold(0, |sum, &bytes| sum.saturating_add(bytes))
 }
 
-/// The share of it that lies on `nodes`, 0 to 1; nothing has no share.
+/// Returns the share of the bytes on `nodes`, from 0 to 1; `None` if there are no bytes.
 #[must_use]
 pub fn share_on(bytes: &BytesByNode, nodes: &NodeSet) -> Option<f64> {
     let on = bytes.iter().filter(|(node, _)| nodes.contains(**node)).map(|(_, &bytes)| bytes);
     ratio(on.fold(0, u64::saturating_add), total(bytes))
 }
 
-/// The share of it that is not on `node`, 0 to 1; nothing has no share.
+/// Returns the share of the bytes on nodes other than `node`, from 0 to 1; `None` if there are no
+/// bytes.
 #[must_use]
 pub fn share_beside(bytes: &BytesByNode, node: NodeId) -> Option<f64> {
     share_on(bytes, &NodeSet::from_iter([node])).map(|share| 1.0 - share)
 }
 
-/// The node with most of it, and its share.
+/// Returns the node with the most bytes, and its share.
 #[must_use]
 pub fn most(bytes: &BytesByNode) -> Option<(NodeId, f64)> {
     let (&node, &most) = bytes.iter().max_by_key(|&(node, &bytes)| (bytes, *node))?;
     Some((node, ratio(most, total(bytes))?))
 }
 
-/// `part / whole`; `None` of nothing.
+/// Returns `part / whole`; `None` if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "a share, shown with three digits")]
 #[must_use]
 pub fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The nodes but one that have any of it, as migratepages(8) takes them.
+/// Returns the nodes other than `node` that have any bytes, as migratepages(8) takes them.
 #[must_use]
 pub fn others(bytes: &BytesByNode, node: NodeId) -> NodeSet {
     bytes.iter().filter(|(other, bytes)| **other != node && **bytes > 0).map(|(n, _)| *n).collect()

@@ -1,19 +1,20 @@
-//! The reports of a program's processes as one.
+//! The joined reports of a program's processes.
 
 use serde_json::{Map, Value};
 
 use super::{MemoryReport, MemoryReportError};
 use crate::program::ProgramMemory;
 
-/// What tells parts of a report apart; all other numbers add up.
+/// The members that identify a part of a report; all other numbers are summed.
 const NAMES: [&str; 3] = ["phase", "vcpu", "node"];
 
 impl MemoryReport {
-    /// Joins reports of processes that did this together: the figures of cpus add up. `None` of no
-    /// reports.
+    /// Joins the reports of processes that ran together by summing the figures of their cpus.
+    /// Returns `None` if there are no reports.
     ///
     /// # Errors
-    /// [`MemoryReportError`].
+    ///
+    /// [`MemoryReportError`] if the joined report is not valid.
     pub fn of_processes(
         reports: &[Self],
         program: &ProgramMemory,
@@ -66,7 +67,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
     NAMES.iter().all(|name| one.get(name) == other.get(name))
 }
 
-/// Every cpu's share of local accesses, anew.
+/// Recomputes every cpu's share of local accesses.
 fn share(whole: &mut Value) {
     let phases = whole["phases"].as_array_mut().into_iter().flatten();
     for cpu in phases.flat_map(|phase| phase["vcpus"].as_array_mut().into_iter().flatten()) {

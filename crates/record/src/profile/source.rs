@@ -1,4 +1,4 @@
-//! Where the figures of a profile come from.
+//! The sources of a profile's figures.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum SourceName {
     /// Memory samples of the performance monitoring unit.
     Samples,
-    /// Every access, by running the program in QEMU's user mode.
+    /// Every access, by running the program under QEMU's user mode.
     Emulation,
     /// Page faults, those of NUMA balancing included.
     Faults,
@@ -22,11 +22,11 @@ pub enum SourceName {
 }
 
 impl SourceName {
-    /// All of them, the best one first.
+    /// Every source, the best one first.
     pub const ALL: [Self; 5] =
         [Self::Samples, Self::Emulation, Self::Faults, Self::Damon, Self::Referenced];
 
-    /// As it is written.
+    /// Returns its name in documents.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,54 +45,55 @@ impl fmt::Display for SourceName {
     }
 }
 
-/// What the figures come from, and what one of them counts.
+/// The source of the figures, and the meaning of a count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum ProfileSource {
-    /// Memory samples with data addresses. A count is a sample: one of so many events.
+    /// Memory samples with data addresses. A count is a sample.
     Samples {
-        /// What takes them.
+        /// The sampling unit.
         unit: SamplingUnit,
         /// The events.
         events: Vec<SampledEvent>,
-        /// Samples that were taken.
+        /// The number of samples taken.
         taken: u64,
-        /// Records that the kernel dropped, because more came than could be read.
+        /// The records that the kernel dropped because they came faster than they could be read.
         lost: u64,
-        /// How often the kernel paused sampling, because it took too much time.
+        /// The number of times that the kernel paused sampling because it took too much time.
         throttled: u64,
     },
-    /// The program in QEMU's user mode. A count is an access.
+    /// The program under QEMU's user mode. A count is an access.
     Emulation {
-        /// One access in so many was looked at; counts are scaled.
+        /// The sampling interval: one access in this many was observed, and counts are scaled.
         one_in: u64,
     },
-    /// Page faults. A count is a fault on a page that was there before.
+    /// Page faults. A count is a fault on a page that was already present.
     Faults {
-        /// Whether NUMA balancing unmaps pages again and again, so that faults tell who uses them.
+        /// Whether NUMA balancing unmaps pages repeatedly, so that faults show which threads use
+        /// them.
         balancing: bool,
     },
-    /// DAMON. A count is a page that was found accessed.
+    /// DAMON. A count is a page found accessed.
     Damon {
-        /// It looks at each region so often, in microseconds.
+        /// The interval at which it checks each region, in microseconds.
         sample_us: u64,
-        /// It was asked so often.
+        /// The number of times that it was queried.
         rounds: u64,
     },
-    /// The referenced bits. A count is a page that was used since the last look.
+    /// The referenced bits. A count is a page used since the last scan.
     Referenced {
-        /// Looks.
+        /// The number of scans.
         rounds: u64,
-        /// Time between them, in ns, on average.
+        /// The mean interval between them, in ns.
         interval_ns: u64,
-        /// Whether soft-dirty bits tell which pages were written.
+        /// Whether soft-dirty bits show which pages were written.
         soft_dirty: bool,
     },
 }
 
 impl ProfileSource {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn name(&self) -> SourceName {
         match self {
@@ -105,7 +106,7 @@ impl ProfileSource {
     }
 }
 
-/// What takes memory samples.
+/// The sampling unit of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -116,15 +117,15 @@ pub enum SamplingUnit {
     Ibs,
 }
 
-/// An event that is sampled.
+/// A sampled event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampledEvent {
-    /// As `perf` names it: `cpu/mem-loads/`.
+    /// Its name in `perf`: `cpu/mem-loads/`.
     pub event: String,
-    /// A sample is one of so many.
+    /// The number of events per sample.
     pub period: u64,
-    /// Loads that take fewer cycles are not sampled.
+    /// The latency in cycles below which loads are not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_latency_cycles: Option<u64>,
 }
@@ -134,39 +135,39 @@ pub struct SampledEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum CannotSee {
-    /// Any access to a page but the first.
+    /// Accesses to a page after the first.
     LaterAccesses,
-    /// How often a page is used: only whether it is, each time that somebody looks.
+    /// The number of uses of a page: each scan shows only whether it was used.
     HowOften,
-    /// Which accesses load and which store.
+    /// The difference between loads and stores.
     LoadsFromStores,
-    /// Which thread uses what, and from which node.
+    /// The thread that makes an access, and its node.
     Threads,
-    /// Loads that caches serve fast.
+    /// Loads that caches serve quickly.
     FastLoads {
-        /// They take fewer cycles than this.
+        /// The latency in cycles below which loads are not seen.
         cycles: u64,
     },
-    /// How long memory is waited for.
+    /// The time spent waiting for memory.
     Waiting,
-    /// Which calls of `malloc` and its like made parts of the heap.
+    /// The calls of `malloc` and similar functions that allocated parts of the heap.
     HeapSites,
-    /// Calls of functions that were compiled without frame pointers.
+    /// Calls of functions compiled without frame pointers.
     CallsWithoutFramePointers,
-    /// Who touches memory first.
+    /// The thread that touches a page first.
     FirstTouches,
     /// First touches by the kernel on behalf of the program, as in read(2).
     FaultsInKernel,
-    /// What was touched before the process was looked at.
+    /// First touches before profiling began.
     Before,
-    /// Where single pages lie.
+    /// The nodes of single pages.
     PageNodes {
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// Single pages beyond so many.
+    /// Single pages beyond the limit.
     PagesBeyond {
-        /// So many are followed.
+        /// The largest number of pages followed.
         most: u64,
     },
     /// The cpus and memory of this machine: others were emulated.
@@ -179,38 +180,38 @@ pub enum CannotSee {
 pub struct PassedOver {
     /// The source.
     pub source: SourceName,
-    /// Why not.
+    /// The reason it could not be used.
     pub why: Hindrance,
 }
 
-/// Why a source cannot be used here.
+/// The reason for which a source cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Hindrance {
-    /// The kernel shows no performance monitoring unit of the cpus, as in many virtual machines.
+    /// The kernel exposes no performance monitoring unit for the cpus, as in many virtual machines.
     NoPmu,
-    /// There is one, and it has no events with data addresses.
+    /// The performance monitoring unit has no events with data addresses.
     NoMemoryEvents {
-        /// The units that there are.
+        /// The units found.
         units: Vec<String>,
     },
-    /// Its samples come in a form that is not read here (Arm SPE).
+    /// Its samples have a format that numalab does not read (Arm SPE).
     UnreadForm {
         /// The unit.
         unit: String,
     },
-    /// `kernel.perf_event_paranoid` forbids it to this user.
+    /// `kernel.perf_event_paranoid` forbids it for this user.
     PerfParanoid {
         /// Its value.
         level: i64,
     },
-    /// The kernel, or a filter of system calls, refuses perf_event_open(2).
+    /// The kernel, or a system call filter, refuses perf_event_open(2).
     PerfRefused {
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// Each thread takes a descriptor on each cpu, and there may not be as many.
+    /// Each thread needs a file descriptor per cpu, and the limit is too low.
     TooFewFiles {
         /// `ulimit -n`.
         limit: u64,
@@ -221,30 +222,30 @@ pub enum Hindrance {
     BalancingOff,
     /// The kernel is built without NUMA balancing.
     NoBalancing,
-    /// A process that runs already cannot be emulated.
+    /// A process that is already running cannot be emulated.
     RunsAlready,
     /// The memory emulator reports when the program ends by itself, not after a time.
     HasToEnd,
-    /// QEMU's user mode or the emulator's plugin is not there, or the program is not for it.
+    /// QEMU's user mode or the emulator's plugin is missing, or cannot run the program.
     NoEmulation {
-        /// Which, and what mends it.
+        /// What is missing, and how to get it.
         reason: String,
     },
-    /// The kernel is built without DAMON, or without its files in sysfs.
+    /// The kernel is built without DAMON, or without its sysfs interface.
     NoDamon,
-    /// DAMON does not watch the memory of processes here (`CONFIG_DAMON_VADDR`).
+    /// This DAMON cannot monitor the memory of processes (`CONFIG_DAMON_VADDR`).
     DamonWithoutProcesses {
-        /// What it watches.
+        /// What it can monitor.
         operations: Vec<String>,
     },
-    /// DAMON is used by somebody else, or does not tell regions (before Linux 6.2).
+    /// DAMON is in use by another program, or does not report regions (before Linux 6.2).
     DamonUnavailable {
-        /// What was found.
+        /// The finding.
         reason: String,
     },
-    /// The kernel does not let this user see or clear referenced bits of the process.
+    /// The kernel does not let this user read or clear the referenced bits of the process.
     NoReferencedBits {
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The processes of a command as one program.
+//! Joins the processes of a command into one program.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,17 @@ use super::{
     RegionPart, Sharing, Stretch, StretchAccesses,
 };
 
-/// Of a process's accesses to shared memory, this part goes to what processes on other nodes access
-/// too where its pages count as shared.
+/// The part of a process's accesses to shared memory that must go to what processes on other nodes
+/// access too, for its pages to count as shared.
 const SHARED_SHARE: f64 = 0.5;
-/// Of a page's accesses, stores are this part at most where copies on the nodes would pay.
+/// The largest part of a page's accesses that may be stores, one in this many, for copies on the
+/// nodes to pay off.
 const READ_MOSTLY: u64 = 100;
 
 impl ProgramMemory {
-    /// Joins what processes did that run as one program. Threads are numbered through. Mappings of the same
-    /// file and place of the code at the same addresses are one region: those that processes share, and
-    /// each one's own.
+    /// Joins the figures of processes that run as one program. Threads are renumbered. Mappings of
+    /// the same file and code place at the same addresses become one region: pages that processes
+    /// share, and each one's private pages.
     #[must_use]
     pub fn joined(processes: Vec<Self>) -> Self {
         let is_one = processes.len() == 1;
@@ -68,7 +69,7 @@ impl ProgramMemory {
     }
 }
 
-/// What tells regions apart.
+/// The identity of a region.
 type Key = (String, u64, u64, Vec<(String, u64)>);
 
 fn key(region: &Region) -> Key {
@@ -76,7 +77,7 @@ fn key(region: &Region) -> Key {
     (region.name.clone(), region.start, region.end, made.collect())
 }
 
-/// Numbers the threads of a process from behind these on, if others have their numbers.
+/// Renumbers the threads of a process whose numbers are already in use.
 fn renumbered(mut process: ProgramMemory, others: &[ProgramThread]) -> ProgramMemory {
     let is_taken = |thread: &ProgramThread| others.iter().any(|of| of.thread == thread.thread);
     if !process.threads.iter().any(is_taken) {
@@ -85,7 +86,7 @@ fn renumbered(mut process: ProgramMemory, others: &[ProgramThread]) -> ProgramMe
     let first = others.iter().map(|of| of.thread + 1).max().unwrap_or(0);
     let numbers: BTreeMap<u32, u32> =
         process.threads.iter().map(|thread| thread.thread).zip(first..).collect();
-    // A thread that did nothing but touch a page has no row.
+    // A thread that only touched a page has no row.
     let number = |thread: &mut u32| *thread = *numbers.get(thread).unwrap_or(&first);
     process.threads.iter_mut().for_each(|thread| number(&mut thread.thread));
     for region in &mut process.regions {
@@ -98,7 +99,7 @@ fn renumbered(mut process: ProgramMemory, others: &[ProgramThread]) -> ProgramMe
     process
 }
 
-/// Adds the same mapping of another process: the same pages where they are shared, else as many more.
+/// Adds the same mapping of another process: the same pages if they are shared, else further pages.
 fn add_region(whole: &mut Region, region: Region) {
     let sum = |one: u64, other: u64| if whole.shared { one.max(other) } else { one + other };
     whole.hot_pages = sum(whole.hot_pages, region.hot_pages);
@@ -127,7 +128,7 @@ fn add_part(part: &mut RegionPart, of: &RegionPart) {
     part.stores = part.stores.zip(of.stores).map(|(one, other)| one + other);
 }
 
-/// What a process does to a region: by its parts, and from which nodes.
+/// A process's use of a region: by its parts, and from which nodes.
 struct Use {
     nodes: BTreeSet<u32>,
     parts: Vec<u64>,
@@ -140,8 +141,8 @@ impl Use {
     }
 }
 
-/// Whether most of what processes access is accessed by others on other nodes too, as far as parts of
-/// the region tell.
+/// Returns true if most of what processes access is also accessed from other nodes, as far as parts
+/// of the region show.
 fn are_shared(uses: &[Use]) -> bool {
     let (mut all, mut shared) = (0, 0);
     for (at, own) in uses.iter().enumerate() {
@@ -158,11 +159,11 @@ fn are_shared(uses: &[Use]) -> bool {
     all > 0 && shared as f64 >= SHARED_SHARE * all as f64
 }
 
-/// The pages of a region are the same ones, which each process told of: as many as the one that used
-/// most of them, waited for by all.
+/// Merges the pages of a shared region, which each process reported: as many as the process that
+/// used most of them, waited for by all.
 fn share(region: &mut Region) {
     let first: BTreeSet<u32> = region.first_touches.iter().map(|of| of.thread).collect();
-    // Who makes what others read has to store it once.
+    // A thread whose data others read has to store it once.
     let others = region.accesses.iter().filter(|of| !first.contains(&of.thread));
     let stores: u64 = others.map(|of| of.stores).sum();
     let all: u64 = region.accesses.iter().map(RegionAccesses::all).sum();
@@ -200,7 +201,7 @@ fn with_main_node(mut pages: PagesAlike) -> PagesAlike {
     pages
 }
 
-/// Adds stretches of another process to those in which they end.
+/// Adds stretches of another process to the stretches in which they end.
 fn add_timeline(whole: &mut Vec<Stretch>, stretches: &[Stretch], positions: &[usize]) {
     for stretch in stretches {
         let regions = stretch

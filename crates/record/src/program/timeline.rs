@@ -1,4 +1,4 @@
-//! What a program did over time.
+//! A program's use of memory over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stretch {
-    /// Its end since the beginning, in ns; it begins where the one before it ends.
+    /// Its end since the start of the program, in ns; it begins at the end of the previous stretch.
     pub end_ns: u64,
-    /// How long threads ran in it, all together, in ns.
+    /// The run time of all threads in it, in ns.
     pub busy_ns: u64,
-    /// Of that, how long they waited for memory and caches, in ns; `None` where that is not known.
+    /// The time that threads waited for memory and caches, in ns; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<u64>,
-    /// Accesses that no cache had; `None` where that is not known.
+    /// Accesses that missed all caches; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misses: Option<u64>,
-    /// Each region that was accessed in it, in the order of the program's regions.
+    /// The regions accessed in it, in the order of the program's regions.
     pub regions: Vec<StretchAccesses>,
 }
 
@@ -24,13 +24,13 @@ pub struct Stretch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StretchAccesses {
-    /// Which of the program's regions, by position.
+    /// The region, as an index into the program's regions.
     pub region: usize,
     /// Accesses from cpus of the memory's node.
     pub local: u64,
     /// Accesses from cpus of other nodes.
     pub remote: u64,
-    /// Accesses of which the cpu's or the memory's node is not known.
+    /// Accesses for which the node of the cpu or of the memory is unknown.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unplaced: u64,
 }
@@ -41,7 +41,7 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl StretchAccesses {
-    /// All of them.
+    /// Returns the number of all accesses.
     #[must_use]
     pub const fn accesses(&self) -> u64 {
         self.local.saturating_add(self.remote).saturating_add(self.unplaced)
@@ -62,7 +62,7 @@ impl Stretch {
         }
     }
 
-    /// Takes up the stretch that follows.
+    /// Extends the stretch by the next one.
     pub fn join(&mut self, next: &Self) {
         self.end_ns = next.end_ns;
         self.busy_ns = self.busy_ns.saturating_add(next.busy_ns);
@@ -72,7 +72,7 @@ impl Stretch {
         next.regions.iter().for_each(|of| self.add(*of));
     }
 
-    /// Joins stretches in pairs, so that half as many are left.
+    /// Joins stretches in pairs, leaving half as many.
     #[must_use]
     pub fn joined(stretches: &[Self]) -> Vec<Self> {
         let pair = |pair: &[Self]| {

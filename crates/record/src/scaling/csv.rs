@@ -1,18 +1,18 @@
-//! The suite's CSV: `size (MB),0,1,…`, then a row for each size.
+//! The suite's CSV: `size (MB),0,1,…`, then one row per size.
 
 use super::error::ScalingError;
 
-/// Sizes in bytes, and the figures by size and rank.
+/// Sizes in bytes, and figures by size and rank.
 #[derive(Debug, PartialEq)]
 pub(super) struct Rows {
     pub(super) sizes_bytes: Vec<u64>,
     pub(super) values: Vec<Vec<f64>>,
-    /// Whether the last line broke off.
+    /// Whether the last line was incomplete.
     pub(super) broken_off: bool,
 }
 
-/// Reads a file. A last line without its end, as a job that was killed leaves it, is
-/// dropped if it does not fit.
+/// Reads a file. An unterminated last line, as a killed job leaves it, is dropped if it is not
+/// valid.
 pub(super) fn parse(file: &str, text: &str) -> Result<Rows, ScalingError> {
     let wrong = |line: usize, found: &str, expected: &'static str| ScalingError::Line {
         file: file.to_owned(),
@@ -55,7 +55,7 @@ fn row(line: &str, ranks: usize) -> Option<(u64, Vec<f64>)> {
         fields.map(|field| field.parse().ok().filter(|value: &f64| *value > 0.0)).collect();
     let values = values
         .filter(|values| values.len() == ranks && values.iter().all(|value| value.is_finite()))?;
-    // Fractions of a MiB are whole numbers of bytes; 2^50 MiB are beyond any machine.
+    // Fractions of a MiB are whole numbers of bytes; 2^50 MiB exceeds any machine.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
     let bytes = (megabytes <= f64::from(1 << 30)).then(|| (megabytes * 1_048_576.0).round() as u64);
     Some((bytes.filter(|bytes| *bytes > 0)?, values))

@@ -1,18 +1,18 @@
-//! Why files are no results of a scaling run.
+//! Errors in the files of a scaling run.
 
-/// Why files are no results of a scaling run.
+/// An error in the files of a scaling run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScalingError {
-    /// A line of a CSV.
+    /// An invalid line of a CSV.
     #[error("{file}:{line}: `{found}`, expected {expected}")]
     Line {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is there.
+        /// The text found.
         found: String,
-        /// What should be there.
+        /// The form expected.
         expected: &'static str,
     },
     /// No file has results.

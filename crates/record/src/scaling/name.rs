@@ -1,8 +1,8 @@
-//! What a file's name says: `sequential_domains0,1_16ranks_1-512MB.csv`.
+//! The information in a file's name: `sequential_domains0,1_16ranks_1-512MB.csv`.
 
 use super::Mode;
 
-/// The parts of a name.
+/// The parts of a file's name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) mode: Mode,
@@ -10,7 +10,7 @@ pub(super) struct Name {
     pub(super) serial: bool,
 }
 
-/// Reads what is there; a name of another form says nothing.
+/// Reads the parts that are present; a name of another form has none.
 pub(super) fn parse(file: &str) -> Name {
     let stem = file.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let mut name = Name { mode: Mode::Other, domains: Vec::new(), serial: false };

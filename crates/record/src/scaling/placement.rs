@@ -1,5 +1,5 @@
-//! Where ranks were: in the step's JSON, in `scale.json`, in the suite's log, or in
-//! `mapping_check.log`, whichever tells it first.
+//! The location of ranks: from the step's JSON, `scale.json`, the suite's log or
+//! `mapping_check.log`, whichever has it first.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{Mode, RankPlace};
 
-/// The JSON of a step as versions before runs of ranks kept it, as far as it matters here.
+/// The JSON of a step as written before runs of ranks existed, as far as it is used here.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct StepJson {
     #[serde(default)]
@@ -33,7 +33,7 @@ struct RankJson {
     disturbed: Vec<BTreeMap<usize, String>>,
 }
 
-/// `scale.json`, as far as it matters here.
+/// `scale.json`, as far as it is used here.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct ScaleJson {
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) struct ScaleJson {
 
 #[derive(Debug, Deserialize)]
 struct PlannedStep {
-    /// The first versions wrote the CSV's name.
+    /// The first versions wrote the CSV's name instead.
     #[serde(default, alias = "csv")]
     stem: String,
     #[serde(default)]
@@ -73,7 +73,7 @@ impl StepJson {
         self.ranks.iter().map(place).collect()
     }
 
-    /// The median of each rank by size, then by rank; empty unless all of them are known.
+    /// Returns the medians by size, then by rank; empty unless all of them are known.
     pub(super) fn medians(&self, sizes: usize, ranks: usize) -> Vec<Vec<f64>> {
         let of = |size: usize| -> Option<Vec<f64>> {
             self.ranks.iter().map(|rank| rank.median.get(size).copied().flatten()).collect()
@@ -82,7 +82,7 @@ impl StepJson {
         all.filter(|_| self.ranks.len() == ranks).unwrap_or_default()
     }
 
-    /// The share of all windows that something disturbed; `None` without windows.
+    /// Returns the share of disturbed windows; `None` without windows.
     pub(super) fn disturbed(&self) -> Option<f64> {
         let windows: usize = self.ranks.iter().flat_map(|rank| &rank.windows).map(Vec::len).sum();
         let disturbed: usize =
@@ -96,7 +96,7 @@ impl ScaleJson {
         self.step(stem).map_or_else(Vec::new, |step| bound(&step.cpus, &step.nodes))
     }
 
-    /// The order of binding and the nodes of a step that it plans.
+    /// Returns the binding order and the nodes of a planned step.
     pub(super) fn binding(&self, stem: &str) -> Option<(Mode, Vec<u32>)> {
         self.step(stem)?;
         Some((self.mode?, self.domains.clone()))
@@ -117,9 +117,9 @@ fn bound(cpus: &[u32], nodes: &[u32]) -> Vec<RankPlace> {
     cpus.iter().enumerate().map(place).collect()
 }
 
-/// The bindings of the step with this number of ranks and this CSV in the suite's log:
-/// `[ 4 RANKS ] CPU binding : 48,56,80,88` and `[ 4 RANKS ] NUMA binding: 3,3,5,5`, before the
-/// line that runs it.
+/// Finds the bindings of the step with this number of ranks and this CSV in the suite's log: `[ 4
+/// RANKS ] CPU binding : 48,56,80,88` and `[ 4 RANKS ] NUMA binding: 3,3,5,5`, before the line that
+/// runs it.
 pub(super) fn in_log(log: &str, csv: &str) -> Vec<RankPlace> {
     let (mut cpus, mut nodes) = (Vec::new(), Vec::new());
     for line in log.lines() {
@@ -139,7 +139,7 @@ fn numbers(text: &str) -> Vec<u32> {
     text.trim().split(',').map_while(|number| number.trim().parse().ok()).collect()
 }
 
-/// `rank,cpu_id,cpu_numa,memory_numa`, a row for each rank.
+/// Reads `rank,cpu_id,cpu_numa,memory_numa`, one row per rank.
 pub(super) fn in_mapping_check(text: &str) -> Vec<RankPlace> {
     let place = |line: &str| {
         let mut fields = line.split(',').map(|field| field.trim().parse::<u32>().ok());

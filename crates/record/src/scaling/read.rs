@@ -1,4 +1,4 @@
-//! Files to steps.
+//! Reads result files into steps.
 
 use super::error::ScalingError;
 use super::placement::{ScaleJson, StepJson, in_log, in_mapping_check};
@@ -11,18 +11,19 @@ use crate::ranks::{RankFigures, RankTable};
 /// A file of a result directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScalingFile {
-    /// Its path below the directory, with `/`.
+    /// Its path below the directory, with `/` as separator.
     pub path: String,
     /// Its text.
     pub text: String,
 }
 
-/// Joins the files of a directory: the runs of `numalab scale`, each beside its CSV. Where there is
-/// a CSV alone, of a step that broke off, of the suite or of an earlier version, its figures are
-/// read, and where the ranks were from what lies there too. The text of the architecture file comes
-/// with it, if there is one: reading it is for who knows such files.
+/// Joins the files of a directory: the runs of `numalab scale`, each with its CSV. For a CSV
+/// without a run (from an aborted step, the suite or an earlier version) its figures are read, and
+/// the ranks' locations from the files next to it. The text of the architecture file is returned
+/// unparsed, if there is one.
 ///
 /// # Errors
+///
 /// [`ScalingError::Line`] for a damaged CSV, [`ScalingError::Empty`] if there is none.
 pub fn read(
     directory: &str,
@@ -67,15 +68,15 @@ fn is_there(files: &[ScalingFile], path: &str) -> bool {
     files.iter().any(|file| file.path == path)
 }
 
-/// The directory and the name without ending of a results' CSV.
+/// Returns the directory and the stem of a result CSV's path.
 fn csv_stem(path: &str) -> Option<(&str, &str)> {
     let (run, name) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = name.strip_suffix(".csv").or_else(|| name.strip_suffix(".csv.part"))?;
-    // What other commands leave in a result directory.
+    // CSV files that other commands leave in a result directory.
     (!["samples", "cells"].contains(&stem)).then_some((run, stem))
 }
 
-/// What lies beside a CSV.
+/// The files next to a CSV.
 struct Beside<'a> {
     run: Option<RankTable>,
     earlier: Option<StepJson>,
@@ -123,7 +124,7 @@ impl<'a> Beside<'a> {
         }
     }
 
-    /// The places of this number of ranks, by the first source that has them all.
+    /// Returns the locations of this number of ranks, from the first source that has them all.
     fn places(&self, stem: &str, ranks: usize) -> Vec<Option<RankPlace>> {
         let step = self.earlier.iter().map(StepJson::places);
         let scale = self.scale.iter().map(|scale| scale.places(stem));
@@ -165,7 +166,7 @@ fn step(
     }
 }
 
-/// The figures of a run's ranks.
+/// Fills a step with the figures of a run's ranks.
 fn of_run(step: ScalingStep, table: &RankTable) -> ScalingStep {
     let is_known = |at: &usize| table.ranks.iter().all(|rank| rank.mean[*at].is_finite());
     let mut order: Vec<usize> = (0..table.sizes_bytes.len()).filter(is_known).collect();
@@ -191,7 +192,7 @@ fn of_run(step: ScalingStep, table: &RankTable) -> ScalingStep {
     }
 }
 
-/// The figures of a CSV, of the suite or of an earlier version.
+/// Fills a step with the figures of a CSV, of the suite or of an earlier version.
 fn of_csv(step: ScalingStep, rows: csv::Rows, stem: &str, beside: &Beside<'_>) -> ScalingStep {
     let ranks = rows.values.first().map_or(0, Vec::len);
     let earlier = beside.earlier.as_ref();

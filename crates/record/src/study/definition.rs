@@ -1,10 +1,10 @@
-//! What is varied and run, and by which rules.
+//! The definition of a study: factors, workloads and rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// Shares of memory and of accesses on their own node, as backends with guests count them.
+/// The shares of local memory and of local accesses, as backends with guests count them.
 const COUNTED: [&str; 2] = ["local-memory", "local-accesses"];
 
 /// A factor as it is analysed and shown.
@@ -13,11 +13,11 @@ const COUNTED: [&str; 2] = ["local-memory", "local-accesses"];
 pub struct Factor {
     /// Its name.
     pub name: String,
-    /// What its levels are.
+    /// The kind of its levels.
     pub kind: FactorKind,
-    /// Its levels' names, the baseline first.
+    /// The names of its levels, the baseline first.
     pub levels: Vec<String>,
-    /// The levels' numbers, for a factor of kind [`FactorKind::Scale`].
+    /// The numeric levels, for a factor of kind [`FactorKind::Scale`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<f64>,
 }
@@ -32,7 +32,7 @@ pub struct Workload {
     pub command: Vec<String>,
 }
 
-/// What the levels of a factor are.
+/// The kind of a factor's levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -40,48 +40,48 @@ pub enum FactorKind {
     /// Choices, each compared with the first.
     #[default]
     Choice,
-    /// Positive numbers in a growing order; the trend over them is analysed.
+    /// Positive numbers in ascending order; the trend over them is analysed.
     Scale,
 }
 
-/// How much is run, and when it ends.
+/// The size of a study and its stopping rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Rules {
-    /// Blocks; in each of them every treatment comes once, in random order.
+    /// The number of blocks; each holds every treatment once, in random order.
     pub blocks: usize,
-    /// Blocks before them that are run and not judged.
+    /// The number of warm-up blocks before them, which are run but not judged.
     pub warm_ups: usize,
-    /// Whether the baseline comes twice in every block, to see what the machine finds
-    /// where there is no difference.
+    /// Whether the baseline is run twice in every block, to see what the machine shows where there
+    /// is no difference (A/A).
     pub aa: bool,
-    /// How often a disturbed sample is taken again.
+    /// The number of times that a disturbed sample is retried.
     pub repeats: usize,
-    /// Changes up to this many percent count as none.
+    /// The largest change that counts as no change, in percent.
     pub margin_percent: f64,
-    /// Margins of single metrics in percent, by `workload.metric`.
+    /// The margins of single metrics in percent, by `workload.metric`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub margins: BTreeMap<String, f64>,
-    /// The metric that answers the question, as `workload.metric`: it is tested first, at the
-    /// full level, and the others explain.
+    /// The metric that answers the question, as `workload.metric`: it is tested first, at the full
+    /// level, and the others explain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
-    /// Metrics that are facts, as `workload.metric`: places, counts and proofs that follow from
-    /// how a treatment is made. They are shown and not tested.
+    /// Metrics that are facts, as `workload.metric`: places, counts and proofs that follow from how
+    /// a treatment is made. They are shown but not tested.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub facts: BTreeSet<String>,
-    /// End when every interval is this many percent wide to either side; never on a
-    /// verdict.
+    /// The half-width in percent at which every interval is narrow enough to end the study;
+    /// verdicts never end it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision_percent: Option<f64>,
-    /// End after so many seconds, when the block is done.
+    /// The time in seconds after which the study ends, once the block is finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,
-    /// About how long a block takes in seconds; tried out before the start if absent.
+    /// The approximate time of a block in seconds; tried out before the start if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about_block_s: Option<f64>,
-    /// The seed of every order; one from the clock if absent.
+    /// The seed of every random order; taken from the clock if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
@@ -106,21 +106,21 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Whether a metric is the one that answers the question.
+    /// Returns true if the metric is the one that answers the question.
     #[must_use]
     pub fn is_primary(&self, workload: &str, metric: &str) -> bool {
         self.primary.as_deref().is_some_and(|primary| primary == format!("{workload}.{metric}"))
     }
 
-    /// Whether a metric is shown and not tested: those that the study names, and what backends
-    /// count of places, unless the study asks about it.
+    /// Returns true if a metric is shown but not tested: those that the study names, and the
+    /// placement counts of backends, unless the study asks about them.
     #[must_use]
     pub fn is_fact(&self, workload: &str, metric: &str) -> bool {
         self.facts.contains(&format!("{workload}.{metric}"))
             || COUNTED.contains(&metric) && !self.is_primary(workload, metric)
     }
 
-    /// The margin of a metric in percent.
+    /// Returns the margin of a metric, in percent.
     #[must_use]
     pub fn margin_of(&self, workload: &str, metric: &str) -> f64 {
         let own = self.margins.get(&format!("{workload}.{metric}"));

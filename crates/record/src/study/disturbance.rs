@@ -1,15 +1,15 @@
-//! What disturbed a sample, as facts; its words are the report's.
+//! Disturbances of a sample, as facts; the report has the wording.
 
 use serde::{Deserialize, Serialize};
 
-/// What disturbed a sample, found without a look at its values.
+/// A disturbance of a sample, detected without regard to its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Disturbance {
     /// Other load.
     Load {
-        /// The machine that was loaded.
+        /// The machine under load.
         on: LoadedMachine,
         /// The load.
         load: Load,
@@ -18,71 +18,71 @@ pub enum Disturbance {
     Guest {
         /// The guest.
         guest: String,
-        /// What befell it or its command; `None` where no answer came.
+        /// The failure of the guest or its command; `None` if there was no answer.
         reason: Option<String>,
     },
     /// The memory emulator's report cannot be read.
     EmulatorReport {
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
-    /// A sentence, as journals up to 0.1.0 had it.
+    /// A sentence, as in journals up to 0.1.0.
     #[serde(untagged)]
     Sentence(String),
 }
 
-/// Which machine other load was on.
+/// The machine that other load was on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadedMachine {
-    /// The one that the command ran on.
+    /// The machine that the command ran on.
     Own,
     /// The host of the guests that it ran in.
     Host,
 }
 
-/// What kept watched CPUs from what was measured on them.
+/// The cause that took time from the measurement on the watched CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Load {
     /// The hypervisor ran something else on them.
     Stolen {
-        /// Milliseconds stolen, of all watched CPUs together.
+        /// Milliseconds stolen, summed over all watched CPUs.
         stolen_ms: u64,
-        /// Milliseconds of all watched CPUs together.
+        /// Milliseconds elapsed, summed over all watched CPUs.
         of_ms: u64,
     },
     /// Other processes ran on them.
     Foreign {
-        /// Milliseconds of others, of all watched CPUs together.
+        /// Milliseconds of other processes, summed over all watched CPUs.
         foreign_ms: u64,
-        /// Milliseconds of all watched CPUs together.
+        /// Milliseconds elapsed, summed over all watched CPUs.
         of_ms: u64,
     },
-    /// One of them lowered its frequency because of heat or power.
+    /// One of them was throttled because of heat or power.
     Throttled {
-        /// How often.
+        /// The number of times.
         events: u64,
     },
     /// Processes waited for memory.
     Pressure {
         /// Milliseconds in which at least one process waited.
         waited_ms: u64,
-        /// Milliseconds in all.
+        /// Milliseconds in total.
         wall_ms: u64,
     },
 }
 
 impl Disturbance {
-    /// Whether it was other load, as against a guest that failed.
+    /// Returns true for other load, as opposed to a failed guest.
     #[must_use]
     pub fn is_load(&self) -> bool {
         match self {
             Self::Load { .. } => true,
             Self::Guest { .. } | Self::EmulatorReport { .. } => false,
-            // All sentences that were not of load began with one of these.
+            // All sentences about anything but load began with one of these.
             Self::Sentence(text) => {
                 !["guest ", "the emulator"].iter().any(|own| text.starts_with(own))
             }

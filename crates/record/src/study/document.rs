@@ -1,4 +1,4 @@
-//! A study's run in one value, and its samples in blocks.
+//! A study's run as one value, and its samples by block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,96 +9,95 @@ use super::journal::{Entry, SampleEntry};
 use super::plan::{Arm, Treatment};
 use crate::kind::{Kind, KindError, file};
 
-/// What is known before the first sample.
+/// A study's run, as known before the first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyRun {
-    /// That of [`Kind::Study`].
+    /// The schema of [`Kind::Study`].
     pub schema: String,
     /// The version of numalab.
     pub version: String,
     /// The command line as given.
     pub command: Vec<String>,
-    /// Start in milliseconds since 1970-01-01 UTC.
+    /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// The seed of every order.
+    /// The seed of every random order.
     pub seed: u64,
-    /// The plan's hash, which every session of the journal names.
+    /// The plan's hash, which every session of the journal repeats.
     pub plan: String,
     /// The study's name.
     pub name: String,
-    /// What it answers.
+    /// The question that it answers.
     pub question: String,
-    /// What a reader must know to judge the answer.
+    /// A note that readers need in order to judge the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What the place of the samples is, in words.
+    /// A description of where the samples are taken.
     #[serde(alias = "world")]
     pub backend: String,
-    /// What is varied.
+    /// The factors that are varied.
     pub factors: Vec<Factor>,
-    /// What is run.
+    /// The workloads that are run.
     pub workloads: Vec<Workload>,
-    /// How much is run, and when it ends.
+    /// The size of the study and its stopping rules.
     pub rules: Rules,
     /// Every combination of levels, the baseline first.
     pub treatments: Vec<Treatment>,
 }
 
-/// A study's run with everything that was written while it ran.
+/// A study's run with its journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyDocument {
-    /// What was known before.
+    /// Everything known before the first sample.
     #[serde(flatten)]
     pub run: StudyRun,
-    /// The journal in order.
+    /// The journal, in order.
     pub journal: Vec<Entry>,
 }
 
-/// Which attempts of a cell count; neither rule looks at a value.
+/// The attempt at a cell that counts; neither rule looks at a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// The first undisturbed attempt; where all were disturbed, the last.
+    /// The first undisturbed attempt, or the last one if all were disturbed.
     Undisturbed,
     /// The first attempt, disturbed or not.
     First,
 }
 
-/// The values of one metric, a row for each finished block.
+/// The values of one metric, one row per finished block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cells {
     /// The block of each row.
     pub blocks: Vec<usize>,
-    /// A value for each treatment, in the run's order; fewer for one that was not tried to the
-    /// end.
+    /// One value per treatment, in the run's order; fewer for a treatment that was dropped.
     pub treatments: Vec<Vec<f64>>,
-    /// The baseline once more; empty without an A/A arm.
+    /// The values of the repeated baseline; empty without an A/A arm.
     pub again: Vec<f64>,
 }
 
-/// Why files are no results of a study.
+/// An error in the files of a study.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// `run.json` cannot be read, or is of something else.
+    /// `run.json` cannot be read, or is of another kind.
     #[error("{name} {0}", name = file::RUN)]
     Run(#[source] KindError),
-    /// A whole line of the journal cannot be read.
+    /// A complete line of the journal cannot be read.
     #[error("{}, line {line}: {source}", file::JOURNAL)]
     Journal {
-        /// Line number from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The parser's error.
         source: serde_json::Error,
     },
-    /// The journal is that of another plan.
+    /// The journal belongs to another plan.
     #[error(
         "{}, line {line}: follows the plan {found}, {} has {expected}",
         file::JOURNAL,
         file::RUN
     )]
     OtherPlan {
-        /// Line number from 1.
+        /// The line number, from 1.
         line: usize,
         /// The hash in the journal.
         found: String,
@@ -108,18 +107,19 @@ pub enum StudyError {
 }
 
 impl StudyDocument {
-    /// Joins the texts of `run.json` and `journal.jsonl`. A last line without an end, as
-    /// a crash leaves it, is dropped.
+    /// Joins the texts of `run.json` and `journal.jsonl`. An unterminated last line, as a crash
+    /// leaves it, is dropped.
     ///
     /// # Errors
-    /// [`StudyError`] names the file, the line and what is wrong.
+    ///
+    /// [`StudyError`] names the file, the line and the error.
     pub fn from_files(run: &str, journal: &str) -> Result<Self, StudyError> {
         let run: StudyRun = Kind::Study.read(run).map_err(StudyError::Run)?;
         let journal = parse_journal(journal, &run.plan)?;
         Ok(Self { run, journal })
     }
 
-    /// Every sample in the order of time, disturbed ones and warm-ups included.
+    /// Returns every sample in time order, including disturbed ones and warm-ups.
     pub fn samples(&self) -> impl Iterator<Item = &SampleEntry> {
         self.journal.iter().filter_map(|entry| match entry {
             Entry::Sample(sample) => Some(sample),
@@ -127,7 +127,7 @@ impl StudyDocument {
         })
     }
 
-    /// The sample that counts for each cell, by block, treatment, arm and workload.
+    /// Returns the sample that counts for each cell, by block, treatment, arm and workload.
     #[must_use]
     pub fn counted(&self, counted: Counted) -> BTreeMap<(usize, usize, Arm, usize), &SampleEntry> {
         let mut cells: BTreeMap<_, &SampleEntry> = BTreeMap::new();
@@ -144,7 +144,7 @@ impl StudyDocument {
         cells
     }
 
-    /// The treatments that were not tried to the end, each with the first block without it.
+    /// Returns the treatments that were dropped, each with the first block without it.
     #[must_use]
     pub fn out(&self) -> BTreeMap<usize, usize> {
         let out = self.journal.iter().filter_map(|entry| match entry {
@@ -154,7 +154,7 @@ impl StudyDocument {
         out.collect()
     }
 
-    /// The values of a metric in the blocks in which every treatment that was still tried has one;
+    /// Returns the values of a metric in the blocks where every remaining treatment has one;
     /// warm-ups are left out.
     #[must_use]
     pub fn cells(&self, workload: usize, metric: &str, counted: Counted) -> Cells {
@@ -168,7 +168,7 @@ impl StudyDocument {
         let out = self.out();
         let is_tried = |treatment, block| out.get(&treatment).is_none_or(|from| block < *from);
         let mut cells = Cells { treatments: vec![Vec::new(); treatments], ..Cells::default() };
-        // Those that there are: a damaged number may be far from all others.
+        // Only blocks that exist: a damaged number may be far from all others.
         let blocks: BTreeSet<usize> = samples.keys().map(|key| key.0).collect();
         for block in blocks.into_iter().filter(|block| *block >= self.run.rules.warm_ups) {
             let tried = (0..treatments).filter(|treatment| is_tried(*treatment, block));

@@ -1,4 +1,4 @@
-//! What is written while a study runs, an entry a line.
+//! The journal of a study: one entry per line, written as it runs.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +16,22 @@ use crate::tiering::TierLook;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub enum Entry {
-    /// A session began: the first, or one that resumes.
+    /// A session began: the first one, or one that resumes.
     Began {
         /// The hash of the plan that it follows.
         plan: String,
         /// Milliseconds since 1970-01-01 UTC.
         unix_ms: u64,
-        /// Facts about the backend.
+        /// Facts about the backend's system.
         environment: Environment,
-        /// What the reader should know beforehand, such as that a knob cannot act here.
+        /// Notices for the reader before the start, such as that a knob cannot have an effect here.
         notices: Vec<Notice>,
     },
     /// A treatment was applied.
     Applied(Applied),
     /// A sample was taken.
     Sample(SampleEntry),
-    /// A treatment cannot be the best any more, and is not tried again.
+    /// A treatment can no longer be the best, and is dropped.
     Out {
         /// Its index.
         treatment: usize,
@@ -40,14 +40,14 @@ pub enum Entry {
     },
     /// The session ended by itself.
     Ended {
-        /// Why.
+        /// The reason.
         reason: EndReason,
         /// Milliseconds since 1970-01-01 UTC.
         unix_ms: u64,
     },
 }
 
-/// Why a session ended.
+/// The reason for the end of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -56,9 +56,9 @@ pub enum EndReason {
     Done,
     /// Every interval is narrow enough.
     Precise,
-    /// No treatment but the baseline is left that could be the best.
+    /// No treatment other than the baseline can still be the best.
     NoneLeft,
-    /// The time allowed is spent.
+    /// The time budget is spent.
     BudgetSpent,
     /// The user interrupted it.
     Interrupted,
@@ -66,7 +66,7 @@ pub enum EndReason {
     Failed(String),
 }
 
-/// A treatment that was applied, and how that is known.
+/// An applied treatment, with the evidence that it is in effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Applied {
@@ -74,35 +74,35 @@ pub struct Applied {
     pub block: usize,
     /// The index of the treatment.
     pub treatment: usize,
-    /// Whether it is judged, or the baseline once more.
+    /// Whether it is judged or is the repeated baseline.
     pub arm: Arm,
-    /// How long it took in seconds.
+    /// The time it took, in seconds.
     pub took_s: f64,
-    /// What was read back.
+    /// The values read back.
     pub evidence: Vec<Evidence>,
 }
 
-/// That a setting holds.
+/// Evidence that a setting is in effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// The setting, or the fact: `numa_balancing`, `AnonHugePages`.
     pub what: String,
-    /// What was asked for; nobody asks for a fact that goes with it.
+    /// The value requested; `None` for an accompanying fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
-    /// What was found.
+    /// The value found.
     pub found: String,
 }
 
 impl Evidence {
-    /// A fact that nobody asked for.
+    /// Returns a fact that was not requested.
     #[must_use]
     pub fn fact(what: impl Into<String>, found: impl Into<String>) -> Self {
         Self { what: what.into(), wanted: None, found: found.into() }
     }
 
-    /// What was found where something was asked for.
+    /// Returns the value found for a requested setting.
     #[must_use]
     pub fn of(
         what: impl Into<String>,
@@ -121,62 +121,62 @@ pub struct SampleEntry {
     pub block: usize,
     /// The index of the treatment.
     pub treatment: usize,
-    /// Whether it is judged, or the baseline once more.
+    /// Whether it is judged or is the repeated baseline.
     pub arm: Arm,
     /// The index of the workload.
     pub workload: usize,
-    /// From 0; more where the ones before were disturbed.
+    /// The number of earlier, disturbed attempts.
     pub attempt: usize,
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,
-    /// How long it took in seconds, with all that belongs to it.
+    /// The time it took in seconds, including preparation.
     pub took_s: f64,
-    /// What was found.
+    /// The observation.
     #[serde(flatten)]
     pub observation: Observation,
 }
 
-/// What a sample gave.
+/// The result of taking a sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observation {
-    /// What was measured.
+    /// The measured values.
     pub readings: Vec<Reading>,
-    /// What else was counted while it ran: `numa_pte_updates`.
+    /// The counters collected while it ran: `numa_pte_updates`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
-    /// Where it ran and where its memory lay, and that its settings acted.
+    /// Its placement and that of its memory, and evidence that its settings were in effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
-    /// Where guests lay that ran it together.
+    /// The locations of the guests that ran it together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guests: Vec<GuestPlace>,
-    /// Where the pages of a probe of memory tiers were from time to time.
+    /// The locations of a tier probe's pages over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<TierLook>,
-    /// What disturbed it, found without a look at its values.
+    /// The disturbances of the sample, detected without regard to its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<Disturbance>,
 }
 
-/// Where a guest ran and where its memory lay.
+/// The location of a guest and its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestPlace {
     /// The guest.
     pub guest: String,
-    /// The node that it belongs to, if any.
+    /// The node that it is assigned to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<u32>,
-    /// Nodes with the memory that it has there, in frames or bytes; `None` is no node's memory.
+    /// The nodes with its memory on each, in frames or bytes; `None` for memory without a node.
     pub memory: Vec<(Option<u32>, u64)>,
-    /// The CPUs that it may run on, where that is known.
+    /// The CPUs that it may run on, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,
 }
 
 impl Observation {
-    /// Whether what disturbed it was other load, as against a guest that failed.
+    /// Returns true if it was disturbed by other load, as opposed to a failed guest.
     #[must_use]
     pub fn is_disturbed_by_load(&self) -> bool {
         !self.disturbances.is_empty() && self.disturbances.iter().all(Disturbance::is_load)

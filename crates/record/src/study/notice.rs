@@ -1,4 +1,4 @@
-//! What a reader should know before a study begins, as facts; its words are the report's.
+//! Notices for the reader before a study begins, as facts; the report has the wording.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::accelerator::AcceleratorReason;
 use crate::no_effect::NoEffect;
 
-/// What a backend found that bears on what its samples can show.
+/// A finding of a backend that limits what its samples can show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -17,75 +17,75 @@ pub enum Notice {
     KnobWithoutEffect {
         /// The knob.
         knob: String,
-        /// Why.
+        /// The reason.
         reason: NoEffect,
     },
     /// A memory policy cannot show an effect: all memory is on one node.
     PolicyWithoutEffect,
-    /// A knob about nodes cannot act, since the guest's memory is on one.
+    /// A knob concerning nodes cannot have an effect, since the guest's memory is on one node.
     GuestOfOneNode {
         /// The knob.
         knob: String,
     },
-    /// What QEMU runs the guest under.
+    /// The accelerator under which QEMU runs the guest.
     Accelerator {
         /// `kvm` or `tcg`.
         name: String,
-        /// Why this one.
+        /// The reason for this choice.
         reason: AcceleratorReason,
     },
-    /// Whether KVM works shows only when it is tried.
+    /// Whether KVM works is only known once it is tried.
     AcceleratorNotTried,
     /// This QEMU can hang Linux on several CPUs.
     QemuCanHang {
         /// Its version.
         version: String,
-        /// The first version that cannot.
+        /// The first version without this bug.
         mended_in: String,
     },
-    /// Without KVM accesses go through QEMU's software TLB.
+    /// Without KVM, accesses go through QEMU's software TLB.
     SoftwareTlb,
     /// The guest's time is virtual.
     VirtualTime,
-    /// Our kernel runs on real nodes under KVM.
+    /// numalab's kernel runs on real nodes under KVM.
     RealNodes {
-        /// The host's nodes behind each of the guest's.
+        /// The host nodes behind each guest node.
         nodes: Vec<NodeSet>,
     },
-    /// Our kernel runs with the memory emulator.
+    /// numalab's kernel runs under the memory emulator.
     EmulatedMemory {
-        /// What accesses cost.
+        /// The cost model of accesses.
         costs: EmulatedCosts,
     },
-    /// Our kernel runs without anything that gives its times a meaning.
+    /// numalab's kernel runs under plain TCG, where its times have no meaning.
     PlainTcg,
     /// Memory costs the same everywhere in these guests.
     EqualCosts,
-    /// Guests run in virtual time, each CPU with its own.
+    /// Guests run in virtual time, each CPU with a separate clock.
     OwnClocks,
-    /// Several boots run at once, which shortens the time that is stated.
+    /// Several boots run at once, which makes the study faster than stated.
     BootsSideBySide,
-    /// One guest is booted and saved, and all are restored from it.
+    /// One guest is booted and saved, and all guests are restored from it.
     RestoredGuests,
-    /// The tools in dom0 are of another build than the hypervisor.
+    /// The tools in dom0 are from a different build than the hypervisor.
     DebianTools,
-    /// `cpus="..."` pins a domain's CPUs and not its memory.
+    /// `cpus="..."` pins a domain's CPUs but not its memory.
     CpusAsString,
-    /// One of the machines has one node, where `numa` cannot act.
+    /// One of the machines has one node, where `numa` cannot have an effect.
     MachineOfOneNode,
-    /// A hypervisor of the user's own.
+    /// A hypervisor supplied by the user.
     XenBuild {
         /// The file.
         file: PathBuf,
         /// The SHA-256 of its content.
         sha256: String,
     },
-    /// A sentence, as journals up to 0.1.0 had it.
+    /// A sentence, as in journals up to 0.1.0.
     #[serde(untagged)]
     Sentence(String),
 }
 
-/// What gives accesses their costs in the memory emulator.
+/// The source of the costs of accesses in the memory emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! What is tried, and in which order.
+//! The treatments of a study, and their order.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::setting::Setting;
 
-/// One level of each factor.
+/// A treatment: one level of each factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Treatment {
@@ -14,18 +14,18 @@ pub struct Treatment {
     pub name: String,
     /// The index of the level of each factor, in the study's order.
     pub levels: Vec<usize>,
-    /// What is set, of all its levels together.
+    /// The settings of all its levels together.
     pub settings: BTreeMap<String, Setting>,
 }
 
-/// Which of a block's visits a sample belongs to.
+/// The arm of a block that a sample belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arm {
     /// A treatment that is judged.
     Main,
-    /// The baseline once more (the A/A arm).
+    /// The repeated baseline (the A/A arm).
     Again,
 }
 
@@ -35,6 +35,6 @@ pub enum Arm {
 pub struct Visit {
     /// The index of the treatment.
     pub treatment: usize,
-    /// Whether it is judged, or the baseline once more.
+    /// Whether it is judged or is the repeated baseline.
     pub arm: Arm,
 }

@@ -1,4 +1,4 @@
-//! What a study would do.
+//! The plan of a study.
 
 use std::collections::BTreeMap;
 
@@ -6,58 +6,58 @@ use serde::{Deserialize, Serialize};
 
 use super::{Notice, Setting, Visit};
 
-/// What a study would do, before anything is started.
+/// A study's plan, before anything is started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedStudy {
     /// Its name.
     pub name: String,
-    /// What it answers.
+    /// The question that it answers.
     pub question: String,
-    /// What a reader must know to judge the answer.
+    /// A note that readers need in order to judge the answer.
     pub note: Option<String>,
-    /// Where its samples are taken.
+    /// A description of where its samples are taken.
     pub backend: String,
-    /// Why it cannot be run here and now.
+    /// The reason for which it cannot be run here and now.
     pub cannot_run: Option<String>,
-    /// What the backend says before it starts.
+    /// The backend's notices before the start.
     pub notices: Vec<Notice>,
-    /// Memory that its guests take, in bytes.
+    /// The memory that its guests need, in bytes.
     pub memory_bytes: u64,
-    /// What must be downloaded first.
+    /// The files to download first.
     pub downloads: Vec<String>,
     /// The treatments, the baseline first.
     pub treatments: Vec<String>,
-    /// What the levels set that have a name of their own.
+    /// The levels with separate names, and their settings.
     pub levels: Vec<PlannedLevel>,
-    /// What is run under each treatment.
+    /// The workloads that are run under each treatment.
     pub workloads: Vec<PlannedWorkload>,
-    /// The seed of the order.
+    /// The seed of the random order.
     pub seed: u64,
-    /// Blocks that are not judged, of all.
+    /// The number of warm-up blocks, which are not judged.
     pub warm_ups: usize,
-    /// Every block, warm-ups first: the treatments in their order.
+    /// Every block, warm-ups first, with its treatments in order.
     pub blocks: Vec<Vec<Visit>>,
-    /// Samples in all.
+    /// The total number of samples.
     pub samples: usize,
-    /// Samples that have been taken already, where the study was begun before.
+    /// The number of samples already taken, if the study was begun before.
     pub taken: usize,
-    /// How long it takes.
+    /// The time it takes.
     pub time: StudyTime,
-    /// What each number of blocks can decide.
+    /// The changes that each number of blocks can detect.
     pub decisions: Decisions,
-    /// The fewest blocks that can show a difference, where it has fewer.
+    /// The fewest blocks that can show a difference, if the study has fewer.
     pub fewest_blocks: Option<usize>,
 }
 
-/// How long a study takes, as far as is known before it starts.
+/// The time a study takes, as far as known before it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum StudyTime {
-    /// As long as a block takes by its author, or by trying it out.
+    /// An estimate from the time of a block, as stated by the author or tried out.
     About {
-        /// For all blocks.
+        /// The time for all blocks.
         seconds: f64,
     },
     /// It ends when its budget is spent.
@@ -65,39 +65,39 @@ pub enum StudyTime {
         /// The budget.
         seconds: f64,
     },
-    /// Nobody said how long a block takes: the limits of its workloads are known.
+    /// An upper bound from the time limits of its workloads.
     AtMost {
-        /// For all blocks.
+        /// The time for all blocks.
         seconds: f64,
     },
 }
 
-/// What each number of blocks can decide.
+/// The changes that each number of blocks can detect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decisions {
-    /// The metric that answers the question; any metric where none is named.
+    /// The metric that answers the question; `None` for any metric.
     pub primary: Option<String>,
-    /// How far the changes of single blocks lie apart: standard deviations in percent.
+    /// The spread of changes between blocks, as standard deviations in percent.
     pub spreads_percent: Vec<f64>,
-    /// Numbers of blocks, the planned one among them.
+    /// Rows by number of blocks, including the planned one.
     pub rows: Vec<Decision>,
 }
 
-/// What a number of blocks can decide.
+/// The changes that a number of blocks can detect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The number of blocks.
     pub blocks: usize,
-    /// Whether it is the planned one.
+    /// Whether it is the planned number.
     pub is_planned: bool,
-    /// For each spread the least change in percent that is found in four of five studies;
-    /// `None` where nothing can be.
+    /// For each spread, the least change in percent that is detected in four of five studies;
+    /// `None` if no change can be.
     pub least_percent: Vec<Option<f64>>,
 }
 
-/// A level with a name of its own.
+/// A level with a name that differs from its value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedLevel {
@@ -105,11 +105,11 @@ pub struct PlannedLevel {
     pub factor: String,
     /// The level.
     pub level: String,
-    /// What it sets.
+    /// Its settings.
     pub set: BTreeMap<String, Setting>,
 }
 
-/// What is run under each treatment.
+/// A workload that is run under each treatment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedWorkload {
@@ -129,21 +129,21 @@ pub struct StudyList {
     pub studies: Vec<ListedStudy>,
 }
 
-/// A study in a line.
+/// A study in one line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedStudy {
     /// Its name.
     pub name: String,
-    /// What it answers.
+    /// The question that it answers.
     pub question: String,
-    /// Its blocks, warm-ups included.
+    /// The number of its blocks, including warm-ups.
     pub blocks: usize,
-    /// How long it takes.
+    /// The time it takes.
     pub time: StudyTime,
 }
 
-/// The backends with all that can be set in each.
+/// The backends, with their settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingList {
@@ -151,17 +151,17 @@ pub struct SettingList {
     pub backends: Vec<BackendSettings>,
 }
 
-/// What can be set in a backend.
+/// The settings of a backend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackendSettings {
     /// Its name: `[backend.NAME]`.
     pub backend: String,
-    /// What it is, in a line.
+    /// A description in one line.
     pub about: String,
-    /// What its table in a study, and `--set`, may say.
+    /// The settings of its table in a study, and of `--set`.
     pub settings: Vec<ListedSetting>,
-    /// What levels of factors may set.
+    /// The settings of factors' levels.
     pub levels: Vec<ListedSetting>,
 }
 
@@ -171,11 +171,11 @@ pub struct BackendSettings {
 pub struct ListedSetting {
     /// Its name.
     pub name: String,
-    /// What it does, in a line.
+    /// A description in one line.
     pub about: String,
-    /// What it may be, in words.
+    /// The values that it accepts, in words.
     pub expected: String,
-    /// Its value where nothing is said, if there is one.
+    /// The default value, if there is one.
     pub default: Option<String>,
 }
 
@@ -183,7 +183,7 @@ pub struct ListedSetting {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShownStudy {
-    /// What it is in a line.
+    /// The study in one line.
     #[serde(flatten)]
     pub line: ListedStudy,
     /// The study in TOML, with its time and the commands of its tools as comments.

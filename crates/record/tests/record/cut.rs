@@ -1,4 +1,4 @@
-//! The part of a run that is complete, wherever a crash or a full disk cut its files.
+//! The complete part of a run, for files cut anywhere by a crash or a full disk.
 
 use numalab_record::*;
 
@@ -9,7 +9,7 @@ fn text(file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// `cells.jsonl` and `samples.csv` of three cells with two, no and three samples.
+/// Returns `cells.jsonl` and `samples.csv` of three cells with two, zero and three samples.
 fn files() -> (String, String) {
     let line = |cell: &str, part: &str| {
         format!("{{\"cell\":\"{cell}\",\"outcome\":\"precise\",\"placements\":[]{part}}}\n")
@@ -88,8 +88,8 @@ fn a_number_of_samples_beyond_all_numbers_is_of_no_complete_cell() {
     assert_eq!((part.lines.len(), part.cells_bytes, part.samples), (0, 0, 0));
 }
 
-/// The lines of `cells.jsonl` of the kept run with the part of the samples that is each cell's, which
-/// the version that wrote them left out: cells follow each other as they do in `samples.csv`.
+/// Adds to each line of the kept run's `cells.jsonl` the range of its samples, which the version
+/// that wrote it left out: cells follow each other as in `samples.csv`.
 fn numbered(cells: &str, samples: &str) -> String {
     let of_cell = |name: &str| {
         let begin = format!("{name},");

@@ -1,4 +1,4 @@
-//! The memory emulator's report.
+//! Reports of the memory emulator.
 
 use numalab_record::{CodePlace, MemoryReport, MemoryReportError};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What each kind of experiment says of itself.
+//! The descriptions of each kind of experiment.
 
 use numalab_record::*;
 use numalab_topology::{CpuId, NodeId};

@@ -1,4 +1,4 @@
-//! The JSON of what is only written: tests of machines, knobs, tables, guests, ranks, notices.
+//! The JSON of documents that are only written: self-tests, knobs, tables, guests, ranks, notices.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Documents that are kept in the repository: all are read, and no damage to one makes a panic.
+//! Documents kept in the repository: all can be read, and damage never causes a panic.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ fn text(directory: &str, file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Run, cells and samples of a directory.
+/// Reads run, cells and samples of a directory.
 fn run(directory: &str) -> [String; 3] {
     [file::RUN, file::CELLS, file::SAMPLES].map(|file| text(directory, file))
 }
@@ -25,7 +25,7 @@ fn read_run(directory: &str) -> Document {
     Document::from_files(&run, &cells, &samples).expect("a kept run")
 }
 
-/// Directories below one that hold a run.
+/// Collects the directories below `directory` that hold a run.
 fn runs_below(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).expect("a kept directory") {
         let path = entry.expect("an entry").path();
@@ -76,7 +76,7 @@ fn ids_of_the_kept_plan_are_those_that_their_experiments_have_today() {
     }
 }
 
-/// The text with a byte or a stretch of it gone, or other bytes in its place, at many places.
+/// Returns the text with bytes deleted or replaced, at many places.
 fn damaged(text: &str) -> impl Iterator<Item = String> {
     let step = (text.len() / 20).max(1);
     (0..text.len()).step_by(step).flat_map(move |at| {

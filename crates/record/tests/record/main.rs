@@ -1,4 +1,4 @@
-//! What documents say, whole, damaged and written before.
+//! Documents: complete, damaged and from earlier versions.
 
 mod cut;
 mod emulated;

@@ -1,4 +1,4 @@
-//! What a program did to its memory, and the source of a profile.
+//! Programs' use of memory, and the source of a profile.
 
 use numalab_record::profile::*;
 use numalab_record::*;
@@ -83,7 +83,7 @@ fn what_is_not_known_is_not_written_and_read_as_not_known() {
     let some = RegionAccesses { either: 3, latency_cycles: 7, ..RegionAccesses::default() };
     let written = serde_json::to_value(&some).unwrap();
     assert_eq!((&written["either"], &written["latency_cycles"]), (&json!(3), &json!(7)));
-    // As emulators before wrote it.
+    // As earlier emulators wrote it.
     let before = json!({"thread": 1, "cpu_node": 0, "memory_node": 1, "loads": 2, "stores": 3,
         "misses": 4, "waited_ns": 5, "memory_ns": 6, "queue_ns": 7});
     let read: RegionAccesses = serde_json::from_value(before).unwrap();
@@ -123,7 +123,7 @@ fn stretches_that_are_joined_keep_their_sums_and_forget_what_one_does_not_know()
     assert!(Stretch::joined(&[]).is_empty());
 }
 
-/// What a value is in JSON; it must be read back as it was.
+/// Returns the JSON of a value, which must read back as the same value.
 fn written<
     T: serde::Serialize + for<'de> serde::Deserialize<'de> + PartialEq + core::fmt::Debug,
 >(

@@ -1,4 +1,4 @@
-//! Runs of ranks: each rank's figures from the cells, and steps of a scaling run from these.
+//! Runs of ranks: each rank's figures from the cells, and steps of a scaling run from them.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,8 @@ fn document(teams: &[&[usize]], serial: bool, cells: Vec<CellResult>) -> Documen
     Document { run, cells }
 }
 
-/// Two ranks chase; rank 1 had its second window disturbed, and all of them at the second size.
+/// Returns a run in which two ranks chase; rank 1's second window was disturbed, and all its
+/// windows at the second size.
 fn chased() -> Document {
     let window = |ns, loads, disturbed| (Metric::Latency, ns, loads, disturbed);
     let quiet = [window(10.0, 30, false), window(20.0, 10, false)];
@@ -126,7 +127,7 @@ fn of_streams_of_a_host_each_rank_has_its_part_by_its_number() {
     let a =
         [all(5.0), all(5.0), part(1.0, false), part(4.0, true), part(2.0, false), part(3.0, false)];
     let a = result(streams(&[0, 1], SIZES[0]), &[0, 1], &a);
-    // The ranks of a host need not follow each other.
+    // The ranks of a host need not be consecutive.
     let table = document(&[&[1], &[0, 2]], false, vec![b, a]).rank_table().expect("ranks");
     let means: Vec<f64> = table.ranks.iter().map(|rank| rank.mean[0]).collect();
     let medians: Vec<f64> = table.ranks.iter().map(|rank| rank.median[0]).collect();
@@ -162,14 +163,14 @@ fn a_step_is_read_from_its_run_and_its_binding_from_the_plan() {
     let step = &scaling.steps[0];
     assert_eq!((step.mode, &step.domains[..]), (Mode::Interleaved, &[0, 3][..]));
     assert_eq!((step.metric, step.serial, step.complete), (ScalingMetric::Latency, true, true));
-    // By size, whatever the order in which they were measured; the CSV is an export.
+    // By size, regardless of the order of measurement; the CSV is an export.
     assert_eq!(step.sizes_bytes, [SIZES[1], SIZES[0]]);
     assert_eq!(step.values, [[12.5, 8.0], [12.5, 8.0]]);
     assert_eq!(step.at(SIZES[1]), Some(&[15.0, 8.0][..]));
     let place = step.places[1].expect("a place");
     assert_eq!((place.cpu, place.cpu_node), (CpuId(5), Some(NodeId(1))));
     assert_eq!((place.memory_node, step.disturbed), (Some(NodeId(3)), Some(0.375)));
-    // Without the run the plan still says where ranks were bound.
+    // Without the run, the plan still records the ranks' binding.
     let (scaling, _) = read("d", &[csv, file("scale.json", &scale)]).unwrap();
     assert_eq!(scaling.steps[0].places[1].map(|place| place.cpu), Some(CpuId(9)));
     assert_eq!(scaling.steps[0].values[0], [99.0, 99.0]);

@@ -1,4 +1,4 @@
-//! `samples.csv`, `cells.jsonl` and what of them counts.
+//! `samples.csv`, `cells.jsonl` and the samples that count.
 
 use numalab_record::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn parse(lines: &str) -> Result<Vec<Sample>, CsvError> {
     parse_samples(&format!("{CSV_HEADER}\n{lines}\n"))
 }
 
-/// The line with another text in a column.
+/// Returns the line with another text in one column.
 fn with(column: &str, text: &str) -> String {
     let at = COLUMNS.iter().position(|name| *name == column).expect("a column");
     let mut fields: Vec<&str> = LINE.split(',').collect();
@@ -65,7 +65,7 @@ fn a_line_with_fewer_or_more_than_nine_columns_is_refused_whole() {
             CsvError::Field { line: 2, field: COLUMNS[few], found: line, expected: "nine columns" };
         assert_eq!(error, expected);
     }
-    // Two lines without the end of the first between them, as a crash and a restart leave them.
+    // Two lines without a newline between them, as a crash and a restart leave them.
     let joined = format!("{}{LINE}", &LINE[..12]);
     assert!(parse(&joined).is_err());
     let joined = format!("{LINE}{LINE}");
@@ -110,7 +110,7 @@ proptest! {
     }
 }
 
-/// A run of latencies that plans these cells, and nothing else.
+/// Returns a latency run that plans only these cells.
 pub fn planned(plan: Vec<Cell>) -> Run {
     Run {
         schema: Kind::Run.into(),

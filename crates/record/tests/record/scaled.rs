@@ -1,4 +1,4 @@
-//! The results of a scaling run, in all forms that it leaves them in.
+//! The results of a scaling run, in all the forms in which it writes them.
 
 use numalab_record::scaling::{
     Mode, RankPlace, Scaling, ScalingError, ScalingFile, ScalingMetric, read,

@@ -1,10 +1,10 @@
-//! Settings, rules, and reasons as studies write them.
+//! Settings, rules and reasons as studies write them.
 
 use numalab_record::study::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What a value is in JSON; it must be read back as it was.
+/// Returns the JSON of a value, which must read back as the same value.
 fn written<T: Serialize + for<'de> Deserialize<'de> + PartialEq + core::fmt::Debug>(
     value: &T,
 ) -> Value {

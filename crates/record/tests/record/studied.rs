@@ -1,4 +1,4 @@
-//! Journals of studies: what counts, what was given up, and what is damaged.
+//! Journals of studies: what counts, what was dropped, and what is damaged.
 
 use std::collections::BTreeMap;
 

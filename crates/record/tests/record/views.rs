@@ -1,4 +1,4 @@
-//! Where memory lies, ranks, tiers and bisections: sums, shares and words.
+//! Views of memory, ranks, tiers and bisections: sums, shares and words.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What stands in a page, to the letter.
+//! The exact markup of a page.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What each value becomes.
+//! The drawing of each value.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn drawn(dots: Vec<Dot>) -> String {
     })
 }
 
-/// The classes of the dots that are seen, in their order.
+/// Returns the classes of the visible dots, in order.
 fn classes(drawing: &str) -> Vec<&str> {
     let circles = drawing.split("<circle class=\"").skip(1);
     let classes = circles.map(|circle| circle.split('"').next().unwrap_or_default());
@@ -37,7 +37,7 @@ fn dots_go_from_left_to_right_and_a_larger_value_stands_higher() {
             |dot: &str| dot.split(&format!("{name}=\"")).nth(1)?.split('"').next()?.parse().ok();
         dots.filter_map(text).collect()
     };
-    // 544 units for three dots and the room around them.
+    // 544 units for three dots and their margins.
     assert_eq!(places("cx"), [220.0, 356.0, 492.0]);
     let up = places("cy");
     assert!(up[1] < up[2] && up[2] < up[0], "{up:?}");

@@ -96,7 +96,7 @@ fn a_reader_is_told_what_the_figures_of_guests_do_not_show() {
         let one = wanted(&inputs, treatment);
         inputs.notices(&[one]).unwrap()
     };
-    // Of 16 guests 4 fill a node.
+    // Of the 16 guests, 4 fill a node.
     let many = ("guests", Setting::Integer(16));
     let usual = std::slice::from_ref(&many);
     assert_eq!(told(json!({}), usual), [Notice::EqualCosts, Notice::RestoredGuests]);

@@ -2,7 +2,8 @@ use super::super::{Elsewhere, FirstTouches};
 
 use super::*;
 
-/// A process of one thread on a node, which loads from parts of a mapping of 4 parts on node 0.
+/// Returns a process with one thread on a node, which loads from parts of a mapping of 4 parts on
+/// node 0.
 fn process(number: u32, node: u32, loads: [u64; 4]) -> ProgramMemory {
     let parts = (1..).zip(loads).map(|(end, accesses)| RegionPart {
         end: end * 0x1000,
