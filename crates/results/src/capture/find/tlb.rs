@@ -1,22 +1,28 @@
 //! How addresses are translated, by what the TLB was found to hold.
 
-use numalab_memory_model::machine::{Tlb, TlbPart};
+use numalab_memory_model::machine::{Family, Tlb, TlbPart};
+use numalab_topology::Machine;
 
 use super::Remark;
+use super::core::family;
 use crate::run::{Summary, Tlb as Probed};
 
 /// Entries of upper page tables that a core keeps: nothing measures them, and these are few for a core
 /// of today.
 const UPPER_ENTRIES: u32 = 32;
-/// Walks at a time, as Zen 3 has them (Software Optimization Guide for AMD Family 19h Processors,
-/// publication 56665); nothing measures them either.
+/// Walks at a time of a core whose family is not known, as Zen 3 has them (Software Optimization Guide for AMD
+/// Family 19h Processors, publication 56665); nothing measures them either.
 const WALKERS: u32 = 6;
 /// Of a walk through four levels of tables each of which needs one (AMD64 Architecture Programmer's
 /// Manual, volume 2, 15.25 "Nested Paging").
 const MOST_ACCESSES: f64 = 24.0;
 
 /// An array for each level and size of pages whose end was found, any entry for any page.
-pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tlb> {
+pub(super) fn tlb(
+    summary: &Summary<'_>,
+    machine: &Machine,
+    remarks: &mut Vec<Remark>,
+) -> Option<Tlb> {
     let mut parts = Vec::new();
     for probed in summary.tlbs.iter().filter(|tlb| tlb.is_of_pages()) {
         for level in probed.levels.iter().filter(|level| level.passed_pages.is_some()) {
@@ -41,13 +47,14 @@ pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tl
         remarks.push(Remark::NoTlb);
         return None;
     }
-    remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers: WALKERS });
+    let walkers = family(summary, machine).map_or(WALKERS, Family::walkers);
+    remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers });
     let nested_accesses = summary.tlbs.iter().find_map(nested_accesses);
     remarks.extend(nested_accesses.map(|accesses| Remark::LongWalks { accesses }));
     Some(Tlb {
         parts,
         upper_entries: UPPER_ENTRIES,
-        walkers: WALKERS,
+        walkers,
         nested_accesses,
         host_page_bytes: None,
         tables_node: None,
