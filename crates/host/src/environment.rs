@@ -65,6 +65,7 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
 /// | `architecture` | what the binary is built for |
 /// | `distribution` | `PRETTY_NAME` of os-release |
 /// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu; Arm's by number |
+/// | `cpu_prefetches_code` | `yes` where CPUID says so (Intel SDM: 7.1:EDX bit 14, PREFETCHI) |
 /// | `hypervisor`, `machine` | who runs this guest, if it is one; vendor and product |
 /// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
 /// | `thp_sizes` | their sizes that are not off, each with its word (Linux 6.8 or later) |
@@ -100,6 +101,8 @@ pub fn read_environment(root: &Root) -> Environment {
         add(name, keys.iter().find_map(|key| field(&cpuinfo, key)).map(str::to_owned));
     }
     add("cpu_model", arm::model(&cpuinfo));
+    let prefetches_code = root.is_live() && processor_prefetches_code();
+    add("cpu_prefetches_code", prefetches_code.then(|| "yes".to_owned()));
     let meminfo = root.document("proc/meminfo").unwrap_or_default();
     for (name, key) in MEMINFO_LINES {
         let value = field(&meminfo, key);
@@ -151,6 +154,19 @@ fn hypervisor_of_processor() -> Option<String> {
     let words = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
     let found = NAMES.iter().find(|(signature, _)| signature[..] == words[..]);
     found.map(|(_, name)| (*name).to_owned())
+}
+
+/// Returns true if the processor has PREFETCHIT0, which Linux does not list among its flags.
+#[cfg(target_arch = "x86_64")]
+fn processor_prefetches_code() -> bool {
+    use core::arch::x86_64::{__cpuid, __cpuid_count};
+    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).eax >= 1 && __cpuid_count(7, 1).edx & (1 << 14) != 0
+}
+
+/// Other processors have no CPUID.
+#[cfg(not(target_arch = "x86_64"))]
+fn processor_prefetches_code() -> bool {
+    false
 }
 
 /// Other processors have no such instruction.

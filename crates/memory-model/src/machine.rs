@@ -18,11 +18,13 @@ const LEAST_UNLOADED_NS: f64 = 1.0;
 mod check;
 mod core;
 mod error;
+mod family;
 mod timing;
 mod tlb;
 pub use core::Core;
 pub use error::MachineError;
-pub use timing::{CLASSES, Class, Family, Takes, Timing};
+pub use family::Family;
+pub use timing::{CLASSES, Class, Takes, Timing};
 pub(crate) use tlb::{PAGE_BITS, page_size};
 pub use tlb::{Tlb, TlbPart};
 

@@ -156,7 +156,7 @@ impl Active<'_> {
                 return None;
             }
             if kind == Kind::Load {
-                let forwarded = pipeline.forwarded(bytes, instruction);
+                let forwarded = pipeline.forwarded(bytes, (instruction, accessor.renames));
                 let takes_ps = forwarded.takes_ps(issue_ps, self.nearest_ps, None);
                 pipeline.loads(accessor, issue_ps, issue_ps + takes_ps);
             } else {

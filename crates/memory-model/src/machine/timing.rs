@@ -2,26 +2,48 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::family::Family;
+
 /// Kinds of instructions that take different times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A move between registers, which renaming does, and what does nothing.
     Move,
-    /// Integer arithmetic and logic, shifts, conditional moves.
+    /// Integer arithmetic and logic.
     #[default]
     Integer,
+    /// The addition of a small constant to a 64-bit register, which some cores do when they rename.
+    Constant,
+    /// An address with a scaled register, as LEA computes it.
+    Scaled,
+    /// Shifts, rotations, and what reads flags: conditional moves, additions with carry.
+    Shift,
+    /// A conditional move by carry and zero.
+    TwoFlags,
+    /// Counts of bits and searches for them.
+    BitCount,
     /// Integer multiplication.
     Multiply,
     /// Integer division.
     Divide,
-    /// Addition and comparison of floating-point numbers, and their conversion.
+    /// Addition of floating-point numbers.
     FpAdd,
-    /// Their multiplication, with or without an addition.
+    /// Their multiplication.
     FpMultiply,
-    /// Their division and square root.
+    /// Both in one.
+    FpFused,
+    /// Their comparison, minimum and maximum.
+    FpCompare,
+    /// Conversions from, to and between them, and rounding.
+    FpConvert,
+    /// Their division.
     FpDivide,
+    /// Their square root.
+    FpRoot,
     /// Integer arithmetic and logic of vectors.
     VectorInteger,
+    /// Integer multiplication of vectors.
+    VectorMultiply,
     /// Elements of vectors moved among themselves, or to and from general registers.
     Shuffle,
     /// An access that reads memory, beyond what the nearest cache takes.
@@ -35,19 +57,29 @@ pub enum Class {
 }
 
 /// Number of classes.
-pub const CLASSES: usize = 13;
+pub const CLASSES: usize = 23;
 
 impl Class {
     /// All of them, in order.
     pub const ALL: [Self; CLASSES] = [
         Self::Move,
         Self::Integer,
+        Self::Constant,
+        Self::Scaled,
+        Self::Shift,
+        Self::TwoFlags,
+        Self::BitCount,
         Self::Multiply,
         Self::Divide,
         Self::FpAdd,
         Self::FpMultiply,
+        Self::FpFused,
+        Self::FpCompare,
+        Self::FpConvert,
         Self::FpDivide,
+        Self::FpRoot,
         Self::VectorInteger,
+        Self::VectorMultiply,
         Self::Shuffle,
         Self::Load,
         Self::Store,
@@ -78,30 +110,11 @@ impl From<Takes> for (f64, f64) {
     }
 }
 
-/// A family of cores with a published table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// Intel's Skylake, Cascade Lake, Cooper Lake.
-    Skylake,
-    /// Intel's Sunny Cove and Cypress Cove: Ice Lake, Rocket Lake.
-    SunnyCove,
-    /// Intel's Golden Cove and later ones: Sapphire, Emerald and Granite Rapids.
-    GoldenCove,
-    /// AMD's Zen 3.
-    Zen3,
-    /// AMD's Zen 4 and later ones.
-    Zen4,
-    /// Arm's Neoverse N1.
-    #[serde(rename = "neoverse-n1")]
-    NeoverseN1,
-}
-
 /// What instructions take: cycles by class, each as latency and reciprocal throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// The family that the table is of.
+    /// The family that the table is of, and that what a file does not say is taken from.
     pub family: Family,
     /// A cycle, in ns, 0.001 to 1000.
     pub cycle_ns: f64,
@@ -109,6 +122,9 @@ pub struct Timing {
     pub width: u32,
     /// By class.
     pub integer: Takes,
+    /// As above, or as the family's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<Takes>,
     /// As above.
     pub multiply: Takes,
     /// As above.
@@ -117,10 +133,25 @@ pub struct Timing {
     pub fp_add: Takes,
     /// As above.
     pub fp_multiply: Takes,
+    /// As above, or as the family's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fp_fused: Option<Takes>,
+    /// As above, or as the family's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fp_compare: Option<Takes>,
+    /// As above, or as the family's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fp_convert: Option<Takes>,
     /// As above.
     pub fp_divide: Takes,
+    /// As above, or as the family's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fp_root: Option<Takes>,
     /// As above.
     pub vector_integer: Takes,
+    /// As above, or as the family's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vector_multiply: Option<Takes>,
     /// As above.
     pub shuffle: Takes,
     /// As above.
@@ -133,150 +164,57 @@ pub struct Timing {
     pub other: Takes,
 }
 
-/// Width, and cycles of each class in the order of [`Class`], from integers on.
-type Table = (u32, [(f64, f64); CLASSES - 1]);
-
-impl Family {
-    /// The family of a vendor's cores (as CPUID names it) with an L2 of so many bytes, which hypervisors show
-    /// where they hide the model; of Arm's, none.
-    pub fn of(vendor: &str, l2_bytes: u64) -> Option<Self> {
-        let kib = l2_bytes >> 10;
-        match vendor {
-            "GenuineIntel" if kib >= 2048 => Some(Self::GoldenCove),
-            "GenuineIntel" if kib == 1280 || kib == 512 => Some(Self::SunnyCove),
-            "GenuineIntel" if kib == 1024 || kib == 256 => Some(Self::Skylake),
-            "AuthenticAMD" if kib >= 1024 => Some(Self::Zen4),
-            "AuthenticAMD" if kib == 512 => Some(Self::Zen3),
-            _ => None,
-        }
-    }
-
-    /// Its name in machine files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Skylake => "skylake",
-            Self::SunnyCove => "sunny-cove",
-            Self::GoldenCove => "golden-cove",
-            Self::Zen3 => "zen3",
-            Self::Zen4 => "zen4",
-            Self::NeoverseN1 => "neoverse-n1",
-        }
-    }
-
-    /// The table of a family.
-    ///
-    /// Latencies and reciprocal throughputs are those of 64-bit and scalar double-precision forms: of
-    /// Intel and AMD from A. Abel and J. Reineke, "uops.info: Characterizing Latency, Throughput, and
-    /// Port Usage of Instructions on Intel Microarchitectures" (ASPLOS 2019, uops.info/table.html), and
-    /// A. Fog, "Instruction tables" (agner.org/optimize), of Arm from "Arm Neoverse N1 Software
-    /// Optimization Guide" (chapter 3). Where a form's figures are a range, as those of divisions are, it
-    /// is the middle. A load's latency is its cache's.
-    fn table(self) -> Table {
-        let (third, quarter, fifth) = (1.0 / 3.0, 0.25, 0.2);
-        // Integer, multiply, divide; FP add, multiply, divide; vectors, shuffle; load, store.
-        let (width, [a, b, c], [d, e, f], [g, h], [load, store]) = match self {
-            Self::Skylake => (
-                4,
-                [(1.0, quarter), (3.0, 1.0), (41.0, 24.0)],
-                [(4.0, 0.5), (4.0, 0.5), (13.5, 4.0)],
-                [(1.0, third), (1.0, 1.0)],
-                [0.5, 1.0],
-            ),
-            Self::SunnyCove => (
-                5,
-                [(1.0, quarter), (3.0, 1.0), (15.0, 10.0)],
-                [(4.0, 0.5), (4.0, 0.5), (13.5, 4.0)],
-                [(1.0, third), (1.0, 0.5)],
-                [0.5, 0.5],
-            ),
-            Self::GoldenCove => (
-                6,
-                [(1.0, fifth), (3.0, 1.0), (14.0, 6.0)],
-                // An addition behind another one takes two cycles, else three.
-                [(2.0, 0.5), (4.0, 0.5), (14.0, 4.0)],
-                [(1.0, third), (1.0, 0.5)],
-                [third, 0.5],
-            ),
-            Self::Zen3 | Self::Zen4 => (
-                6,
-                [(1.0, quarter), (3.0, 1.0), (12.0, 7.0)],
-                [(3.0, 0.5), (3.0, 0.5), (13.0, 5.0)],
-                [(1.0, quarter), (1.0, 0.5)],
-                [third, 0.5],
-            ),
-            Self::NeoverseN1 => (
-                4,
-                [(1.0, third), (2.0, 1.0), (12.0, 12.0)],
-                [(2.0, 0.5), (3.0, 0.5), (11.0, 7.0)],
-                [(2.0, 0.5), (2.0, 0.5)],
-                [0.5, 0.5],
-            ),
-        };
-        let others = [(1.0, 0.5), (1.0, 1.0)];
-        (width, [a, b, c, d, e, f, g, h, (0.0, load), (0.0, store), others[0], others[1]])
-    }
-
-    /// What instructions of the family take at a cycle of so many ns.
-    pub fn timing(self, cycle_ns: f64) -> Timing {
-        let (width, table) = self.table();
-        let [integer, multiply, divide, fp_add, fp_multiply, fp_divide, vector_integer, ..] =
-            table.map(Takes::from);
-        let [.., shuffle, load, store, branch, other] = table.map(Takes::from);
-        Timing {
-            family: self,
-            cycle_ns,
-            width,
-            integer,
-            multiply,
-            divide,
-            fp_add,
-            fp_multiply,
-            fp_divide,
-            vector_integer,
-            shuffle,
-            load,
-            store,
-            branch,
-            other,
-        }
-    }
-}
-
 impl Timing {
-    /// What an instruction of a class takes.
+    /// Returns what an instruction of a class takes.
     pub fn of(&self, class: Class) -> Takes {
+        let of_family = || self.family.takes(class);
         match class {
-            Class::Move => Takes { latency: 0.0, each: 0.0 },
             Class::Integer => self.integer,
+            Class::Shift => self.shift.unwrap_or_else(of_family),
             Class::Multiply => self.multiply,
             Class::Divide => self.divide,
             Class::FpAdd => self.fp_add,
             Class::FpMultiply => self.fp_multiply,
+            Class::FpFused => self.fp_fused.unwrap_or_else(of_family),
+            Class::FpCompare => self.fp_compare.unwrap_or_else(of_family),
+            Class::FpConvert => self.fp_convert.unwrap_or_else(of_family),
             Class::FpDivide => self.fp_divide,
+            Class::FpRoot => self.fp_root.unwrap_or_else(of_family),
             Class::VectorInteger => self.vector_integer,
+            Class::VectorMultiply => self.vector_multiply.unwrap_or_else(of_family),
             Class::Shuffle => self.shuffle,
             Class::Load => self.load,
             Class::Store => self.store,
             Class::Branch => self.branch,
             Class::Other => self.other,
+            Class::Move | Class::Constant | Class::Scaled | Class::TwoFlags | Class::BitCount => {
+                of_family()
+            }
         }
     }
 
-    /// All classes by name.
-    pub(super) fn all(&self) -> [(&'static str, Takes); CLASSES - 1] {
+    /// Returns the classes that a file can say, by name.
+    pub(super) fn all(&self) -> [(&'static str, Takes); 18] {
+        let of = |class| self.of(class);
         [
-            ("core integer", self.integer),
-            ("core multiply", self.multiply),
-            ("core divide", self.divide),
-            ("core fp_add", self.fp_add),
-            ("core fp_multiply", self.fp_multiply),
-            ("core fp_divide", self.fp_divide),
-            ("core vector_integer", self.vector_integer),
-            ("core shuffle", self.shuffle),
-            ("core load", self.load),
-            ("core store", self.store),
-            ("core branch", self.branch),
-            ("core other", self.other),
+            ("core integer", of(Class::Integer)),
+            ("core shift", of(Class::Shift)),
+            ("core multiply", of(Class::Multiply)),
+            ("core divide", of(Class::Divide)),
+            ("core fp_add", of(Class::FpAdd)),
+            ("core fp_multiply", of(Class::FpMultiply)),
+            ("core fp_fused", of(Class::FpFused)),
+            ("core fp_compare", of(Class::FpCompare)),
+            ("core fp_convert", of(Class::FpConvert)),
+            ("core fp_divide", of(Class::FpDivide)),
+            ("core fp_root", of(Class::FpRoot)),
+            ("core vector_integer", of(Class::VectorInteger)),
+            ("core vector_multiply", of(Class::VectorMultiply)),
+            ("core shuffle", of(Class::Shuffle)),
+            ("core load", of(Class::Load)),
+            ("core store", of(Class::Store)),
+            ("core branch", of(Class::Branch)),
+            ("core other", of(Class::Other)),
         ]
     }
 }
@@ -299,19 +237,29 @@ mod tests {
         ];
         for (family, vendor, bytes) in families {
             assert_eq!(serde_json::to_value(family).unwrap(), family.name());
-            assert_eq!(Family::of(vendor, bytes), Some(family));
+            assert_eq!(Family::of(vendor, bytes, false), Some(family));
         }
         assert_eq!(serde_json::to_value(Family::NeoverseN1).unwrap(), Family::NeoverseN1.name());
-        assert_eq!(Family::of("Other", 1 << 20), None);
+        assert_eq!(Family::of("Other", 1 << 20, true), None);
+        assert_eq!(Family::of("GenuineIntel", 2 << 20, true), Some(Family::RedwoodCove));
+        assert_eq!(serde_json::to_value(Family::RedwoodCove).unwrap(), Family::RedwoodCove.name());
     }
 
     #[test]
     fn a_timing_is_read_as_it_is_written() {
         let timing = Family::Zen4.timing(0.25);
-        assert_eq!((timing.width, timing.of(Class::Divide).latency), (6, 12.0));
+        assert_eq!((timing.width, timing.of(Class::Divide).latency), (6, 14.0));
         let text = serde_json::to_string(&timing).unwrap();
         assert!(text.contains("\"multiply\":[3.0,1.0]"), "{text}");
         assert_eq!(serde_json::from_str::<Timing>(&text).unwrap(), timing);
+    }
+
+    #[test]
+    fn a_file_without_a_class_has_that_of_its_family() {
+        let text = serde_json::to_string(&Family::GoldenCove.timing(0.25)).unwrap();
+        let text = text.replace(",\"fp_root\":[18.0,6.0]", "");
+        let timing: Timing = serde_json::from_str(&text).unwrap();
+        assert_eq!((timing.fp_root, timing.of(Class::FpRoot).latency), (None, 18.0));
     }
 
     #[test]

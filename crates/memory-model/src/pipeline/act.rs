@@ -34,7 +34,10 @@ impl Act {
     #[inline]
     pub fn forwarded(&self, pipeline: &Pipeline) -> Forwarded {
         match self.kind {
-            Kind::Load => pipeline.forwarded(self.bytes, self.instruction),
+            Kind::Load => {
+                let renames = pipeline.accessor(self.position).is_some_and(|of| of.renames);
+                pipeline.forwarded(self.bytes, (self.instruction, renames))
+            }
             Kind::Store => Forwarded::default(),
         }
     }
@@ -53,12 +56,14 @@ impl Pipeline {
     #[inline]
     pub fn stores(&mut self, accessor: &Accessor, bytes: Bytes, (issue_ps, number): (u64, u64)) {
         let ready_ps = self.known_ps(&accessor.data);
-        self.stores.store(bytes, ready_ps.max(issue_ps), number);
+        let known = (ready_ps.max(issue_ps), accessor.renames);
+        self.stores.store(bytes, known, number);
     }
 
-    /// What a load of these bytes by the instruction of a number gets from stores before it.
+    /// Returns what a load of these bytes by the instruction of a number gets from stores before it,
+    /// which may get it when it is renamed.
     #[inline]
-    pub fn forwarded(&self, bytes: Bytes, instruction: u64) -> Forwarded {
-        self.stores.forwarded(bytes, instruction)
+    pub fn forwarded(&self, bytes: Bytes, by: (u64, bool)) -> Forwarded {
+        self.stores.forwarded(bytes, by)
     }
 }

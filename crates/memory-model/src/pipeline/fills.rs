@@ -21,6 +21,9 @@ pub struct Fills {
     lines: u64,
     /// When the last of them is there.
     latest_ps: u64,
+    /// What it takes from one line to the next, and when the next one can begin.
+    each_ps: u64,
+    next_ps: u64,
 }
 
 /// A line's bit of 64.
@@ -30,6 +33,11 @@ fn bit(line: u64) -> u64 {
 }
 
 impl Fills {
+    /// Creates an empty one, with so long from one line to the next.
+    pub fn new(each_ps: u64) -> Self {
+        Self { each_ps, ..Self::default() }
+    }
+
     /// Whether none is on its way at this time.
     #[inline]
     pub fn is_idle(&self, now_ps: u64) -> bool {
@@ -68,7 +76,10 @@ impl Fills {
     ) -> u64 {
         self.forget_before(now_ps);
         writes.forget_before(now_ps);
-        let mut begins_ps = issue_ps;
+        // One whose address is known late is let through then, in place of one that comes now.
+        let next_ps = self.next_ps.max(now_ps);
+        self.next_ps = next_ps + self.each_ps;
+        let mut begins_ps = issue_ps.max(next_ps);
         loop {
             let here = self.all.iter().filter(|fill| fill.begin_ps <= begins_ps);
             let here = here.map(|fill| fill.done_ps).chain(writes.under_way());

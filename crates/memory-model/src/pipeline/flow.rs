@@ -18,6 +18,8 @@ pub struct Accessor {
     pub behind_ps: u64,
     /// Its place among the block's loads.
     pub load: u8,
+    /// Whether what it stores passes on to what loads it when that is renamed, and what it loads comes so.
+    pub renames: bool,
     /// Whether it is an atomic read-modify-write: what comes behind it waits for it.
     pub atomic: bool,
     /// Bytes that it stores past the caches at a time; 0 where it does not.
@@ -63,7 +65,8 @@ pub struct Flow {
 impl Flow {
     /// The flow through instructions with these operands, of a core at these speeds.
     pub fn new(block: impl IntoIterator<Item = Operands>, speeds: &Speeds) -> Self {
-        let block: Vec<Operands> = block.into_iter().collect();
+        let mut block: Vec<Operands> = block.into_iter().collect();
+        speeds.fuse(&mut block);
         let (instructions, takes_ps) = (block.len() as u64, speeds.takes_ps(&block));
         let entry = |number: usize| Value::of_register(number);
         let mut values: [Value; REGISTERS] = core::array::from_fn(entry);
@@ -93,11 +96,14 @@ impl Flow {
             })
         };
         let (address, mut result) = (of(operands.address), of(operands.reads));
+        let is_loaded = result.loads() != 0;
         let load = self.loads.min(LOADS - 1);
         if operands.memory {
-            result.join(&Value::of_load(load));
+            let mut loaded = Value::of_load(load);
+            loaded.delay(speeds.load_ps(operands));
+            result.join(&loaded);
         }
-        result.delay(speeds.latency_ps(operands.class));
+        result.delay(speeds.latency_ps(operands.class, is_loaded));
         let behind_ps = self.takes_ps * (self.instructions - at - 1) / self.instructions;
         let data = if operands.memory { result } else { Value::default() };
         self.accessors.push(Accessor {
@@ -105,6 +111,7 @@ impl Flow {
             data,
             behind_ps,
             load: u8::try_from(load).unwrap_or(u8::MAX),
+            renames: speeds.renames(operands),
             atomic: operands.order == Order::Atomic,
             non_temporal_bytes: operands.non_temporal_bytes,
         });
@@ -198,7 +205,8 @@ mod tests {
         let timing = Family::GoldenCove.timing(0.3);
         let speeds = Speeds::of(&Core { timing: Some(timing), ..Core::TYPICAL });
         let of = |block: &[&[u8]]| Flow::new(block.iter().map(|bytes| decode(bytes)), &speeds);
-        let add: &[u8] = &[0x48, 0x83, 0xc0, 0x08];
+        let add: &[u8] = &[0x48, 0x01, 0xd8];
+        let constant: &[u8] = &[0x48, 0x83, 0xc0, 0x08];
         let move_: &[u8] = &[0x48, 0x89, 0xd8];
         // Twelve moves at six a cycle, six additions at five.
         assert_eq!([of(&[move_; 12]), of(&[add; 5])].map(|flow| flow.takes_ps), [600, 300]);
@@ -207,6 +215,12 @@ mod tests {
         // Five additions to one register, one after the other.
         assert!(of(&[add; 5]).tails.contains(&(0, 1500)), "{:?}", of(&[add; 5]).tails);
         assert_eq!(of(&[move_; 12]).tails, []);
+        // Constants are added when registers are renamed, unless a branch is decided by the sum.
+        assert_eq!(of(&[constant; 5]).tails, []);
+        assert!(of(&[constant, &[0x75, 0xf6]]).tails.contains(&(0, 300)), "sub and jne are one");
+        // Six loads, three at a time; shifts and branches, two at a time: shl $3,%rax
+        let (load, shift): (&[u8], &[u8]) = (&[0x48, 0x8b, 0x03], &[0x48, 0xc1, 0xe0, 3]);
+        assert_eq!([of(&[load; 6]), of(&[shift; 3])].map(|flow| flow.takes_ps), [600, 450]);
         // mulsd %xmm1,%xmm0; divsd %xmm1,%xmm2
         let divide = of(&[&[0xf2, 0x0f, 0x59, 0xc1], &[0xf2, 0x0f, 0x5e, 0xd1]]);
         // The product is there when the division's unit is free, its quotient ten cycles and a half later.

@@ -33,6 +33,11 @@ impl Registers {
         Self(self.0 & !others.0)
     }
 
+    /// Whether any of them is a vector.
+    pub(super) fn has_vectors(self) -> bool {
+        self.0 >> (GENERAL + 1) != 0
+    }
+
     pub(super) fn numbers(self) -> impl Iterator<Item = usize> {
         (0..REGISTERS).filter(move |number| self.0 >> number & 1 == 1)
     }
@@ -99,6 +104,12 @@ pub struct Operands {
     pub class: Class,
     /// Whether it writes memory, if it accesses any.
     pub stores: bool,
+    /// Whether its address is one register and a constant, and what it moves is in general registers.
+    pub plain_address: bool,
+    /// Whether it calls or returns.
+    pub calls: bool,
+    /// Bytes of an element that it moves or stores again and again; 0 where it does not.
+    pub repeated_bytes: u8,
 }
 
 impl Operands {
@@ -117,6 +128,16 @@ impl Operands {
         Self { non_temporal_bytes: if self.memory { bytes } else { 0 }, ..self }
     }
 
+    /// As a call or a return.
+    pub fn calling(self) -> Self {
+        Self { calls: true, ..self }
+    }
+
+    /// As one that moves elements of so many bytes again and again.
+    pub fn repeating(self, repeated_bytes: u8) -> Self {
+        Self { repeated_bytes, ..self }
+    }
+
     /// As one that leaves its block by what it reads or loads.
     pub fn ending(self, ends: Ends) -> Self {
         Self { ends, ..self }
@@ -130,6 +151,11 @@ impl Operands {
     /// As one that writes memory, if it accesses any.
     pub fn storing(self, stores: bool) -> Self {
         Self { stores: stores && self.memory, ..self }
+    }
+
+    /// Whether it changes in memory what it reads there.
+    pub(super) fn modifies(self) -> bool {
+        self.stores && !matches!(self.class, Class::Move | Class::Shuffle)
     }
 
     /// Writing what comes from no register.

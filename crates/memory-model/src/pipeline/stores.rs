@@ -55,6 +55,10 @@ struct Stored {
     instruction: u64,
     /// A bit for each of its bytes; none at a place that was never used.
     bytes: u8,
+    /// The same of the last store alone.
+    last: u8,
+    /// Whether that passes its value on when it is renamed.
+    renames: bool,
 }
 
 /// What a load gets from stores.
@@ -64,6 +68,8 @@ pub struct Forwarded {
     pub ready_ps: u64,
     /// Whether they have all of it.
     pub whole: bool,
+    /// Whether it comes from one of them when the load is renamed.
+    pub renamed: bool,
 }
 
 impl Forwarded {
@@ -71,6 +77,9 @@ impl Forwarded {
     /// takes `nearest_ps`, or on its way there until a time.
     #[inline]
     pub fn takes_ps(self, now_ps: u64, nearest_ps: u64, line_ps: Option<u64>) -> u64 {
+        if self.renamed {
+            return self.ready_ps.saturating_sub(now_ps);
+        }
         let line_ps = line_ps.filter(|_| !self.whole).map_or(0, |ps| ps.saturating_sub(now_ps));
         line_ps.max(self.ready_ps.saturating_sub(now_ps) + nearest_ps)
     }
@@ -81,64 +90,108 @@ impl Forwarded {
 pub struct Stores {
     /// Instructions behind a store from which on it has left for the cache.
     window: u64,
+    /// How much longer a load takes that no store has all of: it waits until they are in the cache.
+    blocked_ps: u64,
     recent: Box<[Stored; PLACES]>,
 }
 
 impl Stores {
-    /// None yet, of a core that has so many instructions under way.
-    pub fn new(window: u32) -> Self {
-        Self { window: u64::from(window), recent: Box::new([Stored::default(); PLACES]) }
+    /// Creates an empty one, of a core that has so many instructions under way.
+    pub fn new(window: u32, blocked_ps: u64) -> Self {
+        let recent = Box::new([Stored::default(); PLACES]);
+        Self { window: u64::from(window), blocked_ps, recent }
     }
 
     /// An instruction stores what is known at a time.
     #[inline]
-    pub fn store(&mut self, bytes: Bytes, ready_ps: u64, instruction: u64) {
+    pub fn store(&mut self, bytes: Bytes, (ready_ps, renames): (u64, bool), instruction: u64) {
         let ((word, mask), mut rest) = bytes.split();
-        self.store_word((word, mask), ready_ps, instruction);
+        self.store_word((word, mask), (ready_ps, renames && rest.is_none()), instruction);
         while let Some(bytes) = rest {
             let (word, left) = bytes.split();
-            self.store_word(word, ready_ps, instruction);
+            self.store_word(word, (ready_ps, false), instruction);
             rest = left;
         }
     }
 
     #[inline]
-    fn store_word(&mut self, (word, mask): (u64, u8), ready_ps: u64, instruction: u64) {
+    fn store_word(
+        &mut self,
+        (word, mask): (u64, u8),
+        (ready_ps, renames): (u64, bool),
+        instruction: u64,
+    ) {
         let stored = &mut self.recent[place(word)];
         if stored.word != word || stored.instruction + self.window < instruction {
             *stored = Stored { word, ..Stored::default() };
         }
         stored.instruction = instruction;
         stored.bytes |= mask;
+        (stored.last, stored.renames) = (mask, renames);
         for (half, of_half) in stored.ready_ps.iter_mut().zip(HALVES) {
             *half = if mask & of_half != 0 { ready_ps } else { *half };
         }
     }
 
-    /// What an instruction that loads these bytes gets.
+    /// Returns what an instruction that loads these bytes gets, which may get it when it is renamed.
     #[inline]
-    pub fn forwarded(&self, bytes: Bytes, instruction: u64) -> Forwarded {
-        let (word, mut rest) = bytes.split();
-        let mut all = self.forwarded_word(word, instruction);
+    pub fn forwarded(&self, bytes: Bytes, (instruction, renames): (u64, bool)) -> Forwarded {
+        let (word, rest) = bytes.split();
+        let stored = self.found(word, instruction);
+        let first = stored.map_or(Forwarded::default(), |stored| Forwarded {
+            ready_ps: self.ready_ps(stored, word.1),
+            whole: stored.bytes & word.1 == word.1,
+            renamed: renames && stored.renames && stored.last == word.1,
+        });
+        match rest {
+            None => first,
+            Some(rest) => self.over(rest, instruction, (first, stored.map(|of| of.instruction))),
+        }
+    }
+
+    /// Returns the same of bytes in further words, with what those before came from, and whose store it was.
+    fn over(
+        &self,
+        bytes: Bytes,
+        instruction: u64,
+        (first, by): (Forwarded, Option<u64>),
+    ) -> Forwarded {
+        let mut all = Forwarded { renamed: false, ..first };
+        let mut rest = Some(bytes);
         while let Some(bytes) = rest {
             let (word, left) = bytes.split();
-            let more = self.forwarded_word(word, instruction);
-            all.ready_ps = all.ready_ps.max(more.ready_ps);
-            all.whole &= more.whole;
             rest = left;
+            let Some(stored) = self.found(word, instruction) else {
+                all.whole = false;
+                continue;
+            };
+            all.whole &= stored.bytes & word.1 == word.1 && by == Some(stored.instruction);
+            all.ready_ps = all.ready_ps.max(self.ready_ps(stored, word.1));
+        }
+        if !all.whole && all.ready_ps > 0 {
+            all.ready_ps += self.blocked_ps;
         }
         all
     }
 
+    /// Returns what was stored to bytes of a word.
     #[inline]
-    fn forwarded_word(&self, (word, mask): (u64, u8), instruction: u64) -> Forwarded {
+    fn found(&self, (word, mask): (u64, u8), instruction: u64) -> Option<&Stored> {
         let stored = &self.recent[place(word)];
+        let is_there = stored.word == word
+            && stored.bytes & mask != 0
+            && stored.instruction + self.window >= instruction;
+        is_there.then_some(stored)
+    }
+
+    /// Returns when bytes of a word are known: later if the last store to it has only some of them.
+    #[inline]
+    fn ready_ps(&self, stored: &Stored, mask: u8) -> u64 {
         let there = stored.bytes & mask;
-        if stored.word != word || there == 0 || stored.instruction + self.window < instruction {
-            return Forwarded::default();
-        }
         let of_half = |at: usize| if there & HALVES[at] == 0 { 0 } else { stored.ready_ps[at] };
-        Forwarded { ready_ps: of_half(0).max(of_half(1)), whole: there == mask }
+        let (last, ready_ps) = (stored.last & mask, of_half(0).max(of_half(1)));
+        let is_blocked = there != mask || (last != 0 && last != mask);
+        if is_blocked { ready_ps + self.blocked_ps } else { ready_ps }
     }
 }
 
@@ -156,36 +209,40 @@ fn place(word: u64) -> usize {
 mod tests {
     use super::*;
 
-    const NOTHING: Forwarded = Forwarded { ready_ps: 0, whole: false };
+    const NOTHING: Forwarded = Forwarded { ready_ps: 0, whole: false, renamed: false };
+
+    fn got(ready_ps: u64, whole: bool) -> Forwarded {
+        Forwarded { ready_ps, whole, renamed: false }
+    }
 
     fn stored(stores: &[(u64, u8, u64)]) -> Stores {
-        let mut all = Stores::new(100);
+        let mut all = Stores::new(100, 50);
         for (number, &(address, count, ready_ps)) in (1..).zip(stores) {
-            all.store(Bytes::new(address, count), ready_ps, number);
+            all.store(Bytes::new(address, count), (ready_ps, true), number);
         }
         all
     }
 
     fn of(stores: &Stores, address: u64, count: u8) -> Forwarded {
-        stores.forwarded(Bytes::new(address, count), 10)
+        stores.forwarded(Bytes::new(address, count), (10, false))
     }
 
     #[test]
     fn a_load_gets_what_was_stored_last_and_nothing_of_its_neighbours() {
         let stores = stored(&[(64, 8, 500), (72, 4, 700), (76, 4, 300), (64, 8, 600)]);
-        assert_eq!(of(&stores, 64, 8), Forwarded { ready_ps: 600, whole: true });
-        assert_eq!(of(&stores, 72, 4), Forwarded { ready_ps: 700, whole: true });
-        assert_eq!(of(&stores, 76, 4), Forwarded { ready_ps: 300, whole: true });
-        assert_eq!(of(&stores, 72, 8), Forwarded { ready_ps: 700, whole: true });
+        assert_eq!(of(&stores, 64, 8), got(600, true));
+        assert_eq!(of(&stores, 72, 4), got(700, true));
+        assert_eq!(of(&stores, 76, 4), got(300, true));
+        assert_eq!(of(&stores, 72, 8), got(750, true));
         assert_eq!(of(&stores, 80, 8), NOTHING);
         let bytes = stored(&[(64, 1, 500)]);
         assert_eq!(of(&bytes, 65, 1), NOTHING);
-        assert_eq!(of(&bytes, 64, 2), Forwarded { ready_ps: 500, whole: false });
+        assert_eq!(of(&bytes, 64, 2), got(550, false));
     }
 
     #[test]
     fn a_load_takes_a_hit_more_than_its_store_s_data_and_waits_for_no_line_if_that_is_all() {
-        let takes = |ready_ps, whole| Forwarded { ready_ps, whole }.takes_ps(100, 5, Some(300));
+        let takes = |ready_ps, whole| got(ready_ps, whole).takes_ps(100, 5, Some(300));
         assert_eq!([takes(150, true), takes(50, true)], [55, 5]);
         assert_eq!([takes(150, false), takes(400, false)], [200, 305]);
         assert_eq!(NOTHING.takes_ps(100, 5, None), 5);
@@ -194,18 +251,28 @@ mod tests {
     #[test]
     fn wide_and_unaligned_accesses_are_about_all_words_that_they_lie_in() {
         let stores = stored(&[(64, 32, 500), (88, 8, 900)]);
-        assert_eq!(of(&stores, 68, 8), Forwarded { ready_ps: 500, whole: true });
-        assert_eq!(of(&stores, 64, 32), Forwarded { ready_ps: 900, whole: true });
-        assert_eq!(of(&stores, 92, 8), Forwarded { ready_ps: 900, whole: false });
+        assert_eq!(of(&stores, 68, 8), got(500, true));
+        assert_eq!(of(&stores, 64, 32), got(950, false), "of two stores");
+        assert_eq!(of(&stores, 92, 8), got(950, false));
+    }
+
+    #[test]
+    fn a_load_that_is_renamed_has_the_data_as_soon_as_its_store_does() {
+        let stores = stored(&[(64, 8, 500)]);
+        let renamed = |address, count| stores.forwarded(Bytes::new(address, count), (10, true));
+        assert_eq!(renamed(64, 8), Forwarded { renamed: true, ..got(500, true) });
+        assert_eq!([100, 600].map(|now_ps| renamed(64, 8).takes_ps(now_ps, 5, None)), [400, 0]);
+        assert_eq!(renamed(64, 4), got(500, true), "not all of what was stored");
+        assert_eq!(renamed(65, 8), got(550, false));
     }
 
     #[test]
     fn a_store_is_forgotten_when_another_one_has_its_place_or_it_has_left() {
         let mut stores = stored(&[(64, 8, 500)]);
-        assert_eq!(stores.forwarded(Bytes::new(64, 8), 101).ready_ps, 500);
-        assert_eq!(stores.forwarded(Bytes::new(64, 8), 102), NOTHING);
+        assert_eq!(stores.forwarded(Bytes::new(64, 8), (101, false)).ready_ps, 500);
+        assert_eq!(stores.forwarded(Bytes::new(64, 8), (102, false)), NOTHING);
         let other = (1..).find(|word| *word != 8 && place(*word) == place(8)).unwrap();
-        stores.store(Bytes::new(other * 8, 8), 700, 2);
+        stores.store(Bytes::new(other * 8, 8), (700, false), 2);
         assert_eq!(of(&stores, 64, 8), NOTHING);
     }
 }

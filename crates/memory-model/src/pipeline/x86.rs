@@ -58,6 +58,8 @@ struct ModRm {
     rm: u8,
     is_memory: bool,
     address: Registers,
+    /// Whether the address is one register and a constant.
+    is_plain: bool,
 }
 
 /// An instruction's bytes on the way through its prefixes.
@@ -169,7 +171,8 @@ impl Code<'_> {
 
     /// The same, of memory at an address in these registers.
     fn memory(address: Registers, reads: Registers, writes: Registers) -> Operands {
-        Operands { address, reads, writes, memory: true, ..Operands::default() }
+        let plain_address = address == RSP;
+        Operands { address, reads, writes, memory: true, plain_address, ..Operands::default() }
     }
 
     fn mod_rm(&self) -> Option<ModRm> {
@@ -177,6 +180,7 @@ impl Code<'_> {
         let (mode, reg, rm) = (byte >> 6, (byte >> 3) & 7 | self.reg_high, byte & 7);
         let high = if mode == 3 { self.index_high << 1 & 16 } else { 0 };
         let mut address = Registers::NONE;
+        let mut is_plain = false;
         if mode < 3 && rm == 4 {
             let &sib = rest.first()?;
             let (index, base) = ((sib >> 3) & 7 | self.index_high, sib & 7);
@@ -185,11 +189,14 @@ impl Code<'_> {
             }
             if base != 5 || mode != 0 {
                 address |= general(base | self.base_high);
+                is_plain = index == 4;
             }
         } else if mode < 3 && (rm != 5 || mode != 0) {
             address = general(rm | self.base_high);
+            is_plain = true;
         }
-        Some(ModRm { reg, rm: rm | self.base_high | high, is_memory: mode < 3, address })
+        let rm = rm | self.base_high | high;
+        Some(ModRm { reg, rm, is_memory: mode < 3, address, is_plain })
     }
 
     /// Operands of a form, given which kind of registers its fields name.
@@ -213,6 +220,7 @@ impl Code<'_> {
         let stores = matches!(form, Form::Store | Form::Set | Form::ToMemory | Form::Modify);
         Some(Operands {
             stores: (stores || is_atomic) && fields.is_memory,
+            plain_address: fields.is_plain && !(reads | writes).has_vectors(),
             address: fields.address,
             reads,
             writes,
@@ -231,6 +239,17 @@ impl Code<'_> {
         self.mod_rm().is_some_and(|fields| !fields.is_memory && fields.reg == fields.rm)
     }
 
+    /// Bytes that MOVS or STOS moves at a time with REP; 0 without.
+    fn repeated_bytes(&self, opcode: u8) -> u8 {
+        match (self.repeat, opcode & 1, self.wide, self.operand_size) {
+            (None, ..) => 0,
+            (_, 0, ..) => 1,
+            (_, _, true, _) => 8,
+            (.., true) => 2,
+            _ => 4,
+        }
+    }
+
     fn middle(&self) -> u8 {
         self.bytes.first().map_or(0, |byte| (byte >> 3) & 7)
     }
@@ -245,8 +264,9 @@ impl Code<'_> {
             0x58..=0x5f => Self::memory(RSP, none, low),
             0x63 | 0x8a | 0x8b => return self.general(Form::Load),
             0x69 | 0x6b => return self.general(Form::Load).map(|known| known.also(none, FLAGS)),
-            0x68 | 0x6a | 0xe8 => Self::memory(RSP, none, none).storing(true),
-            0xc2 | 0xc3 | 0xcb => Self::memory(RSP, none, none),
+            0x68 | 0x6a => Self::memory(RSP, none, none).storing(true),
+            0xe8 => Self::memory(RSP, none, none).storing(true).calling(),
+            0xc2 | 0xc3 | 0xcb => Self::memory(RSP, none, none).calling(),
             0x70..=0x7f => Self::plain(FLAGS, none).ending(Ends::Conditional),
             0x80..=0x83 => return self.immediate(),
             0x84 | 0x85 => return self.general(Form::Compare),
@@ -262,9 +282,12 @@ impl Code<'_> {
             0x99 => Self::plain(RAX, RDX),
             0xa0 | 0xa1 => Self::memory(none, none, RAX),
             0xa2 | 0xa3 => Self::memory(none, RAX, none),
-            0xa4..=0xa7 => Self::memory(RSI | RDI, none, FLAGS),
+            0xa4 | 0xa5 => {
+                Self::memory(RSI | RDI, none, none).repeating(self.repeated_bytes(opcode))
+            }
+            0xa6 | 0xa7 => Self::memory(RSI | RDI, none, FLAGS),
             0xa8 | 0xa9 => Self::plain(RAX, FLAGS),
-            0xaa | 0xab => Self::memory(RDI, RAX, none),
+            0xaa | 0xab => Self::memory(RDI, RAX, none).repeating(self.repeated_bytes(opcode)),
             0xac | 0xad => Self::memory(RSI, none, RAX),
             0xae | 0xaf => Self::memory(RDI, RAX, FLAGS),
             0xb0..=0xbf => Self::plain(none, low),
@@ -279,7 +302,8 @@ impl Code<'_> {
                 let read = self.general(Form::Modify)?;
                 let known = Operands { writes: none, ..read };
                 let is_branch = matches!(self.middle(), 2 | 4);
-                known.ending(if is_branch { Ends::Indirect } else { Ends::Known })
+                let known = known.ending(if is_branch { Ends::Indirect } else { Ends::Known });
+                if self.middle() == 2 { known.calling() } else { known }
             }
             _ => return None,
         })

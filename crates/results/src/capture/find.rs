@@ -161,7 +161,7 @@ pub fn capture(document: &Document) -> Captured {
     let loads = load::loads(&summary, &machine, &mut remarks);
     let core = core::core(&summary, &machine, (&loads, &cache_latency_ns), &mut remarks);
     let transfers = transfers::transfers(&summary, &machine, &mut remarks);
-    let tlb = tlb::tlb(&summary, &mut remarks);
+    let tlb = tlb::tlb(&summary, &machine, &mut remarks);
     let figures = MachineFigures { machine, cache_latency_ns, core, tlb, transfers, loads };
     Captured { figures, chase, remarks }
 }

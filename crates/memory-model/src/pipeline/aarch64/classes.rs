@@ -36,7 +36,7 @@ impl Word {
     fn vector_class(self) -> Class {
         // Scalar floating point, of which three operands are one more bit.
         if self.field(24, 5) == 0b11111 && !self.bit(30) {
-            return Class::FpMultiply;
+            return Class::FpFused;
         }
         if self.field(24, 5) == 0b11110 && !self.bit(30) && self.bit(21) {
             return self.scalar_class();
@@ -59,9 +59,12 @@ impl Word {
             // One source, of which a move is the first and a root the fourth.
             (0b00, low) if low & 0b0100 != 0 => match self.field(15, 6) {
                 0 => Class::Move,
-                3 => Class::FpDivide,
-                _ => Class::FpAdd,
+                3 => Class::FpRoot,
+                1 | 2 => Class::FpAdd,
+                _ => Class::FpConvert,
             },
+            (0b00, 0b0000) => Class::FpConvert,
+            (0b00, _) => Class::FpCompare,
             _ => Class::FpAdd,
         }
     }

@@ -24,7 +24,12 @@ impl Code<'_> {
     }
 
     fn first_class(&self, opcode: u8) -> Class {
+        let in_register = self.bytes.first().is_some_and(|byte| byte >> 6 == 3);
         match (opcode, self.middle()) {
+            (0x83, 0 | 5) | (0xff, 0 | 1) if self.wide && in_register => Class::Constant,
+            (0x8d, _) => self.address_class(),
+            (0x10..=0x1f, _) if opcode & 7 < 6 => Class::Shift,
+            (0x80..=0x83, 2 | 3) | (0xc0 | 0xc1 | 0xd0..=0xd3, _) => Class::Shift,
             (0x50..=0x5f | 0x68 | 0x6a | 0x88..=0x8b | 0x8f | 0x90, _) => Class::Move,
             (0xa0..=0xa3 | 0xb0..=0xbf | 0xc6 | 0xc7 | 0xc9, _) => Class::Move,
             (0x69 | 0x6b, _) | (0xf6 | 0xf7, 4 | 5) => Class::Multiply,
@@ -37,15 +42,30 @@ impl Code<'_> {
         }
     }
 
+    /// The class of a LEA: the addition of a constant, of a register, or of a scaled one.
+    fn address_class(&self) -> Class {
+        let Some(fields) = self.mod_rm() else { return Class::Integer };
+        let has_index = fields.rm & 7 == 4;
+        let scale = self.bytes.get(1).map_or(0, |sib| sib >> 6);
+        match (fields.is_plain, self.wide) {
+            (true, true) => Class::Constant,
+            (false, _) if has_index && scale > 0 => Class::Scaled,
+            _ => Class::Integer,
+        }
+    }
+
     fn third_class(&self, opcode: u8) -> Class {
         match (opcode, self.repeat) {
-            (0x04 | 0x0b | 0x28 | 0x40 | 0x96..=0xbf | 0xdb..=0xdf, _) => Class::FpMultiply,
+            (0x96..=0xbf, _) => Class::FpFused,
+            (0x04 | 0x0b | 0x28 | 0x40 | 0xdb..=0xdf, _) => Class::VectorMultiply,
             (0x00 | 0x0c | 0x0d | 0x16..=0x1a | 0x20..=0x25 | 0x30..=0x36, _) => Class::Shuffle,
             (0x58..=0x5a | 0x78 | 0x79, _) => Class::Shuffle,
             (0x90..=0x93, _) => Class::Other,
             // CRC32 and MULX
             (0xf0 | 0xf1 | 0xf6, Some(0xf2)) => Class::Multiply,
             (0xf0 | 0xf1, None) => Class::Move,
+            // SHLX, SARX and SHRX
+            (0xf7, Some(_)) => Class::Shift,
             (0xf2..=0xf7, _) => Class::Integer,
             _ => Class::VectorInteger,
         }
@@ -57,19 +77,24 @@ fn second_class(opcode: u8) -> Class {
         0x0d | 0x10..=0x13 | 0x16..=0x1f | 0x28 | 0x29 | 0x2b | 0x6f | 0x7f | 0xe7 | 0xf0 => {
             Class::Move
         }
-        0x2a | 0x2c..=0x2f | 0x58 | 0x5a..=0x5d | 0x5f | 0x7c | 0x7d | 0xc2 | 0xd0 | 0xe6 => {
-            Class::FpAdd
-        }
-        0x52 | 0x53 | 0x59 | 0xd5 | 0xe4 | 0xe5 | 0xf4..=0xf6 => Class::FpMultiply,
-        0x51 | 0x5e => Class::FpDivide,
+        0x58 | 0x5c | 0x7c | 0x7d | 0xd0 => Class::FpAdd,
+        0x2e | 0x2f | 0x5d | 0x5f | 0xc2 => Class::FpCompare,
+        0x2a | 0x2c | 0x2d | 0x5a | 0x5b | 0xe6 => Class::FpConvert,
+        0x52 | 0x53 | 0x59 => Class::FpMultiply,
+        0xd5 | 0xe4 | 0xe5 | 0xf4..=0xf6 => Class::VectorMultiply,
+        0x51 => Class::FpRoot,
+        0x5e => Class::FpDivide,
         0x14 | 0x15 | 0x50 | 0x60..=0x63 | 0x67..=0x6e | 0x70 | 0x7e => Class::Shuffle,
         0xc4..=0xc6 | 0xd6 | 0xd7 => Class::Shuffle,
         0x80..=0x8f => Class::Branch,
-        // SHLD, IMUL, SHRD; POPCNT, BSF and BSR, which the multiplier's unit does
-        0xa4 | 0xa5 | 0xac | 0xad | 0xaf | 0xb8 | 0xbc | 0xbd => Class::Multiply,
-        0x40..=0x4f | 0x90..=0x9f | 0xa3 | 0xab | 0xb0..=0xbf | 0xc0 | 0xc1 | 0xc3 => {
-            Class::Integer
-        }
+        // SHLD, IMUL, SHRD
+        0xa4 | 0xa5 | 0xac | 0xad | 0xaf => Class::Multiply,
+        // POPCNT, BSF, BSR, TZCNT and LZCNT
+        0xb8 | 0xbc | 0xbd => Class::BitCount,
+        // CMOVBE, CMOVA, SETBE and SETA
+        0x46 | 0x47 | 0x96 | 0x97 => Class::TwoFlags,
+        0x40..=0x4f | 0x90..=0x9f | 0xa3 => Class::Shift,
+        0xab | 0xb0..=0xbf | 0xc0 | 0xc1 | 0xc3 => Class::Integer,
         0xc8..=0xcf => Class::Integer,
         0x54..=0x57 | 0x64..=0x66 | 0x71..=0x76 | 0xd1..=0xfe => Class::VectorInteger,
         _ => Class::Other,
@@ -79,7 +104,8 @@ fn second_class(opcode: u8) -> Class {
 fn fourth_class(opcode: u8) -> Class {
     match opcode {
         0x00..=0x06 | 0x0c..=0x0f | 0x14..=0x22 | 0x38 | 0x39 | 0x46 => Class::Shuffle,
-        0x08..=0x0b | 0x44 => Class::FpMultiply,
+        0x08..=0x0b => Class::FpConvert,
+        0x44 => Class::VectorMultiply,
         0x40..=0x42 => Class::FpDivide,
         0x60..=0x63 => Class::Other,
         0xf0 => Class::Integer,

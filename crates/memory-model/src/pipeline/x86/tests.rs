@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::machine::Class;
 
 fn general(numbers: &[u8]) -> Registers {
     numbers.iter().fold(Registers::NONE, |all, &number| all | Registers::general(number))
@@ -95,6 +96,47 @@ fn branches_are_known_by_what_decides_them() {
     for known in [&[0xeb, 0x10][..], &[0xe8, 0, 0, 0, 0], &[0xc3], &[0xff, 0x30]] {
         assert_eq!(decode(known).ends, Ends::Known, "jmp, call, ret, push (%rax)");
     }
+}
+
+#[test]
+fn instructions_have_classes() {
+    let class = |bytes: &[u8]| decode(bytes).class;
+    for (bytes, expected) in [
+        (&[0x48, 0x83, 0xc0, 8][..], Class::Constant),
+        (&[0x48, 0x8d, 0x40, 8], Class::Constant),
+        (&[0x83, 0xc0, 8], Class::Integer),
+        (&[0x48, 0x83, 0x00, 8], Class::Integer),
+        (&[0x48, 0x8d, 0x04, 0x18], Class::Integer),
+        (&[0x48, 0x8d, 0x04, 0x98], Class::Scaled),
+        (&[0x48, 0x11, 0xd8], Class::Shift),
+        (&[0x48, 0xc1, 0xe0, 3], Class::Shift),
+        (&[0x0f, 0x43, 0xc1], Class::Shift),
+        (&[0x0f, 0x46, 0xc1], Class::TwoFlags),
+        (&[0xf3, 0x0f, 0xbc, 0xc1], Class::BitCount),
+        (&[0xf2, 0x0f, 0x51, 0xc1], Class::FpRoot),
+        (&[0xf2, 0x0f, 0x5e, 0xc1], Class::FpDivide),
+        (&[0x66, 0x0f, 0x2e, 0xc1], Class::FpCompare),
+        (&[0xf2, 0x48, 0x0f, 0x2a, 0xc0], Class::FpConvert),
+        (&[0xc4, 0xe2, 0xf5, 0xb8, 0xc2], Class::FpFused),
+        (&[0x66, 0x0f, 0xf4, 0xc1], Class::VectorMultiply),
+    ] {
+        assert_eq!(class(bytes), expected, "{bytes:02x?}");
+    }
+}
+
+#[test]
+fn calls_repetitions_and_plain_addresses_are_known() {
+    let calls = |bytes: &[u8]| decode(bytes).calls;
+    assert!(calls(&[0xe8, 0, 0, 0, 0]) && calls(&[0xc3]) && calls(&[0xff, 0xd0]));
+    assert!(!calls(&[0xeb, 0]) && !calls(&[0xff, 0xe0]));
+    let repeated = |bytes: &[u8]| decode(bytes).repeated_bytes;
+    assert_eq!([repeated(&[0xf3, 0xaa]), repeated(&[0xf3, 0x48, 0xab])], [1, 8]);
+    assert_eq!([repeated(&[0xf3, 0xa5]), repeated(&[0xa4])], [4, 0]);
+    let plain = |bytes: &[u8]| decode(bytes).plain_address;
+    assert!(plain(&[0x48, 0x8b, 0x43, 8]) && plain(&[0x57]) && plain(&[0x48, 0x89, 0x44, 0x24, 8]));
+    assert!(!plain(&[0x48, 0x8b, 0x04, 0xcb]), "with an index");
+    assert!(!plain(&[0x48, 0x8b, 0x05, 8, 0, 0, 0]), "of the instruction's own address");
+    assert!(!plain(&[0xf2, 0x0f, 0x10, 0x03]), "a vector");
 }
 
 #[test]

@@ -56,8 +56,8 @@ impl Alone {
     }
 }
 
-/// Derives a core's resources from the bandwidth that it reaches alone. At most half of the outstanding read lines
-/// are taken as prefetches.
+/// Returns a core by what it moves alone. Of the outstanding lines that it reads, those that its fill
+/// buffers do not hold are those that a prefetcher fetches ahead.
 pub(super) fn core(
     summary: &Summary<'_>,
     machine: &Machine,
@@ -70,14 +70,15 @@ pub(super) fn core(
         return None;
     };
     let lines = reads.lines();
-    let prefetch = PREFETCH.min(lines / 2);
+    let family = family(summary, machine);
+    let prefetch = prefetched(lines, family);
     let per_cycle = if is_emulated(summary) { 1 } else { PER_CYCLE };
     let Alone { gb_per_s, clock_ghz, .. } = reads;
     remarks.push(Remark::CoreDerived { lines, prefetch, gb_per_s, per_cycle });
     let timing = if is_emulated(summary) {
         None
     } else {
-        let timing = timing(summary, machine, clock_ghz);
+        let timing = family.map(|family| family.timing(clock_ghz.recip()));
         let timed = |timing: Timing| Remark::CoreTimed { family: timing.family };
         remarks.push(timing.map_or(Remark::NoTiming, timed));
         timing
@@ -97,11 +98,22 @@ pub(super) fn core(
     })
 }
 
-/// Returns instruction latencies from the table of the core's family.
-fn timing(summary: &Summary<'_>, machine: &Machine, clock_ghz: f64) -> Option<Timing> {
-    let vendor = summary.run.environment.facts.get("cpu_vendor")?;
+/// Returns the family of the machine's cores, unless they are emulated.
+pub(super) fn family(summary: &Summary<'_>, machine: &Machine) -> Option<Family> {
+    let facts = &summary.run.environment.facts;
     let l2 = machine.caches.iter().find(|cache| cache.level == 2)?;
-    Some(Family::of(vendor, l2.size_bytes?)?.timing(clock_ghz.recip()))
+    let prefetches_code = facts.contains_key("cpu_prefetches_code");
+    let family = Family::of(facts.get("cpu_vendor")?, l2.size_bytes?, prefetches_code);
+    family.filter(|_| !is_emulated(summary))
+}
+
+/// Returns how many of a stream's lines are prefetched: what the fill buffers of a family do not hold,
+/// else up to half.
+fn prefetched(lines: u32, family: Option<Family>) -> u32 {
+    match family {
+        Some(family) => lines.saturating_sub(family.fill_buffers()),
+        None => PREFETCH.min(lines / 2),
+    }
 }
 
 /// Returns the latency of an atomic add beyond that of a load that hits the nearest cache, in ns.

@@ -1,22 +1,28 @@
 //! Address translation, from the TLB levels found.
 
-use numalab_memory_model::machine::{Tlb, TlbPart};
+use numalab_memory_model::machine::{Family, Tlb, TlbPart};
+use numalab_topology::Machine;
 
 use super::Remark;
+use super::core::family;
 use crate::run::{Summary, Tlb as Probed};
 
 /// Cached entries of upper-level page tables per core. Nothing measures them; this is few for a
 /// current core.
 const UPPER_ENTRIES: u32 = 32;
-/// Concurrent page walks, as in Zen 3 (Software Optimization Guide for AMD Family 19h Processors,
-/// publication 56665); nothing measures them.
+/// Walks at a time of a core whose family is not known, as Zen 3 has them (Software Optimization Guide for AMD
+/// Family 19h Processors, publication 56665); nothing measures them either.
 const WALKERS: u32 = 6;
 /// Accesses of a nested walk, with four levels of tables in guest and host (AMD64 Architecture
 /// Programmer's Manual, volume 2, 15.25 "Nested Paging").
 const MOST_ACCESSES: f64 = 24.0;
 
 /// Returns one array per level and page size with a known end; each entry can hold any page.
-pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tlb> {
+pub(super) fn tlb(
+    summary: &Summary<'_>,
+    machine: &Machine,
+    remarks: &mut Vec<Remark>,
+) -> Option<Tlb> {
     let mut parts = Vec::new();
     for probed in summary.tlbs.iter().filter(|tlb| tlb.is_of_pages()) {
         for level in probed.levels.iter().filter(|level| level.passed_pages.is_some()) {
@@ -41,13 +47,14 @@ pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tl
         remarks.push(Remark::NoTlb);
         return None;
     }
-    remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers: WALKERS });
+    let walkers = family(summary, machine).map_or(WALKERS, Family::walkers);
+    remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers });
     let nested_accesses = summary.tlbs.iter().find_map(nested_accesses);
     remarks.extend(nested_accesses.map(|accesses| Remark::LongWalks { accesses }));
     Some(Tlb {
         parts,
         upper_entries: UPPER_ENTRIES,
-        walkers: WALKERS,
+        walkers,
         nested_accesses,
         host_page_bytes: None,
         tables_node: None,

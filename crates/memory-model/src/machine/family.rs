@@ -1,0 +1,321 @@
+//! Families of cores: what published tables say of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::timing::{Class, Takes, Timing};
+
+/// A family of cores with a published table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Intel's Skylake, Cascade Lake, Cooper Lake.
+    Skylake,
+    /// Intel's Sunny Cove and Cypress Cove: Ice Lake, Rocket Lake.
+    SunnyCove,
+    /// Intel's Golden Cove and Raptor Cove: Sapphire and Emerald Rapids.
+    GoldenCove,
+    /// Intel's Redwood Cove: Granite Rapids.
+    RedwoodCove,
+    /// AMD's Zen 3.
+    Zen3,
+    /// AMD's Zen 4 and later ones.
+    Zen4,
+    /// Arm's Neoverse N1.
+    #[serde(rename = "neoverse-n1")]
+    NeoverseN1,
+}
+
+/// Classes that share units, and how many units those are.
+pub(crate) type Units = (&'static [Class], u32);
+
+/// What runs on the units of vectors.
+const VECTORS: [Class; 10] = [
+    Class::FpAdd,
+    Class::FpMultiply,
+    Class::FpFused,
+    Class::FpCompare,
+    Class::FpConvert,
+    Class::FpDivide,
+    Class::FpRoot,
+    Class::VectorInteger,
+    Class::VectorMultiply,
+    Class::Shuffle,
+];
+/// What runs on those that multiply floating-point numbers.
+const MULTIPLIERS: [Class; 7] = [
+    Class::FpMultiply,
+    Class::FpFused,
+    Class::FpCompare,
+    Class::FpConvert,
+    Class::FpDivide,
+    Class::FpRoot,
+    Class::VectorMultiply,
+];
+/// The same of Zen, which converts elsewhere.
+const ZEN_MULTIPLIERS: [Class; 5] =
+    [Class::FpMultiply, Class::FpFused, Class::FpCompare, Class::FpDivide, Class::FpRoot];
+/// What runs on those of Intel that also branch.
+const BRANCHERS: [Class; 3] = [Class::Shift, Class::TwoFlags, Class::Branch];
+/// What runs on integer units.
+const INTEGERS: [Class; 6] = [
+    Class::Integer,
+    Class::Scaled,
+    Class::Shift,
+    Class::TwoFlags,
+    Class::BitCount,
+    Class::Multiply,
+];
+/// What runs on any unit of Intel's that computes.
+const COMPUTING: [Class; 17] = [
+    Class::Integer,
+    Class::Scaled,
+    Class::Shift,
+    Class::TwoFlags,
+    Class::BitCount,
+    Class::Multiply,
+    Class::Branch,
+    Class::FpAdd,
+    Class::FpMultiply,
+    Class::FpFused,
+    Class::FpCompare,
+    Class::FpConvert,
+    Class::FpDivide,
+    Class::FpRoot,
+    Class::VectorInteger,
+    Class::VectorMultiply,
+    Class::Shuffle,
+];
+const ACCESSES: [Class; 2] = [Class::Load, Class::Store];
+
+/// Width; integer, shift, multiply, divide; FP add, multiply, both, compare, convert; FP divide, root;
+/// vector, vector multiply, shuffle; between loads, and stores.
+type Table = (u32, [(f64, f64); 4], [(f64, f64); 5], [(f64, f64); 2], [(f64, f64); 3], (f64, f64));
+
+impl Family {
+    /// Returns the family of a vendor's cores (as CPUID names it) with an L2 of so many bytes, which
+    /// hypervisors show where they hide the model, and with instructions that prefetch code
+    /// (PREFETCHIT0, which came with Granite Rapids); of Arm's, none.
+    pub fn of(vendor: &str, l2_bytes: u64, prefetches_code: bool) -> Option<Self> {
+        let kib = l2_bytes >> 10;
+        match vendor {
+            "GenuineIntel" if kib >= 2048 && prefetches_code => Some(Self::RedwoodCove),
+            "GenuineIntel" if kib >= 2048 => Some(Self::GoldenCove),
+            "GenuineIntel" if kib == 1280 || kib == 512 => Some(Self::SunnyCove),
+            "GenuineIntel" if kib == 1024 || kib == 256 => Some(Self::Skylake),
+            "AuthenticAMD" if kib >= 1024 => Some(Self::Zen4),
+            "AuthenticAMD" if kib == 512 => Some(Self::Zen3),
+            _ => None,
+        }
+    }
+
+    /// Returns its name in machine files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Skylake => "skylake",
+            Self::SunnyCove => "sunny-cove",
+            Self::GoldenCove => "golden-cove",
+            Self::RedwoodCove => "redwood-cove",
+            Self::Zen3 => "zen3",
+            Self::Zen4 => "zen4",
+            Self::NeoverseN1 => "neoverse-n1",
+        }
+    }
+
+    /// Returns the table of a family.
+    ///
+    /// Latencies and reciprocal throughputs are those of 64-bit and scalar double-precision forms: of
+    /// Intel and AMD from A. Abel and J. Reineke, "uops.info: Characterizing Latency, Throughput, and
+    /// Port Usage of Instructions on Intel Microarchitectures" (ASPLOS 2019, uops.info/table.html),
+    /// A. Fog, "Instruction tables" (agner.org/optimize), and LLVM's models of its schedulers
+    /// (llvm/lib/Target/X86: X86SchedAlderlakeP.td and X86ScheduleZnver4.td were compared line by
+    /// line); of Arm from "Arm Neoverse N1 Software Optimization Guide" (chapter 3). Where a form's
+    /// figures are a range, as those of divisions are, it is the middle. A load's latency is its
+    /// cache's.
+    fn table(self) -> Table {
+        let (third, quarter, fifth) = (1.0 / 3.0, 0.25, 0.2);
+        match self {
+            Self::Skylake => (
+                4,
+                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (41.0, 24.0)],
+                [(4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
+                [(13.5, 4.0), (17.0, 6.0)],
+                [(1.0, third), (5.0, 0.5), (1.0, 1.0)],
+                (0.5, 1.0),
+            ),
+            Self::SunnyCove => (
+                5,
+                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (15.0, 10.0)],
+                [(4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
+                [(13.5, 4.0), (18.0, 6.0)],
+                [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
+                (0.5, 0.5),
+            ),
+            Self::GoldenCove | Self::RedwoodCove => {
+                // A chain of MULSD on a Granite Rapids, measured.
+                let multiply = if self == Self::RedwoodCove { 3.0 } else { 4.0 };
+                (
+                    6,
+                    [(1.0, fifth), (1.0, 0.5), (3.0, 1.0), (14.0, 6.0)],
+                    // An addition behind another one takes two cycles, else three.
+                    [(2.0, 0.5), (multiply, 0.5), (4.0, 0.5), (4.0, 0.5), (5.5, 1.0)],
+                    [(14.0, 4.0), (18.0, 6.0)],
+                    [(1.0, third), (5.0, 0.5), (1.0, 0.5)],
+                    (third, 0.5),
+                )
+            }
+            Self::Zen3 | Self::Zen4 => (
+                6,
+                [(1.0, quarter), (1.0, 0.5), (3.0, 1.0), (14.0, 9.0)],
+                [(3.0, 0.5), (3.0, 0.5), (4.0, 0.5), (1.0, 0.5), (5.0, 1.0)],
+                [(13.0, 5.0), (21.0, 9.0)],
+                [(1.0, quarter), (3.0, 0.5), (1.0, 0.5)],
+                (third, 0.5),
+            ),
+            Self::NeoverseN1 => (
+                4,
+                [(1.0, third), (1.0, third), (2.0, 1.0), (12.0, 12.0)],
+                [(2.0, 0.5), (3.0, 0.5), (4.0, 0.5), (2.0, 0.5), (3.0, 1.0)],
+                [(11.0, 7.0), (12.0, 8.0)],
+                [(2.0, 0.5), (4.0, 1.0), (2.0, 0.5)],
+                (0.5, 0.5),
+            ),
+        }
+    }
+
+    /// Returns what an instruction of a class takes.
+    pub(super) fn takes(self, class: Class) -> Takes {
+        let (_, [integer, shift, multiply, divide], floats, slow, vectors, (load, store)) =
+            self.table();
+        let [fp_add, fp_multiply, fp_fused, fp_compare, fp_convert] = floats;
+        let [vector_integer, vector_multiply, shuffle] = vectors;
+        let is_golden = matches!(self, Self::GoldenCove | Self::RedwoodCove);
+        let is_zen = matches!(self, Self::Zen3 | Self::Zen4);
+        Takes::from(match class {
+            Class::Move => (0.0, 0.0),
+            Class::Integer => integer,
+            // M. A. Ertl, "Zero-cycle constant adds" (complang.tuwien.ac.at/anton/additions): up to
+            // four a cycle, of Golden Cove.
+            Class::Constant if is_golden => (0.0, 0.25),
+            Class::Constant => integer,
+            // uops.info, and LLVM's "slow LEA" of Zen.
+            Class::Scaled if is_golden || is_zen => (2.0, integer.1),
+            Class::Scaled => integer,
+            Class::Shift => shift,
+            // Two micro-operations of Intel's, each of which waits for flags.
+            Class::TwoFlags if is_zen => shift,
+            Class::TwoFlags => (2.0, 1.0),
+            Class::BitCount if is_zen => integer,
+            Class::BitCount | Class::Multiply => multiply,
+            Class::Divide => divide,
+            Class::FpAdd => fp_add,
+            Class::FpMultiply => fp_multiply,
+            Class::FpFused => fp_fused,
+            Class::FpCompare => fp_compare,
+            Class::FpConvert => fp_convert,
+            Class::FpDivide => slow[0],
+            Class::FpRoot => slow[1],
+            Class::VectorInteger => vector_integer,
+            Class::VectorMultiply => vector_multiply,
+            Class::Shuffle => shuffle,
+            Class::Load => (0.0, load),
+            Class::Store => (0.0, store),
+            Class::Branch => (1.0, 0.5),
+            Class::Other => (1.0, 1.0),
+        })
+    }
+
+    /// Returns what instructions of the family take at a cycle of so many ns.
+    pub fn timing(self, cycle_ns: f64) -> Timing {
+        let of = |class| self.takes(class);
+        Timing {
+            family: self,
+            cycle_ns,
+            width: self.table().0,
+            integer: of(Class::Integer),
+            shift: Some(of(Class::Shift)),
+            multiply: of(Class::Multiply),
+            divide: of(Class::Divide),
+            fp_add: of(Class::FpAdd),
+            fp_multiply: of(Class::FpMultiply),
+            fp_fused: Some(of(Class::FpFused)),
+            fp_compare: Some(of(Class::FpCompare)),
+            fp_convert: Some(of(Class::FpConvert)),
+            fp_divide: of(Class::FpDivide),
+            fp_root: Some(of(Class::FpRoot)),
+            vector_integer: of(Class::VectorInteger),
+            vector_multiply: Some(of(Class::VectorMultiply)),
+            shuffle: of(Class::Shuffle),
+            load: of(Class::Load),
+            store: of(Class::Store),
+            branch: of(Class::Branch),
+            other: of(Class::Other),
+        }
+    }
+
+    /// Returns the units that classes share, by the ports of LLVM's models named above and of
+    /// X86SchedSkylakeServer.td and X86SchedIceLake.td.
+    pub(crate) fn units(self) -> &'static [Units] {
+        match self {
+            Self::Skylake | Self::SunnyCove => {
+                &[(&BRANCHERS, 2), (&MULTIPLIERS, 2), (&VECTORS, 3), (&COMPUTING, 4)]
+            }
+            Self::GoldenCove | Self::RedwoodCove => {
+                &[(&BRANCHERS, 2), (&MULTIPLIERS, 2), (&VECTORS, 3), (&COMPUTING, 5)]
+            }
+            Self::Zen3 | Self::Zen4 => {
+                &[(&INTEGERS, 4), (&ZEN_MULTIPLIERS, 2), (&VECTORS, 4), (&ACCESSES, 3)]
+            }
+            Self::NeoverseN1 => &[(&INTEGERS, 3), (&VECTORS, 2), (&ACCESSES, 2)],
+        }
+    }
+
+    /// Returns whether a store and a load whose addresses are a register and a constant each pass a
+    /// value on when they are renamed, without a cache's latency. Golden Cove does, of general registers
+    /// (measured on a Granite Rapids: such a pair adds nothing to a chain).
+    pub(crate) fn renames_memory(self) -> bool {
+        matches!(self, Self::GoldenCove | Self::RedwoodCove)
+    }
+
+    /// Returns whether what changes memory takes two places of the width.
+    pub(crate) fn splits_changes(self) -> bool {
+        !matches!(self, Self::Zen3 | Self::Zen4)
+    }
+
+    /// Returns how many cycles a load of a vector takes longer than one of a general register (the
+    /// `LoadLatency` of LLVM's models, and uops.info).
+    pub(crate) fn vector_load_cycles(self) -> f64 {
+        if matches!(self, Self::Zen3 | Self::Zen4) { 3.0 } else { 1.0 }
+    }
+
+    /// Returns the cycles from one line to the next from the L2: Intel's Optimization Reference Manual
+    /// has 48 bytes a cycle sustained (table "Cache Parameters"), AMD's guide for family 19h and Arm's
+    /// for Neoverse N1 32.
+    pub(crate) fn line_cycles(self) -> f64 {
+        match self {
+            Self::Zen3 | Self::Zen4 | Self::NeoverseN1 => 2.0,
+            _ => 64.0 / 48.0,
+        }
+    }
+
+    /// Returns the walks of page tables that a core makes at a time: Intel's Optimization Reference
+    /// Manual has two of Skylake and Sunny Cove and four of Golden Cove, AMD's guide for family 19h six.
+    pub fn walkers(self) -> u32 {
+        match self {
+            Self::Skylake | Self::SunnyCove => 2,
+            Self::GoldenCove | Self::RedwoodCove | Self::NeoverseN1 => 4,
+            Self::Zen3 | Self::Zen4 => 6,
+        }
+    }
+
+    /// Returns the fill buffers of the nearest cache: Intel's Optimization Reference Manual, 2.3 to 2.6,
+    /// AMD's "Software Optimization Guide" for family 19h, 2.12, and Arm's "Neoverse N1 Technical
+    /// Reference Manual".
+    pub fn fill_buffers(self) -> u32 {
+        match self {
+            Self::Skylake | Self::SunnyCove => 12,
+            Self::GoldenCove | Self::RedwoodCove => 16,
+            Self::Zen3 | Self::Zen4 => 24,
+            Self::NeoverseN1 => 20,
+        }
+    }
+}
