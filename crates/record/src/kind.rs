@@ -203,34 +203,7 @@ impl Kind {
 /// Writes the kind with its article: `a run`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Run => "a run",
-            Self::Study => "a study",
-            Self::StudyPlan => "the plan of a study",
-            Self::StudyDefinition => "the definition of a study",
-            Self::StudyList => "a list of studies",
-            Self::StudySettings => "the settings of backends",
-            Self::Comparison => "a comparison of two runs",
-            Self::StudyComparison => "a comparison of two studies",
-            Self::SampleComparison => "a comparison of samples",
-            Self::Published => "published figures",
-            Self::MachineComparison => "a machine file and a run compared",
-            Self::Ranks => "the ranks of a launch",
-            Self::Scale => "a scaling run",
-            Self::Scaling => "the report of a scaling run",
-            Self::Explore => "a view of memory",
-            Self::Fleet => "a fleet",
-            Self::Health => "a health check",
-            Self::Knobs => "a list of knobs",
-            Self::Probe => "a probe",
-            Self::Tiering => "a probe of memory tiers",
-            Self::Bisect => "a bisection",
-            Self::Topology => "a machine",
-            Self::Acpi => "ACPI tables",
-            Self::Advice => "advice for a program",
-            Self::Profile => "a profile of a program's memory",
-            Self::SelfTest => "a self-test",
-        })
+        f.pad(self.words())
     }
 }
 
