@@ -20,7 +20,6 @@ const UNAWARE: [&str; 20] = [
     "9.932",
 ];
 
-
 fn with_files(files: &[(&str, &str)]) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, text) in files {
