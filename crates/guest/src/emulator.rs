@@ -28,7 +28,7 @@ const COUNTER_BYTES: u64 = 64 << 10;
 /// "Booting SMP".
 pub(crate) const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
 
-/// How the cost of accesses is charged.
+/// The way in which the cost of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmulatorMode {
     /// Accesses are only counted.
@@ -55,7 +55,7 @@ pub enum EmulatorStart {
 pub struct MemoryEmulator {
     /// The plugin ([`PLUGIN`]).
     pub plugin: PathBuf,
-    /// How accesses are charged.
+    /// The way in which accesses are charged.
     pub mode: EmulatorMode,
     /// The placement of memory and the cost of accesses
     /// ([`numalab_formats::memory_emulator::describe`]).

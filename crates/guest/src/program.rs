@@ -54,9 +54,9 @@ pub struct EmulatedProgram {
 /// The outcome of a program.
 #[derive(Debug)]
 pub struct ProgramOutcome {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// What the plugin reported of its processes.
+    /// The plugin's reports of its processes.
     pub reports: Reports,
 }
 

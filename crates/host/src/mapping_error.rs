@@ -116,7 +116,7 @@ fn listed(pages: &[Pages]) -> String {
     names.join(", ")
 }
 
-/// What pages of a size need of the processor.
+/// Returns the processor feature that pages of a size need.
 fn needs(pages: Pages) -> &'static str {
     match pages {
         Pages::HUGE_1G => " (1g on x86-64 needs the cpu flag pdpe1gb)",

@@ -5,12 +5,12 @@ use numalab_record::profile::{
 };
 use numalab_record::{MemoryReport, ProgramMemory, RegionAccesses};
 
-/// What the emulator reported of the processes of a command.
+/// The emulator's reports of the processes of a command.
 #[derive(Debug)]
 pub struct EmulatedRun {
     /// The command.
     pub command: Vec<String>,
-    /// How it ended.
+    /// The way in which it ended.
     pub ended: Ended,
     /// For how long it ran, in ns of this machine's time.
     pub watched_ns: u64,

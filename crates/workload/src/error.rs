@@ -90,7 +90,7 @@ pub enum SpecError {
     ToolOrCommand {
         /// Name of the workload.
         name: String,
-        /// What it has instead.
+        /// The value found instead.
         found: &'static str,
     },
     /// The tool is unknown.

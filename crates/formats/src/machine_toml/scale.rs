@@ -73,7 +73,7 @@ fn spread(machine: &Machine, node: &Node, most: usize) -> Vec<CpuId> {
     kept
 }
 
-/// How often `key` was counted before.
+/// Returns the number of times that `key` was counted before.
 fn counted<K: Ord>(counts: &mut BTreeMap<K, usize>, key: K) -> usize {
     let count = counts.entry(key).or_default();
     *count += 1;

@@ -1,4 +1,4 @@
-//! Why a package cannot be had.
+//! Errors in getting packages.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::cache::CacheError;
 
 /// Bytes of one member at most; a kernel with debugging information has about 800 MB.
 pub(super) const MOST_MEMBER_BYTES: u64 = 2 << 30;
-/// How numalab's own files in a package's tree begin.
+/// The prefix of numalab's own files in a package's tree.
 pub(super) const OWN_PREFIX: &str = ".numalab";
 
 /// Reasons why a package cannot be obtained.
@@ -43,7 +43,7 @@ pub enum PackageError {
         package: PathBuf,
         /// The member's name in it.
         member: String,
-        /// What is wrong with it.
+        /// The error.
         source: MemberError,
     },
     /// A file of a package cannot be read or written.
@@ -72,7 +72,7 @@ impl PackageError {
     }
 }
 
-/// Why a member is not taken.
+/// The reason for which a member is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberError {
     /// Its name leads out of the package's directory, or is none.

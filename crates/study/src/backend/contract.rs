@@ -1,4 +1,4 @@
-//! What every backend does, in which order, and how it fails.
+//! The contract of every backend: its calls, their order, and its failures.
 
 use crate::study_place::StudyPlace;
 use numalab_host::ErrorClass;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 /// as wanted, then [prepared](Self::prepare) once, and what that gives takes samples until it
 /// is [restored](Prepared::restore).
 pub trait Backend {
-    /// What the place is, in words: `this machine`, `a Linux guest of 4 nodes`.
+    /// Describes the place: `this machine`, `a Linux guest of 4 nodes`.
     fn describe(&self) -> String;
 
-    /// How many metrics it adds to those of each workload.
+    /// Returns the number of metrics that it adds to those of each workload.
     fn own_metrics(&self) -> usize {
         0
     }
@@ -36,7 +36,7 @@ pub trait Backend {
     fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError>;
 }
 
-/// What a study asks of a backend.
+/// The part of a study that a backend needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// Every treatment, the baseline first.
@@ -45,13 +45,13 @@ pub struct Scope<'a> {
     pub workloads: &'a [Workload],
 }
 
-/// What can be told of a study before anything is fetched or booted.
+/// The facts about a study that are known before anything is fetched or booted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// What the reader should know, such as that a knob cannot act on one node.
+    /// Notices for the reader, such as that a knob cannot have an effect on one node.
     pub notices: Vec<Notice>,
-    /// What must be downloaded first. How large it is, and what depends on its content, is
-    /// not known until it is fetched.
+    /// The files to download first. Their size, and everything that depends on their content, is
+    /// unknown until then.
     pub downloads: Vec<String>,
     /// Memory that the guests take at one time, in bytes; 0 without guests.
     pub memory_bytes: u64,
@@ -62,18 +62,18 @@ pub struct Preparation {
     /// Facts about the place; a study resumes only if all of them but those that every
     /// machine changes by itself are the same.
     pub environment: Environment,
-    /// What the reader should know before the first sample.
+    /// Notices for the reader before the first sample.
     pub notices: Vec<Notice>,
-    /// Where samples are taken.
+    /// The prepared backend.
     pub backend: Box<dyn Prepared>,
 }
 
-/// Why a backend cannot be prepared.
+/// The reason for which a backend cannot be prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareError {
-    /// What failed.
+    /// The failure.
     pub cause: BackendError,
-    /// What could not be put back after that.
+    /// The failure to restore settings afterwards, if there was one.
     pub restore: Option<Box<BackendError>>,
 }
 
@@ -118,7 +118,7 @@ pub trait Prepared {
     fn restore(self: Box<Self>) -> Result<(), BackendError>;
 }
 
-/// What is to be run.
+/// A request for one sample.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest<'a> {
     /// Under which treatment.
@@ -129,14 +129,14 @@ pub struct SampleRequest<'a> {
     pub seed: u64,
 }
 
-/// Why a backend cannot do what it is asked.
+/// An error of a backend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackendError {
     /// This machine lacks a tool, a permission or a feature.
     #[error("{what}; {remedy}")]
     Lacking {
-        /// What is missing, and what for.
+        /// The missing thing, and its purpose.
         what: String,
         /// The package or command that mends it.
         remedy: String,
@@ -144,19 +144,19 @@ pub enum BackendError {
     /// The study asks for what the backend does not know.
     #[error("{place}: {found}: expected {expected}")]
     BadInput {
-        /// Where in the study.
+        /// The place in the study.
         place: StudyPlace,
-        /// What stands there.
+        /// The text found there.
         found: String,
-        /// What may stand there.
+        /// The values accepted there.
         expected: String,
     },
     /// It failed while running.
     #[error("{doing}: {reason}")]
     Failed {
-        /// What was tried.
+        /// The action attempted.
         doing: String,
-        /// What came of it.
+        /// The reason for its failure.
         reason: String,
     },
     /// The user interrupted it.

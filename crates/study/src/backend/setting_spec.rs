@@ -15,15 +15,15 @@ use crate::study_place::StudyPlace;
 pub struct SettingSpec {
     /// Its name, in TOML and for `--set`.
     pub name: &'static str,
-    /// What it may be.
+    /// The values that it accepts.
     pub kind: SettingKind,
     /// Its value where nothing is said, as TOML has it; empty if there is none.
     pub default: &'static str,
-    /// What it does, in a line.
+    /// A description in one line.
     pub about: &'static str,
 }
 
-/// What a setting may be.
+/// The kind of values that a setting accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum SettingKind {
     /// `true` or `false`.
@@ -43,13 +43,13 @@ pub enum SettingKind {
 pub struct BackendKind {
     /// Its name: `[backend.NAME]`.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub about: &'static str,
-    /// What its table in a study may say.
+    /// The settings of its table in a study.
     pub settings: &'static [SettingSpec],
     /// Metrics that it can add to those of every workload.
     pub own_metrics: &'static [&'static str],
-    /// What levels of factors may set, beside what the workloads' commands use.
+    /// The settings of factors' levels, in addition to those that workloads' commands use.
     pub levels: &'static [SettingSpec],
 }
 
@@ -62,7 +62,7 @@ const RENAMED: [(&str, &str); 4] = [
 ];
 
 impl SettingKind {
-    /// What may stand there, in words.
+    /// Describes the accepted values.
     #[must_use]
     pub fn expected(&self) -> String {
         match self {
@@ -146,7 +146,7 @@ impl BackendKind {
         Ok(())
     }
 
-    /// Whether levels may set this, besides knobs and what commands use.
+    /// Returns true if levels may set this, in addition to knobs and to what commands use.
     #[must_use]
     pub fn has_level(&self, name: &str) -> bool {
         self.levels.iter().any(|spec| spec.name == name)
