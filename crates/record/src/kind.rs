@@ -274,7 +274,7 @@ impl fmt::Display for Kind {
             Self::StudyComparison => "a comparison of two studies",
             Self::SampleComparison => "a comparison of samples",
             Self::Published => "published figures",
-            Self::MachineComparison => "a machine file and a run compared",
+            Self::MachineComparison => "a comparison of a machine file and a run",
             Self::Ranks => "the ranks of a launch",
             Self::Scale => "a scaling run",
             Self::Scaling => "the report of a scaling run",
@@ -329,7 +329,7 @@ pub enum KindError {
 }
 
 fn advice(found: Kind) -> String {
-    found.reader().map(|reader| format!("; `{reader} DIR` takes it")).unwrap_or_default()
+    found.reader().map(|reader| format!("; `{reader} DIR` reads it")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -359,7 +359,7 @@ mod tests {
                 let json = format!("{{\"schema\":\"{}\"}}", found.schema());
                 let error = expected.read::<Value>(&json).unwrap_err().to_string();
                 assert!(error.starts_with(&format!("holds {found}, expected {expected}")));
-                assert_eq!(error.contains("takes it"), found.reader().is_some(), "{error}");
+                assert_eq!(error.contains("reads it"), found.reader().is_some(), "{error}");
             }
         }
         let error = Kind::Run.read::<Value>(r#"{"schema":"numalab/99"}"#).unwrap_err();
