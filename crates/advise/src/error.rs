@@ -15,7 +15,7 @@ use crate::ranks::RanksError;
 #[derive(Debug, thiserror::Error)]
 pub enum AdviseError {
     /// No command was given.
-    #[error("nothing to run: expected a command behind `--`")]
+    #[error("nothing to run: expected a command after `--`")]
     NothingToRun,
     /// The program does not exist.
     #[error("{0}: no such program, here or in PATH")]

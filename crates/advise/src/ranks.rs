@@ -10,7 +10,7 @@ use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RanksError {
     /// A machine other than this one is described.
-    #[error("srun: ranks are tried on this machine only, expected no other that is described")]
+    #[error("srun: ranks are only tried on this machine: expected no description of another")]
     OtherMachine,
     /// Its options already determine the placement.
     #[error(
@@ -20,7 +20,7 @@ pub enum RanksError {
     NothingLeft,
     /// It would wait for an allocation in each trial.
     #[error(
-        "srun outside of an allocation: expected salloc -N1 --exclusive numalab advise -- srun ..."
+        "srun outside an allocation: expected salloc -N1 --exclusive numalab advise -- srun ..."
     )]
     NoAllocation,
     /// Its allocation has several nodes.

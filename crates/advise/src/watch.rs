@@ -102,7 +102,7 @@ impl fmt::Display for Remark {
             ),
             Self::Short { program, took } => {
                 let micros = took.as_micros();
-                write!(f, "{program} ends after {micros} us: what follows is of its start")
+                write!(f, "{program} ends after {micros} us: what follows describes its start")
             }
             Self::Trying { candidates, blocks } => {
                 let names = candidates.iter().map(crate::level::id).collect::<Vec<_>>();

@@ -22,7 +22,7 @@ pub(crate) struct Assembly {
     placed: CpuSet,
 }
 
-/// Claims of nodes beyond the cpus that name them.
+/// The cpus that nodes claim beyond those that name their node.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(BTreeMap<NodeId, (CpuSet, String)>);
 

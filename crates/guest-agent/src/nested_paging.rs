@@ -1,4 +1,5 @@
-//! Sets the host's pages in a guest with emulated memory, and reads the emulator's counts of walks.
+//! Communication of a guest with emulated memory with the emulator: it sets its host's page size
+//! and reads counts of page walks.
 
 use std::thread;
 
@@ -7,7 +8,7 @@ use numalab_membench::mark;
 use numalab_membench::pmu::{Pmu, PmuCounts};
 use numalab_topology::{CpuId, CpuSet};
 
-/// Counts of page walks on all of this guest's cpus.
+/// Counts of page table walks on all of this guest's cpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walks {
     /// Walks of page tables.

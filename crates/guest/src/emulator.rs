@@ -28,7 +28,7 @@ const COUNTER_BYTES: u64 = 64 << 10;
 /// "Booting SMP".
 pub(crate) const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
 
-/// The way in which accesses are charged.
+/// The way in which the cost of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmulatorMode {
     /// Accesses are only counted.

@@ -57,7 +57,7 @@ pub struct EmulatedProgram {
 /// The outcome of a program.
 #[derive(Debug)]
 pub struct ProgramOutcome {
-    /// Its exit.
+    /// Its exit status.
     pub status: ExitStatus,
     /// The plugin's reports of its processes.
     pub reports: Reports,

@@ -116,7 +116,7 @@ fn listed(pages: &[Pages]) -> String {
     names.join(", ")
 }
 
-/// The feature of the processor that pages of a size need.
+/// Returns the processor feature that pages of a size need.
 fn needs(pages: Pages) -> &'static str {
     match pages {
         Pages::HUGE_1G => " (1g on x86-64 needs the cpu flag pdpe1gb)",

@@ -63,7 +63,7 @@ pub enum CacheError {
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// Who this is.
+        /// The id of this user.
         user: u32,
     },
     /// Everybody may write to it.
@@ -99,7 +99,8 @@ pub struct CacheLock {
 impl EntryKind {
     const ALL: [Self; 5] = [Self::Kernel, Self::Image, Self::Package, Self::Qemu, Self::Probe];
 
-    /// True if its files are compared with what they were; an emulator's take too long each time.
+    /// Returns true if its files are checked for changes; an emulator's would take too long each
+    /// time.
     fn is_sealed(self) -> bool {
         matches!(self, Self::Kernel | Self::Package)
     }
@@ -206,7 +207,7 @@ impl Cache {
         Ok(done)
     }
 
-    /// True if there is an entry of this name, as it was made.
+    /// Returns true if there is an unchanged entry with this name.
     #[must_use]
     pub fn holds(&self, kind: EntryKind, name: &str) -> bool {
         let entry = self.path(kind, name);

@@ -308,8 +308,8 @@ impl Kernel {
     }
 }
 
-/// True if the kernel's files are not as they were put into the cache, which is said. The package is
-/// compared only when modules are taken out of it: it is large.
+/// Returns true if the kernel's files have changed in the cache, and notes it. The package is
+/// compared only when modules are taken from it, because it is large.
 fn is_altered(cache: &Cache, name: &str, note: &mut dyn FnMut(&str)) -> bool {
     let entry = cache.path(EntryKind::Kernel, name);
     let altered = altered(&entry, &|path| path != Path::new(PACKAGE));

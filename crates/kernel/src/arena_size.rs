@@ -1,17 +1,17 @@
-//! Sizes the arenas of `test_numa`: as asked for if memory has room for them, else as
-//! large as the machine allows.
+//! The size of the arenas of `test_numa`: as requested if memory has room for them, else as large
+//! as the machine allows.
 
 /// The seed's arena.
 const USUAL_BYTES: u64 = 4 << 30;
 const MIB: u64 = 1 << 20;
-/// Memory that firmware, kernel and the allocator's tables take of a node at most.
+/// The most that firmware, kernel and the allocator's tables take of a node.
 const NODE_OVERHEAD_BYTES: u64 = 96 * MIB;
-/// Memory that alignment costs each node at most: a piece of 2 MiB at both ends of two ranges.
+/// The most that alignment costs each node's memory: a piece of 2 MiB at both ends of two ranges.
 const ALIGNMENT_BYTES: u64 = 8 * MIB;
 /// Least memory is stated in steps of this size.
 const STATED_STEP_BYTES: u64 = 256 * MIB;
 
-/// The wanted arenas, and the memory that there is for them.
+/// The requested arenas, and the memory available for them.
 #[derive(Clone, Copy, Debug)]
 pub struct ArenaRequest {
     /// The size asked for; `None` leaves it to the machine.
@@ -26,7 +26,7 @@ pub struct ArenaRequest {
     pub piece_bytes: u64,
 }
 
-/// The reason for which arenas do not fit.
+/// Arenas do not fit into the free memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{threads} arenas of {} MiB do not fit into {} MiB of free memory: expected memory of at least \

@@ -162,7 +162,7 @@ impl BootInfo {
     }
 }
 
-/// Returns the part of these areas below an address.
+/// Returns the parts of these areas below an address.
 fn below<'a>(end: u64, areas: impl Iterator<Item = &'a Area>) -> impl Iterator<Item = Span> {
     let below = Span { start: 0, end };
     areas.map(move |area| area.span.common(&below)).filter(|span| span.bytes() > 0)

@@ -35,7 +35,7 @@ pub enum NearError {
     },
     /// The device's node is unknown.
     #[error(
-        "--near {name}: {device} is near no node that the firmware names (its numa_node is -1){}",
+        "--near {name}: the firmware names no node for {device} (its numa_node is -1){}",
         alone(*nodes)
     )]
     NoNode {
@@ -60,7 +60,7 @@ pub enum NearError {
 
 fn there_are(known: &[String]) -> String {
     match known {
-        [] => "this machine has none on PCI that is near a node".to_owned(),
+        [] => "this machine has no PCI device near a node".to_owned(),
         known => format!("there are {}", known.join(", ")),
     }
 }
@@ -232,7 +232,7 @@ mod tests {
         let said = Near::of(&machine(), "0000:02:00.7").unwrap_err().to_string();
         assert!(said.contains("there are 0000:02:00.0, 0000:0"), "{said}");
         let said = Near::of(&Machine::default(), "eth0").unwrap_err().to_string();
-        assert!(said.ends_with("this machine has none on PCI that is near a node"), "{said}");
+        assert!(said.ends_with("this machine has no PCI device near a node"), "{said}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ const ARRIVAL: Duration = Duration::from_secs(60);
 #[derive(Debug, thiserror::Error)]
 pub enum TeamError {
     /// Some ranks or hosts never joined.
-    #[error("rank {rank}: only {present} of {expected} {what} came to {place} within {} s: did the launcher start them all, of this same program?", ARRIVAL.as_secs())]
+    #[error("rank {rank}: only {present} of {expected} {what} arrived at {place} within {} s: did the launcher start them all, from this same program?", ARRIVAL.as_secs())]
     NotAllCame {
         /// The reporting rank.
         rank: usize,

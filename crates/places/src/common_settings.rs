@@ -40,7 +40,7 @@ pub(super) const EMULATE_TIERS: SettingSpec = SettingSpec {
     name: "emulate-tiers",
     kind: SettingKind::Text("tiers such as 512M@100ns,1G@300ns,10G/s"),
     default: "",
-    about: "tiers of memory and what they cost, as --emulate-tiers takes them, instead of emulate, \
+    about: "tiers of memory and their latencies, as --emulate-tiers takes them, instead of emulate, \
             memory and distances",
 };
 pub(super) const EMULATE_LIKE: SettingSpec = SettingSpec {
@@ -54,7 +54,7 @@ pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
     name: "emulate-latency",
     kind: SettingKind::Text("nanoseconds of local memory such as 100, hmat, or flat:100"),
     default: "",
-    about: "what memory costs, in virtual time, as --emulate-latency takes it",
+    about: "latency of memory, in virtual time, as --emulate-latency takes it",
 };
 pub(super) const EMULATE_BANDWIDTH: SettingSpec = SettingSpec {
     name: "emulate-bandwidth",
@@ -80,7 +80,7 @@ pub(super) const COUNTERS: SettingSpec = SettingSpec {
         "names in /proc/vmstat, or emulated_walks, emulated_walk_references, emulated_accesses",
     ),
     default: "",
-    about: "counters of /proc/vmstat, and of the memory emulator, that are shown with each metric",
+    about: "counters of /proc/vmstat and of the memory emulator to show with each metric",
 };
 pub(super) const COUNT_MIGRATIONS: SettingSpec = SettingSpec {
     name: "count-migrations",
@@ -99,7 +99,7 @@ pub(super) const WATCH_OUTPUT: SettingSpec = SettingSpec {
     name: "watch-output",
     kind: SettingKind::Flag,
     default: "false",
-    about: "record a hash of what each workload prints, which tells whether it is always the same",
+    about: "record a hash of each workload's output, to show whether it is always the same",
 };
 
 /// The emulated costs of a guest's memory, written as on the command line.

@@ -62,7 +62,7 @@ struct Options {
 
 pub(super) const KIND: BackendKind = BackendKind {
     name: "host",
-    about: "this machine: a factor is a knob of it, a placement, or a part of the commands",
+    about: "this machine: a factor is one of its knobs, a placement, or a part of the commands",
     settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES, WATCH_OUTPUT],
     own_metrics: &[],
     levels: &placement::LEVELS,
@@ -114,7 +114,7 @@ impl Backend for Host {
         }
         if self.options.count_migrations && on_path("perf").is_none() {
             return Err(BackendError::Lacking {
-                what: "count-migrations: `perf` is not there".to_owned(),
+                what: "count-migrations: `perf` is not installed".to_owned(),
                 remedy: "install it: apt-get install linux-perf".to_owned(),
             });
         }

@@ -15,7 +15,7 @@ pub(super) const GUEST_MEMORY: SettingSpec = SettingSpec {
     name: BACKING,
     kind: SettingKind::OneOf(&["normal", "2m", "1g"]),
     default: "normal",
-    about: "the host's pages behind its memory (with QEMU)",
+    about: "the host's pages that back its memory (QEMU only)",
 };
 
 /// Returns the pages that these settings require behind a guest's memory.

@@ -292,7 +292,7 @@ fn check_program(workload: &Workload) -> Result<(), BackendError> {
         other => Err(BackendError::BadInput {
             place: StudyPlace::Workload(workload.name.clone()),
             found: other.unwrap_or_default().to_owned(),
-            expected: format!("{PROGRAM} and its words, in the backend kernel"),
+            expected: format!("{PROGRAM} and its arguments, in the backend kernel"),
         }),
     }
 }
@@ -310,7 +310,7 @@ fn check_settings(treatment: &Treatment) -> Result<(), BackendError> {
                 return Err(bad("own or node-0".to_owned()));
             }
         } else if !is_word {
-            return Err(bad(format!("{BACKENDS} or a word of the kernel")));
+            return Err(bad(format!("{BACKENDS} or an argument of the kernel")));
         }
     }
     Ok(())

@@ -82,7 +82,7 @@ impl LiveGuest {
 
     fn tell(&mut self, message: &impl Serialize) -> Result<Answer, BackendError> {
         let mut line = serde_json::to_vec(message).map_err(|error| BackendError::Failed {
-            doing: "telling the guest what to do".to_owned(),
+            doing: "sending a request to the guest".to_owned(),
             reason: error.to_string(),
         })?;
         line.push(b'\n');

@@ -17,7 +17,7 @@ pub(crate) const EMULATED_HOST_PAGES: SettingSpec = SettingSpec {
     name: "emulate-host-pages",
     kind: SettingKind::OneOf(&["4k", "2m", "1g"]),
     default: "4k",
-    about: "the host's pages that the emulator takes its memory to be on (with emulate-stages = \
+    about: "size of the host's pages that the emulator assumes behind its memory (with emulate-stages = \
             \"nested\")",
 };
 
@@ -35,7 +35,10 @@ pub(super) fn apply(
     let found = walks.map_or(0, |walks| walks.host_page_bytes);
     if found != bytes {
         return Err(BackendError::Lacking {
-            what: format!("{}: the emulator has no host's page tables", EMULATED_HOST_PAGES.name),
+            what: format!(
+                "{}: the emulator does not model the host's page tables",
+                EMULATED_HOST_PAGES.name
+            ),
             remedy: "give the backend emulate-stages = \"nested\" and emulate-latency".to_owned(),
         });
     }
@@ -94,6 +97,6 @@ mod tests {
         let level = Setting::Text("2m".to_owned());
         let settings = BTreeMap::from([(EMULATED_HOST_PAGES.name.to_owned(), level)]);
         let error = apply(&settings, &machine).unwrap_err().to_string();
-        assert!(error.contains("the emulator has no host's page tables"), "{error}");
+        assert!(error.contains("the emulator does not model the host's page tables"), "{error}");
     }
 }

@@ -49,7 +49,7 @@ pub(super) const ENVIRONMENT: SettingSpec = SettingSpec {
     name: "environment",
     kind: SettingKind::Text("variables such as OMP_PLACES=cores OMP_PROC_BIND=close"),
     default: "",
-    about: "variables of the environment of commands, with blanks between them",
+    about: "environment variables of commands, separated by blanks",
 };
 
 /// The placement settings of levels.

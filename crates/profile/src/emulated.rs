@@ -10,7 +10,7 @@ use numalab_record::{MemoryReport, ProgramMemory, RegionAccesses};
 pub struct EmulatedRun {
     /// The command.
     pub command: Vec<String>,
-    /// Its exit.
+    /// The way in which it ended.
     pub ended: Ended,
     /// For how long it ran, in ns of this machine's time.
     pub watched_ns: u64,

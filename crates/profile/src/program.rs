@@ -87,7 +87,7 @@ pub(crate) struct Program {
     pub name: String,
     /// The program that the process called exec for.
     pub became: Option<String>,
-    /// When it was seen first.
+    /// The time at which it was first seen, in ns.
     pub begun_ns: u64,
     pub space: Space,
     pub codes: Codes,

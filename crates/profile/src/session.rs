@@ -57,7 +57,7 @@ pub(crate) struct Seen {
     pub has_faults: bool,
     /// Sources that failed at the start.
     pub passed_over: Vec<PassedOver>,
-    /// The program's exit.
+    /// The way in which the program ended.
     pub ended: Ended,
     /// Processes that the command left running.
     pub left: Vec<String>,

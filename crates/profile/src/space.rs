@@ -29,7 +29,7 @@ struct Area {
     region: usize,
     /// Offset in its file, in bytes.
     offset: u64,
-    /// When it was mapped, by `CLOCK_MONOTONIC`.
+    /// The time at which it was mapped, by `CLOCK_MONOTONIC`, in ns.
     since_ns: u64,
 }
 

@@ -89,7 +89,7 @@ kinds! {
     /// A comparison of two files of numbers.
     SampleComparison = "numalab/sample-comparison-2", "a comparison of samples";
     /// A comparison of a machine file with a run.
-    MachineComparison = "numalab/machine-comparison-2", "a machine file and a run compared";
+    MachineComparison = "numalab/machine-comparison-2", "a comparison of a machine file and a run";
     /// The measurements of one launch's ranks, as written before runs of ranks existed.
     Ranks = "numalab/ranks-2", "the ranks of a launch", "numalab report";
     /// The plan of a scaling run.
@@ -242,7 +242,7 @@ pub enum KindError {
 }
 
 fn advice(found: Kind) -> String {
-    found.reader().map(|reader| format!("; `{reader} DIR` takes it")).unwrap_or_default()
+    found.reader().map(|reader| format!("; `{reader} DIR` reads it")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -272,7 +272,7 @@ mod tests {
                 let json = format!("{{\"schema\":\"{}\"}}", found.schema());
                 let error = expected.read::<Value>(&json).unwrap_err().to_string();
                 assert!(error.starts_with(&format!("holds {found}, expected {expected}")));
-                assert_eq!(error.contains("takes it"), found.reader().is_some(), "{error}");
+                assert_eq!(error.contains("reads it"), found.reader().is_some(), "{error}");
             }
         }
         let error = Kind::Run.read::<Value>(r#"{"schema":"numalab/99"}"#).unwrap_err();

@@ -36,7 +36,7 @@ pub struct MemoryReport {
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryReportError {
     /// It is not JSON of this form.
-    #[error("no report of the memory emulator: {0}")]
+    #[error("not a report of the memory emulator: {0}")]
     Json(serde_json::Error),
     /// It is of another kind or version.
     #[error("schema {found:?}: expected {SCHEMA:?}, the memory emulator's report")]

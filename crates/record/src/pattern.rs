@@ -45,7 +45,7 @@ impl fmt::Display for AccessPattern {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a pattern: expected random, page-local, sequential, fisher-yates, stride:N \
-     with N a multiple of 64 bytes or one-line-per:N with N a power of two from 64 on"
+     with N a multiple of 64 bytes or one-line-per:N with N a power of two, at least 64"
 )]
 pub struct PatternError(String);
 

@@ -1,5 +1,5 @@
-//! Backends, where samples are taken, as the engine knows them: the contract, and the list of those that there
-//! are, which the caller has.
+//! The places where samples are taken, as the engine sees them: the contract, and the list of
+//! backends, which the caller supplies.
 
 mod contract;
 mod list;

@@ -1,9 +1,9 @@
-//! Costs of accesses according to the firmware.
+//! Costs of accesses, as given by the firmware.
 
 use crate::id::NodeId;
 
-/// The initiators to which a set of attributes applies
-/// (Linux `Documentation/admin-guide/mm/numaperf.rst`).
+/// The initiators to which a set of attributes applies (Linux
+/// `Documentation/admin-guide/mm/numaperf.rst`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

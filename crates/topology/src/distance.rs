@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 /// distance is relative to it, so 20 means twice the cost of local memory.
 pub const LOCAL_DISTANCE: u8 = 10;
 
-/// The value in place of a distance where a node cannot reach the other's memory (ACPI 6.5, section
-/// 5.2.17): no measure of cost.
+/// The value in place of a distance if a node cannot reach the other's memory (ACPI 6.5, section
+/// 5.2.17); it does not measure a cost.
 pub const UNREACHABLE_DISTANCE: u8 = 255;
 
 /// A square matrix of distances (0 to 255) by dense node index, as the firmware gives them; entries
@@ -66,7 +66,8 @@ impl Distances {
         Ok(Self { rows: rows.iter().map(|row| row.iter().copied().map(Some).collect()).collect() })
     }
 
-    /// True if two nodes are known to be no further from each other than each is from itself.
+    /// Returns true if two nodes are known to be no further from each other than each is from
+    /// itself.
     #[must_use]
     pub fn is_local(&self, one: usize, other: usize) -> bool {
         [(one, other), (other, one)].iter().all(|&(a, b)| self.get(a, b) == Some(LOCAL_DISTANCE))

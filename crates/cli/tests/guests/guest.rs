@@ -288,7 +288,7 @@ fn devices_are_near_their_nodes(lab: &Lab) {
     assert!(said.contains("numactl --cpunodebind=2 --membind=2 true"), "{said}");
     let refused = text("refused.txt");
     assert!(refused.contains("--near eth7: no such device; there are eth0,"), "{refused}");
-    assert!(refused.contains("0000:00:1f.2 (storage) is near no node"), "{refused}");
+    assert!(refused.contains("the firmware names no node for 0000:00:1f.2 (storage)"), "{refused}");
 
     let words = text("device.txt").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("is near node 1, but its threads run on node 3"), "{words}");

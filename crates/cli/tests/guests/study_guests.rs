@@ -261,8 +261,8 @@ fn what_is_no_hypervisor_or_cannot_be_chosen_is_refused_where_it_stands() {
     refused("", "./none", &[], &missing);
     refused("", "./vmlinux", &[], &["\"./vmlinux\": it is a 64-bit ELF file, such as xen-syms"]);
     refused("", "./s.toml", &[], &["\"./s.toml\": it is neither an ELF file"]);
-    refused("hypervisor = \"qemu\"\n", "./xen", &[], &["guests of QEMU have no Xen"]);
-    refused("", "./xen", &["--set", "hypervisor=qemu"], &["guests of QEMU have no Xen"]);
+    refused("hypervisor = \"qemu\"\n", "./xen", &[], &["QEMU guests do not run on Xen"]);
+    refused("", "./xen", &["--set", "hypervisor=qemu"], &["QEMU guests do not run on Xen"]);
     refused("", "./xen", &["--set", "on-this-dom0=true"], &["setting xen", "without on-this-dom0"]);
 }
 

@@ -37,7 +37,7 @@ pub struct RawTask {
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawOutcome {
-    /// Its exit.
+    /// The way in which it ended.
     pub end: RawEnd,
     /// Time from the start of QEMU to that end.
     pub time: Duration,

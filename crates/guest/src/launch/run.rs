@@ -21,7 +21,7 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 /// The outcome of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The command's exit.
+    /// The exit status of the command.
     pub exit: Exit,
     /// Problems in the guest, such as a missing file to collect, and reasons for restarts.
     pub complaints: Vec<String>,

@@ -39,7 +39,7 @@ pub struct Task {
 /// The result received over the channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The command's exit.
+    /// The exit status of the command.
     pub exit: Exit,
     /// Problems in the guest.
     pub complaints: Vec<String>,

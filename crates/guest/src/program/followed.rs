@@ -15,7 +15,7 @@ const MOST_NAMED: usize = 4;
 pub struct Followed {
     /// Everything that was seen, with the source lines of the code.
     pub report: MemoryReport,
-    /// The report of each process, the first one's first.
+    /// The reports of each process, beginning with the first process.
     pub processes: Vec<ProgramMemory>,
     /// Processes that were not seen, in words.
     lost: Vec<String>,

@@ -1,4 +1,4 @@
-//! Reads the reports that the processes of a program left.
+//! The report files of a program's processes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,7 +40,7 @@ impl Reports {
     }
 }
 
-/// The number of the report among those of its process.
+/// Returns the position of a report among those of its process.
 fn order(name: &str) -> u64 {
     match name.split('.').collect::<Vec<_>>()[..] {
         [_, number, _] => number.parse().unwrap_or(0),

@@ -13,7 +13,7 @@ pub enum PinPlan {
     /// for each list. Within a list each gets one host cpu in order, starting over if there are
     /// more virtual cpus than host cpus.
     NodeLists {
-        /// Number of virtual cpus.
+        /// The number of virtual cpus.
         vcpus: Option<u32>,
         /// The host cpus of each node.
         lists: Vec<CpuSet>,

@@ -9,7 +9,7 @@ use crate::root::Root;
 pub(crate) enum Charge {
     /// On the first touch: a process that exceeds the limit gets SIGBUS.
     Touched,
-    /// When they are mapped, touched or not.
+    /// On mapping, touched or not.
     Mapped,
 }
 

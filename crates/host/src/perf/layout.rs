@@ -64,7 +64,7 @@ pub(super) enum Privilege {
 pub(super) enum Begin {
     /// Immediately.
     Now,
-    /// When the process calls exec.
+    /// On the process's next exec.
     AtExec,
 }
 

@@ -1,5 +1,5 @@
-//! Checks what in the cache may be used: kernels and programs that guests, and this machine, run are taken
-//! from nothing that another user could have put there, and not if they have changed since.
+//! Trust in the cache's files: kernels and programs are only run if no other user could have put
+//! them there, and if they have not changed since.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

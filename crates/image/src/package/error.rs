@@ -1,4 +1,4 @@
-//! Errors of packages that cannot be fetched or unpacked.
+//! Errors in getting packages.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::cache::CacheError;
 
 /// Bytes of one member at most; a kernel with debugging information has about 800 MB.
 pub(super) const MOST_MEMBER_BYTES: u64 = 2 << 30;
-/// The beginning of the names of numalab's files in a package's tree.
+/// The prefix of numalab's own files in a package's tree.
 pub(super) const OWN_PREFIX: &str = ".numalab";
 
 /// Reasons why a package cannot be obtained.
@@ -43,7 +43,7 @@ pub enum PackageError {
         package: PathBuf,
         /// The member's name in it.
         member: String,
-        /// The defect.
+        /// The error.
         source: MemberError,
     },
     /// A file of a package cannot be read or written.
@@ -72,7 +72,7 @@ impl PackageError {
     }
 }
 
-/// The reason for which a member is refused.
+/// The reason for which a member is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberError {
     /// Its name leads out of the package's directory, or is none.

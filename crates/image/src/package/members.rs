@@ -11,7 +11,7 @@ use tar::{Entry, EntryType};
 
 use super::error::{MOST_MEMBER_BYTES, MemberError, OWN_PREFIX, PackageError};
 
-/// The program that unpacks a package.
+/// The program that unpacks packages.
 const PROGRAM: &str = "dpkg-deb";
 /// Bytes of a package at most, without compression: a few KB can claim to be terabytes.
 const MOST_PACKAGE_BYTES: u64 = 16 << 30;
@@ -25,7 +25,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// True if it is a regular file.
+    /// Returns true if it is a regular file.
     pub(crate) fn is_file(&self) -> bool {
         is_file(self.entry.header().entry_type())
     }
@@ -50,7 +50,7 @@ pub(crate) fn each_member(
         Some(pipe) => walk(package, pipe.take(MOST_PACKAGE_BYTES), take),
         None => Ok(()),
     };
-    // What it complains about is a line, which a pipe has room for.
+    // Its error output is one line, which fits into the pipe.
     let ended = child.wait_with_output().map_err(io)?;
     if ended.status.success() || matches!(walked, Err(PackageError::Member { .. })) {
         return walked;
@@ -138,7 +138,7 @@ fn unpack(member: &mut Member<'_>, directory: &Path) -> Result<(), MemberError> 
     }
     let place = directory.join(&member.path);
     if member.entry.header().entry_type() == EntryType::Directory {
-        // Where it is there already it may be a link to another directory of the package.
+        // An existing path may be a link to another directory of the package.
         stay_inside(&place, directory)?;
         fs::create_dir_all(&place)?;
         return Ok(());

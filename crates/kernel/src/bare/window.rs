@@ -13,7 +13,7 @@ type Allocator = &'static Frames<'static, CpuFences>;
 
 /// The first of the root's entries that belong to the cpus, one each; everything else is below.
 const FIRST_ROOT_ENTRY: usize = 128;
-/// Bytes that one entry of the root maps.
+/// The address space that one entry of the root maps, in bytes.
 const ENTRY_BYTES: u64 = 512 << 30;
 const _: () = assert!(FIRST_ROOT_ENTRY as u64 * ENTRY_BYTES == MOST_BYTES, "memory ends there");
 /// Number of cpus that have a window.

@@ -1,4 +1,4 @@
-//! Checks this machine's memory before a boot starts.
+//! Checks before a boot that this machine has enough memory for it.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ const MIB: u64 = 1 << 20;
 /// Of QEMU itself, and of what the kernel fills.
 const REST_BYTES: u64 = 2 << 30;
 
-/// True if this machine has the memory to spare for a guest in which all frames are taken. If not, a
-/// message on stderr says what is missing.
+/// Returns true if this machine has the memory to spare for a guest in which all frames are
+/// allocated. If not, a message on stderr says what is missing.
 ///
-/// Taking them touches a line of each piece of 2 MiB. That costs the host as much where it gives QEMU
-/// transparent huge pages, and hardly anything where it does not.
+/// Allocating them touches a line of each piece of 2 MiB. That costs the host as much where it
+/// gives QEMU transparent huge pages, and hardly anything where it does not.
 pub fn has_memory(test: &str, guest_bytes: u64) -> bool {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let transparent = read("/sys/kernel/mm/transparent_hugepage/enabled");

@@ -23,7 +23,7 @@ pub enum SeatError {
     },
     /// There is a list, but no launcher.
     #[error(
-        "{option} names {entries} {what}, but no launcher says which rank this is: start it by srun or mpirun, or name one"
+        "{option} names {entries} {what}, but no launcher says which rank this is: start it with srun or mpirun, or name one"
     )]
     NoRank {
         option: &'static str,

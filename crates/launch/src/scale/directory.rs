@@ -16,7 +16,7 @@ use super::step::Step;
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// It already exists.
-    #[error("{0}: results are there already; finish them with:\n  numalab scale --resume {0}", .path.display())]
+    #[error("{0}: it already has results; complete them with:\n  numalab scale --resume {0}", .path.display())]
     Exists {
         /// The directory.
         path: PathBuf,

@@ -58,7 +58,7 @@ pub enum PlacementError {
     },
     /// The domain has no usable core.
     #[error(
-        "domain {domain} has no core to use: SKIP_CORES leaves out {skipped} of its cpus {cpus}"
+        "domain {domain} has no usable core: SKIP_CORES leaves out {skipped} of its cpus {cpus}"
     )]
     NoCore {
         /// The domain.
@@ -70,7 +70,7 @@ pub enum PlacementError {
     },
     /// This process may not run on any of the domain's cpus.
     #[error(
-        "domain {domain} has no core to use: this process may run on cpus {allowed}, and its cpus are {cpus}"
+        "domain {domain} has no usable core: this process may run on cpus {allowed}, and its cpus are {cpus}"
     )]
     NotAllowed {
         /// The domain.
@@ -81,7 +81,9 @@ pub enum PlacementError {
         allowed: CpuSet,
     },
     /// The domain has more cores than a run can have steps.
-    #[error("domain {domain} has {cores} cores to use: expected at most {MOST_CORES}, a step each")]
+    #[error(
+        "domain {domain} has {cores} usable cores: expected at most {MOST_CORES}, one step each"
+    )]
     TooManyCores {
         /// The domain.
         domain: NodeId,
@@ -318,7 +320,7 @@ NUMA node8 CPU(s): 4-11,16-23
         assert_eq!(with("18,19,22", Mode::Interleaved, 8).unwrap(), [18, 22, 19]);
         assert_eq!(
             with("12-15", Mode::Sequential, 8).unwrap_err().to_string(),
-            "domain 8 has no core to use: this process may run on cpus 12-15, and its cpus are 4-11,16-23"
+            "domain 8 has no usable core: this process may run on cpus 12-15, and its cpus are 4-11,16-23"
         );
     }
 
@@ -332,7 +334,7 @@ NUMA node8 CPU(s): 4-11,16-23
         let error = steps(&none, Mode::Sequential, &[NodeId(0)], "8", false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "domain 0 has no core to use: SKIP_CORES leaves out 8 of its cpus 0-3,12-15"
+            "domain 0 has no usable core: SKIP_CORES leaves out 8 of its cpus 0-3,12-15"
         );
     }
 

@@ -20,7 +20,7 @@ pub enum SessionError {
     Measure(#[from] MeasureError),
     /// Two ranks would share a cpu.
     #[error(
-        "ranks {rank} and {other} of host {host} would share cpu {cpu} of {affinity}: bind each to a cpu of its own, or start fewer; --overcommit measures all the same"
+        "ranks {rank} and {other} of host {host} would share cpu {cpu} of {affinity}: bind each to a separate cpu, or start fewer; --overcommit measures anyway"
     )]
     SharedCpu {
         /// The second rank.
@@ -36,7 +36,7 @@ pub enum SessionError {
     },
     /// A `map_cpu` list has fewer entries than the host has ranks.
     #[error(
-        "srun's map_cpu names {cpus} cpus for {ranks} ranks on host {host}: it begins anew silently, and ranks share cpus; name a cpu for each"
+        "srun's map_cpu names {cpus} cpus for {ranks} ranks on host {host}: srun silently starts over, so ranks share cpus; name a cpu for each"
     )]
     WrappedMap {
         /// Number of cpus in the list.
@@ -59,7 +59,7 @@ pub enum SessionError {
         affinity: CpuSet,
     },
     /// None of the requested cpus is left.
-    #[error("rank {rank} may run on cpus {affinity}, of which none is among those asked for")]
+    #[error("rank {rank} may run on cpus {affinity}, none of which was requested")]
     NoCpu {
         /// The rank.
         rank: usize,

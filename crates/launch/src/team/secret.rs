@@ -117,9 +117,7 @@ fn check(found: &fs::Metadata, others: u32) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
     match found.uid() == own && found.mode() & others == 0 {
         true => Ok(()),
-        false => {
-            Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not this user's alone"))
-        }
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can access it")),
     }
 }
 

@@ -125,7 +125,7 @@ fn ranks_that_never_come_are_counted() {
     let path = directory.path().join("shared_memory");
     let place = SharedMemoryEndpoint { path: path.clone(), local_rank: 0, local_size: 3 };
     let error = SharedMemoryTransport::attach(&place, 0, Duration::from_millis(50)).unwrap_err();
-    assert!(error.to_string().contains("only 1 of 3 ranks came"), "{error}");
+    assert!(error.to_string().contains("only 1 of 3 ranks arrived"), "{error}");
     assert!(!path.exists());
 }
 

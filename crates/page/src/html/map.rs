@@ -147,7 +147,10 @@ fn legend(map: &AccessMap) -> String {
         let local = if any { ", to memory of the thread's own node" } else { "" };
         items.push(("h", format!("% of all {counted}{local}")));
         if any {
-            items.push(("r", "mostly to memory of other nodes; less of it is a bar".to_owned()));
+            items.push((
+                "r",
+                "mostly to memory of other nodes; a bar shows a smaller share".to_owned(),
+            ));
         }
     }
     let items: String = items

@@ -119,7 +119,7 @@ impl Shared {
                 // Otherwise the caller that requests it would wait forever.
                 Err(BackendError::Failed {
                     doing: treatment.name.clone(),
-                    reason: "numalab itself failed; its words are above".to_owned(),
+                    reason: "numalab itself failed; its message is above".to_owned(),
                 })
             });
             let mut boots = self.boots();
@@ -251,6 +251,6 @@ mod tests {
     fn a_boot_that_panics_is_an_error_and_not_waited_for() {
         let pool = BootPool::new(1, |_: &Treatment, _: &Interrupt| panic!("a fault"));
         let error = pool.take(&treatment("a")).unwrap_err().to_string();
-        assert_eq!(error, "a: numalab itself failed; its words are above");
+        assert_eq!(error, "a: numalab itself failed; its message is above");
     }
 }

@@ -51,10 +51,10 @@ pub(super) fn facts(
 fn check_place(settings: &GuestsSettings) -> Result<(), BackendError> {
     let place = StudyPlace::Setting(XEN.to_owned());
     if settings.hypervisor == HypervisorKind::Qemu {
-        return Err(bad(place, "guests of QEMU have no Xen".to_owned(), "hypervisor = \"xen\""));
+        return Err(bad(place, "QEMU guests do not run on Xen".to_owned(), "hypervisor = \"xen\""));
     }
     if settings.on_this_dom0 {
-        let found = "this machine runs its own Xen already".to_owned();
+        let found = "this machine already runs Xen".to_owned();
         return Err(bad(place, found, "a Xen in QEMU, without on-this-dom0"));
     }
     Ok(())
@@ -63,7 +63,7 @@ fn check_place(settings: &GuestsSettings) -> Result<(), BackendError> {
 fn refused(file: &Path, error: &XenBuildError) -> BackendError {
     let error = error.to_string();
     let reason = error.strip_prefix(&format!("{}: ", file.display())).unwrap_or(&error);
-    let expected = "debian, or the xen or xen.gz that Xen's own build makes";
+    let expected = "debian, or the xen or xen.gz from a build of Xen";
     bad(
         StudyPlace::Setting(XEN.to_owned()),
         format!("{:?}: {reason}", file.display().to_string()),
@@ -134,7 +134,7 @@ mod tests {
         let nothing = wanted(&[Path::new("/no/such/xen")]);
         let refused = |settings: GuestsSettings| of(&nothing, &settings).unwrap_err().to_string();
         let qemu = GuestsSettings { hypervisor: HypervisorKind::Qemu, ..Default::default() };
-        assert!(refused(qemu).contains("setting xen: guests of QEMU have no Xen"));
+        assert!(refused(qemu).contains("setting xen: QEMU guests do not run on Xen"));
         let here = GuestsSettings { on_this_dom0: true, ..GuestsSettings::default() };
         assert!(refused(here).contains("without on-this-dom0"));
         let error = refused(GuestsSettings::default());

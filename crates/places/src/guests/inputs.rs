@@ -128,7 +128,7 @@ impl Inputs {
     pub(super) fn check_settings(&self, wanted: &[GuestTreatment]) -> Result<(), BackendError> {
         let settings = &self.settings;
         if settings.on_this_dom0 && wanted.iter().any(|one| one.numa != wanted[0].numa) {
-            let found = "a machine that is booted already".to_owned();
+            let found = "a machine that is already running".to_owned();
             return Err(bad(
                 StudyPlace::Factor("numa".to_owned()),
                 found,

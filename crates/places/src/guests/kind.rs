@@ -20,7 +20,7 @@ const GUESTS: SettingSpec = SettingSpec {
     name: "guests",
     kind: SettingKind::Count(MOST_GUESTS),
     default: "4",
-    about: "how many guests run at the same time",
+    about: "number of guests that run at the same time",
 };
 
 pub(crate) const KIND: BackendKind = BackendKind {
@@ -37,7 +37,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "on-this-dom0",
             kind: SettingKind::Flag,
             default: "false",
-            about: "use the Xen that this machine runs, as it was booted: numa cannot be a factor then",
+            about: "use the Xen that this machine runs: numa is then fixed and cannot be a factor",
         },
         SettingSpec {
             about: "machine whose memory is known, as --emulate-like takes it: as many of its \
@@ -53,7 +53,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "guests-per-node",
             kind: SettingKind::Count(MOST_GUESTS),
             default: "4",
-            about: "how many guests fill a node of the machine that is made for them",
+            about: "number of guests that fill a node of the machine made for them",
         },
         SettingSpec {
             name: "node-memory-mib",
@@ -78,7 +78,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "guest-kind",
             kind: SettingKind::OneOf(&["pv", "pvh"]),
             default: "pv",
-            about: "kind of Xen's domains; of pvh only a Xen with numa=on can tell the frames",
+            about: "type of Xen's domains; the frames of pvh are only known with numa=on",
         },
         SettingSpec {
             name: "dom0-memory-mib",
@@ -90,7 +90,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "rounds",
             kind: SettingKind::Count(1000),
             default: "",
-            about: "$ROUNDS in commands; 2, or 1 where memory is emulated, if not set",
+            about: "$ROUNDS in commands; by default 2, or 1 with emulated memory",
         },
     ],
     own_metrics: &OWN_METRICS,
@@ -106,7 +106,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "pinning",
             kind: SettingKind::OneOf(&["cpus-and-memory", "cpus", "none", "cpus-as-string"]),
             default: "cpus-and-memory",
-            about: "what of each guest is kept on its node",
+            about: "the parts of each guest that are pinned to its node",
         },
         SettingSpec {
             name: "dom0-nodes",
@@ -132,7 +132,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: XEN,
             kind: SettingKind::Text("debian, or the file of a build"),
             default: "debian",
-            about: "the hypervisor that is booted",
+            about: "the hypervisor to boot",
         },
         GUEST_MEMORY,
     ],

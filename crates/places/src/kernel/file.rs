@@ -63,7 +63,9 @@ impl KernelFile {
             other => Err(BackendError::BadInput {
                 place: StudyPlace::Workload(workload.name.clone()),
                 found: other.unwrap_or_default().to_owned(),
-                expected: format!("{PROGRAM} and its words, since backend.kernel.file is given"),
+                expected: format!(
+                    "{PROGRAM} and its arguments, since backend.kernel.file is given"
+                ),
             }),
         }
     }

@@ -147,7 +147,7 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Ba
     let costs = shape.costs()?;
     let described = describe(machine, &costs).map_err(|error| BackendError::BadInput {
         place: StudyPlace::keys(["backend", "kernel"]),
-        found: "a machine that the emulator cannot be".to_owned(),
+        found: "a machine that cannot be emulated".to_owned(),
         expected: error.to_string(),
     })?;
     let mode = EmulatorMode::Virtual;

@@ -59,25 +59,25 @@ pub(super) enum Wanted {
 
 pub(crate) const KIND: BackendKind = BackendKind {
     name: "kernel",
-    about: "numalab's own kernel, or yours, booted for each sample: a factor is a word of its command line",
+    about: "numalab's own kernel, or yours, booted for each sample: a factor is an argument on its command line",
     settings: &[
         SettingSpec {
             name: "file",
             kind: SettingKind::Text("a file that a PC boots"),
             default: "",
-            about: "a kernel of your own, as `guest run --raw` takes it; its console is the output",
+            about: "your kernel, as `guest run --raw` takes it; its console is the output",
         },
         SettingSpec {
             name: "expect",
             kind: SettingKind::Text("a regular expression"),
             default: "",
-            about: "the console's line at which a sample of file ends well, if it ends by none",
+            about: "console line that ends a sample of `file` successfully; without it, the guest ends by itself",
         },
         SettingSpec {
             name: "fail",
             kind: SettingKind::Text("a regular expression"),
             default: "",
-            about: "the console's line at which a sample of file fails",
+            about: "console line that ends a sample of `file` with a failure",
         },
         SettingSpec { default: "2", ..EMULATE },
         CPUS,
@@ -91,7 +91,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "where",
             kind: SettingKind::OneOf(&["auto", "real", "emulator", "plain"]),
             default: "auto",
-            about: "real nodes under KVM, the memory emulator, plain TCG, or the best there is",
+            about: "real nodes under KVM, the memory emulator, plain TCG, or the best available",
         },
     ],
     own_metrics: &[],
@@ -99,7 +99,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
         name: BACKENDS,
         kind: SettingKind::OneOf(&["own", "node-0"]),
         default: "own",
-        about: "each node's memory on a host node of its own, or all on the first",
+        about: "each node's memory on a separate host node, or all on the first",
     }],
 };
 

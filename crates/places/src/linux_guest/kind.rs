@@ -23,7 +23,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "arch",
             kind: SettingKind::OneOf(&["x86_64", "aarch64"]),
             default: "",
-            about: "its processor, as --arch takes it; this machine's where nothing is said",
+            about: "its processor, as --arch takes it; by default this machine's",
         },
         SettingSpec {
             name: "accel",
@@ -36,7 +36,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "fresh",
             kind: SettingKind::Flag,
             default: "false",
-            about: "each treatment of each block has a guest of its own, booted for it",
+            about: "boot a fresh guest for each treatment of each block",
         },
         SettingSpec {
             name: "with",
@@ -49,7 +49,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "kernel-arguments",
             kind: SettingKind::List("words"),
             default: "",
-            about: "words for its kernel's command line",
+            about: "arguments for its kernel's command line",
         },
         EMULATE_TIERS,
         EMULATE_LIKE,

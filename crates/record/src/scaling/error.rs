@@ -17,7 +17,7 @@ pub enum ScalingError {
     },
     /// No file has results.
     #[error(
-        "{directory}: no results of numalab scale in it: expected files such as sequential_domain0_8ranks_16MB.csv"
+        "{directory}: no results of numalab scale: expected files such as sequential_domain0_8ranks_16MB.csv"
     )]
     Empty {
         /// The directory.

@@ -52,7 +52,7 @@ pub fn read(
     }
     for step in &scaling.steps {
         if !step.complete {
-            scaling.findings.push(format!("{}: the step broke off: fewer sizes", step.file));
+            scaling.findings.push(format!("{}: the step was aborted: fewer sizes", step.file));
         }
     }
     scaling.steps.sort_by(|a, b| {

@@ -30,7 +30,7 @@ pub enum AcceleratorReason {
 #[serde(rename_all = "kebab-case")]
 pub enum KvmFault {
     /// The device does not exist.
-    #[error("/dev/kvm is not there")]
+    #[error("/dev/kvm does not exist")]
     NoDevice,
     /// The device cannot be opened.
     #[error("/dev/kvm: {error}")]

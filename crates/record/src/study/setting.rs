@@ -54,14 +54,14 @@ impl<'de> Visitor<'de> for SettingVisitor {
     fn visit_u64<E: Error>(self, value: u64) -> Result<Setting, E> {
         i64::try_from(value)
             .map(Setting::Integer)
-            .map_err(|_| E::custom(format!("{value} is more than a setting can have")))
+            .map_err(|_| E::custom(format!("{value} is too large for a setting")))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Setting, E> {
         if value.is_finite() {
             Ok(Setting::Number(value))
         } else {
-            Err(E::custom(format!("{value} is no number: expected a finite one")))
+            Err(E::custom(format!("{value} is not a number: expected a finite one")))
         }
     }
 

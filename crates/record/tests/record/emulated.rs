@@ -76,7 +76,7 @@ fn another_schema_is_named_before_anything_that_is_missing() {
     assert!(matches!(error, MemoryReportError::Schema { found } if found.is_empty()));
     for text in ["", "{", "7", "{\"schema\":1}"] {
         let error = MemoryReport::read(text).unwrap_err().to_string();
-        assert!(error.starts_with("no report of the memory emulator: "), "{text}: {error}");
+        assert!(error.starts_with("not a report of the memory emulator: "), "{text}: {error}");
     }
 }
 

@@ -41,7 +41,7 @@ fn settings_that_are_none_are_refused_by_what_is_expected() {
         assert!(error(json).contains(expected), "{}", error(json));
     }
     let large = error("9223372036854775808");
-    assert!(large.contains("9223372036854775808 is more than a setting can have"), "{large}");
+    assert!(large.contains("9223372036854775808 is too large for a setting"), "{large}");
     assert!(error("[1]").contains("invalid type: integer `1`, expected a string"));
     assert!(error("[[\"a\"]]").contains("expected a string"));
 }
@@ -74,7 +74,7 @@ fn rules_that_are_not_said_are_those_of_every_study_and_unknown_ones_are_refused
 #[test]
 fn a_fault_of_kvm_says_what_was_tried_and_what_came() {
     let fault = |fault: KvmFault| fault.to_string();
-    assert_eq!(fault(KvmFault::NoDevice), "/dev/kvm is not there");
+    assert_eq!(fault(KvmFault::NoDevice), "/dev/kvm does not exist");
     let error = "Permission denied".to_owned();
     assert_eq!(fault(KvmFault::NotOpened { error }), "/dev/kvm: Permission denied");
     let hung = fault(KvmFault::Hung { limit_s: 9 });

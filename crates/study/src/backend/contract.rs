@@ -1,4 +1,4 @@
-//! The contract of backends: their calls, the order of these, and their errors.
+//! The contract of every backend: its calls, their order, and its failures.
 
 use crate::study_place::StudyPlace;
 use numalab_host::ErrorClass;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 /// as wanted, then [prepared](Self::prepare) once, and what that gives takes samples until it
 /// is [restored](Prepared::restore).
 pub trait Backend {
-    /// The place in words: `this machine`, `a Linux guest of 4 nodes`.
+    /// Describes the place: `this machine`, `a Linux guest of 4 nodes`.
     fn describe(&self) -> String;
 
-    /// Number of metrics that it adds to those of each workload.
+    /// Returns the number of metrics that it adds to those of each workload.
     fn own_metrics(&self) -> usize {
         0
     }
@@ -36,7 +36,7 @@ pub trait Backend {
     fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError>;
 }
 
-/// The requests of a study to a backend.
+/// The part of a study that a backend needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// Every treatment, the baseline first.
@@ -45,13 +45,13 @@ pub struct Scope<'a> {
     pub workloads: &'a [Workload],
 }
 
-/// Facts about a study that are known before anything is fetched or booted.
+/// The facts about a study that are known before anything is fetched or booted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// Notes for the reader, such as that a knob cannot act on one node.
+    /// Notices for the reader, such as that a knob cannot have an effect on one node.
     pub notices: Vec<Notice>,
-    /// Downloads that are needed first. How large they are, and what depends on its content, is
-    /// not known until it is fetched.
+    /// The files to download first. Their size, and everything that depends on their content, is
+    /// unknown until then.
     pub downloads: Vec<String>,
     /// Memory that the guests take at one time, in bytes; 0 without guests.
     pub memory_bytes: u64,
@@ -62,18 +62,18 @@ pub struct Preparation {
     /// Facts about the place; a study resumes only if all of them but those that every
     /// machine changes by itself are the same.
     pub environment: Environment,
-    /// Notes for the reader before the first sample.
+    /// Notices for the reader before the first sample.
     pub notices: Vec<Notice>,
-    /// The place where samples are taken.
+    /// The prepared backend.
     pub backend: Box<dyn Prepared>,
 }
 
-/// An error while a backend is prepared.
+/// The reason for which a backend cannot be prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareError {
     /// The failure.
     pub cause: BackendError,
-    /// Errors of the restoration after it.
+    /// The failure to restore settings afterwards, if there was one.
     pub restore: Option<Box<BackendError>>,
 }
 
@@ -118,7 +118,7 @@ pub trait Prepared {
     fn restore(self: Box<Self>) -> Result<(), BackendError>;
 }
 
-/// The run that is asked for.
+/// A request for one sample.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest<'a> {
     /// The treatment in force.
@@ -146,17 +146,17 @@ pub enum BackendError {
     BadInput {
         /// The place in the study.
         place: StudyPlace,
-        /// The value found there.
+        /// The text found there.
         found: String,
-        /// The values allowed there.
+        /// The values accepted there.
         expected: String,
     },
     /// It failed while running.
     #[error("{doing}: {reason}")]
     Failed {
-        /// The operation.
+        /// The action attempted.
         doing: String,
-        /// Its error.
+        /// The reason for its failure.
         reason: String,
     },
     /// The user interrupted it.

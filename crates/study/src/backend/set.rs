@@ -43,7 +43,7 @@ impl BackendKind {
         })?;
         let decides = key == ON_THIS_DOM0.0 && value == Value::Bool(true);
         study.backend.settings.insert(key.to_owned(), value);
-        // Whether this Xen knows of nodes was decided when it was booted.
+        // The Xen of this machine has already been booted with or without numa.
         let decided = |name: &str| name == key || decides && name == ON_THIS_DOM0.1;
         study.factors.retain(|factor| !decided(&factor.name));
         Ok(())

@@ -15,15 +15,15 @@ use crate::study_place::StudyPlace;
 pub struct SettingSpec {
     /// Its name, in TOML and for `--set`.
     pub name: &'static str,
-    /// The allowed values.
+    /// The values that it accepts.
     pub kind: SettingKind,
     /// Its value where nothing is said, as TOML has it; empty if there is none.
     pub default: &'static str,
-    /// Its effect, in a line.
+    /// A description in one line.
     pub about: &'static str,
 }
 
-/// The allowed values of a setting.
+/// The kind of values that a setting accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum SettingKind {
     /// `true` or `false`.
@@ -43,13 +43,13 @@ pub enum SettingKind {
 pub struct BackendKind {
     /// Its name: `[backend.NAME]`.
     pub name: &'static str,
-    /// A description, in a line.
+    /// A description in one line.
     pub about: &'static str,
     /// The settings of its table in a study.
     pub settings: &'static [SettingSpec],
     /// Metrics that it can add to those of every workload.
     pub own_metrics: &'static [&'static str],
-    /// Settings of levels of factors, in addition to what the workloads' commands use.
+    /// The settings of factors' levels, in addition to those that workloads' commands use.
     pub levels: &'static [SettingSpec],
 }
 
@@ -62,7 +62,7 @@ const RENAMED: [(&str, &str); 4] = [
 ];
 
 impl SettingKind {
-    /// Describes the allowed values.
+    /// Describes the accepted values.
     #[must_use]
     pub fn expected(&self) -> String {
         match self {
@@ -146,7 +146,7 @@ impl BackendKind {
         Ok(())
     }
 
-    /// True if levels may set this, besides knobs and what commands use.
+    /// Returns true if levels may set this, in addition to knobs and to what commands use.
     #[must_use]
     pub fn has_level(&self, name: &str) -> bool {
         self.levels.iter().any(|spec| spec.name == name)

@@ -33,7 +33,7 @@ pub enum BisectError {
     #[error("the build of commit {commit} was given up: {reason}")]
     BuildGivenUp {
         commit: String,
-        /// Its exit.
+        /// Its exit status or signal.
         reason: String,
     },
     /// A successful build named no file.

@@ -73,7 +73,7 @@ impl<'a> Sampler<'a> {
         let Some(reading) = found else {
             let names = readings.iter().map(|reading| reading.quantity.metric.as_str());
             let known = match names.collect::<Vec<_>>() {
-                // Where time has no meaning the study measures no metrics.
+                // If time has no meaning there, the study measures no metrics.
                 none if none.is_empty() => "another study: this one gives none here".to_owned(),
                 names => format!("one of {}", names.join(", ")),
             };

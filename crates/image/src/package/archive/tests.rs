@@ -41,7 +41,7 @@ impl Mirror {
     }
 
     fn archive(&self, options: &str) -> Result<Archive, PackageError> {
-        // What apt's `copy` brings is downloaded, as over a network.
+        // Files from apt's `copy` method are downloaded, as over a network.
         let line = format!("deb {options} copy:{} ./", self.path("mirror").display());
         let lists = self.path("lists");
         fs::create_dir_all(&lists).unwrap();

@@ -90,7 +90,8 @@ impl Place {
         extract(&file, &self.path("inside"))
     }
 
-    /// Returns why the package is refused; nothing outside has changed.
+    /// Returns the reason for which the package is rejected, after checking that nothing outside
+    /// has changed.
     fn refused(&self, package: Package) -> String {
         let said = self.unpack(&package.bytes()).unwrap_err().to_string();
         assert!(said.contains("a.deb: member \""), "{said}");

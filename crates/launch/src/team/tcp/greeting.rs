@@ -29,7 +29,7 @@ pub(super) fn introduce(mut stream: TcpStream, secret: &Bytes, rank: u64) -> io:
     read_until(&mut stream, &mut answer, deadline)?;
     let (theirs, shown) = answer.split_at(BYTES);
     if !same(shown, &proof(secret, &[b"root", &own, theirs])) {
-        return Err(io::Error::other("it does not know the secret of this start"));
+        return Err(io::Error::other("it does not have the secret of this launch"));
     }
     let rank = rank.to_le_bytes();
     let shown = proof(secret, &[b"leaf", &own, theirs, &rank]);
@@ -39,7 +39,7 @@ pub(super) fn introduce(mut stream: TcpStream, secret: &Bytes, rank: u64) -> io:
     read_until(&mut stream, &mut welcome, deadline)?;
     match same(&welcome, &proof(secret, &[b"done", &own, theirs, &rank])) {
         true => stream.set_write_timeout(None).map(|()| stream),
-        false => Err(io::Error::other("it does not know the secret of this start")),
+        false => Err(io::Error::other("it does not have the secret of this launch")),
     }
 }
 

@@ -29,7 +29,7 @@ fn settings_that_have_no_meaning_together_are_refused_with_what_has() {
     let (on, off) = ([("numa", text("on"))], [("numa", text("off"))]);
     assert_eq!(
         refused(json!({ "on-this-dom0": true }), &[&on, &off]),
-        "factor numa: a machine that is booted already: expected a Xen in QEMU: numa= is chosen \
+        "factor numa: a machine that is already running: expected a Xen in QEMU: numa= is chosen \
          at boot"
     );
     let pools = [("cpupools", Setting::Bool(true))];

@@ -20,9 +20,8 @@ fn variables_are_parted_by_blanks_and_a_value_may_have_more_equal_signs() {
 fn what_is_no_variable_is_refused_and_quoted() {
     for (text, found) in [("A", "A"), ("A=1 B", "B"), ("=1", "=1")] {
         let message = Environment::of(text).unwrap_err().to_string();
-        let expected = format!(
-            "setting environment: {found}: expected NAME=VALUE, with blanks between several"
-        );
+        let expected =
+            format!("setting environment: {found}: expected NAME=VALUE, separated by blanks");
         assert_eq!(message, expected);
     }
 }
