@@ -1,4 +1,4 @@
-//! What a study would do, as far as that is known without fetching or booting anything.
+//! The plan of a study, as far as it is known without fetching or booting anything.
 
 use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload, StudyTime};
 use numalab_workload::Workload;

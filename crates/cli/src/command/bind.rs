@@ -70,7 +70,7 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
     let choice = match &near {
         Some(near) => NodeChoice::List(vec![near.memory_node]),
-        None => args.numa.clone().unwrap_or(NodeChoice::Unsaid).on(&machine, args.policy.into()),
+        None => args.numa.clone().unwrap_or(NodeChoice::Unsaid).on(&machine, args.policy),
     };
     let cpu = cpu_of(args, task)?;
     let present = machine.usable_memory_nodes();

@@ -147,6 +147,6 @@ fn finds_idioms_across_lines_and_openings_of_doc_comments() {
     let source = "/// What it has of\n/// its own.\nfn f() {}\n// Where.\nlet is_told = 1;\n";
     let found: Vec<_> = of_comments(source).into_iter().map(|(line, _)| line).collect();
     assert_eq!(found, [1, 1]);
-    assert_eq!(idioms("a cpu of its own node, `mends_it`, borneo"), [String::new(); 0]);
+    assert!(idioms("a cpu of its own node, `mends_it`, borneo").is_empty());
     assert_eq!(idioms("Nobody.").len(), 1);
 }

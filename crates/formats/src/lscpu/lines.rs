@@ -89,7 +89,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Returns the number of threads of all cores, if every core has as many as is said for one.
+    /// Returns the number of threads of all cores, if the number per core is that of every core.
     pub(super) fn threads_of_all(&self) -> Option<usize> {
         let cores = self.cores_per_package?.checked_mul(self.packages?)?;
         cores.checked_mul(self.threads_per_core?)

@@ -1,8 +1,10 @@
 //! What instructions of a core take, by class.
 
+pub mod family;
+
 use serde::{Deserialize, Serialize};
 
-use super::family::Family;
+use family::Family;
 
 /// Kinds of instructions that take different times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use numalab_record::scaling::ScalingMetric;
 
 use crate::scaling::{
     CacheFit, Cause, Difference, Plateau, ScalingEvidence, ScalingFinding,
-    ScalingObservation as Seen,
+    ScalingObservation as Seen, Side,
 };
 
 /// Returns the name of the rule behind a finding.
@@ -29,14 +29,7 @@ pub fn name(finding: &ScalingFinding) -> &'static str {
 #[must_use]
 pub fn sentence(finding: &ScalingFinding) -> String {
     match &finding.what {
-        Seen::Disturbance { steps } => format!(
-            "other work disturbed {}: nothing is concluded from {}",
-            match finding.evidence.len() {
-                all if all == *steps => "every step".to_owned(),
-                some => format!("{some} of {steps} steps"),
-            },
-            if finding.evidence.len() == 1 { "it" } else { "them" }
-        ),
+        Seen::Disturbance { steps } => disturbance(finding.evidence.len(), *steps),
         Seen::Caches { ranks, fits } => {
             let fits: Vec<String> = fits.iter().map(fit).collect();
             format!(
@@ -62,46 +55,14 @@ pub fn sentence(finding: &ScalingFinding) -> String {
             figure(*shared_ns),
             figure(shared_ns / alone_ns)
         ),
-        Seen::PlacementUnknown => "the placement of the ranks is unknown (no mapping_check.log, log or JSON matches these files): nothing can be said about CCDs, nodes and distance".to_owned(),
-        compared => of_ranks(compared),
-    }
-}
-
-/// Describes findings that compare ranks under two conditions.
-fn of_ranks(seen: &Seen) -> String {
-    match seen {
         Seen::LocalAndRemote { size_bytes, local, remote, difference } => {
-            let (at, unit) = (size(*size_bytes), difference.metric.unit());
-            let (far, near) = (figure(remote.mean), figure(local.mean));
-            match difference.real {
-                true => format!(
-                    "at {at} remote memory is {}: {far} {unit} over {} compared with {near} {unit} over {} with local memory",
-                    change(difference),
-                    count(remote.ranks, "rank"),
-                    count(local.ranks, "rank")
-                ),
-                false => format!(
-                    "at {at} remote and local ranks do not differ beyond their spread ({far} and {near} {unit})"
-                ),
-            }
+            local_and_remote(*size_bytes, local, remote, difference)
         }
-        Seen::Ccd { ranks, on_node, size_bytes, packed, spread, difference } => {
-            let how = format!(
-                "{ranks} ranks with {on_node} on a node's memory, at {} each",
-                size(*size_bytes)
-            );
-            match difference.real {
-                true => format!(
-                    "{how}: packed {packed} to a CCD they are {} than {spread} to a CCD; the \
-                     node's memory controllers carry the same load both times, so the cause is \
-                     what the ranks of a CCD share: its L3 and its link",
-                    change(difference)
-                ),
-                false => format!(
-                    "{how}: packing {packed} to a CCD instead of {spread} makes no difference beyond the spread of the ranks"
-                ),
-            }
-        }
+        Seen::Ccd { ranks, on_node, size_bytes, packed, spread, difference } => format!(
+            "{ranks} ranks with {on_node} on a node's memory, at {} each: {}",
+            size(*size_bytes),
+            ccd(*packed, *spread, difference)
+        ),
         Seen::MemoryControllers { series, few, many, in_ccd, size_bytes, difference } => format!(
             "{series}: {many} ranks instead of {few} on a node's memory, {in_ccd} in a CCD both \
              times, at {} each: {}; the cause is the load on the node's memory controllers",
@@ -115,25 +76,71 @@ fn of_ranks(seen: &Seen) -> String {
             cause.map_or("", cause_words)
         ),
         Seen::Concurrent { ranks, size_bytes, difference } => {
-            let at = size(*size_bytes);
-            match difference.real {
-                true => format!(
-                    "{ranks} ranks at the same time are {} than one at a time, at {at} each, \
-                     because they contend",
-                    change(difference)
-                ),
-                false => format!(
-                    "{ranks} ranks at the same time and one at a time do not differ beyond their spread, at {at} each"
-                ),
-            }
+            concurrent(*ranks, *size_bytes, difference)
         }
-        // What is of single sizes and caches has been told.
-        Seen::Disturbance { .. }
-        | Seen::Caches { .. }
-        | Seen::Plateaus { .. }
-        | Seen::SharedL3 { .. }
-        | Seen::PlacementUnknown => String::new(),
+        Seen::PlacementUnknown => "the placement of the ranks is unknown (no mapping_check.log, log or JSON matches these files): nothing can be said about CCDs, nodes and distance".to_owned(),
     }
+}
+
+fn disturbance(disturbed: usize, steps: usize) -> String {
+    format!(
+        "other work disturbed {}: nothing is concluded from {}",
+        if disturbed == steps {
+            "every step".to_owned()
+        } else {
+            format!("{disturbed} of {steps} steps")
+        },
+        if disturbed == 1 { "it" } else { "them" }
+    )
+}
+
+fn local_and_remote(
+    size_bytes: u64,
+    local: &Side,
+    remote: &Side,
+    difference: &Difference,
+) -> String {
+    let (at, unit) = (size(size_bytes), difference.metric.unit());
+    let (far, near) = (figure(remote.mean), figure(local.mean));
+    if !difference.real {
+        return format!(
+            "at {at} remote and local ranks do not differ beyond their spread ({far} and {near} {unit})"
+        );
+    }
+    format!(
+        "at {at} remote memory is {}: {far} {unit} over {} compared with {near} {unit} over {} with local memory",
+        change(difference),
+        count(remote.ranks, "rank"),
+        count(local.ranks, "rank")
+    )
+}
+
+fn ccd(packed: usize, spread: usize, difference: &Difference) -> String {
+    if !difference.real {
+        return format!(
+            "packing {packed} to a CCD instead of {spread} makes no difference beyond the spread of the ranks"
+        );
+    }
+    format!(
+        "packed {packed} to a CCD they are {} than {spread} to a CCD; the node's memory controllers \
+         carry the same load both times, so the cause is what the ranks of a CCD share: its L3 and \
+         its link",
+        change(difference)
+    )
+}
+
+fn concurrent(ranks: usize, size_bytes: u64, difference: &Difference) -> String {
+    let at = size(size_bytes);
+    if !difference.real {
+        return format!(
+            "{ranks} ranks at the same time and one at a time do not differ beyond their spread, at {at} each"
+        );
+    }
+    format!(
+        "{ranks} ranks at the same time are {} than one at a time, at {at} each, because they \
+         contend",
+        change(difference)
+    )
 }
 
 fn cause_words(cause: Cause) -> &'static str {

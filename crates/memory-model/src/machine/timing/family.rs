@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::timing::{Class, Takes, Timing};
+use super::{Class, Takes, Timing};
 
 /// A family of cores with a published table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,8 +127,8 @@ impl Family {
     /// Intel and AMD from A. Abel and J. Reineke, "uops.info: Characterizing Latency, Throughput, and
     /// Port Usage of Instructions on Intel Microarchitectures" (ASPLOS 2019, uops.info/table.html),
     /// A. Fog, "Instruction tables" (agner.org/optimize), and LLVM's models of its schedulers
-    /// (llvm/lib/Target/X86: X86SchedAlderlakeP.td and X86ScheduleZnver4.td were compared line by
-    /// line); of Arm from "Arm Neoverse N1 Software Optimization Guide" (chapter 3). Where a form's
+    /// (llvm/lib/Target/X86: the forms used here were looked up in X86SchedAlderlakeP.td and
+    /// X86ScheduleZnver4.td); of Arm from "Arm Neoverse N1 Software Optimization Guide" (chapter 3). Where a form's
     /// figures are a range, as those of divisions are, it is the middle. A load's latency is its
     /// cache's.
     fn table(self) -> Table {
@@ -252,8 +252,8 @@ impl Family {
         }
     }
 
-    /// Returns the units that classes share, by the ports of LLVM's models named above and of
-    /// X86SchedSkylakeServer.td and X86SchedIceLake.td.
+    /// Returns the units that classes share, by the ports in LLVM's models; those of
+    /// Skylake and Sunny Cove are in X86SchedSkylakeServer.td and X86SchedIceLake.td.
     pub(crate) fn units(self) -> &'static [Units] {
         match self {
             Self::Skylake | Self::SunnyCove => {
