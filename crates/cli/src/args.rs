@@ -32,7 +32,7 @@ use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use advise::AdviseArgs;
-pub(crate) use bind::{BindArgs, Policy, RankCpus};
+pub(crate) use bind::{BindArgs, RankCpus};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use emulate::{EmulateArgs, ThreadPlacement};

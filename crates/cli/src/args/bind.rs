@@ -1,6 +1,7 @@
 //! Arguments of `numalab bind`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numalab_launch::bind::{NodeChoice, PolicyKind};
 
 use numalab_topology::CpuId;
@@ -33,8 +34,8 @@ pub(crate) struct BindArgs {
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["numa", "weights"])]
     pub near: Option<String>,
     /// Memory policy: bind to the rank's node, prefer it, or interleave across all nodes
-    #[arg(long, value_enum, default_value_t = Policy::Bind)]
-    pub policy: Policy,
+    #[arg(long, value_parser = policies(), default_value = "bind")]
+    pub policy: PolicyKind,
     /// Weights for --policy weighted, set in the kernel while the command runs: auto (by
     /// bandwidth), or one for each node, such as 2,1 [default: what the kernel has]
     #[arg(long, value_name = "WEIGHTS", conflicts_with = "ranks")]
@@ -77,29 +78,9 @@ fn cpus(text: &str) -> Result<RankCpus, String> {
     }
 }
 
-/// How nodes are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Policy {
-    /// Only the rank's node
-    Bind,
-    /// The rank's node while it has memory; without a launcher, all listed nodes
-    Preferred,
-    /// All listed nodes while any has memory (Linux 5.15 or later)
-    PreferredMany,
-    /// All listed nodes, page by page in turn
-    Interleave,
-    /// All listed nodes, by their weights (Linux 6.9 or later)
-    Weighted,
-}
-
-impl From<Policy> for PolicyKind {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Bind => Self::Bind,
-            Policy::Preferred => Self::Preferred,
-            Policy::PreferredMany => Self::PreferredMany,
-            Policy::Interleave => Self::Interleave,
-            Policy::Weighted => Self::Weighted,
-        }
-    }
+fn policies() -> impl TypedValueParser<Value = PolicyKind> {
+    let value =
+        |(_, name, help): (_, &'static str, &'static str)| PossibleValue::new(name).help(help);
+    PossibleValuesParser::new(PolicyKind::ALL.map(value))
+        .try_map(|name| PolicyKind::named(&name).ok_or("no such policy"))
 }

@@ -3,17 +3,18 @@
 use std::process::ExitCode;
 
 use numalab_host::{Root, read_machine};
+use numalab_launch::bind::PolicyKind;
 use numalab_topology::{Machine, NodeId, interleave_weights};
 
 use super::{become_command, own_program};
-use crate::args::{BindArgs, Policy, Weights};
+use crate::args::{BindArgs, Weights};
 use crate::failure::{Code, Failure};
 use crate::output;
 
 /// Becomes `numalab knobs run` with the weights, which puts them back in the end, over this very
 /// command without them.
 pub(super) fn run(args: &BindArgs, weights: &Weights) -> Result<ExitCode, Failure> {
-    if args.policy != Policy::Weighted {
+    if args.policy != PolicyKind::Weighted {
         return Err(Failure::bad_input("--weights: expected --policy weighted as well"));
     }
     let machine = read_machine(&Root::live()).map_err(numalab_host::Error::from)?.machine;

@@ -1,16 +1,20 @@
 //! Remedies as commands.
 
-use numalab_topology::NodeId;
+use numalab_topology::{MemoryPolicy, NodeId, NodeSet, Placement};
 
 use crate::explore::Remedy;
 
 /// The command that mends something, to be copied.
 pub(super) fn command(remedy: &Remedy) -> String {
     match remedy {
-        Remedy::UseOtherNode { full, roomy } => format!(
-            "numactl --preferred={roomy} -- COMMAND for what you start next, or migratepages PID \
-             {full} {roomy} for what runs (numastat -p shows who is there)"
-        ),
+        Remedy::UseOtherNode { full, roomy } => {
+            let policy = MemoryPolicy::Preferred(NodeSet::from_iter([*roomy]));
+            format!(
+                "{} -- COMMAND for what you start next, or migratepages PID {full} {roomy} for \
+                 what runs (numastat -p shows who is there)",
+                numactl(policy)
+            )
+        }
         Remedy::ReservePages { node, page_bytes, pages } => format!(
             "echo {pages} > /sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
             page_bytes >> 10
@@ -29,7 +33,8 @@ pub(super) fn command(remedy: &Remedy) -> String {
         Remedy::Interleave { nodes, command, balancing_is_off } => {
             let balance =
                 if *balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
-            format!("{balance}start it as numactl --interleave={nodes} -- {command}")
+            let policy = MemoryPolicy::Interleave(nodes.clone());
+            format!("{balance}start it as {} -- {command}", numactl(policy))
         }
         Remedy::BindNear { device, command } => {
             format!("start it as numalab bind --near {device} -- {command}")
@@ -61,6 +66,10 @@ pub(super) fn command(remedy: &Remedy) -> String {
              create (Xen does not move memory)"
         ),
     }
+}
+
+fn numactl(policy: MemoryPolicy) -> String {
+    format!("numactl {}", Placement::from(policy).numactl())
 }
 
 fn pin_domain(guest: &str, node: NodeId, is_pinned: bool) -> String {
