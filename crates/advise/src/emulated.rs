@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use numalab_formats::memory_emulator::EmulatedMachine;
 use numalab_guest::program::{EmulatedProgram, in_turn};
 use numalab_places::OUTPUT;
-use numalab_record::Placed;
 use numalab_record::study::{Evidence, Observation};
 use numalab_results::advice::{Candidate, MachineCosts, Spread, Untried};
 use numalab_study::BackendError;
@@ -54,15 +53,7 @@ pub(super) fn placement(
         | Candidate::SeparateLines { .. } => return Err(Untried::ProgramMustChange),
         _ => {
             let placed = candidate.placed(costs).ok_or(Untried::NotEmulated)?;
-            match &placed {
-                Placed::Huge => program.huge_always = true,
-                Placed::Packed => program.threads.sort_by_key(|cpu| machine.cpus[*cpu]),
-                placed => program.policy = Some(word(placed)),
-            }
-            if let Placed::Bound(at) = placed {
-                let all = 0..machine.cpus.len();
-                program.threads = all.filter(|cpu| machine.cpus[*cpu] == at).collect();
-            }
+            program.place(&placed);
         }
     }
     Ok(program)
@@ -79,18 +70,4 @@ fn by_group(machine: &EmulatedMachine, takes_turns: bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_key(|cpu| groups[*cpu]);
     order
-}
-
-/// Returns the emulator's word for a placement.
-pub(super) fn word(placed: &Placed) -> String {
-    match placed {
-        Placed::Bound(at) => format!("bind.{at}"),
-        Placed::Interleaved(turns) => {
-            let turns: Vec<String> = turns.iter().map(usize::to_string).collect();
-            format!("interleave.{}", turns.join("."))
-        }
-        Placed::Huge => "thp".to_owned(),
-        Placed::Packed => "pack".to_owned(),
-        Placed::Users => "users".to_owned(),
-    }
 }

@@ -7,8 +7,10 @@ use numalab_results::advice::{Candidate, Spread, cpu_list, node_list};
 pub(super) fn id(candidate: &Candidate) -> String {
     let joined = |weights: &[u32]| weights.iter().map(u32::to_string).collect::<Vec<_>>().join(":");
     match candidate {
-        Candidate::Bind { node } => format!("bind:{node}"),
-        Candidate::Interleave { nodes } => format!("interleave:{}", node_list(nodes)),
+        Candidate::Bind { .. } | Candidate::Interleave { .. } => {
+            let policy = candidate.placement().and_then(|placement| placement.policy);
+            policy.map_or_else(String::new, |policy| policy.to_string())
+        }
         Candidate::WeightedInterleave { weights } => format!("weighted:{}", joined(weights)),
         Candidate::FastMemory { nodes } => format!("fast-memory:{}", node_list(nodes)),
         Candidate::HugePages => "huge-pages".to_owned(),

@@ -12,7 +12,6 @@ use numalab_results::advice::{Advice, Candidate, MachineCosts, TrialPlace, candi
 use numalab_results::program::mapped_files;
 
 use crate::asked::Asked;
-use crate::emulated;
 use crate::error::AdviseError;
 use crate::metric::Judged;
 use crate::model::Target;
@@ -70,8 +69,9 @@ pub(super) fn profiled(asis: &EmulatedProgram, costs: &MachineCosts) -> Emulated
     let users = (costs.nodes.len() > 1).then_some(Placed::Users);
     let known = Candidate::of_machine(costs);
     let placed = users.into_iter().chain(known.iter().filter_map(|of| of.placed(costs)));
-    let beside = placed.take(MOST_BESIDE).map(|placed| emulated::word(&placed));
-    EmulatedProgram { beside: beside.collect(), ..asis.clone() }
+    let mut program = asis.clone();
+    program.watch_beside(placed.take(MOST_BESIDE));
+    program
 }
 
 /// Runs the unchanged program, on this machine if candidates are tried here, and under emulation.

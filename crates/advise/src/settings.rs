@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_host::knobs::{FileState, Knob};
 use numalab_host::{Root, linux_version, read_environment};
 use numalab_record::study::Setting;
-use numalab_results::advice::{Candidate, TrialPlace, Untried, cpu_list, node_list};
+use numalab_results::advice::{Candidate, TrialPlace, Untried};
 
 /// Makes glibc ask for huge pages itself, if the kernel's mode is `madvise`.
 const GLIBC_HUGE: &str = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
@@ -39,24 +39,21 @@ impl Abilities {
     /// Returns the settings of a candidate, or the reason it cannot be tried.
     pub(super) fn settings(&self, candidate: &Candidate) -> Result<Settings, Untried> {
         let text = |name: &str, value: String| (name.to_owned(), Setting::Text(value));
+        let placed = candidate.placement().into_iter().flat_map(|placed| {
+            placed.settings().map(|(name, value)| text(name, value)).collect::<Vec<_>>()
+        });
         let settings = match candidate {
-            Candidate::Bind { node } => {
-                vec![text("nodes", node.to_string()), text("policy", format!("bind:{node}"))]
-            }
-            Candidate::Interleave { nodes } => {
-                vec![text("policy", format!("interleave:{}", node_list(nodes)))]
-            }
-            Candidate::FastMemory { nodes } => {
-                vec![text("policy", format!("bind:{}", node_list(nodes)))]
-            }
+            Candidate::Bind { .. }
+            | Candidate::Interleave { .. }
+            | Candidate::FastMemory { .. } => placed.collect(),
             Candidate::WeightedInterleave { weights } => self.weights(weights)?,
             Candidate::HugePages => self.huge_pages()?,
             Candidate::Pack if self.openmp => {
                 vec![text("environment", "OMP_PLACES=cores OMP_PROC_BIND=close".to_owned())]
             }
             Candidate::Pack => return Err(Untried::NoOpenMp),
-            Candidate::Cpus { spread, cpus } => {
-                vec![text("cpus", cpu_list(cpus)), text("environment", spread.openmp().to_owned())]
+            Candidate::Cpus { spread, .. } => {
+                placed.chain([text("environment", spread.openmp().to_owned())]).collect()
             }
             Candidate::Balancing { mode } => {
                 self.can_set("numa_balancing")?;

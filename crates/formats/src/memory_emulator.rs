@@ -9,12 +9,13 @@ mod models;
 mod text;
 
 use numalab_memory_model::address::{AddressRange, q35_cxl_windows, q35_ranges, virt_ranges};
-pub use numalab_memory_model::arguments::MOST_BESIDE;
+pub use numalab_memory_model::arguments::{Beside, MOST_BESIDE, Policy};
 pub use numalab_memory_model::curve::Curve;
 pub use numalab_memory_model::machine::{
     CacheLevel, Machine as EmulatedMachine, Scope as CacheScope, Stage,
 };
 use numalab_memory_model::machine::{MachineError, Node as EmulatedNode, SCHEMA};
+pub use numalab_memory_model::space::Placement as PagePlacement;
 use numalab_topology::{Findings, Machine};
 
 pub use costs::{MemoryCosts, USUAL_CACHES, USUAL_STAGES};

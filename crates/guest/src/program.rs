@@ -2,6 +2,7 @@
 //! memory emulator keeps page tables as that machine would.
 
 mod followed;
+mod placed;
 mod processes;
 mod root;
 mod turns;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use numalab_formats::memory_emulator::EmulatedMachine;
+use numalab_formats::memory_emulator::{Beside, EmulatedMachine, Policy};
 use numalab_host::{
     CommandError, Input, Interrupt, Ran, TemporaryDirectory, die_with_parent, on_path,
     run_with_input,
@@ -42,14 +43,13 @@ pub struct EmulatedProgram {
     pub machine: EmulatedMachine,
     /// The cpus that threads take in turn, by position; all in order if empty.
     pub threads: Vec<usize>,
-    /// The placement of pages without a policy of the program, as the plugin's `policy=`; `None`
-    /// for first touch.
-    pub policy: Option<String>,
+    /// The placement of pages without a policy of the program; `None` for first touch.
+    pub policy: Option<Policy>,
     /// True if the kernel uses huge pages everywhere rather than only where the program requests
     /// them.
     pub huge_always: bool,
-    /// Other policies, and `thp`, for which the wait of threads is reported too.
-    pub beside: Vec<String>,
+    /// Other placements for which the wait of threads is reported too.
+    pub beside: Vec<Beside>,
     /// The program and its arguments.
     pub command: Vec<String>,
 }
@@ -135,11 +135,11 @@ impl EmulatedProgram {
         let qemu = on_path(program).ok_or(ProgramError::NoQemu { program })?;
         let threads = match self.threads.is_empty() {
             true => String::new(),
-            false => format!(",threads={}", dotted(&self.threads)),
+            false => format!(",threads={}", joined(&self.threads, ".")),
         };
         let beside = match self.beside.is_empty() {
             true => String::new(),
-            false => format!(",beside={}", self.beside.join("+")),
+            false => format!(",beside={}", joined(&self.beside, "+")),
         };
         let thp = if self.huge_always { ",thp=always" } else { "" };
         let policy = self.policy.as_ref().map_or_else(String::new, |of| format!(",policy={of}"));
@@ -208,10 +208,8 @@ impl EmulatedProgram {
     }
 }
 
-/// Formats `0.2.1`.
-fn dotted(numbers: &[usize]) -> String {
-    let words: Vec<String> = numbers.iter().map(usize::to_string).collect();
-    words.join(".")
+fn joined(items: &[impl ToString], between: &str) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
 /// The program that runs in the end, and its arguments: QEMU does not read scripts' first lines.

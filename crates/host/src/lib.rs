@@ -68,7 +68,7 @@ pub use memory_limit::{
 pub use memory_usage::{MemoryUse, memory_use};
 pub use mpi::{Mpi, MpiError, MpiFlavour};
 pub use page_nodes::{PageNodesError, page_nodes};
-pub use process_policy::{MemoryPolicy, PolicyError, process_policy, set_process_policy};
+pub use process_policy::{PolicyError, process_policy, set_process_policy};
 pub use proof::{Proof, ProofError, prove, prove_span, prove_within};
 pub use root::Root;
 pub use shared_words::{SharedWords, remove_abandoned};

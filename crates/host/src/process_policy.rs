@@ -1,8 +1,6 @@
 //! The memory policy of this process, which programs inherit across exec.
 
-use core::fmt;
-
-use numalab_topology::{NodeId, NodeSet};
+use numalab_topology::{MemoryPolicy, NodeSet};
 use rustix::io::Errno;
 
 use crate::error_class::ErrorClass;
@@ -17,93 +15,30 @@ const PREFERRED_MANY: i32 = 5;
 /// `MPOL_LOCAL`; some kernels report it as `MPOL_PREFERRED` without nodes.
 const LOCAL: i32 = 4;
 
-/// The source of a process's new memory (`set_mempolicy(2)`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemoryPolicy {
-    /// The node of the cpu that touches it first.
-    Local,
-    /// These nodes and no others.
-    Bind(NodeSet),
-    /// This node while it has free memory, then the nearest.
-    Preferred(NodeId),
-    /// These nodes while any has free memory, then the nearest.
-    PreferredMany(NodeSet),
-    /// One page from each of these nodes in turn.
-    Interleave(NodeSet),
-    /// Pages from each node in turn, by the weights of
-    /// `/sys/kernel/mm/mempolicy/weighted_interleave`.
-    WeightedInterleave(NodeSet),
+/// Returns the kernel's mode and nodes of a policy.
+fn kernel_mode(policy: &MemoryPolicy) -> (i32, NodeSet) {
+    let mode = match policy {
+        MemoryPolicy::Local => libc::MPOL_DEFAULT,
+        MemoryPolicy::Bind(_) => libc::MPOL_BIND,
+        MemoryPolicy::Preferred(nodes) if nodes.len() > 1 => PREFERRED_MANY,
+        MemoryPolicy::Preferred(_) => libc::MPOL_PREFERRED,
+        MemoryPolicy::Interleave(_) => libc::MPOL_INTERLEAVE,
+        MemoryPolicy::WeightedInterleave(_) => WEIGHTED_INTERLEAVE,
+    };
+    (mode, policy.nodes())
 }
 
-impl MemoryPolicy {
-    /// The names of all policies as they are written.
-    pub const NAMES: [&str; 5] = ["local", "bind", "preferred", "interleave", "weighted"];
-
-    /// Returns the policy of this name with these nodes; `None` for an unknown name, or for invalid
-    /// nodes: `local` takes none, the others at least one.
-    #[must_use]
-    pub fn named(name: &str, nodes: NodeSet) -> Option<Self> {
-        match (name, nodes.first()) {
-            ("local", None) => Some(Self::Local),
-            ("bind", Some(_)) => Some(Self::Bind(nodes)),
-            ("preferred", Some(node)) if nodes.len() == 1 => Some(Self::Preferred(node)),
-            ("preferred", Some(_)) => Some(Self::PreferredMany(nodes)),
-            ("interleave", Some(_)) => Some(Self::Interleave(nodes)),
-            ("weighted", Some(_)) => Some(Self::WeightedInterleave(nodes)),
-            _ => None,
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        let at = match self {
-            Self::Local => 0,
-            Self::Bind(_) => 1,
-            Self::Preferred(_) | Self::PreferredMany(_) => 2,
-            Self::Interleave(_) => 3,
-            Self::WeightedInterleave(_) => 4,
-        };
-        Self::NAMES[at]
-    }
-
-    /// Returns the kernel's mode and nodes.
-    fn parts(&self) -> (i32, NodeSet) {
-        match self {
-            Self::Local => (libc::MPOL_DEFAULT, NodeSet::new()),
-            Self::Bind(nodes) => (libc::MPOL_BIND, nodes.clone()),
-            Self::Preferred(node) => (libc::MPOL_PREFERRED, NodeSet::from_iter([*node])),
-            Self::PreferredMany(nodes) => (PREFERRED_MANY, nodes.clone()),
-            Self::Interleave(nodes) => (libc::MPOL_INTERLEAVE, nodes.clone()),
-            Self::WeightedInterleave(nodes) => (WEIGHTED_INTERLEAVE, nodes.clone()),
-        }
-    }
-
-    fn from_parts(mode: i32, nodes: NodeSet) -> Option<Self> {
-        match (mode, nodes.first()) {
-            (libc::MPOL_DEFAULT | LOCAL, _) | (libc::MPOL_PREFERRED, None) => Some(Self::Local),
-            (libc::MPOL_PREFERRED, Some(node)) => Some(Self::Preferred(node)),
-            (PREFERRED_MANY, Some(node)) if nodes.len() == 1 => Some(Self::Preferred(node)),
-            (PREFERRED_MANY, Some(_)) => Some(Self::PreferredMany(nodes)),
-            (libc::MPOL_BIND, Some(_)) => Some(Self::Bind(nodes)),
-            (libc::MPOL_INTERLEAVE, Some(_)) => Some(Self::Interleave(nodes)),
-            (WEIGHTED_INTERLEAVE, Some(_)) => Some(Self::WeightedInterleave(nodes)),
-            _ => None,
-        }
-    }
-
-    /// Returns the policy's nodes; none for [`MemoryPolicy::Local`].
-    #[must_use]
-    pub fn nodes(&self) -> NodeSet {
-        self.parts().1
-    }
-}
-
-/// Formats `bind:0`, `interleave:0,1`, `local`.
-impl fmt::Display for MemoryPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Local => f.write_str(self.name()),
-            _ => write!(f, "{}:{}", self.name(), self.nodes()),
-        }
+/// Returns the policy of the kernel's mode and nodes; `None` for a mode that is not known.
+fn of_kernel_mode(mode: i32, nodes: NodeSet) -> Option<MemoryPolicy> {
+    match mode {
+        libc::MPOL_DEFAULT | LOCAL => Some(MemoryPolicy::Local),
+        libc::MPOL_PREFERRED if nodes.is_empty() => Some(MemoryPolicy::Local),
+        _ if nodes.is_empty() => None,
+        libc::MPOL_PREFERRED | PREFERRED_MANY => Some(MemoryPolicy::Preferred(nodes)),
+        libc::MPOL_BIND => Some(MemoryPolicy::Bind(nodes)),
+        libc::MPOL_INTERLEAVE => Some(MemoryPolicy::Interleave(nodes)),
+        WEIGHTED_INTERLEAVE => Some(MemoryPolicy::WeightedInterleave(nodes)),
+        _ => None,
     }
 }
 
@@ -169,7 +104,7 @@ impl PolicyError {
 /// [`PolicyError::Forbidden`] if `get_mempolicy(2)` fails.
 pub fn process_policy() -> Result<MemoryPolicy, PolicyError> {
     match syscall::own_policy() {
-        Ok(policy) => Ok(MemoryPolicy::from_parts(policy.mode, NodeSet::from_iter(policy.nodes))
+        Ok(policy) => Ok(of_kernel_mode(policy.mode, NodeSet::from_iter(policy.nodes))
             .unwrap_or(MemoryPolicy::Local)),
         // A kernel without NUMA has one node, so all memory is local.
         Err(Errno::NOSYS) => Ok(MemoryPolicy::Local),
@@ -184,7 +119,7 @@ pub fn process_policy() -> Result<MemoryPolicy, PolicyError> {
 /// # Errors
 /// Every variant of [`PolicyError`].
 pub fn set_process_policy(policy: &MemoryPolicy) -> Result<(), PolicyError> {
-    let (mode, nodes) = policy.parts();
+    let (mode, nodes) = kernel_mode(policy);
     let not_allowed = || PolicyError::NodeNotAllowed {
         policy: policy.clone(),
         allowed: crate::allowed::allowed_now()
@@ -229,6 +164,8 @@ fn release() -> String {
 
 #[cfg(test)]
 mod tests {
+    use numalab_topology::NodeId;
+
     use super::*;
 
     /// Reports whether there are memory policies at all; qemu-user has none.
@@ -248,8 +185,8 @@ mod tests {
         let only = crate::allowed::allowed_now().unwrap().memory_nodes;
         let node = only.first().unwrap_or_default();
         for policy in [
-            MemoryPolicy::Bind(NodeSet::from_iter([node])),
-            MemoryPolicy::Preferred(node),
+            MemoryPolicy::bound_to(node),
+            MemoryPolicy::Preferred(NodeSet::from_iter([node])),
             MemoryPolicy::Interleave(NodeSet::from_iter([node])),
         ] {
             std::thread::spawn(move || {
@@ -265,31 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_is_named_as_it_is_shown() {
-        let nodes = |list: &str| list.parse::<NodeSet>().unwrap();
-        for (name, list) in [
-            ("local", ""),
-            ("bind", "0,1"),
-            ("preferred", "1"),
-            ("preferred", "0,1"),
-            ("weighted", "0,2"),
-        ] {
-            let policy = MemoryPolicy::named(name, nodes(list)).unwrap();
-            assert_eq!(policy.to_string(), [name, list].join(":").trim_end_matches(':'));
-        }
-        for (name, list) in [("local", "0"), ("bind", ""), ("preferred", ""), ("near", "0")] {
-            assert_eq!(MemoryPolicy::named(name, nodes(list)), None, "{name}:{list}");
-        }
-    }
-
-    #[test]
     fn several_preferred_nodes_use_another_kernel_mode_than_one() {
         let nodes = |list: &str| list.parse::<NodeSet>().unwrap();
-        let many = MemoryPolicy::named("preferred", nodes("0,2")).unwrap();
-        assert_eq!(many.parts(), (PREFERRED_MANY, nodes("0,2")));
-        assert_eq!(MemoryPolicy::from_parts(PREFERRED_MANY, nodes("0,2")), Some(many));
-        let one = Some(MemoryPolicy::Preferred(NodeId(2)));
-        assert_eq!(MemoryPolicy::from_parts(PREFERRED_MANY, nodes("2")), one);
+        let [many, one] = ["0,2", "2"].map(|list| MemoryPolicy::Preferred(nodes(list)));
+        assert_eq!(kernel_mode(&many), (PREFERRED_MANY, nodes("0,2")));
+        assert_eq!(kernel_mode(&one), (libc::MPOL_PREFERRED, nodes("2")));
+        assert_eq!(of_kernel_mode(PREFERRED_MANY, nodes("0,2")), Some(many));
+        assert_eq!(of_kernel_mode(PREFERRED_MANY, nodes("2")), Some(one));
     }
 
     #[test]
@@ -297,7 +216,7 @@ mod tests {
         if !has_policies() {
             return;
         }
-        let policy = MemoryPolicy::Bind(NodeSet::from_iter([NodeId(900)]));
+        let policy = MemoryPolicy::bound_to(NodeId(900));
         let error = set_process_policy(&policy).unwrap_err();
         assert_eq!(error.class(), ErrorClass::BadInput);
         assert!(error.to_string().contains("bind:900"), "{error}");

@@ -2,8 +2,7 @@
 
 mod seats;
 
-use numalab_host::MemoryPolicy;
-use numalab_topology::{Chosen, Machine, NodeId, NodeSet};
+use numalab_topology::{Chosen, Machine, MemoryPolicy, NodeId, NodeSet, Placement};
 
 use crate::identity::Task;
 use seats::local_rank;
@@ -80,6 +79,25 @@ pub enum PolicyKind {
     Interleave,
     /// All named nodes by the kernel's weights.
     Weighted,
+}
+
+impl PolicyKind {
+    /// Every kind with its name and its meaning in a few words.
+    pub const ALL: [(Self, &str, &str); 5] = [
+        (Self::Bind, "bind", "Only the rank's node"),
+        (
+            Self::Preferred,
+            "preferred",
+            "The rank's node while it has memory; without a launcher, all listed nodes",
+        ),
+        (
+            Self::PreferredMany,
+            "preferred-many",
+            "All listed nodes while any has memory (Linux 5.15 or later)",
+        ),
+        (Self::Interleave, "interleave", "All listed nodes, page by page in turn"),
+        (Self::Weighted, "weighted", "All listed nodes, by their weights (Linux 6.9 or later)"),
+    ];
 }
 
 /// Reason why ranks cannot be bound as requested.
@@ -172,20 +190,8 @@ impl Binding {
             PolicyKind::Preferred => task.is_none() && matches!(choice, NodeChoice::List(_)),
             PolicyKind::Bind => false,
         };
-        let policy = if takes_all {
-            let nodes = NodeSet::from_iter(named);
-            match (kind, nodes.first()) {
-                (PolicyKind::Preferred | PolicyKind::PreferredMany, Some(node))
-                    if nodes.len() == 1 =>
-                {
-                    MemoryPolicy::Preferred(node)
-                }
-                (PolicyKind::Preferred | PolicyKind::PreferredMany, _) => {
-                    MemoryPolicy::PreferredMany(nodes)
-                }
-                (PolicyKind::Weighted, _) => MemoryPolicy::WeightedInterleave(nodes),
-                _ => MemoryPolicy::Interleave(nodes),
-            }
+        let nodes = if takes_all {
+            NodeSet::from_iter(named)
         } else {
             let entries = named.len();
             let seat = match (choice, task) {
@@ -194,11 +200,13 @@ impl Binding {
                 }
                 _ => Seats { option: "--numa", what: "nodes", entries }.of(task)?,
             };
-            let node = named.get(seat).copied().unwrap_or_default();
-            match kind {
-                PolicyKind::Preferred => MemoryPolicy::Preferred(node),
-                _ => MemoryPolicy::Bind(NodeSet::from_iter([node])),
-            }
+            NodeSet::from_iter([named.get(seat).copied().unwrap_or_default()])
+        };
+        let policy = match kind {
+            PolicyKind::Bind => MemoryPolicy::Bind(nodes),
+            PolicyKind::Preferred | PolicyKind::PreferredMany => MemoryPolicy::Preferred(nodes),
+            PolicyKind::Interleave => MemoryPolicy::Interleave(nodes),
+            PolicyKind::Weighted => MemoryPolicy::WeightedInterleave(nodes),
         };
         Ok(Self { rank, policy, cpus_of: None })
     }
@@ -208,19 +216,16 @@ impl Binding {
     #[must_use]
     pub fn lines(&self, command: &[String]) -> String {
         let (rank, nodes) = (self.rank, self.policy.nodes());
-        let option = match &self.policy {
-            MemoryPolicy::Local => "localalloc".to_owned(),
-            MemoryPolicy::Bind(_) => format!("membind={nodes}"),
-            MemoryPolicy::Preferred(_) => format!("preferred={nodes}"),
-            MemoryPolicy::PreferredMany(_) => format!("preferred-many={nodes}"),
-            MemoryPolicy::Interleave(_) => format!("interleave={nodes}"),
-            MemoryPolicy::WeightedInterleave(_) => format!("weighted-interleave={nodes}"),
+        let placement = Placement {
+            nodes: self.cpus_of.map(|node| NodeSet::from_iter([node])),
+            cpus: None,
+            policy: Some(self.policy.clone()),
         };
-        let cpus = self.cpus_of.map_or_else(String::new, |node| format!("cpunodebind={node} --"));
+        let options = placement.numactl();
         let command = command.join(" ");
         format!(
             "[Rank {rank}] Binding to NUMA domain {nodes}\n\
-             [Rank {rank}] Executing {command}, equivalent to: numactl --{cpus}{option} {command}\n"
+             [Rank {rank}] Executing {command}, equivalent to: numactl {options} {command}\n"
         )
     }
 }

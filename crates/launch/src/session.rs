@@ -12,7 +12,7 @@ mod work;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use numalab_host::{Interrupt, MemoryPolicy, Pinned, process_policy};
+use numalab_host::{Interrupt, Pinned, process_policy};
 use numalab_measure::Scope;
 use numalab_measure::{
     Buffer, MeasureContext, MeasureError, MemorySource, RunRecorder, Settings, StreamRules,
@@ -20,7 +20,7 @@ use numalab_measure::{
 use numalab_record::{
     AccessPattern, CellId, Document, Launch, Pages, Placement, RankTable, Sample,
 };
-use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
+use numalab_topology::{CpuSet, Machine, MemoryPolicy, NodeId, NodeSet};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use assignment::{Assignment, assign_cpu};

@@ -1,9 +1,9 @@
 //! A worker's memory, and the proof of the placement of both.
 
-use numalab_host::{Mapping, MemoryPolicy, Pinned, Span, prove_within};
+use numalab_host::{Mapping, Pinned, Span, prove_within};
 use numalab_membench::Line;
 use numalab_record::{Pages, Placement};
-use numalab_topology::{CpuId, NodeId, NodeSet};
+use numalab_topology::{CpuId, MemoryPolicy, NodeId, NodeSet};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
@@ -36,9 +36,7 @@ impl MemorySource {
         match self {
             Self::Node(node) => NodeSet::from_iter([*node]),
             // Both fall back to other nodes when theirs are full, so every placement is valid.
-            Self::Policy(MemoryPolicy::Preferred(_) | MemoryPolicy::PreferredMany(_)) => {
-                NodeSet::new()
-            }
+            Self::Policy(MemoryPolicy::Preferred(_)) => NodeSet::new(),
             Self::Policy(policy) => policy.nodes(),
         }
     }
@@ -47,7 +45,7 @@ impl MemorySource {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Node(node) => format!("bind:{node}"),
+            Self::Node(node) => MemoryPolicy::bound_to(*node).to_string(),
             Self::Policy(policy) => policy.to_string(),
         }
     }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use numalab_host::proc::PageMoves;
 use numalab_host::{
-    Mapping, MemoryPolicy, Root, base_pages, monotonic_raw_ns, page_nodes, pin, set_process_policy,
+    Mapping, Root, base_pages, monotonic_raw_ns, page_nodes, pin, set_process_policy,
 };
 use numalab_membench::{Line, Stamp, virtual_time};
 use numalab_record::tiering::TierLook;
-use numalab_topology::{CpuId, Machine, NodeId, NodeSet};
+use numalab_topology::{CpuId, Machine, MemoryPolicy, NodeId, NodeSet};
 
 pub use access::TierAccess;
 pub use heat::Heat;
@@ -183,7 +183,7 @@ impl TieringProbe {
         let _pinned = pin(self.cpu).map_err(numalab_host::Error::from)?;
         let policy = |policy| set_process_policy(&policy).map_err(numalab_host::Error::from);
         if let (TierPlace::Slow, Some(slow)) = (self.place, self.slow.first()) {
-            policy(MemoryPolicy::Preferred(slow))?;
+            policy(MemoryPolicy::Preferred(NodeSet::from_iter([slow])))?;
         }
         let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
         let mut prepared = self.access.prepare(&parts, lines, context.settings.seed)?;

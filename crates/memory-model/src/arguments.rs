@@ -1,6 +1,7 @@
 //! The arguments on QEMU's command line after the plugin's name.
 
 mod given;
+mod policy;
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -15,6 +16,8 @@ use crate::address::{Q35_END, q35_ranges};
 use crate::machine::{Machine, MachineError, Node, SCHEMA};
 use crate::short::{self, rows};
 use crate::space::Placement;
+
+pub use policy::{Beside, Policy};
 
 /// The way in which the time of accesses is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -75,30 +78,6 @@ pub struct Arguments {
     pub huge_always: bool,
     /// Alternatives for which the wait of threads is reported too.
     pub beside: Vec<Beside>,
-}
-
-/// An alternative to the placement with which a program runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Beside {
-    /// Pages without a policy of the program are bound to one node together with all threads, or
-    /// interleaved.
-    Placed(Placement),
-    /// Huge pages wherever possible.
-    Huge,
-    /// Threads take cpus node by node, and pages are placed by first touch.
-    Packed,
-    /// Pages as by [`Policy::Users`].
-    Users,
-}
-
-/// The placement of a program's pages without a policy of the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// By this placement, from their first touch on.
-    Stay(Placement),
-    /// Moved at no cost when a second thread uses them, which approximates first touch by their
-    /// users.
-    Users,
 }
 
 /// A fault in the arguments.
@@ -199,7 +178,7 @@ impl Arguments {
         let threads = threads.unwrap_or_else(|| (0..cpus).collect());
         let nodes = machine.nodes.len();
         let expected = "local, users, or preferred, bind or interleave with nodes, such as bind.0";
-        let policy = given.choice("policy", expected, |word| policy(word, nodes))?;
+        let policy = given.choice("policy", expected, |word| Policy::parse(word, nodes))?;
         let policy = policy.unwrap_or(Policy::Stay(Placement::Local));
         let thp = given.choice("thp", "always or madvise", |word| match word {
             "always" => Some(true),
@@ -209,8 +188,9 @@ impl Arguments {
         let huge_always = thp.unwrap_or(false);
         let others = "at most eight of bind with one node, interleave with nodes, thp and pack, such as \
                       bind.0+interleave.0.1";
-        let beside =
-            given.choice("beside", others, |word| beside(word, nodes))?.unwrap_or_default();
+        let beside = given
+            .choice("beside", others, |word| policy::all_beside(word, nodes))?
+            .unwrap_or_default();
         given.nothing_left()?;
         Ok(Self {
             machine,
@@ -240,39 +220,6 @@ fn exclusions(mode: Mode, sample: u32, machine: &Machine) -> Result<(), Argument
         return Err(ArgumentError::Both("core", "mode=sleep"));
     }
     Ok(())
-}
-
-/// Parses `bind.0.1`: a mode, and positions of nodes.
-fn policy(word: &str, nodes: usize) -> Option<Policy> {
-    let (mode, numbers) = word.split_once('.').unwrap_or((word, ""));
-    let positions = if numbers.is_empty() { Vec::new() } else { short::numbers(numbers)? };
-    let known = positions.iter().all(|node| *node < nodes);
-    let placement = match (mode, positions.first()) {
-        ("users", None) => return Some(Policy::Users),
-        ("local", None) => Placement::Local,
-        ("preferred", Some(node)) if positions.len() == 1 => Placement::Preferred(*node),
-        ("bind", Some(_)) => Placement::Bind(positions),
-        ("interleave", Some(_)) => Placement::Interleave(positions),
-        _ => return None,
-    };
-    known.then_some(Policy::Stay(placement))
-}
-
-/// Parses `bind.0+interleave.0.1+users+thp+pack`: policies that place pages, huge pages, and packed
-/// threads.
-fn beside(word: &str, nodes: usize) -> Option<Vec<Beside>> {
-    let of = |word: &str| match policy(word, nodes) {
-        None if word == "thp" => Some(Beside::Huge),
-        None if word == "pack" => Some(Beside::Packed),
-        Some(Policy::Users) => Some(Beside::Users),
-        Some(Policy::Stay(Placement::Bind(of))) if of.len() != 1 => None,
-        Some(Policy::Stay(known @ (Placement::Bind(_) | Placement::Interleave(_)))) => {
-            Some(Beside::Placed(known))
-        }
-        _ => None,
-    };
-    let beside: Vec<Beside> = word.split('+').map(of).collect::<Option<_>>()?;
-    (beside.len() <= MOST_BESIDE).then_some(beside)
 }
 
 fn pmu_place(word: &str) -> Option<PmuPlace> {

@@ -5,7 +5,6 @@ mod pool;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::fmt;
 use core::ops::Range;
 
 use crate::machine::Machine;
@@ -28,20 +27,6 @@ pub enum Placement {
     Bind(Vec<usize>),
     /// These nodes in turn, by the page's number.
     Interleave(Vec<usize>),
-}
-
-/// Formats `bind.0.1`, as in arguments.
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mode, nodes) = match self {
-            Self::Local => ("local", &[][..]),
-            Self::Preferred(node) => ("preferred", core::slice::from_ref(node)),
-            Self::Bind(nodes) => ("bind", nodes.as_slice()),
-            Self::Interleave(nodes) => ("interleave", nodes.as_slice()),
-        };
-        f.write_str(mode)?;
-        nodes.iter().try_for_each(|node| write!(f, ".{node}"))
-    }
 }
 
 /// A page that has been touched.

@@ -15,7 +15,7 @@ use numalab_study::{BackendError, SampleRequest};
 use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters, tier_looks};
 
 use super::facts;
-use super::placement::Placement;
+use super::placement::PlacedCommand;
 pub(crate) use pages::{PagesSeen, PagesWatch};
 use service::{Running, Scratch};
 
@@ -47,7 +47,7 @@ pub(crate) enum Counting {
 /// Runs a workload once under its placement, with its service if it has one, and reads its output.
 pub(crate) fn run(
     request: &SampleRequest<'_>,
-    placement: &Placement,
+    placement: &PlacedCommand,
     counting: Counting,
     interrupt: &Interrupt,
 ) -> Result<Executed, BackendError> {

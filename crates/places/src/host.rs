@@ -23,7 +23,7 @@ use super::exec::{self, Counting, PagesSeen, PagesWatch};
 use super::facts;
 use super::knob_settings::{self, KnobSettings, check_names};
 use super::nested_paging::{self, EMULATED_HOST_PAGES};
-use super::placement::{self, Placement};
+use super::placement::{self, PlacedCommand};
 
 /// The time limit for a tool to print its version.
 const VERSION_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -153,9 +153,9 @@ impl Prepared for PreparedHost {
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         let mut evidence = self.knobs.apply(&treatment.settings)?;
         evidence.extend(nested_paging::apply(&treatment.settings, &self.machine)?);
-        let mut placements: Vec<Placement> = Vec::new();
+        let mut placements: Vec<PlacedCommand> = Vec::new();
         for workload in &self.workloads {
-            let placement = Placement::of(&treatment.settings, workload, &self.machine)?;
+            let placement = PlacedCommand::of(&treatment.settings, workload, &self.machine)?;
             if !placements.contains(&placement) {
                 evidence.extend(placement.proof()?);
                 placements.push(placement);
@@ -169,7 +169,7 @@ impl Prepared for PreparedHost {
 
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         let settings = &request.treatment.settings;
-        let placement = Placement::of(settings, request.workload, &self.machine)?;
+        let placement = PlacedCommand::of(settings, request.workload, &self.machine)?;
         let before = self.watch.snapshot();
         let counters_before = self.counted();
         let pages = self.options.watch_pages.then(PagesWatch::start);

@@ -6,28 +6,27 @@ mod environment;
 
 use std::collections::BTreeMap;
 
-use numalab_host::MemoryPolicy;
 use numalab_record::study::{Notice, Setting};
 use numalab_study::{BackendError, Scope, SettingKind, SettingSpec, StudyPlace};
-use numalab_topology::{Chosen, CpuId, CpuSet, Id, IdSet, Machine, NodeSet};
+use numalab_topology::{CpuId, CpuSet, Machine, Placement, PlacementError, placement};
 use numalab_workload::Workload;
 
 use environment::Environment;
 
 pub(super) const CPUS: SettingSpec = SettingSpec {
-    name: "cpus",
+    name: placement::CPUS,
     kind: SettingKind::Text("CPUs such as 0-3,8, all, or !0"),
     default: "",
     about: "CPUs on which commands run",
 };
 pub(super) const NODES: SettingSpec = SettingSpec {
-    name: "nodes",
+    name: placement::NODES,
     kind: SettingKind::Text("nodes such as 0,1, all, or !0"),
     default: "",
     about: "nodes on whose CPUs commands run",
 };
 pub(super) const POLICY: SettingSpec = SettingSpec {
-    name: "policy",
+    name: placement::POLICY,
     kind: SettingKind::Text("local, bind:0, preferred:0, interleave:0,1 or weighted:all"),
     default: "",
     about: "nodes whose memory commands take",
@@ -64,7 +63,8 @@ pub(super) fn inspect(
     let mut has_policy = false;
     for treatment in scope.treatments {
         for workload in scope.workloads {
-            has_policy |= Placement::of(&treatment.settings, workload, machine)?.policy.is_some();
+            let placed = PlacedCommand::of(&treatment.settings, workload, machine)?;
+            has_policy |= placed.placement.policy.is_some();
         }
     }
     let cannot_act = has_policy && machine.memory_nodes().len() < 2;
@@ -73,17 +73,16 @@ pub(super) fn inspect(
 
 /// The placement of a command's copies and their memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Placement {
-    /// The CPUs of all copies together; `None` if they may run anywhere.
-    cpus: Option<CpuSet>,
-    policy: Option<MemoryPolicy>,
+pub(super) struct PlacedCommand {
+    /// The placement of all copies together.
+    placement: Placement,
     /// The CPUs of each copy; empty for a command that runs once.
     ranks: Vec<CpuSet>,
     threads: Option<usize>,
     environment: Environment,
 }
 
-impl Placement {
+impl PlacedCommand {
     /// Returns the placement that these settings mean for a workload on this machine. A setting
     /// that the workload's command contains in braces, such as `{ranks}`, is left to the command.
     pub(super) fn of(
@@ -96,30 +95,19 @@ impl Placement {
             let is_own = workload.command.iter().any(|word| word.contains(&place));
             settings.get(name).filter(|_| !is_own).map(ToString::to_string)
         };
-        let free = machine.usable_cpus();
-        let cpus = match (applied(CPUS.name), applied(NODES.name)) {
-            (Some(cpus), Some(_)) => {
-                return Err(bad(CPUS.name, &cpus, "either cpus or nodes, not both"));
-            }
-            (Some(cpus), None) => Some(among(CPUS.name, &cpus, &free)?),
-            (None, Some(nodes)) => Some(cpus_of(&nodes, machine, &free)?),
-            (None, None) => None,
-        };
+        let placement = Placement::of(applied, machine).map_err(refused)?;
         let number = |name: &str, text: String| {
             text.parse().map_err(|_| bad(name, &text, "a number of at least 1"))
         };
-        let policy = applied(POLICY.name);
-        let policy = policy.map(|text| policy_of(&text, machine)).transpose()?;
         let threads = settings.get(THREADS.name).map(ToString::to_string);
         let threads = threads.map(|text| number(THREADS.name, text)).transpose()?;
         let ranks = applied(RANKS.name).map(|text| number(RANKS.name, text)).transpose()?;
-        let pool = in_order(machine, cpus.as_ref().unwrap_or(&free));
+        let pool = placement.cpus_by_node(machine);
         let ranks = ranks.map(|ranks| shares(&pool, ranks, threads)).transpose()?;
         let environment = applied(ENVIRONMENT.name);
         let environment = environment.map(|text| Environment::of(&text)).transpose()?;
         Ok(Self {
-            cpus,
-            policy,
+            placement,
             ranks: ranks.unwrap_or_default(),
             threads,
             environment: environment.unwrap_or_default(),
@@ -127,45 +115,7 @@ impl Placement {
     }
 }
 
-/// Reads a list as numactl(8) takes it, restricted to existing ids.
-fn among<I: Id>(name: &str, text: &str, all: &IdSet<I>) -> Result<IdSet<I>, BackendError> {
-    let expected = format!("some of {all}");
-    let chosen: Chosen<I> = text.parse().map_err(|_| bad(name, text, &expected))?;
-    let chosen = chosen.among(all).unwrap_or_else(|| all.clone());
-    let is_there = !chosen.is_empty() && chosen.difference(all).is_empty();
-    if is_there { Ok(chosen) } else { Err(bad(name, text, &expected)) }
-}
-
-fn cpus_of(nodes: &str, machine: &Machine, free: &CpuSet) -> Result<CpuSet, BackendError> {
-    let able = machine.nodes.iter().filter(|node| !node.cpus.intersection(free).is_empty());
-    let able: Vec<_> = able.collect();
-    let chosen = among(NODES.name, nodes, &able.iter().map(|node| node.id).collect())?;
-    let of = able.iter().filter(|node| chosen.contains(node.id));
-    Ok(of.flat_map(|node| node.cpus.iter()).filter(|cpu| free.contains(*cpu)).collect())
-}
-
-/// Reads `bind:0`; interleaving without nodes is over all nodes with memory.
-fn policy_of(text: &str, machine: &Machine) -> Result<MemoryPolicy, BackendError> {
-    let all = machine.usable_memory_nodes();
-    let (name, nodes) = match text.split_once(':') {
-        Some((name, nodes)) => (name, among(POLICY.name, nodes, &all)?),
-        None if ["interleave", "weighted"].contains(&text) => (text, all.clone()),
-        None => (text, NodeSet::new()),
-    };
-    let names = MemoryPolicy::NAMES.join(", ");
-    let expected = format!("one of {names}, with nodes of {all} as in bind:0");
-    MemoryPolicy::named(name, nodes).ok_or_else(|| bad(POLICY.name, text, &expected))
-}
-
-/// Returns the CPUs node by node, so that a share of them is on one node if it fits.
-fn in_order(machine: &Machine, cpus: &CpuSet) -> Vec<CpuId> {
-    let mut cpus: Vec<CpuId> = cpus.iter().collect();
-    let node = |id: CpuId| machine.cpus.iter().find(|cpu| cpu.id == id).and_then(|cpu| cpu.node);
-    cpus.sort_by_key(|cpu| node(*cpu));
-    cpus
-}
-
-/// Returns the CPUs of each copy: as many as it has threads, or an equal share.
+/// Returns the CPUs of each copy: one for each of its threads, or an equal share.
 fn shares(
     pool: &[CpuId],
     ranks: usize,
@@ -179,6 +129,10 @@ fn shares(
         return Err(bad(RANKS.name, &found, &expected));
     }
     Ok(pool.chunks(share).take(ranks).map(|cpus| cpus.iter().copied().collect()).collect())
+}
+
+fn refused(PlacementError { setting, found, expected }: PlacementError) -> BackendError {
+    bad(setting, &found, &expected)
 }
 
 fn bad(name: &str, found: &str, expected: &str) -> BackendError {
@@ -209,32 +163,13 @@ mod tests {
         emulation::parse("4", None).unwrap().emulate(&base.build().unwrap()).unwrap()
     }
 
-    fn placement(settings: &[(&str, &str)], command: &str) -> Result<Placement, String> {
+    fn placement(settings: &[(&str, &str)], command: &str) -> Result<PlacedCommand, String> {
         let text =
             |(name, value): &(&str, &str)| ((*name).to_owned(), Setting::Text((*value).to_owned()));
         let settings = settings.iter().map(text).collect();
         let workload = WorkloadSpec::of_tool("sysbench-cpu").resolve().unwrap();
         let workload = Workload { command: vec![command.to_owned()], ..workload };
-        Placement::of(&settings, &workload, &machine()).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn cpus_nodes_and_policies_are_written_as_numactl_takes_them() {
-        let of = |settings: &[(&str, &str)]| placement(settings, "x").unwrap();
-        let shown = |placement: Placement| placement.cpus.unwrap().to_string();
-        assert_eq!(shown(of(&[("cpus", "!0-3")])), "4-7");
-        assert_eq!(shown(of(&[("nodes", "1,3")])), "2,3,6,7");
-        assert_eq!(of(&[]), Placement::default());
-        let policies = [
-            ("local", "local"),
-            ("bind:1", "bind:1"),
-            ("preferred:3", "preferred:3"),
-            ("interleave", "interleave:0-3"),
-            ("weighted:!0", "weighted:1-3"),
-        ];
-        for (text, policy) in policies {
-            assert_eq!(of(&[("policy", text)]).policy.unwrap().to_string(), policy);
-        }
+        PlacedCommand::of(&settings, &workload, &machine()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -252,19 +187,14 @@ mod tests {
     fn what_a_command_has_in_braces_is_its_own_to_apply() {
         let settings = [("ranks", "64"), ("nodes", "1")];
         let own = placement(&settings, "mpirun -n {ranks} solver").unwrap();
-        assert_eq!((own.ranks.len(), own.cpus.unwrap().to_string().as_str()), (0, "2,3"));
+        assert_eq!((own.ranks.len(), own.placement.cpus.unwrap().to_string().as_str()), (0, "2,3"));
     }
 
     #[test]
     fn what_is_not_there_is_refused_with_what_is() {
         for (settings, words) in [
-            (&[("cpus", "9")][..], "setting cpus: 9: expected some of 0-7"),
-            (&[("nodes", "x")], "setting nodes: x: expected some of 0-3"),
-            (&[("policy", "bind:7")], "setting policy: 7: expected some of 0-3"),
-            (&[("policy", "near")], "setting policy: near: expected one of local, bind"),
-            (&[("policy", "bind")], "with nodes of 0-3 as in bind:0"),
+            (&[("policy", "bind:7")][..], "setting policy: 7: expected some of 0-3"),
             (&[("ranks", "5"), ("threads", "2")], "ranks: 5 with 2 each: expected at most 8 CPUs"),
-            (&[("cpus", "0"), ("nodes", "0")], "either cpus or nodes, not both"),
             (&[("environment", "A=1 B")], "environment: B: expected NAME=VALUE"),
         ] {
             let message = placement(settings, "x").unwrap_err();

@@ -19,6 +19,7 @@ mod machine;
 mod memory;
 mod node;
 pub mod order;
+pub mod placement;
 #[cfg(feature = "acpi")]
 mod tables;
 mod tiers;
@@ -41,6 +42,7 @@ pub use id_set::{CpuSet, IdListError, IdSet, MAX_ID, NodeSet};
 pub use machine::{Allowed, CpuGroup, MAX_NODES, Machine};
 pub use memory::{MemoryKind, MemoryRange};
 pub use node::{HugePagePool, MemorySideCache, MemoryTier, Node};
+pub use placement::{MemoryPolicy, Placement, PlacementError};
 #[cfg(feature = "acpi")]
 pub use tables::{TableBytes, TableError};
 pub use tiers::{EmulatedTier, TierError, TierSpec};

@@ -33,16 +33,7 @@ pub(crate) struct BindArgs {
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["numa", "weights"])]
     pub near: Option<String>,
     /// Memory policy: bind to the rank's node, prefer it, or interleave across all nodes
-    #[arg(long, default_value = "bind", value_parser = value::one_of([
-        (PolicyKind::Bind, "bind", "Only the rank's node"),
-        (PolicyKind::Preferred, "preferred",
-            "The rank's node while it has memory; without a launcher, all listed nodes"),
-        (PolicyKind::PreferredMany, "preferred-many",
-            "All listed nodes while any has memory (Linux 5.15 or later)"),
-        (PolicyKind::Interleave, "interleave", "All listed nodes, page by page in turn"),
-        (PolicyKind::Weighted, "weighted",
-            "All listed nodes, by their weights (Linux 6.9 or later)"),
-    ]))]
+    #[arg(long, default_value = "bind", value_parser = value::one_of(PolicyKind::ALL))]
     pub policy: PolicyKind,
     /// Weights for --policy weighted, set in the kernel while the command runs: auto (by
     /// bandwidth), or one for each node, such as 2,1 [default: what the kernel has]

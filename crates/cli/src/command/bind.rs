@@ -5,13 +5,11 @@ mod weights;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use numalab_host::{
-    Interrupt, MemoryPolicy, Root, read_machine, read_machine_and_devices, set_process_policy,
-};
+use numalab_host::{Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy};
 use numalab_launch::bind::{Binding, NodeChoice, Seats};
 use numalab_launch::identity::{Task, detect_own};
 use numalab_launch::near::Near;
-use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
+use numalab_topology::{CpuId, CpuSet, Machine, MemoryPolicy, NodeId};
 
 use crate::args::{BindArgs, RankCpus};
 use crate::failure::{Code, Failure};
@@ -104,8 +102,13 @@ fn home(args: &BindArgs, machine: &Machine, binding: &Binding) -> Result<Option<
     if args.cpus != Some(RankCpus::OfNode) {
         return Ok(None);
     }
-    let is_of_one = matches!(binding.policy, MemoryPolicy::Bind(_) | MemoryPolicy::Preferred(_));
-    let Some(node) = binding.policy.nodes().first().filter(|_| is_of_one) else {
+    let of_one = match &binding.policy {
+        MemoryPolicy::Bind(nodes) | MemoryPolicy::Preferred(nodes) if nodes.len() == 1 => {
+            nodes.first()
+        }
+        _ => None,
+    };
+    let Some(node) = of_one else {
         return Err(Failure::bad_input(
             "--cpus node: expected --policy bind or preferred, with one node",
         ));

@@ -113,10 +113,10 @@ impl Program {
         let cpus = self.turns.order().schedule.own_cpus(seat).map(<[usize]>::to_vec);
         let Some(world) = self.in_turn(seat) else { return };
         let thread = &world.threads[seat];
-        let (said, now_ps) = (thread.placement.clone(), thread.came_to_ps());
+        let (policy, now_ps) = (thread.placement.clone(), thread.came_to_ps());
         let began = self.turns.order().schedule.began(Some(now_ps));
         began.write(world.engine.arguments.report.as_deref());
-        let keeps = exec::Keeps { cpus, policy: said.map(|placement| placement.to_string()) };
+        let keeps = exec::Keeps { cpus, policy };
         exec::follow(&self.target, &keeps, [path, arguments, environment]);
     }
 

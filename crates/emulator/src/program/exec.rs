@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
+use numalab_memory_model::space::Placement;
 
 use super::guest_memory;
 
@@ -24,8 +25,8 @@ const MOST_OF_LINE: u64 = 256;
 pub struct Keeps {
     /// Its cpus, if it said which.
     pub cpus: Option<Vec<usize>>,
-    /// Its policy, if it has one, as the plugin is told it.
-    pub policy: Option<String>,
+    /// Its policy, if it has one.
+    pub policy: Option<Placement>,
 }
 
 /// Goes on as another program under the QEMU that this is, with what execve(2) was given. Comes
@@ -161,7 +162,9 @@ fn keeping(mut plugin: String, keeps: &Keeps) -> String {
         let words: Vec<String> = cpus.iter().map(usize::to_string).collect();
         ("threads", words.join("."))
     });
-    for (name, value) in cpus.chain(keeps.policy.clone().map(|policy| ("policy", policy))) {
+    for (name, value) in
+        cpus.chain(keeps.policy.iter().map(|policy| ("policy", policy.to_string())))
+    {
         let name = format!(",{name}=");
         if let Some(begin) = plugin.find(&name) {
             let behind = begin + 1;
@@ -193,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_next_program_has_the_cpus_and_the_policy_of_the_thread_that_becomes_it() {
-        let keeps = Keeps { cpus: Some(vec![2, 3]), policy: Some("bind.1".to_owned()) };
+        let keeps = Keeps { cpus: Some(vec![2, 3]), policy: Some(Placement::Bind(vec![1])) };
         let kept = |plugin: &str| keeping(plugin.to_owned(), &keeps);
         let expected = "p.so,report=r,threads=2.3,policy=bind.1";
         assert_eq!(kept("p.so,threads=0.2.1.3,report=r"), expected);

@@ -195,13 +195,13 @@ fn several_nodes_are_preferred_together_without_a_launcher_or_where_asked_for() 
     let (choice, present) = ("0,2".parse().unwrap(), "0-3".parse().unwrap());
     let of =
         |kind, task: Option<Task>| Binding::of(&choice, kind, task.as_ref(), &present).unwrap();
-    let many = MemoryPolicy::PreferredMany("0,2".parse().unwrap());
+    let many = MemoryPolicy::Preferred("0,2".parse().unwrap());
     let alone = of(PolicyKind::Preferred, None);
     assert_eq!(alone.policy, many);
     assert!(alone.lines(&[]).contains("numactl --preferred-many=0,2"), "{}", alone.lines(&[]));
     assert_eq!(of(PolicyKind::PreferredMany, Some(rank(5, 8))).policy, many);
     let of_rank = of(PolicyKind::Preferred, Some(rank(1, 2))).policy;
-    assert_eq!(of_rank, MemoryPolicy::Preferred(NodeId(2)));
+    assert_eq!(of_rank, MemoryPolicy::Preferred(NodeSet::from_iter([NodeId(2)])));
 }
 
 proptest! {

@@ -75,6 +75,8 @@ fn nodes_of_policies_must_exist_in_the_machine() {
     let placed = [Placement::Bind(vec![1]), Placement::Interleave(vec![0, 0, 1])];
     let [bound, interleaved] = placed.map(Beside::Placed);
     assert_eq!(found, [bound, interleaved, Beside::Huge, Beside::Packed, Beside::Users]);
+    let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(shown.join("+"), "bind.1+interleave.0.0.1+thp+pack+users");
     let nine = ["bind.0"; 9].join("+");
     for word in ["", "0.1", "bind.2", "bind.0.1", "interleave", "local", &nine] {
         let error = parse(&format!("beside={word}")).expect_err(word).to_string();

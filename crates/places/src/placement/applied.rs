@@ -6,27 +6,27 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use numalab_host::{
-    CommandError, ErrorClass, Input, Interrupt, MemoryPolicy, Ran, current_affinity,
-    monotonic_raw_ns, process_policy, run_with_input, set_process_policy, set_thread_affinity,
+    CommandError, ErrorClass, Input, Interrupt, Ran, current_affinity, monotonic_raw_ns,
+    process_policy, run_with_input, set_process_policy, set_thread_affinity,
 };
 use numalab_launch::{identity, local};
 use numalab_record::study::Evidence;
 use numalab_study::BackendError;
-use numalab_topology::CpuSet;
+use numalab_topology::{CpuSet, Placement};
 
-use super::Placement;
+use super::PlacedCommand;
 
 /// The interval at which concurrent copies are checked.
 const LOOK: Duration = Duration::from_millis(20);
 /// The variable that sets the number of threads of OpenMP's runtimes.
 const OPENMP_THREADS: &str = "OMP_NUM_THREADS";
 
-impl Placement {
+impl PlacedCommand {
     /// Places a thread as every copy will be, and returns what the kernel reports about it.
     pub(crate) fn proof(&self) -> Result<Vec<Evidence>, BackendError> {
-        let mut evidence = placed(self.cpus.as_ref(), self.policy.as_ref(), Ok)?;
+        let mut evidence = placed(&self.placement, Ok)?;
         for (rank, cpus) in self.ranks.iter().enumerate() {
-            let of_rank = placed(Some(cpus), None, Ok)?.into_iter();
+            let of_rank = placed(&on_cpus(cpus), Ok)?.into_iter();
             let named =
                 |one: Evidence| Evidence { what: format!("rank {rank} {}", one.what), ..one };
             evidence.extend(of_rank.map(named));
@@ -39,7 +39,7 @@ impl Placement {
         &self,
         work: impl FnOnce() -> Result<T, BackendError> + Send,
     ) -> Result<T, BackendError> {
-        placed(self.cpus.as_ref(), self.policy.as_ref(), |_| work())
+        placed(&self.placement, |_| work())
     }
 
     /// Runs a command that reads `input`, or all copies of it at once: the time is that of the
@@ -71,7 +71,7 @@ impl Placement {
                 command.env_remove(identity::LOCAL_RANK).env_remove(identity::LOCAL_SIZE);
                 command.env(local::MEETING, &meeting);
                 scope.spawn(move || {
-                    let ran = placed(Some(&cpus), None, |_| {
+                    let ran = placed(&on_cpus(&cpus), |_| {
                         let ran = run_with_input(command, input, limit, &stop);
                         ran.map_err(|error| failed(&error))
                     });
@@ -94,17 +94,19 @@ impl Placement {
     }
 }
 
-/// Runs a closure in a thread on these CPUs with this policy, and passes it what the kernel reports
-/// about both.
+fn on_cpus(cpus: &CpuSet) -> Placement {
+    Placement { cpus: Some(cpus.clone()), ..Placement::default() }
+}
+
+/// Runs a closure in a thread with this placement, and passes it what the kernel reports about it.
 fn placed<T: Send>(
-    cpus: Option<&CpuSet>,
-    policy: Option<&MemoryPolicy>,
+    placement: &Placement,
     work: impl FnOnce(Vec<Evidence>) -> Result<T, BackendError> + Send,
 ) -> Result<T, BackendError> {
-    if cpus.is_none() && policy.is_none() {
+    if *placement == Placement::default() {
         return work(Vec::new());
     }
-    thread::scope(|scope| joined(scope.spawn(|| work(hold(cpus, policy)?))))
+    thread::scope(|scope| joined(scope.spawn(|| work(hold(placement)?))))
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, BackendError>>) -> Result<T, BackendError> {
@@ -112,12 +114,9 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, BackendError>>) -> Result<T,
 }
 
 /// Places the calling thread, and verifies it by reading back.
-fn hold(
-    cpus: Option<&CpuSet>,
-    policy: Option<&MemoryPolicy>,
-) -> Result<Vec<Evidence>, BackendError> {
+fn hold(placement: &Placement) -> Result<Vec<Evidence>, BackendError> {
     let mut evidence = Vec::new();
-    if let Some(cpus) = cpus {
+    if let Some(cpus) = &placement.cpus {
         let refused = |reason: String| BackendError::Failed {
             doing: format!("running on CPUs {cpus}"),
             reason,
@@ -129,7 +128,7 @@ fn hold(
         }
         evidence.push(Evidence::of("cpus", cpus.to_string(), found.to_string()));
     }
-    if let Some(policy) = policy {
+    if let Some(policy) = &placement.policy {
         let what = format!("memory policy {policy}");
         let kept = set_process_policy(policy).and_then(|()| process_policy());
         let kept = kept.map_err(|error| match error.class() {
@@ -167,15 +166,17 @@ fn together(ended: Vec<Result<Ran, BackendError>>) -> Result<Ran, BackendError> 
 
 #[cfg(test)]
 mod tests {
+    use numalab_topology::{MemoryPolicy, NodeId};
+
     use super::super::Environment;
     use super::*;
 
-    fn ranks(count: usize) -> Placement {
+    fn ranks(count: usize) -> PlacedCommand {
         let cpus = current_affinity().unwrap();
-        Placement { ranks: vec![cpus; count], threads: Some(3), ..Placement::default() }
+        PlacedCommand { ranks: vec![cpus; count], threads: Some(3), ..PlacedCommand::default() }
     }
 
-    fn run(placement: &Placement, script: &str) -> Result<Ran, BackendError> {
+    fn run(placement: &PlacedCommand, script: &str) -> Result<Ran, BackendError> {
         let command = || {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
@@ -192,10 +193,12 @@ mod tests {
     #[test]
     fn what_is_started_has_the_cpus_and_the_policy_that_were_read_back() {
         let cpu = current_affinity().unwrap().iter().last().unwrap();
-        let placement = Placement {
-            cpus: Some(CpuSet::from_iter([cpu])),
-            policy: MemoryPolicy::named("bind", "0".parse().unwrap()),
-            ..Placement::default()
+        let placement = PlacedCommand {
+            placement: Placement {
+                policy: Some(MemoryPolicy::bound_to(NodeId(0))),
+                ..on_cpus(&CpuSet::from_iter([cpu]))
+            },
+            ..PlacedCommand::default()
         };
         let before = current_affinity().unwrap();
         let script = "grep Cpus_allowed_list /proc/self/status; head -1 /proc/self/numa_maps";
@@ -211,7 +214,7 @@ mod tests {
     #[test]
     fn a_command_has_the_variables_of_its_treatment() {
         let environment = Environment::of("OMP_PLACES=cores A=b=c").unwrap();
-        let placement = Placement { environment, ..Placement::default() };
+        let placement = PlacedCommand { environment, ..PlacedCommand::default() };
         assert_eq!(run(&placement, "echo $OMP_PLACES $A").unwrap().stdout, "cores b=c\n");
     }
 

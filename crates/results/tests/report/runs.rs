@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::*;
+use numalab_record::{Placement, *};
 use numalab_topology::*;
 
 const KIB: u64 = 1 << 10;

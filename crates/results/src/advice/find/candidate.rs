@@ -1,6 +1,7 @@
 //! Candidate changes to a program's memory placement.
 
 use numalab_record::{Placed, ProgramMemory};
+use numalab_topology::{CpuId, MemoryPolicy, NodeId, NodeSet, Placement};
 use serde::{Deserialize, Serialize};
 
 use super::machine::MachineCosts;
@@ -120,6 +121,25 @@ impl Candidate {
         let binds = near.into_iter().filter(|_| all.len() > 1 || with_cpus > 1);
         let binds = binds.map(|node| Self::Bind { node });
         turns.into_iter().chain(weighted(machine)).chain(binds).chain(pack).chain(huge).collect()
+    }
+
+    /// Returns the placement, if that is all that the candidate changes.
+    #[must_use]
+    pub fn placement(&self) -> Option<Placement> {
+        let nodes = |nodes: &[u32]| nodes.iter().copied().map(NodeId).collect::<NodeSet>();
+        match self {
+            Self::Bind { node } => {
+                let bound = MemoryPolicy::bound_to(NodeId(*node));
+                Some(Placement { nodes: Some(bound.nodes()), ..bound.into() })
+            }
+            Self::Interleave { nodes: over } => Some(MemoryPolicy::Interleave(nodes(over)).into()),
+            Self::FastMemory { nodes: of } => Some(MemoryPolicy::Bind(nodes(of)).into()),
+            Self::Cpus { cpus, .. } => {
+                let cpus = cpus.iter().copied().map(CpuId).collect();
+                Some(Placement { cpus: Some(cpus), ..Placement::default() })
+            }
+            _ => None,
+        }
     }
 
     /// Returns where it places pages that the program does not bind, if that is the same for all.

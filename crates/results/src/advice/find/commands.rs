@@ -1,10 +1,10 @@
 //! Command lines for a placement, one per tool.
 
 use numalab_record::shell::command_line;
-use numalab_topology::{CpuId, CpuSet};
+use numalab_topology::Placement;
 use serde::{Deserialize, Serialize};
 
-use super::machine::{MachineCosts, cpu_list, node_list};
+use super::machine::{MachineCosts, cpu_list};
 use super::{Candidate, Spread};
 
 /// A command line with its tool.
@@ -27,81 +27,27 @@ pub fn commands(
 ) -> Vec<ToolCommand> {
     let program = command_line(words);
     let lines = match candidate {
-        Candidate::Bind { node } => bind(*node, machine, &program),
-        Candidate::Interleave { nodes } => interleave(&node_list(nodes), &program),
+        Candidate::Bind { node } => {
+            let cpus = Some(machine.cpus_of(*node)).filter(|cpus| !cpus.is_empty());
+            let placed = candidate.placement().unwrap_or_default();
+            Placement { cpus, ..placed }.commands(&program)
+        }
         Candidate::WeightedInterleave { weights } => weighted(weights, &program),
-        Candidate::FastMemory { nodes } => fast_memory(&node_list(nodes), &program),
         Candidate::HugePages => huge_pages(&program),
         Candidate::Pack => pack(machine, &program),
-        Candidate::Cpus { spread, cpus } => on_cpus(*spread, cpus, &program),
+        Candidate::Cpus { spread, cpus } => {
+            let placed = candidate.placement().unwrap_or_default();
+            on_cpus(*spread, cpus, placed.commands(&program), &program)
+        }
         Candidate::Balancing { mode } => balancing(*mode, &program),
         Candidate::Ranks { options } => ranks(options, words),
-        Candidate::BindRegion { .. }
-        | Candidate::FirstTouch { .. }
-        | Candidate::Replicate { .. }
-        | Candidate::SeparateLines { .. } => Vec::new(),
+        _ => candidate.placement().map_or_else(Vec::new, |placed| placed.commands(&program)),
     };
     let named = |(tool, command): (&str, String)| ToolCommand { tool: tool.to_owned(), command };
     lines.into_iter().map(named).collect()
 }
 
 type Lines = Vec<(&'static str, String)>;
-
-fn bind(node: u32, machine: &MachineCosts, program: &str) -> Lines {
-    let mut lines = vec![
-        ("numalab", format!("numalab bind -q --numa={node} --cpus node -- {program}")),
-        ("numactl", format!("numactl --cpunodebind={node} --membind={node} {program}")),
-        (
-            "srun",
-            format!("srun -n1 --cpu-bind=map_ldom:{node} --mem-bind=map_mem:{node} {program}"),
-        ),
-    ];
-    let cpus = machine.cpus_of(node);
-    if !cpus.is_empty() {
-        let places = openmp_places(&cpus);
-        lines.extend([
-            ("OpenMP", format!("OMP_PLACES='{places}' OMP_PROC_BIND=close {program}")),
-            ("taskset", format!("taskset -c {cpus} {program}")),
-            ("cgroup", scope(&format!("AllowedCPUs={cpus} -p AllowedMemoryNodes={node}"), program)),
-            ("systemd", service(Some(&cpus), "bind", &node.to_string(), program)),
-            (
-                "Flux",
-                format!(
-                    "flux run -n1 -o cpu-affinity=map:{cpus} numactl --membind={node} {program}"
-                ),
-            ),
-        ]);
-    }
-    let numactl = format!("numactl --cpunodebind={node} --membind={node}");
-    lines
-        .push(("torchrun", format!("torchrun --nproc-per-node=1 --no-python {numactl} {program}")));
-    lines.push(("Kubernetes", KUBELET.to_owned()));
-    lines.extend(guests_on(node));
-    lines
-}
-
-/// Options with which kubelet gives a Guaranteed pod of whole cpus one node; it chooses which.
-const KUBELET: &str = "kubelet --cpu-manager-policy=static --memory-manager-policy=Static \
-                       --topology-manager-policy=single-numa-node";
-
-/// Returns the commands for a guest that runs the program; the guest's name is left to fill in.
-fn guests_on(node: u32) -> Lines {
-    vec![
-        ("libvirt", format!("virsh numatune GUEST --mode strict --nodeset {node} --config")),
-        ("xl", format!("xl create GUEST.cfg 'cpus=\"node:{node}\"'")),
-    ]
-}
-
-fn interleave(nodes: &str, program: &str) -> Lines {
-    let policy = format!("numalab bind -q --numa={nodes} --policy interleave -- {program}");
-    vec![
-        ("numalab", policy),
-        ("numactl", format!("numactl --interleave={nodes} {program}")),
-        ("srun", format!("srun -n1 numactl --interleave={nodes} {program}")),
-        ("systemd", service(None, "interleave", nodes, program)),
-        ("libvirt", format!("virsh numatune GUEST --mode interleave --nodeset {nodes} --config")),
-    ]
-}
 
 fn weighted(weights: &[u32], program: &str) -> Lines {
     let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
@@ -110,14 +56,6 @@ fn weighted(weights: &[u32], program: &str) -> Lines {
     vec![
         ("numalab", format!("numalab bind -q --numa=auto {policy} -- {program}")),
         ("numactl", format!("numactl --weighted-interleave=all {program}")),
-    ]
-}
-
-fn fast_memory(nodes: &str, program: &str) -> Lines {
-    vec![
-        ("numactl", format!("numactl --membind={nodes} {program}")),
-        ("srun", format!("srun -n1 --mem-bind=mask_mem:{} {program}", mask(nodes))),
-        ("cgroup", scope(&format!("AllowedMemoryNodes={nodes}"), program)),
     ]
 }
 
@@ -143,16 +81,16 @@ fn pack(machine: &MachineCosts, program: &str) -> Lines {
     ]
 }
 
-fn on_cpus(spread: Spread, cpus: &[u32], program: &str) -> Lines {
-    let list = cpu_list(cpus);
-    let openmp = spread.openmp();
-    vec![
+/// Those of the placement, and how OpenMP spreads its threads over the CPUs.
+fn on_cpus(spread: Spread, cpus: &[u32], placed: Lines, program: &str) -> Lines {
+    let (list, openmp) = (cpu_list(cpus), spread.openmp());
+    let mut lines = vec![
         ("taskset", format!("{openmp} taskset -c {list} {program}")),
         ("OpenMP", format!("{openmp} {program}")),
         ("likwid-pin", format!("likwid-pin -c {list} {program}")),
-        ("srun", format!("srun -n1 --cpu-bind=mask_cpu:{} {program}", mask(&list))),
-        ("cgroup", scope(&format!("AllowedCPUs={list}"), program)),
-    ]
+    ];
+    lines.extend(placed.into_iter().filter(|(tool, _)| !["taskset", "OpenMP"].contains(tool)));
+    lines
 }
 
 fn balancing(mode: u8, program: &str) -> Lines {
@@ -171,44 +109,6 @@ fn ranks(options: &[String], words: &[String]) -> Lines {
     let (srun, rest) =
         words.split_first().map_or((&[][..], words), |(_, rest)| (&words[..1], rest));
     vec![("srun", command_line(&[srun, options, rest].concat()))]
-}
-
-/// Returns a command that runs the program in a transient scope (systemd-run(1)).
-fn scope(properties: &str, program: &str) -> String {
-    format!("systemd-run --scope -p {properties} {program}")
-}
-
-/// Returns a command that runs the program in a transient service, because a scope cannot have a
-/// memory policy (systemd.exec(5)).
-fn service(cpus: Option<&CpuSet>, policy: &str, nodes: &str, program: &str) -> String {
-    let affinity = cpus.map_or_else(String::new, |cpus| format!("-p CPUAffinity={cpus} "));
-    format!("systemd-run --pipe {affinity}-p NUMAPolicy={policy} -p NUMAMask={nodes} {program}")
-}
-
-/// Returns OpenMP place intervals: `{0}:4` is four places of one cpu each.
-fn openmp_places(cpus: &CpuSet) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for CpuId(cpu) in cpus.iter() {
-        match runs.last_mut() {
-            Some((first, count)) if *first + *count == cpu => *count += 1,
-            _ => runs.push((cpu, 1)),
-        }
-    }
-    let places: Vec<String> =
-        runs.iter().map(|(cpu, count)| format!("{{{cpu}}}:{count}")).collect();
-    places.join(",")
-}
-
-/// Converts a list to a hexadecimal mask, the form that SLURM expects.
-fn mask(list: &str) -> String {
-    let set: CpuSet = list.parse().unwrap_or_default();
-    let digits = set.iter().map(|CpuId(cpu)| cpu / 4).max().unwrap_or(0);
-    let digit = |at: u32| {
-        let bit = |bit: u32| u32::from(set.contains(CpuId(4 * at + bit))) << bit;
-        let value: u32 = (0..4).map(bit).sum();
-        char::from_digit(value, 16).unwrap_or('0')
-    };
-    format!("0x{}", (0..=digits).rev().map(digit).collect::<String>())
 }
 
 #[cfg(test)]
@@ -232,28 +132,13 @@ mod tests {
     #[test]
     fn a_placement_is_the_same_by_every_tool() {
         let program = "srun -n4 './a b'";
+        let bound = lines(&Candidate::Bind { node: 1 });
+        assert_eq!(bound[1], format!("numactl --cpunodebind=1 --membind=1 {program}"));
+        assert_eq!(bound[4], format!("taskset -c 1,3 {program}"));
+        let turns = lines(&Candidate::Interleave { nodes: vec![0, 1] });
         assert_eq!(
-            lines(&Candidate::Bind { node: 1 }),
-            [
-                format!("numalab bind -q --numa=1 --cpus node -- {program}"),
-                format!("numactl --cpunodebind=1 --membind=1 {program}"),
-                format!("srun -n1 --cpu-bind=map_ldom:1 --mem-bind=map_mem:1 {program}"),
-                format!("OMP_PLACES='{{1}}:1,{{3}}:1' OMP_PROC_BIND=close {program}"),
-                format!("taskset -c 1,3 {program}"),
-                format!("systemd-run --scope -p AllowedCPUs=1,3 -p AllowedMemoryNodes=1 {program}"),
-                format!(
-                    "systemd-run --pipe -p CPUAffinity=1,3 -p NUMAPolicy=bind -p NUMAMask=1 \
-                     {program}"
-                ),
-                format!("flux run -n1 -o cpu-affinity=map:1,3 numactl --membind=1 {program}"),
-                format!(
-                    "torchrun --nproc-per-node=1 --no-python numactl --cpunodebind=1 --membind=1 \
-                     {program}"
-                ),
-                KUBELET.to_owned(),
-                "virsh numatune GUEST --mode strict --nodeset 1 --config".to_owned(),
-                "xl create GUEST.cfg 'cpus=\"node:1\"'".to_owned(),
-            ]
+            turns[0],
+            format!("numalab bind -q --numa=0,1 --policy interleave -- {program}")
         );
         let cpus = Candidate::Cpus { spread: Spread::Groups, cpus: vec![0, 1, 2, 9] };
         let found = lines(&cpus);

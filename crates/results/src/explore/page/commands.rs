@@ -1,16 +1,20 @@
 //! Remedies as commands.
 
-use numalab_topology::{NodeId, NodeSet};
+use numalab_topology::{MemoryPolicy, NodeId, NodeSet, Placement};
 
 use crate::explore::Remedy;
 
 /// Returns a remedy's command, ready to copy.
 pub(super) fn command(remedy: &Remedy) -> String {
     match remedy {
-        Remedy::UseOtherNode { full, roomy } => format!(
-            "numactl --preferred={roomy} -- COMMAND for new programs, or migratepages PID {full} \
-             {roomy} for running ones (numastat -p lists them)"
-        ),
+        Remedy::UseOtherNode { full, roomy } => {
+            let policy = MemoryPolicy::Preferred(NodeSet::from_iter([*roomy]));
+            format!(
+                "{} -- COMMAND for new programs, or migratepages PID {full} {roomy} for running \
+                 ones (numastat -p lists them)",
+                numactl(policy)
+            )
+        }
         Remedy::ReservePages { node, page_bytes, pages } => format!(
             "echo {pages} > /sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
             page_bytes >> 10
@@ -29,7 +33,8 @@ pub(super) fn command(remedy: &Remedy) -> String {
         Remedy::Interleave { nodes, command, balancing_is_off } => {
             let balance =
                 if *balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
-            format!("{balance}start it as numactl --interleave={nodes} -- {command}")
+            let policy = MemoryPolicy::Interleave(nodes.clone());
+            format!("{balance}start it as {} -- {command}", numactl(policy))
         }
         Remedy::InterleaveSegment { nodes, segment } => interleave_segment(nodes, segment),
         Remedy::BindNear { device, command } => {
@@ -70,9 +75,14 @@ fn interleave_segment(nodes: &NodeSet, segment: &str) -> String {
         _ => "--shmid=ID (of ipcs -m)".to_owned(),
     };
     format!(
-        "numactl --interleave={nodes} {of} before it is first touched, or the program's own option \
-         for it; all other memory stays by first touch"
+        "{} {of} before it is first touched, or the program's own option for it; all other memory \
+         stays by first touch",
+        numactl(MemoryPolicy::Interleave(nodes.clone()))
     )
+}
+
+fn numactl(policy: MemoryPolicy) -> String {
+    format!("numactl {}", Placement::from(policy).numactl())
 }
 
 fn pin_domain(guest: &str, node: NodeId, is_pinned: bool) -> String {
