@@ -44,7 +44,7 @@ pub struct Proof {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// Pages are on other nodes.
-    #[error("{misplaced} of {checked} pages looked at are not on node {expected}: {}", list(.pages_per_node))]
+    #[error("{misplaced} of {checked} pages checked are not on node {expected}: {}", list(.pages_per_node))]
     WrongNode {
         /// The node, or nodes, expected.
         expected: NodeSet,
@@ -69,7 +69,7 @@ pub enum ProofError {
     },
     /// Pages were never touched, or are swapped out.
     #[error(
-        "{absent} of {checked} pages looked at are not in memory: never touched, swapped out, or unmapped"
+        "{absent} of {checked} pages checked are not in memory: never touched, swapped out, or unmapped"
     )]
     NotTouched {
         /// Pages that are not in memory.

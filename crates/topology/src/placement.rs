@@ -1,4 +1,4 @@
-//! Where a program runs and whose memory it takes: the one grammar of both.
+//! Placements: the cpus of a program and the nodes of its memory, in one grammar.
 
 mod policy;
 mod tools;

@@ -115,7 +115,7 @@ fn single_runs_are_inconclusive() {
     let place = with_files(&[("on", "18.267\n"), ("off", "22.384\n")]);
     let (text, _) =
         ends(&mut numalab_in(place.path(), &["compare", "on", "off", "--fail-if", "worse"]), 0);
-    assert!(text.contains("\nInconclusive: +22.5 %; 4 values on each side"), "{text}");
+    assert!(text.contains("\nInconclusive: +22.5 %; at least 4 values on each side"), "{text}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn two_commands_are_run_in_turns_and_judged() {
     let more = ["study", "resume", kept.to_str().expect("UTF-8"), "--blocks", "7"];
     let (page, _) =
         ends(&mut numalab_in(place.path(), &[&more[..], &["--format", "md"]].concat()), 0);
-    assert!(page.contains("This is look 2 at a study that may go on"), "{page}");
+    assert!(page.contains("This is look 2 at a study that may be resumed"), "{page}");
     let turned = [
         "compare",
         "--commands",
