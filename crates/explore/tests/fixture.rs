@@ -193,7 +193,10 @@ fn memory_bound_to_a_node_without_threads_is_reported() {
     let thread = Thread { number: 12, name: "x", cpu: 0, allowed: "0-1", faults: "" };
     tree.process(12, &["./x"], maps, &[thread]);
     let found = found(View::Process(read_process(&tree.root(), 12).unwrap()));
-    assert!(found[1].starts_with("100 MiB is bound to node 2 by a policy"), "{found:?}");
+    assert!(
+        found[1].starts_with("100 MiB is bound to node 2 by the program's own policy"),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -7,14 +7,11 @@ use crate::explore::Remedy;
 /// Returns a remedy's command, ready to copy.
 pub(super) fn command(remedy: &Remedy) -> String {
     match remedy {
-        Remedy::UseOtherNode { full, roomy } => {
-            let policy = MemoryPolicy::Preferred(NodeSet::from_iter([*roomy]));
-            format!(
-                "{} -- COMMAND for new programs, or migratepages PID {full} {roomy} for running \
-                 ones (numastat -p lists them)",
-                numactl(policy)
-            )
-        }
+        Remedy::UseOtherNode { full, roomy } => format!(
+            "{} -- COMMAND for new programs, or migratepages PID {full} {roomy} for running ones \
+             (numastat -p lists them)",
+            numactl(MemoryPolicy::Preferred(NodeSet::from_iter([*roomy])))
+        ),
         Remedy::ReservePages { node, page_bytes, pages } => format!(
             "echo {pages} > /sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
             page_bytes >> 10
