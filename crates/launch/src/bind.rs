@@ -13,7 +13,9 @@ pub use seats::{SeatError, Seats};
 pub enum NodeChoice {
     /// Not given: node 0, as the suite documents.
     Unsaid,
-    /// The nodes that suit programs, in turn.
+    /// The nodes with memory and cpus, in turn: memory without cpus belongs to a device or is a slower
+    /// tier, which is for programs that name it. Weights take such memory into account, and where
+    /// there is no other it is used.
     Auto,
     /// The chosen nodes with memory, in turn.
     InTurn(Chosen<NodeId>),
@@ -44,24 +46,6 @@ impl std::str::FromStr for NodeChoice {
             nodes.extend(set.iter());
         }
         Ok(Self::List(nodes))
-    }
-}
-
-impl NodeChoice {
-    /// Resolves `auto` on a machine: the usable nodes with memory and cpus, because memory without
-    /// cpus belongs to a device or is a slower tier, which is for programs that name it. Weights
-    /// take such memory into account, and where there is no other it is used.
-    #[must_use]
-    pub fn on(self, machine: &Machine, kind: PolicyKind) -> Self {
-        let usable = machine.usable_memory_nodes();
-        let with_cpus = usable.intersection(&machine.cpu_nodes());
-        match self {
-            Self::Auto if kind == PolicyKind::Weighted || with_cpus.is_empty() => {
-                Self::InTurn(Chosen::All)
-            }
-            Self::Auto => Self::InTurn(Chosen::These(with_cpus)),
-            other => other,
-        }
     }
 }
 
@@ -135,20 +119,6 @@ pub enum BindError {
     },
 }
 
-impl BindError {
-    /// Distinguishes a node that the machine has with memory, but that this process may not use,
-    /// from one that does not exist.
-    #[must_use]
-    pub fn with_memory_of(self, machine: &Machine) -> Self {
-        match self {
-            Self::NoNode { node, present } if machine.memory_nodes().contains(node) => {
-                Self::NotAllowed { node, allowed: present }
-            }
-            other => other,
-        }
-    }
-}
-
 /// The binding of one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
@@ -160,30 +130,39 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Returns the binding of a rank (`None` for a single process) among the nodes `present`, which
-    /// have memory and may have gaps in their numbers. Nodes in turn follow the local rank, so that
-    /// each host uses all its nodes whatever the distribution of ranks is.
+    /// Returns the binding of a rank (`None` for a single process) among the nodes of a machine whose
+    /// memory this process may use. Nodes in turn follow the local rank, so that each host uses all
+    /// its nodes whatever the distribution of ranks is.
     ///
     /// # Errors
-    /// [`BindError`] if the list does not match the ranks or names a node that does not exist.
+    /// [`BindError`] if the list does not match the ranks, or names a node that does not exist or is
+    /// not allowed.
     pub fn of(
         choice: &NodeChoice,
         kind: PolicyKind,
         task: Option<&Task>,
-        present: &NodeSet,
+        machine: &Machine,
     ) -> Result<Self, BindError> {
         let rank = task.map_or(0, Task::rank);
+        let present = machine.usable_memory_nodes();
         let named = match choice {
             NodeChoice::Unsaid => vec![NodeId(0)],
-            NodeChoice::Auto => present.iter().collect(),
-            NodeChoice::InTurn(chosen) => chosen.of(present).iter().collect(),
+            NodeChoice::Auto => {
+                let with_cpus = present.intersection(&machine.cpu_nodes());
+                let takes_any = kind == PolicyKind::Weighted || with_cpus.is_empty();
+                if takes_any { &present } else { &with_cpus }.iter().collect()
+            }
+            NodeChoice::InTurn(chosen) => chosen.of(&present).iter().collect(),
             NodeChoice::List(nodes) => nodes.clone(),
         };
         if named.is_empty() {
-            return Err(BindError::NoneLeft { present: present.clone() });
+            return Err(BindError::NoneLeft { present });
         }
         if let Some(&node) = named.iter().find(|node| !present.contains(**node)) {
-            return Err(BindError::NoNode { node, present: present.clone() });
+            return Err(match machine.memory_nodes().contains(node) {
+                true => BindError::NotAllowed { node, allowed: present },
+                false => BindError::NoNode { node, present },
+            });
         }
         let takes_all = match kind {
             PolicyKind::Interleave | PolicyKind::Weighted | PolicyKind::PreferredMany => true,

@@ -68,12 +68,10 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
     let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
     let choice = match &near {
         Some(near) => NodeChoice::List(vec![near.memory_node]),
-        None => args.numa.clone().unwrap_or(NodeChoice::Unsaid).on(&machine, args.policy),
+        None => args.numa.clone().unwrap_or(NodeChoice::Unsaid),
     };
     let cpu = cpu_of(args, task)?;
-    let present = machine.usable_memory_nodes();
-    let binding = Binding::of(&choice, args.policy, task, &present)
-        .map_err(|error| error.with_memory_of(&machine))?;
+    let binding = Binding::of(&choice, args.policy, task, &machine)?;
     let home = match &near {
         Some(near) => Some(Home { node: near.cpu_node, cpus: near.cpus.clone() }),
         None => home(args, &machine, &binding)?,

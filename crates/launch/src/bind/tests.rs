@@ -1,3 +1,4 @@
+use numalab_topology::{Allowed, Cpu, CpuSet, Node};
 use proptest::prelude::*;
 
 use super::*;
@@ -25,18 +26,24 @@ fn cyclic(host: usize, local: usize) -> Task {
     ))
 }
 
+/// Returns a machine with these nodes of memory, without cpus.
+fn with_memory(nodes: &str) -> Machine {
+    let nodes: NodeSet = nodes.parse().unwrap();
+    let node = |id| Node { id, online: true, memory_bytes: 1 << 30, ..Node::default() };
+    Machine { nodes: nodes.iter().map(node).collect(), ..Machine::default() }
+}
+
 fn node_of(choice: &str, task: &Task) -> Result<String, BindError> {
-    let (choice, present) = (choice.parse()?, "0-7".parse().unwrap());
-    let binding = Binding::of(&choice, PolicyKind::Bind, Some(task), &present)?;
+    let binding = Binding::of(&choice.parse()?, PolicyKind::Bind, Some(task), &with_memory("0-7"))?;
     Ok(binding.policy.nodes().to_string())
 }
 
 fn nodes_of(choice: &str, present: &str, ranks: usize) -> Result<Vec<String>, BindError> {
-    let (choice, present) = (choice.parse()?, present.parse().unwrap());
+    let (choice, machine) = (choice.parse()?, with_memory(present));
     (0..ranks)
         .map(|number| {
             let task = rank(number, ranks);
-            Binding::of(&choice, PolicyKind::Bind, Some(&task), &present)
+            Binding::of(&choice, PolicyKind::Bind, Some(&task), &machine)
                 .map(|binding| binding.policy.nodes().to_string())
         })
         .collect()
@@ -61,31 +68,17 @@ fn auto_cycles_through_the_present_nodes_with_gaps_in_their_numbers() {
 
 #[test]
 fn auto_leaves_out_memory_without_cpus_unless_it_is_weighted_or_there_is_no_other() {
-    let node = |id: u32, cpus: &str| numalab_topology::Node {
-        id: NodeId(id),
-        online: true,
-        memory_bytes: 1 << 30,
-        cpus: cpus.parse().unwrap(),
-        ..Default::default()
-    };
     let chosen = |nodes: &[(u32, &str)], choice: &str, kind| {
-        let nodes: Vec<_> = nodes.iter().map(|&(id, cpus)| node(id, cpus)).collect();
-        let online = |node: NodeId, id| numalab_topology::Cpu {
-            id,
-            online: true,
-            node: Some(node),
-            ..Default::default()
-        };
-        let of_node = |node: &numalab_topology::Node| {
-            let id = node.id;
-            node.cpus.iter().map(|cpu| online(id, cpu)).collect::<Vec<_>>()
-        };
-        let cpus = nodes.iter().flat_map(of_node).collect();
-        let machine = Machine { nodes, cpus, ..Machine::default() };
-        let choice = choice.parse::<NodeChoice>().unwrap().on(&machine, kind);
-        let turn = |local| {
-            Binding::of(&choice, kind, Some(&rank(local, 3)), &machine.usable_memory_nodes())
-        };
+        let mut machine = Machine::default();
+        for &(id, cpus) in nodes {
+            let (id, cpus): (_, CpuSet) = (NodeId(id), cpus.parse().unwrap());
+            let cpu = |cpu| Cpu { id: cpu, online: true, node: Some(id), ..Cpu::default() };
+            machine.cpus.extend(cpus.iter().map(cpu));
+            let node = Node { id, online: true, memory_bytes: 1 << 30, cpus, ..Node::default() };
+            machine.nodes.push(node);
+        }
+        let choice = choice.parse().unwrap();
+        let turn = |local| Binding::of(&choice, kind, Some(&rank(local, 3)), &machine);
         let nodes: Vec<_> =
             (0..3).map(|local| turn(local).unwrap().policy.nodes().to_string()).collect();
         nodes.join(" ")
@@ -104,8 +97,7 @@ fn a_list_of_another_length_than_the_ranks_is_refused() {
     let error = nodes_of("0,1,2", "0-3", 4).unwrap_err();
     assert!(error.to_string().contains("3 nodes for 4 ranks"), "{error}");
     let choice = "0,1".parse().unwrap();
-    let present = "0-3".parse().unwrap();
-    let error = Binding::of(&choice, PolicyKind::Bind, None, &present).unwrap_err();
+    let error = Binding::of(&choice, PolicyKind::Bind, None, &with_memory("0-3")).unwrap_err();
     assert!(error.to_string().contains("no launcher says which rank"), "{error}");
 }
 
@@ -147,17 +139,11 @@ fn a_rank_that_cannot_tell_its_place_on_the_host_is_refused_and_may_be_given_it(
 
 #[test]
 fn a_forbidden_node_is_distinguished_from_a_missing_one() {
-    let node = |id| numalab_topology::Node {
-        id: NodeId(id),
-        online: true,
-        memory_bytes: 1 << 30,
-        ..Default::default()
-    };
-    let machine = Machine { nodes: vec![node(0), node(1)], ..Machine::default() };
+    let allowed = Allowed { memory_nodes: "1".parse().unwrap(), ..Allowed::default() };
+    let machine = Machine { allowed: Some(allowed), ..with_memory("0-1") };
     let refused = |choice: &str| {
-        let (choice, present) = (choice.parse().unwrap(), "1".parse().unwrap());
-        let error = Binding::of(&choice, PolicyKind::Bind, None, &present).unwrap_err();
-        error.with_memory_of(&machine).to_string()
+        let choice = choice.parse().unwrap();
+        Binding::of(&choice, PolicyKind::Bind, None, &machine).unwrap_err().to_string()
     };
     assert!(refused("0").contains("memory of node 0: its cpuset.mems allows 1"));
     assert!(refused("7").contains("node 7 does not exist here"));
@@ -171,8 +157,8 @@ fn a_missing_node_is_named_with_those_that_exist() {
 
 #[test]
 fn the_default_is_node_0_with_the_lines_of_the_suite() {
-    let present = "0-1".parse().unwrap();
-    let binding = Binding::of(&NodeChoice::Unsaid, PolicyKind::Bind, None, &present).unwrap();
+    let machine = with_memory("0-1");
+    let binding = Binding::of(&NodeChoice::Unsaid, PolicyKind::Bind, None, &machine).unwrap();
     let command = ["./numa_bench".to_owned(), "--size=512".to_owned()];
     assert_eq!(
         binding.lines(&command),
@@ -183,8 +169,8 @@ fn the_default_is_node_0_with_the_lines_of_the_suite() {
 
 #[test]
 fn spreading_policies_take_all_named_nodes_whatever_the_rank() {
-    let (choice, present) = ("0,2".parse().unwrap(), "0-3".parse().unwrap());
-    let of = |kind| Binding::of(&choice, kind, Some(&rank(5, 8)), &present).unwrap().policy;
+    let (choice, machine) = ("0,2".parse().unwrap(), with_memory("0-3"));
+    let of = |kind| Binding::of(&choice, kind, Some(&rank(5, 8)), &machine).unwrap().policy;
     let nodes: NodeSet = "0,2".parse().unwrap();
     assert_eq!(of(PolicyKind::Interleave), MemoryPolicy::Interleave(nodes.clone()));
     assert_eq!(of(PolicyKind::Weighted), MemoryPolicy::WeightedInterleave(nodes));
@@ -192,9 +178,9 @@ fn spreading_policies_take_all_named_nodes_whatever_the_rank() {
 
 #[test]
 fn several_nodes_are_preferred_together_without_a_launcher_or_where_asked_for() {
-    let (choice, present) = ("0,2".parse().unwrap(), "0-3".parse().unwrap());
+    let (choice, machine) = ("0,2".parse().unwrap(), with_memory("0-3"));
     let of =
-        |kind, task: Option<Task>| Binding::of(&choice, kind, task.as_ref(), &present).unwrap();
+        |kind, task: Option<Task>| Binding::of(&choice, kind, task.as_ref(), &machine).unwrap();
     let many = MemoryPolicy::Preferred("0,2".parse().unwrap());
     let alone = of(PolicyKind::Preferred, None);
     assert_eq!(alone.policy, many);
