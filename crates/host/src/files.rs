@@ -111,8 +111,8 @@ pub(crate) fn remove_drafts(directory: &Path) {
     remove_named(directory, DRAFT);
 }
 
-/// Removes the drafts of one file, as `remove_drafts` does those of a directory. The caller holds the file's lock: a draft
-/// of a process that still runs must stay.
+/// Removes the drafts of one file, as `remove_drafts` does those of a directory. The caller holds
+/// the file's lock: a draft of a process that still runs must stay.
 pub fn remove_drafts_of(path: &Path) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if let Some(directory) = path.parent() {

@@ -121,8 +121,9 @@ impl Speeds {
         // What is fused with a branch takes no other unit.
         counts[Class::Integer as usize] -= fused.min(counts[Class::Integer as usize]);
         let by_class = counts.iter().zip(&self.between_ps).map(|(count, ps)| count * ps);
-        let shared = self.family.map_or(&[][..], Family::units).iter().map(|(classes, units)| {
-            let count: u64 = classes.iter().map(|class| counts[*class as usize]).sum();
+        let shared = self.family.map_or(&[][..], Family::units).iter().map(|(groups, units)| {
+            let classes = groups.iter().copied().flatten();
+            let count: u64 = classes.map(|class| counts[*class as usize]).sum();
             count * self.each_ps / u64::from(*units)
         });
         let calls_ps = block.last().filter(|last| last.calls).map_or(0, |_| self.call_ps);

@@ -25,39 +25,15 @@ pub enum Family {
     NeoverseN1,
 }
 
-/// Classes that share units, and how many units those are.
-pub(crate) type Units = (&'static [Class], u32);
+/// Groups of classes that share units, and the number of units.
+pub(crate) type Units = (&'static [&'static [Class]], u32);
 
-/// What runs on the units of vectors.
-const VECTORS: [Class; 10] = [
-    Class::FpAdd,
-    Class::FpMultiply,
-    Class::FpFused,
-    Class::FpCompare,
-    Class::FpConvert,
-    Class::FpDivide,
-    Class::FpRoot,
-    Class::VectorInteger,
-    Class::VectorMultiply,
-    Class::Shuffle,
-];
-/// What runs on those that multiply floating-point numbers.
-const MULTIPLIERS: [Class; 7] = [
-    Class::FpMultiply,
-    Class::FpFused,
-    Class::FpCompare,
-    Class::FpConvert,
-    Class::FpDivide,
-    Class::FpRoot,
-    Class::VectorMultiply,
-];
-/// The same of Zen, which converts elsewhere.
-const ZEN_MULTIPLIERS: [Class; 5] =
-    [Class::FpMultiply, Class::FpFused, Class::FpCompare, Class::FpDivide, Class::FpRoot];
-/// What runs on those of Intel that also branch.
-const BRANCHERS: [Class; 3] = [Class::Shift, Class::TwoFlags, Class::Branch];
-/// What runs on integer units.
-const INTEGERS: [Class; 6] = [
+const FP_MULTIPLIES: &[Class] =
+    &[Class::FpMultiply, Class::FpFused, Class::FpCompare, Class::FpDivide, Class::FpRoot];
+/// Classes on the multipliers of Intel, but not on those of Zen.
+const CONVERSIONS: &[Class] = &[Class::FpConvert, Class::VectorMultiply];
+const OTHER_VECTORS: &[Class] = &[Class::FpAdd, Class::VectorInteger, Class::Shuffle];
+const INTEGERS: &[Class] = &[
     Class::Integer,
     Class::Scaled,
     Class::Shift,
@@ -65,27 +41,15 @@ const INTEGERS: [Class; 6] = [
     Class::BitCount,
     Class::Multiply,
 ];
-/// What runs on any unit of Intel's that computes.
-const COMPUTING: [Class; 17] = [
-    Class::Integer,
-    Class::Scaled,
-    Class::Shift,
-    Class::TwoFlags,
-    Class::BitCount,
-    Class::Multiply,
-    Class::Branch,
-    Class::FpAdd,
-    Class::FpMultiply,
-    Class::FpFused,
-    Class::FpCompare,
-    Class::FpConvert,
-    Class::FpDivide,
-    Class::FpRoot,
-    Class::VectorInteger,
-    Class::VectorMultiply,
-    Class::Shuffle,
-];
-const ACCESSES: [Class; 2] = [Class::Load, Class::Store];
+/// Classes on the units of Intel that also branch.
+const BRANCHERS: &[Class] = &[Class::Shift, Class::TwoFlags, Class::Branch];
+const ACCESSES: &[Class] = &[Class::Load, Class::Store];
+
+const MULTIPLIERS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS];
+const VECTORS: &[&[Class]] = &[FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
+/// Groups on any computing unit of Intel.
+const COMPUTING: &[&[Class]] =
+    &[INTEGERS, &[Class::Branch], FP_MULTIPLIES, CONVERSIONS, OTHER_VECTORS];
 
 /// Width; integer, shift, multiply, divide; FP add, multiply, both, compare, convert; FP divide, root;
 /// vector, vector multiply, shuffle; between loads, and stores.
@@ -257,15 +221,15 @@ impl Family {
     pub(crate) fn units(self) -> &'static [Units] {
         match self {
             Self::Skylake | Self::SunnyCove => {
-                &[(&BRANCHERS, 2), (&MULTIPLIERS, 2), (&VECTORS, 3), (&COMPUTING, 4)]
+                &[(&[BRANCHERS], 2), (MULTIPLIERS, 2), (VECTORS, 3), (COMPUTING, 4)]
             }
             Self::GoldenCove | Self::RedwoodCove => {
-                &[(&BRANCHERS, 2), (&MULTIPLIERS, 2), (&VECTORS, 3), (&COMPUTING, 5)]
+                &[(&[BRANCHERS], 2), (MULTIPLIERS, 2), (VECTORS, 3), (COMPUTING, 5)]
             }
             Self::Zen3 | Self::Zen4 => {
-                &[(&INTEGERS, 4), (&ZEN_MULTIPLIERS, 2), (&VECTORS, 4), (&ACCESSES, 3)]
+                &[(&[INTEGERS], 4), (&[FP_MULTIPLIES], 2), (VECTORS, 4), (&[ACCESSES], 3)]
             }
-            Self::NeoverseN1 => &[(&INTEGERS, 3), (&VECTORS, 2), (&ACCESSES, 2)],
+            Self::NeoverseN1 => &[(&[INTEGERS], 3), (VECTORS, 2), (&[ACCESSES], 2)],
         }
     }
 
