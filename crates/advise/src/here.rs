@@ -166,13 +166,7 @@ mod tests {
     #[test]
     fn a_machine_is_this_one_with_the_same_nodes_and_cpus() {
         let machine = |cpus| {
-            let uniform = UniformMachine {
-                cpus,
-                threads_per_core: 1,
-                packages: 1,
-                l3_groups: 1,
-                memory_bytes: 1 << 30,
-            };
+            let uniform = UniformMachine::of_packages(1, cpus, 1 << 30);
             uniform.build().expect("a machine")
         };
         assert!(is_like(&machine(4), &machine(4)) && !is_like(&machine(4), &machine(2)));

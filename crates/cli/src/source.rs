@@ -192,8 +192,7 @@ fn uniform(
     };
     let memory_bytes = memory_bytes.unwrap_or(of_nodes);
     let packages = packages_of(spec, nodes, cpus);
-    let machine =
-        UniformMachine { cpus, threads_per_core: 1, packages, l3_groups: packages, memory_bytes };
+    let machine = UniformMachine::of_packages(packages, cpus, memory_bytes);
     machine.build().map_err(|error| Failure::bad_input(format!("--cpus {cpus}: {error}")))
 }
 

@@ -78,13 +78,7 @@ fn multiboot2() -> Memory {
 
 /// Two nodes of 64 MiB with two cpus each.
 fn two_nodes() -> Machine {
-    let uniform = UniformMachine {
-        cpus: 4,
-        threads_per_core: 1,
-        packages: 1,
-        l3_groups: 1,
-        memory_bytes: 128 * MIB,
-    };
+    let uniform = UniformMachine::of_packages(1, 4, 128 * MIB);
     let spec = emulation::parse("2", Some("10,21;21,10")).expect("a specification");
     spec.emulate(&uniform.build().expect("a machine")).expect("two nodes")
 }

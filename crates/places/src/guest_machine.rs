@@ -79,13 +79,7 @@ impl GuestSettings {
         let nodes = u32::try_from(count).unwrap_or(u32::MAX).max(1);
         // Linux distrusts a topology in which a package or a cache spans nodes.
         let packages = if self.cpus.is_multiple_of(nodes) { nodes } else { 1 };
-        let base = UniformMachine {
-            cpus: self.cpus,
-            threads_per_core: 1,
-            packages,
-            l3_groups: packages,
-            memory_bytes,
-        };
+        let base = UniformMachine::of_packages(packages, self.cpus, memory_bytes);
         let base = base.build().map_err(|error| bad("cpus", &self.cpus.to_string(), &error))?;
         spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
     }

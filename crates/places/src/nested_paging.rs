@@ -85,13 +85,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_the_emulator_cannot_take_the_level() {
-        let machine = numalab_topology::UniformMachine {
-            cpus: 1,
-            threads_per_core: 1,
-            packages: 1,
-            l3_groups: 1,
-            memory_bytes: 1 << 30,
-        };
+        let machine = numalab_topology::UniformMachine::of_packages(1, 1, 1 << 30);
         let machine = machine.build().unwrap();
         assert_eq!(apply(&BTreeMap::new(), &machine).unwrap(), None);
         let level = Setting::Text("2m".to_owned());

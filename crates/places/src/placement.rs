@@ -153,13 +153,7 @@ mod tests {
 
     /// Returns a machine with four nodes of two CPUs each.
     fn machine() -> Machine {
-        let base = UniformMachine {
-            cpus: 8,
-            threads_per_core: 1,
-            packages: 4,
-            l3_groups: 4,
-            memory_bytes: 4 << 30,
-        };
+        let base = UniformMachine::of_packages(4, 8, 4 << 30);
         emulation::parse("4", None).unwrap().emulate(&base.build().unwrap()).unwrap()
     }
 

@@ -15,13 +15,7 @@ use numalab_topology::{
 
 /// Two nodes of two cpus each.
 fn machine() -> Machine {
-    let shape = UniformMachine {
-        cpus: 4,
-        threads_per_core: 1,
-        packages: 2,
-        l3_groups: 2,
-        memory_bytes: 4 << 30,
-    };
+    let shape = UniformMachine::of_packages(2, 4, 4 << 30);
     let spec = EmulationSpec::new(EmulatedNodes::Equal(2));
     spec.emulate(&shape.build().expect("uniform")).expect("emulated")
 }

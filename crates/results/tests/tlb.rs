@@ -158,15 +158,7 @@ impl Simulated {
             add(AccessPattern::OneLinePer(2 * MIB), Pages::Transparent, pages * 2 * MIB);
         }
         add(AccessPattern::Random, Pages::Transparent, 12 * MIB);
-        let mut machine = UniformMachine {
-            cpus: 1,
-            threads_per_core: 1,
-            packages: 1,
-            l3_groups: 1,
-            memory_bytes: 4 << 30,
-        }
-        .build()
-        .expect("uniform");
+        let mut machine = UniformMachine::of_packages(1, 1, 4 << 30).build().expect("uniform");
         report_caches(&mut machine);
         let mut run = run_of(machine);
         run.environment.facts.insert("hypervisor".into(), "KVM".into());

@@ -105,8 +105,7 @@ impl TierSpec {
         self.check()?;
         let memory_bytes =
             self.tiers.iter().fold(0, |sum: u64, tier| sum.saturating_add(tier.memory_bytes));
-        let base =
-            UniformMachine { cpus, threads_per_core: 1, packages: 1, l3_groups: 1, memory_bytes };
+        let base = UniformMachine::of_packages(1, cpus, memory_bytes);
         let node = |(index, tier): (usize, &EmulatedTier)| EmulatedNode {
             memory_bytes: tier.memory_bytes,
             cpus: (index > 0).then_some(0),

@@ -61,6 +61,13 @@ pub enum UniformError {
 }
 
 impl UniformMachine {
+    /// Returns the shape with one L3 group per package and one cpu per core; `cpus` are those of all
+    /// packages.
+    #[must_use]
+    pub const fn of_packages(packages: u32, cpus: u32, memory_bytes: u64) -> Self {
+        Self { cpus, threads_per_core: 1, packages, l3_groups: packages, memory_bytes }
+    }
+
     /// Builds the machine: cpus numbered package by package, with SMT siblings next to each other
     /// (as in QEMU), cores and L3 groups divided evenly, and memory laid out as in QEMU's q35
     /// machine, with a hole below 4 GiB.

@@ -53,13 +53,7 @@ mod tests {
 
     /// Three nodes of two cpus each.
     fn machine() -> Machine {
-        let base = UniformMachine {
-            cpus: 6,
-            threads_per_core: 1,
-            packages: 3,
-            l3_groups: 3,
-            memory_bytes: 3 << 30,
-        };
+        let base = UniformMachine::of_packages(3, 6, 3 << 30);
         let spec = EmulationSpec { nodes: EmulatedNodes::Equal(3), distances: None };
         spec.emulate(&base.build().unwrap()).unwrap()
     }

@@ -163,8 +163,7 @@ fn stdout(output: &Output) -> String {
 fn asked(nodes: &str, cpus: u32) -> Machine {
     let spec = emulation::parse(nodes, Some(DISTANCES)).expect("a specification");
     let memory_bytes = 4 << 30;
-    let base =
-        UniformMachine { cpus, threads_per_core: 1, packages: 1, l3_groups: 1, memory_bytes };
+    let base = UniformMachine::of_packages(1, cpus, memory_bytes);
     spec.emulate(&base.build().expect("a machine")).expect("nodes")
 }
 

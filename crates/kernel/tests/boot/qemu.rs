@@ -108,8 +108,7 @@ pub fn arguments(machine: &Machine) -> Vec<String> {
 
 /// Returns a machine as `--emulate` makes it: `nodes` as 1G:4,1G:4.
 pub fn machine(nodes: &str, cpus: u32, memory_bytes: u64, distances: Option<&str>) -> Machine {
-    let uniform =
-        UniformMachine { cpus, threads_per_core: 1, packages: 1, l3_groups: 1, memory_bytes };
+    let uniform = UniformMachine::of_packages(1, cpus, memory_bytes);
     let base = uniform.build().expect("a machine");
     let spec = emulation::parse(nodes, distances).expect("a specification");
     spec.emulate(&base).expect("its nodes")

@@ -117,13 +117,7 @@ impl Shape {
         };
         let memory_bytes = size::parse_bytes(&self.memory)
             .map_err(|error| bad("memory", &self.memory, error.to_string()))?;
-        let uniform = UniformMachine {
-            cpus: self.cpus,
-            threads_per_core: 1,
-            packages: 1,
-            l3_groups: 1,
-            memory_bytes,
-        };
+        let uniform = UniformMachine::of_packages(1, self.cpus, memory_bytes);
         let base = uniform
             .build()
             .map_err(|error| bad("cpus", &self.cpus.to_string(), error.to_string()))?;

@@ -5,13 +5,7 @@ use crate::uniform::UniformMachine;
 
 /// Returns a machine of four nodes with two cpus each.
 fn machine() -> Machine {
-    let base = UniformMachine {
-        cpus: 8,
-        threads_per_core: 1,
-        packages: 4,
-        l3_groups: 4,
-        memory_bytes: 4 << 30,
-    };
+    let base = UniformMachine::of_packages(4, 8, 4 << 30);
     EmulationSpec::new(EmulatedNodes::Equal(4)).emulate(&base.build().unwrap()).unwrap()
 }
 

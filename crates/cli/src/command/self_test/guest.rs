@@ -59,13 +59,7 @@ fn launch(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Launch, Failure>
 /// A node with one virtual CPU for each of these nodes.
 fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, Failure> {
     let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-    let base = UniformMachine {
-        cpus: count,
-        threads_per_core: 1,
-        packages: count,
-        l3_groups: count,
-        memory_bytes: NODE_BYTES * u64::from(count),
-    };
+    let base = UniformMachine::of_packages(count, count, NODE_BYTES * u64::from(count));
     let base = base.build().map_err(Failure::bad_input)?;
     let spec = EmulationSpec::new(EmulatedNodes::Equal(nodes.len()));
     let memory = HostMemory {

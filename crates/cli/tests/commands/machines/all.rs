@@ -101,13 +101,7 @@ fn own() -> Vec<(String, Machine)> {
 
 /// Two nodes, the second without the cpus that are near it.
 fn without_a_home() -> Machine {
-    let shape = UniformMachine {
-        cpus: 4,
-        threads_per_core: 1,
-        packages: 2,
-        l3_groups: 2,
-        memory_bytes: 2 << 30,
-    };
+    let shape = UniformMachine::of_packages(2, 4, 2 << 30);
     let spec = emulation::parse("2", None).expect("nodes");
     let mut machine = spec.emulate(&shape.build().expect("uniform")).expect("emulated");
     let cpus = std::mem::take(&mut machine.nodes[1].cpus);
