@@ -1,7 +1,6 @@
 //! The formats of results, and printing them.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -133,7 +132,7 @@ pub(crate) fn write_pages(report: &dyn Report, directory: &Path) -> Result<[Path
     let page = shared_page(report);
     let written = [directory.join(file::REPORT_MARKDOWN), directory.join(file::REPORT_HTML)];
     for (path, text) in written.iter().zip([page.markdown(), page.html()]) {
-        write_atomically(path, &text).map_err(|error| Failure::at(path, error))?;
+        save(path, &text)?;
     }
     Ok(written)
 }
@@ -167,7 +166,12 @@ fn no_functions() -> Failure {
 /// Keeps a program's figures in a file: as JSON where no other format is wanted.
 pub(crate) fn keep(report: &dyn Report, format: Format, file: &Path) -> Result<(), Failure> {
     let format = if format == Format::Text { Format::Json } else { format };
-    fs::write(file, render(report, format)?).map_err(|error| Failure::at(file, error))
+    save(file, &render(report, format)?)
+}
+
+/// Writes a file, whole or not at all.
+pub(crate) fn save(file: &Path, text: &str) -> Result<(), Failure> {
+    write_atomically(file, text).map_err(|error| Failure::at(file, error))
 }
 
 /// Prints a result in the wanted form.

@@ -8,7 +8,6 @@ mod watcher;
 use std::path::Path;
 
 use numalab_advise::{AdviseError, Advisor, Asked, redirected};
-use numalab_host::files::write_atomically;
 use numalab_host::{Interrupt, adopt_orphans};
 use numalab_launch::identity::detect_own;
 use numalab_results::advice::{Advice, TrialPlace, TrialsEnd};
@@ -101,7 +100,7 @@ fn show(args: &AdviseArgs, place: TrialPlace, advisor: &Advisor) -> Result<(), F
 fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
     let text = output::render(advice, args.format)?;
     if let Some(file) = &args.output {
-        write_atomically(file, &text).map_err(|error| Failure::at(file, error))?;
+        output::save(file, &text)?;
     }
     if output::quiet() {
         let best = advice.best().and_then(|option| option.commands.first());

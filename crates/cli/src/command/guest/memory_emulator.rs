@@ -8,6 +8,7 @@ use numalab_image::Architecture;
 
 use crate::args::MemoryEmulatorArgs;
 use crate::failure::{Code, Failure};
+use crate::output;
 use crate::source::Described;
 
 /// Counting instructions and accesses, a loaded host takes so long to boot a guest.
@@ -48,5 +49,5 @@ fn expect_place(file: &Path) -> Result<(), Failure> {
 pub(super) fn keep_report(file: Option<&Path>, report: Option<&str>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let none = || Failure::new(Code::Failed, "the memory emulator left no report");
-    std::fs::write(file, report.ok_or_else(none)?).map_err(|error| Failure::at(file, error))
+    output::save(file, report.ok_or_else(none)?)
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use numalab_host::files::write_atomically;
 use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_results::Report;
@@ -59,8 +58,7 @@ fn interrupted(journal: &Journal) -> Failure {
 fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<[PathBuf; 3], Failure> {
     let [markdown, html] = output::write_pages(summary, directory)?;
     let samples = directory.join(file::SAMPLES);
-    let written = write_atomically(&samples, &summary.csv().unwrap_or_default());
-    written.map_err(|error| Failure::at(&samples, error))?;
+    output::save(&samples, &summary.csv().unwrap_or_default())?;
     Ok([markdown, samples, html])
 }
 
