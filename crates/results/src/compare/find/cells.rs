@@ -77,13 +77,13 @@ pub(super) struct MatchedCell<'a> {
     /// The logarithms of its medians by side and run; `None` for runs without it.
     pub logs: [Vec<Option<f64>>; 2],
     /// Its clean windows in each run, as parts of the run's median.
-    pub windows: [Vec<Vec<f64>>; 2],
+    pub windows: [Vec<&'a [f64]>; 2],
     /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,
 }
 
 /// Returns the cells that both sides have.
-pub(super) fn matched<'a>(sides: &[Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
+pub(super) fn matched<'a>(sides: &'a [Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
     let matched = |key: (&'a CellId, Metric)| {
         let (before, after) = (sides[0].by_run(&key)?, sides[1].by_run(&key)?);
         let (old, new) = (before.iter().flatten().next()?, after.iter().flatten().next()?);
@@ -93,11 +93,8 @@ pub(super) fn matched<'a>(sides: &[Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
         let logs = |cells: &[Option<&MeasuredCell<'_>>]| {
             cells.iter().map(|cell| cell.map(|cell| cell.median.ln())).collect()
         };
-        let windows = |cells: &[Option<&MeasuredCell<'_>>]| {
-            cells
-                .iter()
-                .map(|cell| cell.map_or_else(Vec::new, |cell| cell.windows.clone()))
-                .collect()
+        let windows = |cells: &[Option<&'a MeasuredCell<'a>>]| {
+            cells.iter().map(|cell| cell.map_or(&[][..], |cell| &cell.windows)).collect()
         };
         Some(MatchedCell {
             cell: old.cell,

@@ -116,7 +116,7 @@ fn of_machine(oddity: &Oddity) -> String {
         Oddity::ModulesSlow { modules } => {
             format!("memory modules run slower than they or the others could: {modules}")
         }
-        // What is of the run has been told.
+        // `sentence` describes those of the run.
         Oddity::Misplaced { .. }
         | Oddity::Unproven { .. }
         | Oddity::Failed { .. }
