@@ -4,7 +4,8 @@
 //! write-backs cost nothing. Shared caches compute the set from all bits of an address, like
 //! processors that distribute lines over slices (C. Maurice et al., "Reverse Engineering Intel
 //! Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015): lines at distances
-//! of a power of two fall into different sets.
+//! of a power of two fall into different sets. So do caches of a core on a host with small pages, where
+//! the frames of a guest's pages are scattered.
 
 use crate::counters::Figure;
 use crate::machine::{CacheLevel, Scope};
@@ -19,7 +20,8 @@ pub struct Cache {
     sets: u64,
     /// Mask for a number of sets that is a power of two.
     set_mask: Option<u64>,
-    /// Number of bits by which a line's number is folded onto itself, in shared caches.
+    /// Number of bits by which a line's number is folded onto itself, in shared caches and those of
+    /// scattered frames.
     fold: Option<u32>,
     line_shift: u32,
 }
@@ -29,8 +31,20 @@ impl Cache {
     pub fn new(level: &CacheLevel) -> Self {
         let shift = level.line_bytes.max(1).trailing_zeros();
         let cache = Self::of_lines(level.size_bytes >> shift, level.ways, shift);
-        let fold = (level.scope == Scope::Group).then(|| cache.sets.ilog2().max(1));
-        Self { fold, ..cache }
+        if level.scope == Scope::Group { cache.folded() } else { cache }
+    }
+
+    /// Creates an empty cache with the shape of a validated level, of lines in frames of this size
+    /// that are scattered over memory.
+    pub fn scattered(level: &CacheLevel, frame_bytes: u64) -> Self {
+        let cache = Self::new(level);
+        let way_bytes = level.size_bytes / u64::from(level.ways.max(1));
+        if way_bytes > frame_bytes { cache.folded() } else { cache }
+    }
+
+    /// Returns the same cache with the set computed from all bits of an address.
+    fn folded(self) -> Self {
+        Self { fold: Some(self.sets.ilog2().max(1)), ..self }
     }
 
     /// Creates an empty cache of `lines`, each of 2 to the power of `line_shift` addresses.
@@ -206,6 +220,10 @@ mod tests {
             assert!(hits(Scope::Group, sets, 512) > 500.0, "{sets}");
             let in_few_sets = hits(Scope::Cpu, sets, 512);
             assert!(in_few_sets < 20.0, "{in_few_sets}");
+            let scattered = Cache::scattered(&level(sets, ways), 4096);
+            (0..512).for_each(|line| _ = scattered.access(line * sets * 64));
+            let held = (0..512).filter(|line| scattered.holds(line * sets * 64)).count();
+            assert!(held > 500, "{held} of pages in scattered frames");
             let all = sets * u64::from(ways);
             assert!(hits(Scope::Group, 1, all) / all as f64 > 0.85, "{sets}");
         }

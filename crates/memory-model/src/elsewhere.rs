@@ -137,8 +137,7 @@ pub(crate) enum Written {
 impl Elsewhere {
     /// A core of the machine, if it models cores.
     pub(crate) fn new(machine: &Machine, beside: &Beside) -> Option<Self> {
-        let walkers = machine.tlb.as_ref().map_or(0, |tlb| tlb.walkers);
-        let pipeline = Pipeline::new(machine.core?, walkers);
+        let pipeline = Pipeline::new(machine.core?, machine.tlb.as_ref());
         let cores = match beside {
             Beside::Placed(Placement::Bind(nodes)) => Cores::On(*nodes.first()?),
             Beside::Packed => Cores::Packed,
@@ -192,7 +191,7 @@ impl Elsewhere {
                 went.act.forwarded(pipeline).takes_ps(begin_ps, nearest_ps, under_way)
             }
             (Line::Farther { takes_ps }, None) => {
-                begin_ps = pipeline.room_ps(begin_ps);
+                begin_ps = pipeline.room_ps(went.act.kind, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let left_ps = pipeline.left_ps(went.line, begin_ps, takes_ps, nearest_ps);
                 let times = (begin_ps, begin_ps + left_ps);
@@ -224,7 +223,7 @@ impl Elsewhere {
         let reached_ps = went.reached_ps.saturating_add_signed(self.later_ps);
         let came_ps = self.pipeline.comes_ps(went.act.instruction, reached_ps);
         let issue_ps = self.pipeline.issue_ps(went.act.position, came_ps);
-        let begin_ps = self.pipeline.walked_ps(issue_ps, went.walk_ps);
+        let begin_ps = self.pipeline.translated_ps(issue_ps, went.walk_ps);
         Came { reached_ps, came_ps, issue_ps, begin_ps }
     }
 

@@ -86,9 +86,9 @@ pub struct Engine {
     hit_ps: Vec<u64>,
     /// A hit in each level of the TLBs.
     tlb_hit_ps: Vec<u64>,
-    /// Accesses that a step of a walk takes beside that to its own entry.
-    nested_accesses: u64,
-    /// The same where nobody follows the walk.
+    /// Time of a walk beyond its accesses to entries of page tables.
+    walk_ps: u64,
+    /// Accesses to a host's tables for each entry of a walk that is not followed.
     assumed_nested: u64,
     bandwidth: Option<Mutex<Bandwidth>>,
     load: Option<Mutex<Load>>,
@@ -117,9 +117,11 @@ impl Engine {
         let machine = &arguments.machine;
         let mut levels = machine.caches.clone();
         levels.sort_by_key(|level| level.level);
+        let host_page_bytes = machine.tlb.as_ref().and_then(|tlb| tlb.host_page_bytes);
+        let frame_bytes = host_page_bytes.unwrap_or(u64::MAX);
         let caches = |scope| {
             let of_scope = levels.iter().filter(move |level| level.scope == scope);
-            of_scope.map(Cache::new).collect::<Vec<_>>()
+            of_scope.map(|level| Cache::scattered(level, frame_bytes)).collect::<Vec<_>>()
         };
         let lines = |level: &CacheLevel| level.size_bytes / u64::from(level.line_bytes);
         let of_own = levels.iter().filter(|level| level.scope == Scope::Cpu).map(lines);
@@ -148,7 +150,7 @@ impl Engine {
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             tlb_hit_ps: machine.tlb.as_ref().map_or_else(Vec::new, translation::hits_ps),
-            nested_accesses: translation::nested_accesses(machine),
+            walk_ps: machine.tlb.as_ref().map_or(0, |tlb| ps(tlb.walk_ns)),
             assumed_nested: translation::assumed_nested(machine),
             bandwidth: bandwidth.map(Mutex::new),
             load: load.map(Mutex::new),

@@ -25,11 +25,11 @@ pub mod speeds;
 pub mod stores;
 mod streams;
 pub mod value;
+mod walkers;
 mod window;
 pub mod x86;
 
 pub use act::{Act, Times};
-use alloc::vec::Vec;
 use combining::{Combining, Piece};
 use fills::Fills;
 use flow::{Accessor, Flow};
@@ -37,12 +37,13 @@ use late::Late;
 use stores::Stores;
 use streams::Streams;
 use value::{LOADS, Value};
+use walkers::Walkers;
 pub use window::Came;
 use window::Window;
 
 use crate::cost::ps;
 use crate::counters::Kind;
-use crate::machine::Core;
+use crate::machine::{Core, Tlb};
 
 /// How long before an access can begin a core goes past it, at most. What waits stands in a scheduler, all of
 /// whose entries are taken at some time; as a time, a few of memory's latencies, this keeps what vCPUs
@@ -76,8 +77,7 @@ pub struct Pipeline {
     stores: Stores,
     /// Where lines are fetched ahead.
     streams: Option<Streams>,
-    /// When each walker of page tables is free.
-    walkers: Vec<u64>,
+    walkers: Walkers,
     /// What an atomic read-modify-write takes longer than a load.
     atomic_ps: Option<u64>,
     /// What it takes to begin anew where a mispredicted branch goes.
@@ -90,7 +90,7 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Nothing under way.
-    pub fn new(core: Core, walkers: u32) -> Self {
+    pub fn new(core: Core, tlb: Option<&Tlb>) -> Self {
         Self {
             core,
             flow: None,
@@ -102,11 +102,11 @@ impl Pipeline {
             loaded_ps: 0,
             latest_ps: 0,
             window: Window::new(core.instructions),
-            fills: Fills::new(ps(core.line_ns())),
+            fills: Fills::new(core.line_ns().map(ps)),
             combining: Combining::new(core.misses),
             stores: Stores::new(core.instructions, ps(core.blocked_ns())),
             streams: core.prefetch.map(Streams::new),
-            walkers: [0].repeat(walkers as usize),
+            walkers: Walkers::of(tlb),
             atomic_ps: core.atomic_ns.map(ps),
             branch_ps: ps(core.branch_ns()),
             mispredicted: false,
@@ -247,8 +247,8 @@ impl Pipeline {
     }
 
     /// When a miss that could begin at `issue_ps` finds a fill buffer.
-    pub fn room_ps(&mut self, issue_ps: u64) -> u64 {
-        let of = (self.core.misses, &mut self.combining);
+    pub fn room_ps(&mut self, kind: Kind, issue_ps: u64) -> u64 {
+        let of = (self.core.misses, &mut self.combining, kind);
         self.fills.room_ps(of, (self.begin_ps, issue_ps))
     }
 
@@ -256,7 +256,7 @@ impl Pipeline {
     pub fn write_room_ps(&mut self, issue_ps: u64) -> u64 {
         let Core { misses, prefetch, writes, .. } = self.core;
         let most = writes.unwrap_or(misses + prefetch.unwrap_or(0));
-        self.fills.room_ps((most, &mut self.combining), (self.begin_ps, issue_ps))
+        self.fills.room_ps((most, &mut self.combining, Kind::Load), (self.begin_ps, issue_ps))
     }
 
     /// What of `takes_ps` is left of a miss that begins at `now_ps`: its line may have been asked for
@@ -268,16 +268,10 @@ impl Pipeline {
         takes_ps.saturating_sub(ahead_ps).max(nearest_ps)
     }
 
-    /// When a walk of page tables ends that could begin at `now_ps` and takes this long; at once if it
-    /// takes nothing, as there is none then.
+    /// Returns when a translation ends that could begin at `now_ps` and takes this long.
     #[inline]
-    pub fn walked_ps(&mut self, now_ps: u64, takes_ps: u64) -> u64 {
-        if takes_ps == 0 {
-            return now_ps;
-        }
-        let Some(first) = self.walkers.iter_mut().min() else { return now_ps + takes_ps };
-        *first = now_ps.max(*first) + takes_ps;
-        *first
+    pub fn translated_ps(&mut self, now_ps: u64, takes_ps: u64) -> u64 {
+        self.walkers.translated_ps(now_ps, takes_ps)
     }
 
     /// A line is on its way, asked for by an instruction.

@@ -250,7 +250,7 @@ mod tests {
             parts,
             upper_entries,
             walkers: 1,
-            nested_accesses: None,
+            walk_ns: 0.0,
             tables_node: None,
             host_page_bytes: None,
         })

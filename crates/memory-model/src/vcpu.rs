@@ -74,10 +74,9 @@ pub(crate) struct VcpuState {
 impl Vcpu {
     /// A vCPU with empty caches.
     pub fn new(caches: Vec<Cache>, tlb: Option<&Tlb>, core: Option<Core>) -> Self {
-        let walkers = tlb.map_or(0, |tlb| tlb.walkers);
         let state = VcpuState {
             tlbs: tlb.map(Tlbs::new),
-            pipeline: core.map(|core| Pipeline::new(core, walkers)),
+            pipeline: core.map(|core| Pipeline::new(core, tlb)),
             predictor: core.map(|_| Predictor::default()),
             before: None,
             overlap: Overlap::default(),

@@ -138,7 +138,7 @@ impl Active<'_> {
             }
             (None, _, level) => {
                 missed = level.is_none();
-                begin_ps = pipeline.room_ps(begin_ps);
+                begin_ps = pipeline.room_ps(access.kind, begin_ps);
                 issue_ps = issue_ps.max(begin_ps - translation_ps);
                 let (takes_ps, queue_ps) = self.past_nearest(access, begin_ps, target, level);
                 let pipeline = self.state.pipeline.as_mut();
@@ -198,7 +198,7 @@ impl Active<'_> {
         let came_ps = pipeline.comes_ps(instruction, reached_ps);
         let issue_ps = pipeline.issue_ps(position, came_ps);
         let (walk_ps, translated) = self.translation_ps(access, issue_ps);
-        let begin_ps = self.state.pipeline.as_mut()?.walked_ps(issue_ps, walk_ps);
+        let begin_ps = self.state.pipeline.as_mut()?.translated_ps(issue_ps, walk_ps);
         Some(Reached { instruction, reached_ps, came_ps, issue_ps, walk_ps, translated, begin_ps })
     }
 

@@ -62,7 +62,8 @@ impl Engine {
                 let own = self.vcpus[vcpu].caches.len();
                 let entry_ps = own.checked_sub(1).map_or(0, |last| self.hit_ps[last]);
                 let asked_ps = self.tlb_hit_ps.last().copied().unwrap_or(0);
-                asked_ps + (end - first) as u64 * entry_ps * (1 + self.assumed_nested)
+                let entries = (end - first) as u64 * (1 + self.assumed_nested);
+                asked_ps + self.walk_ps + entries * entry_ps
             }
         }
     }

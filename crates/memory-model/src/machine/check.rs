@@ -69,13 +69,9 @@ impl Machine {
         let Some(tlb) = &self.tlb else { return Ok(()) };
         count("arrays of the TLB", tlb.parts.len(), 16)?;
         count("walkers", tlb.walkers as usize, 64)?;
-        count("nested accesses", tlb.nested_accesses.map_or(1, |most| most as usize), 24)?;
-        match (tlb.host_page_bytes, tlb.nested_accesses) {
-            (Some(_), Some(_)) => return Err(MachineError::NestedTwice),
-            (Some(bytes), None) if page_size(bytes).is_none() => {
-                return Err(MachineError::HostPages { bytes });
-            }
-            _ => {}
+        latency("tlb walk_ns", tlb.walk_ns)?;
+        if let Some(bytes) = tlb.host_page_bytes.filter(|&bytes| page_size(bytes).is_none()) {
+            return Err(MachineError::HostPages { bytes });
         }
         tlb.parts.iter().try_for_each(check_tlb_part)?;
         if tlb.upper_entries > 1024 {

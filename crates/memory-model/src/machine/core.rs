@@ -42,7 +42,8 @@ pub struct Core {
 const BRANCH_CYCLES: f64 = 17.0;
 
 /// Cycles that a load takes longer than a hit from when the data of stores are known that have only a part of it: it
-/// waits until they are in the cache. Measured on a Granite Rapids, 20 in all.
+/// waits until they are in the cache. Measured on Emerald and Granite Rapids, 20 in all; other families
+/// are taken to have the same.
 const BLOCKED_CYCLES: f64 = 15.0;
 
 impl Core {
@@ -69,9 +70,11 @@ impl Core {
         BLOCKED_CYCLES * self.cycle_ns()
     }
 
-    /// Returns the time from one line to the next that come to the nearest cache, in ns.
-    pub(crate) fn line_ns(&self) -> f64 {
-        self.timing.map_or(0.0, |timing| timing.family.line_cycles() * timing.cycle_ns)
+    /// Returns the time from one line to the next that come to the nearest cache, read and written,
+    /// in ns.
+    pub(crate) fn line_ns(&self) -> [f64; 2] {
+        let cycles = self.timing.map_or([0.0; 2], |timing| timing.family.line_cycles());
+        cycles.map(|cycles| cycles * self.cycle_ns())
     }
 
     fn cycle_ns(&self) -> f64 {

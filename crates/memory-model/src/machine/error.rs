@@ -43,9 +43,6 @@ pub enum MachineError {
         /// How many may be.
         most: usize,
     },
-    /// Nested paging in two ways at once.
-    #[error("`tlb` has both `nested_accesses` and `host_page_bytes`, expected one of them")]
-    NestedTwice,
     /// Pages that no processor has.
     #[error("`tlb` host_page_bytes is {bytes}, expected 4096, 2097152 or 1073741824")]
     HostPages {

@@ -26,8 +26,10 @@ pub enum Class {
     BitCount,
     /// Integer multiplication.
     Multiply,
-    /// Integer division.
+    /// Integer division of 64 bits.
     Divide,
+    /// Integer division of at most 32 bits.
+    NarrowDivide,
     /// Addition of floating-point numbers.
     FpAdd,
     /// Their multiplication.
@@ -59,7 +61,7 @@ pub enum Class {
 }
 
 /// Number of classes.
-pub const CLASSES: usize = 23;
+pub const CLASSES: usize = 24;
 
 impl Class {
     /// All of them, in order.
@@ -73,6 +75,7 @@ impl Class {
         Self::BitCount,
         Self::Multiply,
         Self::Divide,
+        Self::NarrowDivide,
         Self::FpAdd,
         Self::FpMultiply,
         Self::FpFused,
@@ -189,9 +192,12 @@ impl Timing {
             Class::Store => self.store,
             Class::Branch => self.branch,
             Class::Other => self.other,
-            Class::Move | Class::Constant | Class::Scaled | Class::TwoFlags | Class::BitCount => {
-                of_family()
-            }
+            Class::Move
+            | Class::Constant
+            | Class::Scaled
+            | Class::TwoFlags
+            | Class::BitCount
+            | Class::NarrowDivide => of_family(),
         }
     }
 

@@ -42,10 +42,9 @@ pub struct Tlb {
     pub upper_entries: u32,
     /// Walks at a time, where misses overlap.
     pub walkers: u32,
-    /// Accesses that each step of a walk takes beside that to its own entry, 1 to 24, if there are any: a
-    /// hypervisor's tables are walked as well (nested paging).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nested_accesses: Option<u32>,
+    /// Time of a walk beyond its accesses to entries of page tables, in ns, 0 to 1000000000.
+    #[serde(default)]
+    pub walk_ns: f64,
     /// The host's pages behind the guest's memory: 4096, 2097152 or 1073741824. Its page tables are walked
     /// as well then, and a TLB holds no page larger than these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +72,7 @@ impl Tlb {
             parts,
             upper_entries: 64,
             walkers: 6,
-            nested_accesses: None,
+            walk_ns: 0.0,
             host_page_bytes: None,
             tables_node: None,
         }
@@ -84,6 +83,6 @@ impl Tlb {
     /// The same, or a typical one, in a guest on the host's pages of 4 KiB.
     pub(super) fn nested(of: Option<Self>) -> Self {
         let host_page_bytes = Some(1 << PAGE_BITS[0]);
-        Self { host_page_bytes, nested_accesses: None, ..of.unwrap_or_else(Self::typical) }
+        Self { host_page_bytes, ..of.unwrap_or_else(Self::typical) }
     }
 }

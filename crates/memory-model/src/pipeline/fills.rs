@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::combining::Combining;
+use crate::counters::Kind;
 
 /// A line on its way.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +22,8 @@ pub struct Fills {
     lines: u64,
     /// When the last of them is there.
     latest_ps: u64,
-    /// What it takes from one line to the next, and when the next one can begin.
-    each_ps: u64,
+    /// Time from one line to the next, read and written, and when the next one can begin.
+    each_ps: [u64; 2],
     next_ps: u64,
 }
 
@@ -33,8 +34,9 @@ fn bit(line: u64) -> u64 {
 }
 
 impl Fills {
-    /// Creates an empty one, with so long from one line to the next.
-    pub fn new(each_ps: u64) -> Self {
+    /// Creates an empty one, with so long from one line that is read to the next, and from one that
+    /// is written, which goes back as well.
+    pub fn new(each_ps: [u64; 2]) -> Self {
         Self { each_ps, ..Self::default() }
     }
 
@@ -71,14 +73,14 @@ impl Fills {
     /// `issue_ps`; nothing begins any more before `now_ps`.
     pub fn room_ps(
         &mut self,
-        (most, writes): (u32, &mut Combining),
+        (most, writes, kind): (u32, &mut Combining, Kind),
         (now_ps, issue_ps): (u64, u64),
     ) -> u64 {
         self.forget_before(now_ps);
         writes.forget_before(now_ps);
         // One whose address is known late is let through then, in place of one that comes now.
         let next_ps = self.next_ps.max(now_ps);
-        self.next_ps = next_ps + self.each_ps;
+        self.next_ps = next_ps + self.each_ps[kind as usize];
         let mut begins_ps = issue_ps.max(next_ps);
         loop {
             let here = self.all.iter().filter(|fill| fill.begin_ps <= begins_ps);
@@ -103,8 +105,9 @@ mod tests {
     #[test]
     fn a_miss_that_can_begin_before_another_one_that_waits_finds_its_buffer() {
         let (mut fills, mut writes) = (Fills::default(), Combining::new(2));
-        let mut room_ps =
-            |fills: &mut Fills, issue_ps| fills.room_ps((2, &mut writes), (0, issue_ps));
+        let mut room_ps = |fills: &mut Fills, issue_ps| {
+            fills.room_ps((2, &mut writes, Kind::Load), (0, issue_ps))
+        };
         fills.add(1, (0, 100));
         assert_eq!(room_ps(&mut fills, 500), 500, "its address is known late");
         fills.add(2, (500, 600));
@@ -114,5 +117,13 @@ mod tests {
         assert_eq!(fills.under_way_ps(2, 20), Some(600));
         assert_eq!(fills.under_way_ps(9, 20), None);
         assert!(fills.is_idle(600));
+    }
+
+    #[test]
+    fn a_line_that_is_written_keeps_the_next_one_waiting_longer_than_one_that_is_read() {
+        let (mut fills, mut writes) = (Fills::new([10, 30]), Combining::new(2));
+        let mut room_ps = |kind| fills.room_ps((9, &mut writes, kind), (0, 0));
+        let kinds = [Kind::Load, Kind::Load, Kind::Store, Kind::Load];
+        assert_eq!(kinds.map(&mut room_ps), [0, 10, 20, 50]);
     }
 }

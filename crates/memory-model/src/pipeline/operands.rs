@@ -108,6 +108,8 @@ pub struct Operands {
     pub plain_address: bool,
     /// Whether it calls or returns.
     pub calls: bool,
+    /// Whether it branches backward, which loops do, or always.
+    pub jumps: bool,
     /// Bytes of an element that it moves or stores again and again; 0 where it does not.
     pub repeated_bytes: u8,
 }
@@ -126,6 +128,11 @@ impl Operands {
     /// As a store of so many bytes past the caches, if it accesses memory.
     pub fn non_temporal(self, bytes: u8) -> Self {
         Self { non_temporal_bytes: if self.memory { bytes } else { 0 }, ..self }
+    }
+
+    /// As one that branches backward or always.
+    pub fn jumping(self, jumps: bool) -> Self {
+        Self { jumps, ..self }
     }
 
     /// As a call or a return.

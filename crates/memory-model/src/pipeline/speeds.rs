@@ -5,11 +5,12 @@ use crate::cost::ps;
 use crate::machine::{CLASSES, Class, Core, Family};
 
 /// Cycles that MOVS and STOS take with REP before their first line, and bytes a cycle from then on:
-/// measured on a Granite Rapids, of 256 bytes to 16 KiB in the L1.
+/// measured on Emerald and Granite Rapids, of 256 bytes to 16 KiB in the L1; other families are taken to
+/// have the same.
 const REPEATED: (f64, f64) = (20.0, 64.0);
 
 /// Cycles that a call takes, and a return (A. Fog, "Instruction tables"; 3.6 for both, measured on a Granite
-/// Rapids in loops that are not so short that it keeps them).
+/// Rapids in loops that are not so short that it keeps them; other families are taken to have the same).
 const CALL_CYCLES: f64 = 1.8;
 
 /// What instructions of a core take, in ps.
@@ -25,6 +26,8 @@ pub struct Speeds {
     vector_load_ps: u64,
     /// What a call or a return takes at least.
     call_ps: u64,
+    /// What a branch that is taken takes at least.
+    taken_ps: u64,
     /// Before the first of repeated elements, and for 64 bytes of them; none if they are like others.
     repeated_ps: Option<(u64, u64)>,
     /// Of which family it is, if that is known: its comparisons and the branches behind them are one
@@ -43,6 +46,7 @@ impl Speeds {
                 between_ps: [0; CLASSES],
                 vector_load_ps: 0,
                 call_ps: 0,
+                taken_ps: 0,
                 repeated_ps: None,
                 family: None,
             };
@@ -56,6 +60,7 @@ impl Speeds {
             between_ps: Class::ALL.map(|class| takes(timing.of(class).each)),
             vector_load_ps: takes(timing.family.vector_load_cycles()),
             call_ps: takes(CALL_CYCLES),
+            taken_ps: takes(1.0),
             repeated_ps: Some((takes(begins), takes(64.0 / bytes))),
             family: Some(timing.family),
         }
@@ -127,7 +132,9 @@ impl Speeds {
             count * self.each_ps / u64::from(*units)
         });
         let calls_ps = block.last().filter(|last| last.calls).map_or(0, |_| self.call_ps);
-        let busiest_ps = by_class.chain(shared).max().unwrap_or(0).max(calls_ps);
+        // No core fetches past a taken branch in the same cycle.
+        let taken_ps = block.last().filter(|last| last.jumps).map_or(0, |_| self.taken_ps);
+        let busiest_ps = by_class.chain(shared).max().unwrap_or(0).max(calls_ps).max(taken_ps);
         (instructions * self.each_ps / self.width).max(busiest_ps)
     }
 

@@ -26,27 +26,33 @@ struct Stream {
     /// When the last of them were missed, each at its place in the row, modulo their number.
     missed_ps: Vec<u64>,
     trained_ps: u64,
+    /// Number of the miss that continued it last.
+    used: u64,
 }
 
 /// What a core's prefetcher follows.
 #[derive(Debug)]
 pub struct Streams {
     streams: Vec<Stream>,
-    /// The next one to be given up.
-    oldest: usize,
+    /// Misses seen.
+    misses: u64,
     lines: usize,
 }
 
 impl Streams {
     /// Fetches at most so many lines ahead.
     pub fn new(lines: u32) -> Self {
-        Self { streams: Vec::new(), oldest: 0, lines: lines.max(1) as usize }
+        Self { streams: Vec::new(), misses: 0, lines: lines.max(1) as usize }
     }
 
     /// When a line was asked for that is missed at `now_ps`: then, or before.
     pub fn asked_ps(&mut self, line: u64, now_ps: u64) -> u64 {
+        self.misses += 1;
         match self.streams.iter_mut().find(|stream| stream.goes_on(line)) {
-            Some(stream) => stream.add(line, now_ps),
+            Some(stream) => {
+                stream.used = self.misses;
+                stream.add(line, now_ps)
+            }
             None => {
                 self.begin(line, now_ps);
                 now_ps
@@ -54,17 +60,18 @@ impl Streams {
         }
     }
 
+    /// Begins a stream, in place of the one that was continued least recently.
     fn begin(&mut self, line: u64, now_ps: u64) {
+        let used = self.misses;
         if self.streams.len() < STREAMS {
             let missed_ps = vec![now_ps; self.lines];
-            let stream = Stream { last: line, step: 0, length: 1, missed_ps, trained_ps: now_ps };
-            self.streams.push(stream);
+            let (step, length, trained_ps) = (0, 1, now_ps);
+            self.streams.push(Stream { last: line, step, length, missed_ps, trained_ps, used });
             return;
         }
-        let stream = &mut self.streams[self.oldest];
-        (stream.last, stream.step, stream.length) = (line, 0, 1);
+        let Some(stream) = self.streams.iter_mut().min_by_key(|stream| stream.used) else { return };
+        (stream.last, stream.step, stream.length, stream.used) = (line, 0, 1, used);
         stream.missed_ps[0] = now_ps;
-        self.oldest = (self.oldest + 1) % STREAMS;
     }
 }
 
@@ -129,6 +136,22 @@ mod tests {
             word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             assert_eq!(streams.asked_ps(word >> 20, now_ps), now_ps);
         }
+    }
+
+    #[test]
+    fn a_stream_stays_among_random_misses_as_long_as_it_is_continued() {
+        let mut streams = Streams::new(2);
+        let mut word = 1_u64;
+        let asked: Vec<bool> = (0..10_u64)
+            .map(|at| {
+                for _ in 0..STREAMS - 2 {
+                    word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    streams.asked_ps(word >> 20, 1000 * at);
+                }
+                streams.asked_ps(at, 1000 * at + 1) <= 1000 * at
+            })
+            .collect();
+        assert_eq!(asked, (0..10).map(|at| at >= 3).collect::<Vec<_>>());
     }
 
     #[test]

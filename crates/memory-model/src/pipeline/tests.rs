@@ -32,7 +32,7 @@ fn times((issue_ps, done_ps): (u64, u64)) -> Times {
 
 #[test]
 fn a_dependent_load_waits_and_an_independent_one_does_not() {
-    let mut pipeline = Pipeline::new(CORE, 2);
+    let mut pipeline = Pipeline::new(CORE, None);
     // mov (%rax),%rcx; mov (%rcx),%rdx; mov (%rbx),%rsi
     let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11], &[0x48, 0x8b, 0x33]]);
     assert_eq!(begin(&mut pipeline, block, 0, 0), 0);
@@ -48,12 +48,12 @@ fn a_dependent_load_waits_and_an_independent_one_does_not() {
 
 #[test]
 fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
-    let mut pipeline = Pipeline::new(CORE, 2);
+    let mut pipeline = Pipeline::new(CORE, None);
     for line in 0..4 {
-        assert_eq!(pipeline.room_ps(line), line);
+        assert_eq!(pipeline.room_ps(Kind::Load, line), line);
         pipeline.fill(line, (line, 1000 + line), line);
     }
-    assert_eq!(pipeline.room_ps(10), 1000, "the first buffer to be free");
+    assert_eq!(pipeline.room_ps(Kind::Load, 10), 1000, "the first buffer to be free");
     assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
     assert_eq!(pipeline.under_way_ps(9, 10), None);
     let block = flow(&[&[0x90]]);
@@ -62,16 +62,9 @@ fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
 }
 
 #[test]
-fn walks_wait_for_a_walker() {
-    let mut pipeline = Pipeline::new(CORE, 2);
-    let ends = [0, 1, 2, 300].map(|now_ps| pipeline.walked_ps(now_ps, 100));
-    assert_eq!(ends, [100, 101, 200, 400]);
-}
-
-#[test]
 fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
     for block in [flow(&[&[0x0f, 0xae, 0xe8]]), None] {
-        let mut pipeline = Pipeline::new(CORE, 2);
+        let mut pipeline = Pipeline::new(CORE, None);
         pipeline.fill(7, (0, 500), 1);
         assert_eq!(begin(&mut pipeline, block, 10, 2), 500);
     }
@@ -82,7 +75,7 @@ fn what_comes_behind_an_atomic_read_modify_write_waits_for_it() {
     // lock incl (%rax); mov (%rbx),%rsi
     let act = |position, kind| Act { position, instruction: 1, kind, bytes: Bytes::new(64, 8) };
     let add: &[&[u8]] = &[&[0xf0, 0xff, 0x00], &[0x48, 0x8b, 0x33]];
-    let mut plain = Pipeline::new(CORE, 2);
+    let mut plain = Pipeline::new(CORE, None);
     plain.begin(flow(add), 0, 0);
     for kind in [Kind::Load, Kind::Store] {
         assert_eq!(
@@ -91,7 +84,7 @@ fn what_comes_behind_an_atomic_read_modify_write_waits_for_it() {
             "for each of its accesses"
         );
     }
-    let mut longer = Pipeline::new(Core { atomic_ns: Some(5.0), ..CORE }, 2);
+    let mut longer = Pipeline::new(Core { atomic_ns: Some(5.0), ..CORE }, None);
     longer.begin(flow(add), 0, 0);
     assert_eq!(longer.goes_on_ps(act(0, Kind::Load), false, times((10, 20))), 5020);
     assert_eq!(
@@ -123,7 +116,7 @@ fn a_load_waits_for_the_data_of_the_store_that_it_loads_from() {
     // mov (%rax),%rcx; mov %rcx,(%rbx); mov (%rbx),%rdx; mov (%rdx),%rsi
     let block =
         flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x89, 0x0b], &[0x48, 0x8b, 0x13], &[0x48, 0x8b, 0x32]]);
-    let mut pipeline = Pipeline::new(CORE, 2);
+    let mut pipeline = Pipeline::new(CORE, None);
     begin(&mut pipeline, block, 0, 0);
     pipeline.fill(1, (0, 100), 1);
     let act = |position, kind, address| {
@@ -148,7 +141,7 @@ fn a_load_waits_for_the_data_of_the_store_that_it_loads_from() {
 fn nothing_comes_up_behind_a_mispredicted_branch_before_it_is_decided() {
     // cmp %rcx,(%rax); jne
     let block = flow(&[&[0x48, 0x39, 0x08], &[0x75, 0xfb]]);
-    let mut pipeline = Pipeline::new(CORE, 2);
+    let mut pipeline = Pipeline::new(CORE, None);
     for (mispredicted, expected_ps) in [(false, 4), (true, 120)] {
         begin(&mut pipeline, block, 0, 0);
         pipeline.fill(1, (0, 100), 1);
@@ -170,7 +163,7 @@ fn what_does_not_need_an_address_goes_past_the_access_that_waits_for_it() {
     assert_eq!(passes(1_200_000), 200_000, "but no more than so far");
     // mov (%rax),%rcx; mov (%rcx),%rdx, and another block that uses neither
     let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11]]);
-    let mut pipeline = Pipeline::new(CORE, 2);
+    let mut pipeline = Pipeline::new(CORE, None);
     begin(&mut pipeline, block, 0, 1);
     pipeline.loaded(0, 0, 100);
     let issue_ps = pipeline.issue_ps(1, 1);

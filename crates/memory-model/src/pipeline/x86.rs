@@ -239,15 +239,10 @@ impl Code<'_> {
         self.mod_rm().is_some_and(|fields| !fields.is_memory && fields.reg == fields.rm)
     }
 
-    /// Bytes that MOVS or STOS moves at a time with REP; 0 without.
-    fn repeated_bytes(&self, opcode: u8) -> u8 {
-        match (self.repeat, opcode & 1, self.wide, self.operand_size) {
-            (None, ..) => 0,
-            (_, 0, ..) => 1,
-            (_, _, true, _) => 8,
-            (.., true) => 2,
-            _ => 4,
-        }
+    /// A conditional branch, which jumps if its displacement is negative.
+    fn conditional(&self) -> Operands {
+        let jumps = self.bytes.last().is_some_and(|byte| byte >> 7 == 1);
+        Self::plain(FLAGS, Registers::NONE).ending(Ends::Conditional).jumping(jumps)
     }
 
     fn middle(&self) -> u8 {
@@ -267,7 +262,8 @@ impl Code<'_> {
             0x68 | 0x6a => Self::memory(RSP, none, none).storing(true),
             0xe8 => Self::memory(RSP, none, none).storing(true).calling(),
             0xc2 | 0xc3 | 0xcb => Self::memory(RSP, none, none).calling(),
-            0x70..=0x7f => Self::plain(FLAGS, none).ending(Ends::Conditional),
+            0x70..=0x7f => self.conditional(),
+            0xe9 | 0xeb => Operands::default().jumping(true),
             0x80..=0x83 => return self.immediate(),
             0x84 | 0x85 => return self.general(Form::Compare),
             0x86 | 0x87 => return self.general(Form::Exchange),
@@ -303,7 +299,7 @@ impl Code<'_> {
                 let known = Operands { writes: none, ..read };
                 let is_branch = matches!(self.middle(), 2 | 4);
                 let known = known.ending(if is_branch { Ends::Indirect } else { Ends::Known });
-                if self.middle() == 2 { known.calling() } else { known }
+                if self.middle() == 2 { known.calling() } else { known.jumping(is_branch) }
             }
             _ => return None,
         })
@@ -364,7 +360,7 @@ impl Code<'_> {
                 let known = self.general(Form::ToRegister)?.without(FLAGS);
                 known.also(FLAGS, none)
             }
-            0x80..=0x8f => Self::plain(FLAGS, none).ending(Ends::Conditional),
+            0x80..=0x8f => self.conditional(),
             0x90..=0x9f => self.general(Form::Set)?.also(FLAGS, none),
             0xa3 => return self.general(Form::Compare),
             0xa4 | 0xa5 | 0xab | 0xac | 0xad | 0xb3 | 0xbb => return self.general(Form::ToMemory),

@@ -3,6 +3,7 @@
 mod caches;
 mod core;
 mod load;
+mod quiet;
 mod tlb;
 mod transfers;
 
@@ -124,10 +125,15 @@ pub enum Remark {
         /// Number of concurrent page walks.
         walkers: u32,
     },
-    /// A walk takes longer than one access to a page table.
+    /// The pages of a host behind this guest's memory, by what huge pages gain.
+    HostPages {
+        /// Their size in bytes.
+        bytes: u64,
+    },
+    /// A walk takes longer than its accesses to page tables.
     LongWalks {
-        /// Further accesses that it takes.
-        accesses: u32,
+        /// The time beyond them, in ns.
+        walk_ns: f64,
     },
     /// Address translation is omitted: no end of the TLB was found.
     NoTlb,
@@ -148,9 +154,10 @@ pub enum NoLoad {
     },
 }
 
-/// Captures a run's machine file.
+/// Captures a run's machine file: what the machine takes in the run's quiet moments.
 #[must_use]
 pub fn capture(document: &Document) -> Captured {
+    let document = &quiet::quiet(document);
     let summary = Summary::of(document);
     let NodeAccess { access, chase, .. } = NodeAccess::of(document);
     let mut remarks = Vec::new();

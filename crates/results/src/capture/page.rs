@@ -63,10 +63,14 @@ fn sentence(remark: &Remark) -> String {
             "Assumed for the TLB: {upper_entries} entries for upper-level page tables, {walkers} \
              concurrent walks, and full associativity."
         ),
-        Remark::LongWalks { accesses } => format!(
-            "Each step of a page walk takes as long as {} accesses to a cache, as under nested paging.",
-            accesses + 1
+        Remark::HostPages { bytes } => format!(
+            "The host has pages of {} behind this guest's memory, by what the guest's huge pages gain; \
+             its page tables are walked too.",
+            size(*bytes)
         ),
+        Remark::LongWalks { walk_ns } => {
+            format!("A page walk takes {} ns beyond its accesses to page tables.", figure(*walk_ns))
+        }
         Remark::NoTlb => "Left out: the TLB, because no end of it was found.".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! What the rules find at their borders, and what they leave alone.
 
 mod captured;
+mod captured_core;
 mod compared;
 mod explore_guests;
 mod explore_heap;

@@ -23,6 +23,17 @@ impl Code<'_> {
         if extends && in_memory { Class::Move } else { class }
     }
 
+    /// Bytes that MOVS or STOS moves at a time with REP; 0 without.
+    pub(super) fn repeated_bytes(&self, opcode: u8) -> u8 {
+        match (self.repeat, opcode & 1, self.wide, self.operand_size) {
+            (None, ..) => 0,
+            (_, 0, ..) => 1,
+            (_, _, true, _) => 8,
+            (.., true) => 2,
+            _ => 4,
+        }
+    }
+
     fn first_class(&self, opcode: u8) -> Class {
         let in_register = self.bytes.first().is_some_and(|byte| byte >> 6 == 3);
         match (opcode, self.middle()) {
@@ -33,7 +44,8 @@ impl Code<'_> {
             (0x50..=0x5f | 0x68 | 0x6a | 0x88..=0x8b | 0x8f | 0x90, _) => Class::Move,
             (0xa0..=0xa3 | 0xb0..=0xbf | 0xc6 | 0xc7 | 0xc9, _) => Class::Move,
             (0x69 | 0x6b, _) | (0xf6 | 0xf7, 4 | 5) => Class::Multiply,
-            (0xf6 | 0xf7, 6 | 7) => Class::Divide,
+            (0xf7, 6 | 7) if self.wide => Class::Divide,
+            (0xf6 | 0xf7, 6 | 7) => Class::NarrowDivide,
             (0x70..=0x7f | 0xc2 | 0xc3 | 0xe0..=0xe3 | 0xe8..=0xeb, _) => Class::Branch,
             (0xff, 2..=5) => Class::Branch,
             (0xff, 6) => Class::Move,

@@ -140,6 +140,17 @@ fn calls_repetitions_and_plain_addresses_are_known() {
 }
 
 #[test]
+fn branches_that_jump_and_wide_divisions_are_known() {
+    let jumps = |bytes: &[u8]| decode(bytes).jumps;
+    assert!(jumps(&[0x75, 0xf6]) && jumps(&[0x0f, 0x85, 0, 0xff, 0xff, 0xff]), "backward");
+    assert!(jumps(&[0xeb, 4]) && jumps(&[0xff, 0xe0]), "always");
+    assert!(!jumps(&[0x75, 0x06]) && !jumps(&[0x0f, 0x85, 0, 1, 0, 0]) && !jumps(&[0xff, 0xd0]));
+    let class = |bytes: &[u8]| decode(bytes).class;
+    assert_eq!(class(&[0x48, 0xf7, 0xf1]), Class::Divide);
+    assert_eq!([class(&[0xf7, 0xf1]), class(&[0xf6, 0xf1])], [Class::NarrowDivide; 2]);
+}
+
+#[test]
 fn what_orders_memory_is_known() {
     let order = |bytes: &[u8]| decode(bytes).order;
     assert_eq!(order(&[0x0f, 0xae, 0xe8]), Order::Fence, "lfence");

@@ -27,6 +27,7 @@ pub(super) fn caches(
         machine.caches.iter().filter(|cache| is_data(cache)).map(|cache| cache.level).collect();
     levels.sort_unstable();
     levels.dedup();
+    let last = levels.last().copied().unwrap_or(0);
     let mut latencies = Vec::new();
     for level in levels {
         let Some(plateau) = found(level) else {
@@ -41,7 +42,9 @@ pub(super) fn caches(
             let sized = plateau.capacity_bytes.zip(cache.size_bytes);
             let Some((bytes, reported_bytes)) = sized else { continue };
             let factor = bytes / reported_bytes.max(1) as f64;
-            if factor.max(factor.recip()) > SAME_SIZE {
+            // Beyond a cache's own end is a part of the next one, if the sweep does not show that apart.
+            let holds_next = factor > 1.0 && found(level + 1).is_none() && level < last;
+            if factor.max(factor.recip()) > SAME_SIZE && !holds_next {
                 let found_bytes = whole_sets(bytes, cache);
                 cache.size_bytes = Some(found_bytes);
                 replaced = Some(Remark::CacheFound { level, found_bytes, reported_bytes });

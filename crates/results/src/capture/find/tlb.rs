@@ -5,18 +5,17 @@ use numalab_topology::Machine;
 
 use super::Remark;
 use super::core::family;
-use crate::run::{Summary, Tlb as Probed};
+use crate::run::{Oddity, RunFinding, Summary, Tlb as Probed};
 
 /// Cached entries of upper-level page tables per core. Nothing measures them; this is few for a
 /// current core.
 const UPPER_ENTRIES: u32 = 32;
+/// Sizes of a host's pages.
+const SMALL_BYTES: u64 = 4 << 10;
+const LARGE_BYTES: u64 = 2 << 20;
 /// Walks at a time of a core whose family is not known, as Zen 3 has them (Software Optimization Guide for AMD
 /// Family 19h Processors, publication 56665); nothing measures them either.
 const WALKERS: u32 = 6;
-/// Accesses of a nested walk, with four levels of tables in guest and host (AMD64 Architecture
-/// Programmer's Manual, volume 2, 15.25 "Nested Paging").
-const MOST_ACCESSES: f64 = 24.0;
-
 /// Returns one array per level and page size with a known end; each entry can hold any page.
 pub(super) fn tlb(
     summary: &Summary<'_>,
@@ -47,27 +46,38 @@ pub(super) fn tlb(
         remarks.push(Remark::NoTlb);
         return None;
     }
+    let host_page_bytes = host_page_bytes(summary);
     let walkers = family(summary, machine).map_or(WALKERS, Family::walkers);
+    let walkers = if host_page_bytes.is_some() { walkers.div_ceil(2) } else { walkers };
     remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers });
-    let nested_accesses = summary.tlbs.iter().find_map(nested_accesses);
-    remarks.extend(nested_accesses.map(|accesses| Remark::LongWalks { accesses }));
+    remarks.extend(host_page_bytes.map(|bytes| Remark::HostPages { bytes }));
+    let walk_ns = summary.tlbs.iter().find_map(|tlb| walk_ns(tlb, host_page_bytes)).unwrap_or(0.0);
+    remarks.extend((walk_ns > 0.0).then_some(Remark::LongWalks { walk_ns }));
     Some(Tlb {
         parts,
         upper_entries: UPPER_ENTRIES,
         walkers,
-        nested_accesses,
-        host_page_bytes: None,
+        walk_ns,
+        host_page_bytes,
         tables_node: None,
     })
 }
 
-/// Returns the accesses of a small-page walk beyond the one to its own entry, if it takes longer
-/// than that. Each is assumed to take as long as an access to the same number of lines.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-fn nested_accesses(probed: &Probed) -> Option<u32> {
-    let (last, level) = (probed.points.last()?, probed.levels.last()?);
+/// Returns the size of a host's pages behind this guest's memory, by what its own huge pages gain: a
+/// TLB holds no page larger than the host's. `None` on hardware, or if no huge page was measured.
+fn host_page_bytes(summary: &Summary<'_>) -> Option<u64> {
+    summary.run.environment.facts.get("hypervisor")?;
+    summary.tlbs.iter().find(|tlb| !tlb.is_of_pages())?;
+    let is_split = |found: &RunFinding| matches!(found.what, Oddity::HugePagesSplit { .. });
+    Some(if summary.findings.iter().any(is_split) { SMALL_BYTES } else { LARGE_BYTES })
+}
+
+/// Returns the time of a small-page walk beyond the loads of its last entry and, with small pages
+/// on a host, of the host's. Each is taken to hit the cache that holds the probe's lines.
+fn walk_ns(probed: &Probed, host_page_bytes: Option<u64>) -> Option<f64> {
     let is_small = probed.pages.is_small() && probed.is_of_pages();
+    let (last, level) = (probed.points.last()?, probed.levels.last()?);
     let walk_ns = probed.beyond_ns.filter(|_| is_small)? - level.cost_ns;
-    let accesses = (walk_ns / last.cached_ns).round().clamp(1.0, MOST_ACCESSES) as u32;
-    (accesses > 1).then(|| accesses - 1)
+    let entries = if host_page_bytes == Some(SMALL_BYTES) { 2.0 } else { 1.0 };
+    Some((walk_ns - entries * last.cached_ns).max(0.0))
 }

@@ -1,0 +1,76 @@
+//! Walkers of page tables: as many translations at a time as a core has of them.
+
+use alloc::vec::Vec;
+
+use crate::cost::ps;
+use crate::machine::Tlb;
+
+/// The walkers of a core.
+#[derive(Debug)]
+pub struct Walkers {
+    /// When each is free.
+    free_ps: Vec<u64>,
+    /// Latency of a hit in the farthest TLB, which takes no walker.
+    hit_ps: u64,
+}
+
+impl Walkers {
+    /// Returns those of a core with these TLBs, or of one that does not translate.
+    pub fn of(tlb: Option<&Tlb>) -> Self {
+        let levels = tlb.iter().flat_map(|tlb| &tlb.parts).map(|part| part.level);
+        let last = levels.max().unwrap_or(0);
+        let parts = tlb.iter().flat_map(|tlb| &tlb.parts);
+        let hits = parts.filter(|part| part.level == last).map(|part| ps(part.latency_ns));
+        Self {
+            free_ps: [0].repeat(tlb.map_or(0, |tlb| tlb.walkers) as usize),
+            hit_ps: hits.max().unwrap_or(0),
+        }
+    }
+
+    /// Returns when a translation ends that could begin at `now_ps` and takes this long. TLBs are
+    /// pipelined; what takes longer than their hits is a walk.
+    #[inline]
+    pub fn translated_ps(&mut self, now_ps: u64, takes_ps: u64) -> u64 {
+        if takes_ps <= self.hit_ps {
+            return now_ps + takes_ps;
+        }
+        let Some(first) = self.free_ps.iter_mut().min() else { return now_ps + takes_ps };
+        *first = (now_ps + self.hit_ps).max(*first) + takes_ps - self.hit_ps;
+        *first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::TlbPart;
+
+    fn walkers(count: u32) -> Walkers {
+        let part = |level, latency_ns| TlbPart {
+            level,
+            page_bytes: [4096].to_vec(),
+            entries: 16,
+            ways: 4,
+            latency_ns,
+        };
+        Walkers::of(Some(&Tlb {
+            parts: [part(2, 0.02), part(1, 0.0)].to_vec(),
+            upper_entries: 0,
+            walkers: count,
+            walk_ns: 0.0,
+            host_page_bytes: None,
+            tables_node: None,
+        }))
+    }
+
+    #[test]
+    fn walks_wait_for_a_walker_and_hits_do_not() {
+        let mut two = walkers(2);
+        let ends = [0, 1, 2, 300].map(|now_ps| two.translated_ps(now_ps, 120));
+        assert_eq!(ends, [120, 121, 220, 420]);
+        let mut one = walkers(1);
+        assert_eq!(one.translated_ps(0, 120), 120);
+        assert_eq!([0, 20].map(|takes_ps| one.translated_ps(50, takes_ps)), [50, 70]);
+        assert_eq!(Walkers::of(None).translated_ps(50, 120), 170, "without walkers none waits");
+    }
+}

@@ -1,0 +1,44 @@
+//! The quiet part of a run: what the machine takes when nothing else uses it.
+
+use std::borrow::Cow;
+
+use numalab_record::{CellResult, Document, Experiment, Metric, Sample};
+
+/// One in so many values of a metric counts, the best ones.
+const SHARE: usize = 10;
+/// The fewest values that count.
+const LEAST: usize = 3;
+
+/// Returns the run with the best tenth of each cell's values: neighbours lengthen latencies and
+/// slow clocks, and shorten and speed up nothing. Cells under load stay as they are, because
+/// their values belong together.
+pub(super) fn quiet(document: &Document) -> Document {
+    let cells = document.cells.iter().map(|cell| match cell.cell.experiment {
+        Experiment::Loaded(_) => Cow::Borrowed(cell),
+        _ => Cow::Owned(quiet_cell(cell)),
+    });
+    Document { cells: cells.map(Cow::into_owned).collect(), ..document.clone() }
+}
+
+fn quiet_cell(cell: &CellResult) -> CellResult {
+    let samples = Metric::ALL.into_iter().flat_map(|metric| best(cell, metric)).collect();
+    CellResult { samples, ..cell.clone() }
+}
+
+/// Returns the best tenth of a metric's values in time order, undisturbed ones first.
+fn best(cell: &CellResult, metric: Metric) -> Vec<Sample> {
+    let mut all: Vec<&Sample> = cell
+        .samples
+        .iter()
+        .filter(|sample| sample.metric == metric && sample.value.is_finite())
+        .collect();
+    let count = all.len().div_ceil(SHARE).max(LEAST);
+    all.sort_by(|a, b| {
+        let (low, high) = if metric.lower_is_better() { (a, b) } else { (b, a) };
+        let by_value = low.value.total_cmp(&high.value);
+        a.disturbed.is_some().cmp(&b.disturbed.is_some()).then(by_value)
+    });
+    all.truncate(count);
+    all.sort_by_key(|sample| sample.index);
+    all.into_iter().cloned().collect()
+}
