@@ -270,6 +270,26 @@ fn no_source_names_the_place_of_this_checkout() {
     }
 }
 
+/// `numalab_host` decides for root which directories of `PATH` are searched.
+#[test]
+fn programs_are_found_by_one_rule() {
+    // The emulator starts itself, the agent runs in a guest, and the lab is of tests.
+    const OTHERS: [&str; 4] = [
+        "host/src/command.rs",
+        "emulator/src/entry.rs",
+        "guest-agent/src/",
+        "study/src/bisect/git_lab.rs",
+    ];
+    for name in crates() {
+        for (path, text) in production(&name) {
+            let is_other = OTHERS.iter().any(|other| path.to_string_lossy().contains(other));
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let starts = code.contains("Command::new(");
+            assert!(is_other || !starts, "{}: `host::tool` or `users_program`", path.display());
+        }
+    }
+}
+
 /// `eprintln!` and `println!` panic where nobody reads any more (`2>&1 | head`).
 #[test]
 fn nothing_prints_by_macros_that_panic_when_the_reader_is_gone() {

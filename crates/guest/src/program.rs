@@ -16,7 +16,7 @@ use std::time::Duration;
 use numalab_formats::memory_emulator::{Beside, EmulatedMachine, Policy};
 use numalab_host::{
     CommandError, Input, Interrupt, Ran, TemporaryDirectory, die_with_parent, on_path,
-    run_with_input,
+    run_with_input, users_program,
 };
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
@@ -202,9 +202,7 @@ impl EmulatedProgram {
         let machine = serde_json::to_vec(&self.machine).map_err(io::Error::from)?;
         fs::write(directory.join(MACHINE), machine)?;
         root::make(directory, &self.machine)?;
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
-        Ok(command)
+        Ok(users_program(&words[0], &words[1..]))
     }
 }
 

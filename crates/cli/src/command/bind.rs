@@ -3,9 +3,11 @@
 mod weights;
 
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use numalab_host::{Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy};
+use numalab_host::{
+    Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy, users_program,
+};
 use numalab_launch::bind::{Binding, NodeChoice, Seats};
 use numalab_launch::identity::{Task, detect_own};
 use numalab_launch::near::Near;
@@ -170,6 +172,6 @@ fn become_command(command: &[String]) -> Result<ExitCode, Failure> {
     let (program, arguments) = command.split_first().ok_or_else(|| {
         Failure::bad_input("nothing to run: expected -- and a command, or options of latency")
     })?;
-    let error = Command::new(program).args(arguments).exec();
+    let error = users_program(program, arguments).exec();
     Err(Failure::not_started(program, &error))
 }

@@ -1,11 +1,11 @@
 //! `numalab mark`.
 
 use std::env;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use numalab_host::{current_place, pin};
+use numalab_host::{current_place, pin, users_program};
 use numalab_membench::mark;
 use numalab_record::shell::command_line;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
     let (program, words) = args.command.split_first().unwrap_or((const { &String::new() }, &[]));
     mark::begin();
     args.phase.as_ref().inspect(|phase| enter(phase));
-    let ended = Command::new(program).args(words).status();
+    let ended = users_program(program, words).status();
     args.phase.as_ref().inspect(|_| mark::phase(0));
     mark::end();
     let ended = ended.map_err(|error| Failure::not_started(program, &error))?;

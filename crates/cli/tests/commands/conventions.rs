@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::command::{numalab, prints, refuses, stderr, stdout};
+use crate::command::{ends, numalab, prints, refuses, stderr, stdout};
 use crate::schemas;
+use crate::study::with_probe;
 
 #[test]
 fn a_size_is_typed_the_same_way_everywhere() {
@@ -233,4 +234,31 @@ fn help_that_cannot_be_written_is_an_error() {
     let output = help.expect("it starts");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(stderr(&output).contains("standard output"), "{output:?}");
+}
+
+/// Others must not decide what root runs, and the program that a user names is no exception.
+#[test]
+fn root_runs_no_typed_command_that_anyone_may_have_put_on_the_path() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("NOT RUN: the path of root, without being root");
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let open = with_probe(place.path(), "open", 0o777, "bad");
+    let good = with_probe(place.path(), "good", 0o755, "good");
+    let path = format!("{open}:{good}:{}", std::env::var("PATH").expect("a path"));
+    let root = place.path().to_str().expect("UTF-8");
+    let knob = place.path().join("proc/sys/vm/swappiness");
+    std::fs::create_dir_all(knob.parent().expect("a parent")).expect("made");
+    std::fs::write(&knob, "60\n").expect("written");
+    for words in [
+        &["bind", "--numa=auto"][..],
+        &["mark"],
+        &["knobs", "run", "--root", root, "vm.swappiness=10"],
+        &["profile", "--source", "referenced"],
+    ] {
+        let mut command = numalab(&[words, &["--", "probe"]].concat());
+        let (out, _) = ends(command.env("PATH", &path), 0);
+        assert!(out.lines().any(|line| line == "good"), "{words:?}: {out}");
+    }
 }

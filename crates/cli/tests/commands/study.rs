@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -91,8 +91,8 @@ fn assert_every_cell_once(journal: &str, cells: usize) {
 }
 
 /// A directory in which a program `probe` prints this.
-fn with_probe(place: &Place, name: &str, mode: u32, printed: &str) -> String {
-    let directory = place.directory.path().join(name);
+pub(crate) fn with_probe(place: &Path, name: &str, mode: u32, printed: &str) -> String {
+    let directory = place.join(name);
     let program = directory.join("probe");
     fs::create_dir(&directory).expect("made");
     fs::write(&program, format!("#!/bin/sh\necho {printed}\n")).expect("written");
@@ -108,8 +108,8 @@ fn root_runs_no_workload_that_anyone_may_have_put_on_the_path() {
         return;
     }
     let place = Place::with("probe {v}", 2);
-    let open = with_probe(&place, "open", 0o777, "t = 99");
-    let good = with_probe(&place, "good", 0o755, "t = 10");
+    let open = with_probe(place.directory.path(), "open", 0o777, "t = 99");
+    let good = with_probe(place.directory.path(), "good", 0o755, "t = 10");
     let path = std::env::var("PATH").expect("a path");
     let mut command = place.numalab(&["study", "run", "s.toml", "-q"]);
     ends(command.env("PATH", format!("{open}:{good}:{path}")), 0);

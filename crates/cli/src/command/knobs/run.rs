@@ -1,12 +1,12 @@
 //! `numalab knobs run`.
 
 use std::env;
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Child, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
 use numalab_host::knobs::{Acts, Knob, KnobError, Tuning};
-use numalab_host::{Interrupt, Root, note};
+use numalab_host::{Interrupt, Root, note, users_program};
 use numalab_record::shell::command_line;
 use numalab_results::system::no_effect;
 
@@ -80,7 +80,7 @@ fn start(command: &[String]) -> Result<Child, Failure> {
     let (program, arguments) = command.split_first().ok_or_else(|| {
         Failure::bad_input("expected a command behind `--`, such as `-- sysbench memory run`")
     })?;
-    let started = Command::new(program).args(arguments).spawn();
+    let started = users_program(program, arguments).spawn();
     started.map_err(|error| Failure::not_started(program, &error))
 }
 
