@@ -9,6 +9,8 @@ use std::process::Command;
 mod circles;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/packages.rs"]
+mod packages;
 #[path = "tidy/words.rs"]
 mod words;
 
