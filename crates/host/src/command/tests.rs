@@ -45,7 +45,7 @@ fn a_command_beyond_its_time_limit_is_ended_with_its_children() {
     let CommandError::TimedOut { left, .. } = &error else { panic!("{error}") };
     assert_eq!(left.len(), 2, "{left:?}");
     let said = error.to_string();
-    assert!(said.contains("had not ended after 0.3 s; ended with it: sleep ("), "{said}");
+    assert!(said.contains("did not end within 0.3 s; ended with it: sleep ("), "{said}");
     for process in left {
         assert_gone(process.trim_start_matches("sleep (").trim_end_matches(')'));
     }
