@@ -13,10 +13,10 @@ use numalab_topology::{Cpu, Machine};
 
 use crate::model::{Target, costs};
 
-/// What a hit in each level of the caches takes where that is not known.
+/// Hit latencies of the cache levels in ns where they are unknown.
 const TYPICAL_CACHE_NS: [f64; 3] = [0.0, 4.0, 12.5];
-/// What a virtual machine gets at most of an L3 that it shares with others: what is reported to it
-/// is all of it.
+/// Assumed share of a virtual machine in an L3: the reported size is that of the whole cache, which
+/// others use too.
 const VIRTUAL_L3_BYTES: u64 = 16 << 20;
 /// Cpus and memory that the emulator models at most.
 const MOST_CPUS: usize = 255;
@@ -27,11 +27,11 @@ const MOST_BYTES: u64 = 512 << 30;
 pub struct SaidCosts {
     /// All of them.
     pub costs: MemoryCosts,
-    /// Whether the latency was given.
+    /// True if the latency was given.
     pub latency: bool,
-    /// Whether the caches were given.
+    /// True if the caches were given.
     pub caches: bool,
-    /// Whether the stages were given.
+    /// True if the stages were given.
     pub stages: bool,
 }
 

@@ -17,9 +17,9 @@ pub(super) type Settings = BTreeMap<String, Setting>;
 /// The settings available in the place of the trials.
 pub(super) struct Abilities {
     place: TrialPlace,
-    /// Whether the program uses OpenMP's runtime.
+    /// True if the program uses OpenMP's runtime.
     openmp: bool,
-    /// Whether the guest boots a kernel with weighted interleaving.
+    /// True if the guest's kernel has weighted interleaving.
     is_new_kernel: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which machine a command is about: live, described or emulated.
+//! The machine of a command: live, described or emulated.
 
 use std::path::Path;
 
@@ -19,29 +19,29 @@ use crate::args::{MachineArgs, MemoryCostArgs};
 use crate::failure::Failure;
 use crate::input::{self, MOST_TABLE_BYTES, text};
 
-/// Memory of each emulated node where nothing says how much.
+/// Default memory of an emulated node.
 const BYTES_PER_NODE: u64 = 1 << 30;
-/// Memory of each node of a guest that is like a known machine, where nothing says how much.
+/// Default memory of each node of a guest modelled on a known machine.
 const LIKE_BYTES_PER_NODE: u64 = 512 << 20;
-/// Its cpus on each node.
+/// Default number of cpus on each of its nodes.
 const LIKE_CPUS_PER_NODE: usize = 2;
-/// The fewest cpus of a guest where nothing says how many.
+/// Default number of cpus of a guest, at least.
 const GUEST_CPUS: u32 = 2;
 
-/// A machine, and what was odd about its source.
+/// A machine, with findings about its source.
 pub(crate) struct Described {
     pub machine: Machine,
     pub findings: Vec<Finding>,
-    /// What was emulated, if anything was.
+    /// The emulated nodes, if any.
     pub emulated: Option<EmulationSpec>,
-    /// The tiers that were emulated, if they were.
+    /// The emulated tiers, if any.
     pub tiers: Option<TierSpec>,
-    /// The file of a machine whose memory is known.
+    /// The machine file, if the machine's memory is known.
     pub file: Option<MachineFile>,
 }
 
 impl Described {
-    /// Its memory as the emulator models it: as the machine's file says, else by these costs.
+    /// Returns the emulated memory: from the machine's file, otherwise with these costs.
     pub fn emulated_memory(&self, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
         let machine = match &self.file {
             Some(file) => file.emulated(&self.machine),
@@ -50,8 +50,8 @@ impl Described {
         Ok(machine?)
     }
 
-    /// The same for a program that is followed: with usual caches and stages where neither the
-    /// machine's file nor the costs say them.
+    /// Returns the same for a followed program, with default caches and stages where neither the
+    /// machine's file nor the costs give them.
     pub fn followed_memory(&self, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
         let mut machine = self.emulated_memory(costs)?;
         if self.file.is_none() && costs.emulate_cache.is_none() {
@@ -65,7 +65,7 @@ impl Described {
     }
 }
 
-/// The machine that the arguments name.
+/// Returns the machine that the arguments name.
 pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
     if let Some(text) = &args.emulate_tiers {
         return tiered(text, args.cpus.unwrap_or(GUEST_CPUS), args.cxl);
@@ -76,8 +76,8 @@ pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
     build(args, emulated(args)?, args.cpus)
 }
 
-/// The machine of a guest: as [`describe`], but where nothing says what it is made of,
-/// it is uniform.
+/// Returns the machine of a guest: like [`describe`], but uniform if the arguments do not describe
+/// it.
 pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
     if args.emulate_tiers.is_some() {
         return describe(args);
@@ -92,7 +92,7 @@ pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
     build(args, spec, args.cpus.or(usual))
 }
 
-/// A machine with these tiers of memory.
+/// Returns a machine with these tiers of memory.
 fn tiered(text: &str, cpus: u32, cxl: bool) -> Result<Described, Failure> {
     let bad =
         |error: &dyn std::fmt::Display| Failure::bad_input(format!("--emulate-tiers: {error}"));
@@ -102,13 +102,13 @@ fn tiered(text: &str, cpus: u32, cxl: bool) -> Result<Described, Failure> {
     Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: Some(spec), file: None })
 }
 
-/// How much is taken of a machine whose memory is known, where nothing says it.
+/// Default size of the part of a known machine.
 struct LikeSize {
     cpus_per_node: usize,
     node_bytes: u64,
 }
 
-/// A machine whose memory is known, or as much of it as is asked for.
+/// Returns a known machine, or the part of it that the arguments ask for.
 fn like(name: &str, args: &MachineArgs, usual: LikeSize) -> Result<Described, Failure> {
     let file = input::machine_file(name)?;
     let nodes = file.machine.nodes.iter().filter(|node| node.online).count().max(1);
@@ -138,7 +138,7 @@ fn like(name: &str, args: &MachineArgs, usual: LikeSize) -> Result<Described, Fa
     Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: None, file: Some(file) })
 }
 
-/// A cpu for each node that says nothing of its cpus, and no fewer than [`GUEST_CPUS`].
+/// Returns one cpu for each node without explicit cpus, at least [`GUEST_CPUS`] in all.
 fn guest_cpus(spec: Option<&EmulationSpec>) -> u32 {
     let cpus = match spec.map(|spec| &spec.nodes) {
         None => 0,
@@ -175,7 +175,7 @@ fn build(
     Ok(Described { machine, findings, emulated: spec, tiers: None, file: None })
 }
 
-/// A machine of one node with enough memory for what is to be emulated on it.
+/// Returns a machine of one node with enough memory for emulation.
 fn uniform(
     spec: Option<&EmulationSpec>,
     cpus: u32,
@@ -196,8 +196,8 @@ fn uniform(
     machine.build().map_err(|error| Failure::bad_input(format!("--cpus {cpus}: {error}")))
 }
 
-/// A package for each node where all get the same cpus, as in most real machines: an
-/// operating system doubts a package or a cache that spans nodes.
+/// Returns one package per node if all nodes get the same cpus, as in most real machines: operating
+/// systems warn of packages or caches that span nodes.
 fn packages_of(spec: Option<&EmulationSpec>, nodes: usize, cpus: u32) -> u32 {
     let explicit = spec.is_some_and(|spec| match &spec.nodes {
         EmulatedNodes::Listed(nodes) => nodes.iter().any(|node| node.cpus.is_some()),
@@ -243,7 +243,7 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
     }
 }
 
-/// A run, from its result directory or its JSON.
+/// Reads a run from its result directory or its JSON.
 pub(crate) fn run_document(place: &Path) -> Result<Document, Failure> {
     if place.is_file() {
         let bytes = input::bytes(place, MOST_TABLE_BYTES)?;
@@ -253,7 +253,7 @@ pub(crate) fn run_document(place: &Path) -> Result<Document, Failure> {
     Ok(numalab_measure::read(place)?)
 }
 
-/// The machine of a run, with what the run measured instead of what its firmware said.
+/// Returns the machine of a run, with measured figures in place of the firmware's.
 fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
     let document = run_document(place)?;
     let NodeAccess { access, chase, write } = NodeAccess::of(&document);

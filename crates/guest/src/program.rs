@@ -77,7 +77,8 @@ pub enum ProgramError {
     Foreign(String),
     /// QEMU's user mode is not installed.
     #[error(
-        "{program} is missing, which runs programs of emulated machines: apt install qemu-user"
+        "{program} is missing, but needed to run programs on emulated machines: apt install \
+         qemu-user"
     )]
     NoQemu { program: &'static str },
     /// It did not end by itself.

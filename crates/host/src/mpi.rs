@@ -67,7 +67,8 @@ pub enum MpiError {
     Static,
     /// No library was found.
     #[error(
-        "no MPI library can be loaded; tried {tried}: install one (apt-get install openmpi-bin, or mpich), or set LD_LIBRARY_PATH to where it is"
+        "no MPI library can be loaded; tried {tried}: install one (apt-get install openmpi-bin, or \
+         mpich), or set LD_LIBRARY_PATH to its directory"
     )]
     NotFound {
         /// The names tried, and the loader's error for the last.
@@ -75,7 +76,8 @@ pub enum MpiError {
     },
     /// The library lacks a function.
     #[error(
-        "the MPI library {library} has no `{symbol}`: it is neither Open MPI's nor MPICH's interface"
+        "the MPI library {library} has no `{symbol}`: its interface is neither Open MPI's nor \
+         MPICH's"
     )]
     NoSymbol { library: String, symbol: String },
     /// A call failed.

@@ -47,7 +47,8 @@ fn of_kernel_mode(mode: i32, nodes: NodeSet) -> Option<MemoryPolicy> {
 pub enum PolicyError {
     /// This kernel has no weighted interleave.
     #[error(
-        "this kernel has no weighted interleave: it needs Linux 6.9 or newer, this is {release}; interleave uses all nodes equally"
+        "weighted interleaving needs Linux 6.9 or newer, this is {release}; interleave uses all \
+         nodes equally"
     )]
     NoWeights {
         /// The kernel's release.
@@ -55,7 +56,8 @@ pub enum PolicyError {
     },
     /// This kernel's preferred policy takes one node only.
     #[error(
-        "memory policy {policy}: this kernel prefers one node only: several need Linux 5.15 or newer, this is {release}; name one node, or bind"
+        "memory policy {policy}: this kernel can prefer only one node: several need Linux 5.15 or \
+         newer, this is {release}; name one node, or bind"
     )]
     NoPreferredMany { policy: MemoryPolicy, release: String },
     /// A node does not exist, has no memory or is outside the cpuset.

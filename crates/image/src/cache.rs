@@ -67,7 +67,7 @@ pub enum CacheError {
         user: u32,
     },
     /// Everybody may write to it.
-    #[error("{path}: mode {mode:o}, with which everybody may change what is run: chmod o-w {path}")]
+    #[error("{path}: mode {mode:o}, which lets every user change what is run: chmod o-w {path}")]
     Open {
         /// The directory.
         path: PathBuf,

@@ -30,7 +30,7 @@ pub enum CompanionError {
         path: PathBuf,
     },
     /// It is in none of its places.
-    #[error("{} is not installed: there is none of {}", .companion.what, listed(.searched))]
+    #[error("{} is not installed: none of {} exists", .companion.what, listed(.searched))]
     Absent {
         /// The wanted file.
         companion: &'static Companion,

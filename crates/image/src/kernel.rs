@@ -78,7 +78,7 @@ pub enum KernelError {
         source: io::Error,
     },
     /// The package that modules are taken from is not as it was put into the cache.
-    #[error("{path}: changed since it was put there: remove {entry}, and it is fetched anew")]
+    #[error("{path}: changed since it was cached: remove {entry} to fetch it again")]
     Altered {
         /// The package.
         path: PathBuf,
@@ -102,7 +102,10 @@ pub enum KernelError {
         expected: Architecture,
     },
     /// It is too old for memory tiers.
-    #[error("Linux {release} makes no memory tiers of HMAT's latencies: 6.10 and later do")]
+    #[error(
+        "Linux {release} does not build memory tiers from HMAT's latencies: expected 6.10 or \
+             later"
+    )]
     NoTiers {
         /// Its release.
         release: String,

@@ -70,8 +70,8 @@ pub enum MediumError {
     },
     /// QEMU itself only loads the first version of multiboot.
     #[error(
-        "{path}: it only has a multiboot2 header, which QEMU does not load: expected also multiboot 1 or a \
-         PVH note in it too, or an ISO made by grub-mkrescue"
+        "{path}: has only a multiboot2 header, which QEMU does not load: expected a multiboot 1 \
+         header or a PVH note as well, or an ISO made by grub-mkrescue"
     )]
     Multiboot2 {
         /// The file.

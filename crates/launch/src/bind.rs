@@ -96,7 +96,7 @@ pub enum BindError {
     #[error(transparent)]
     Seat(#[from] SeatError),
     /// All nodes are excluded.
-    #[error("--numa leaves out every node with memory; there are {present}")]
+    #[error("--numa leaves out every node with memory: {present}")]
     NoneLeft {
         /// Nodes with memory.
         present: NodeSet,

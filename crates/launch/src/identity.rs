@@ -225,7 +225,8 @@ pub enum IdentityError {
     },
     /// The launcher's variables are incomplete.
     #[error(
-        "{present} is set as by {launcher}, but {missing} is not: set it, or start the ranks by srun, mpirun or --ranks"
+        "{present} is set, as by {launcher}, but {missing} is not: set it, or start the ranks by \
+         srun, mpirun or --ranks"
     )]
     Incomplete {
         /// The variable that is set.
@@ -292,7 +293,8 @@ pub enum IdentityError {
     },
     /// Two launchers disagree about the number of ranks.
     #[error(
-        "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not suit (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
+        "srun started {tasks} tasks, but each finds a world of {size}: the MPI plugin does not \
+         match (srun --mpi=pmi2 for MPICH, --mpi=pmix for Open MPI)"
     )]
     SingletonWorld {
         /// Tasks of the step.

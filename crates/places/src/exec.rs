@@ -78,8 +78,8 @@ pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, Backe
         return Err(BackendError::Failed {
             doing: format!("workload {}", workload.name),
             reason: format!(
-                "`{}` left {left} running, which was ended: expected a program that does its work \
-                 before it ends",
+                "`{}` left {left} running, which was ended: expected a program that completes its \
+                 work before it exits",
                 workload.command.first().map_or("", String::as_str)
             ),
         });

@@ -15,7 +15,7 @@ use crate::sample::Sample;
 pub struct RankTable {
     /// The metric: latency or bandwidth.
     pub metric: Metric,
-    /// Whether the ranks took turns.
+    /// True if the ranks took turns.
     pub serial: bool,
     /// The sizes that all ranks have finished, in the order measured.
     pub sizes_bytes: Vec<u64>,

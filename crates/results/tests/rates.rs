@@ -52,7 +52,7 @@ fn keys() -> Vec<FigureKey> {
         .collect()
 }
 
-/// A fleet with so many hosts whose memory is slower by so many standard deviations.
+/// Simulates a fleet with `bad` hosts that have memory slower by `shift` standard deviations.
 fn fleet(hosts: usize, bad: usize, shift: f64, noise: Noise, rng: &mut Rng) -> Vec<HostRun> {
     let keys = keys();
     let medians = |host: usize, rng: &mut Rng| -> Vec<(usize, f64)> {

@@ -22,7 +22,7 @@ pub(crate) fn run(command: &AcpiCommand) -> Result<(), Failure> {
     }
 }
 
-/// The tables that the arguments name.
+/// Reads the tables that the arguments name.
 fn load(args: &TableArgs) -> Result<Vec<Loaded>, Failure> {
     if args.system {
         return tables::of_directory(Path::new(tables::SYSTEM_TABLES));

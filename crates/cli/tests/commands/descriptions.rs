@@ -1,11 +1,11 @@
-//! Machines from files: every form that the usual tools write, and what cannot be one.
+//! Machines from files: every form that the usual tools write, and errors for others.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::command::{self, stderr, stdout};
 
-/// As `numactl --hardware --cpu-compress` prints a machine with memory apart from cpus.
+/// Output of `numactl --hardware --cpu-compress` for a machine with nodes of memory only.
 const NUMACTL: &str = "\
 available: 3 nodes (0-2)
 node 0 cpus: 0-1, 4 (3)
@@ -54,7 +54,7 @@ impl Lab {
         (directory, code, said)
     }
 
-    /// The tables of the machine above, in `tables`.
+    /// Returns the directory `tables` with those of the machine above.
     fn tables(&self) -> PathBuf {
         self.write("numactl.txt", NUMACTL);
         let (directory, code, said) = self.build(&self.source("numactl", "numactl.txt"));
@@ -114,7 +114,7 @@ fn tables_are_found_however_the_usual_tools_name_them() {
     }
 }
 
-/// Bytes as acpidump writes them.
+/// Formats bytes like acpidump.
 fn dump(name: &str, bytes: &[u8]) -> String {
     let mut text = format!("{name} @ 0x0000000000000000\n");
     for (row, chunk) in bytes.chunks(16).enumerate() {
@@ -205,10 +205,10 @@ fn known_machines_are_there_by_name_from_anywhere() {
     assert!(text.contains("PART-C"), "{text}");
     let (code, _, said) = run(&["topology", "--source", "arch:nosuch"]);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("known by name are lumi_partc, lumi_partg"), "{said}");
+    assert!(said.contains("the bundled files are lumi_partc, lumi_partg"), "{said}");
 }
 
-/// The figure behind this name in a line of XML.
+/// Returns the figure of this attribute in a line of XML.
 fn attribute(line: &str, name: &str) -> u64 {
     let rest = line.split_once(&format!("{name}=\"")).expect("the attribute").1;
     rest.split('"').next().and_then(|figure| figure.parse().ok()).expect("a number")

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::command::{numalab_in, prints_in, refused};
 
-/// Every file below a directory with what it holds.
+/// Returns every file below a directory with its contents.
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(directory).expect("a directory");
     let mut found = Vec::new();
@@ -40,7 +40,7 @@ fn a_dry_run_refuses_what_the_run_refuses() {
             refused(&mut numalab_in(directory.path(), &words), code, &[message]);
         };
         refuses(&["--dry-run"]);
-        // A guest is refused after its image is made: once is enough.
+        // A guest is refused only after its image is built, so this is tried once.
         if words[0] != "guest" || words.contains(&"--with") {
             refuses(&[]);
         }

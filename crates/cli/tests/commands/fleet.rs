@@ -31,7 +31,7 @@ fn without_slurm_or_its_cluster_submitting_is_exit_3_with_what_mends_it() {
     };
     let none = directory.path().join("none");
     assert!(told(&none).contains("apt-get install slurm-client"), "{}", told(&none));
-    // As SLURM's own client says it where no cluster is configured.
+    // Imitates SLURM's client on a machine without a cluster.
     let programs = directory.path().join("programs");
     fs::create_dir(&programs).expect("made");
     let sinfo = "#!/bin/sh\necho 'sinfo: fatal: Could not establish a configuration source' >&2\n\

@@ -1,6 +1,5 @@
-//! Every command that prints a result. What a result looks like in each format is compared as a
-//! whole in `crates/results/tests`; here, that each command prints it, in the format that was asked
-//! for.
+//! Checks that every command with a result prints it in the requested format. The whole output in
+//! each format is compared in `crates/results/tests`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +35,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")
 }
 
-/// The pages of it in Markdown and HTML are in `examples.rs`.
+/// Its pages in Markdown and HTML are compared in `examples.rs`.
 #[test]
 fn a_kept_run_is_printed_as_the_text_the_rows_and_the_document_that_are_made_of_it() {
     let run = |name| fs::read_to_string(examples().join("run").join(name)).expect("kept");
@@ -80,7 +79,7 @@ fn every_kind_of_kept_result_is_printed_as_a_document() {
     all_print_documents(place, &commands);
 }
 
-/// The result that a command has just kept in `results`, which is empty afterwards.
+/// Moves the result that a command has just kept out of `results`.
 fn kept(place: &Path) -> TempDir {
     let results = place.join("results");
     let mut made = fs::read_dir(&results).expect("a directory").map(|made| made.expect("readable"));
@@ -89,7 +88,7 @@ fn kept(place: &Path) -> TempDir {
     to
 }
 
-/// Each is run once, in another format.
+/// Each command runs once, in a different format.
 #[test]
 fn a_measuring_command_prints_what_a_report_of_its_kept_result_prints_in() {
     let place = tempfile::tempdir().expect("a directory");
@@ -148,7 +147,7 @@ fn every_question_to_a_system_is_answered_with_a_document() {
     all_print_documents(place, &commands);
 }
 
-/// What has no figures has no CSV, and says which formats there are.
+/// A result without figures has no CSV, and the error lists the formats it has.
 #[test]
 fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
     let place = tempfile::tempdir().expect("a directory");

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use crate::command::{self, numalab, stdout};
 use crate::schemas;
 
-/// What the command prints if it ends with `code`, or the message of its failure.
+/// Returns the output of a command that must end with `code`, or the message of its failure.
 fn ends(command: &mut Command, code: i32) -> String {
     let (out, err) = command::ends(command, code);
     if code == 0 { out } else { err }
 }
 
-/// The first node with memory, as the kernel numbers it.
+/// Returns the first node with memory, by the kernel's number.
 fn a_node() -> String {
     let listed = fs::read_to_string("/sys/devices/system/node/has_memory");
     let listed = listed.unwrap_or_else(|_| "0".to_owned());
@@ -75,7 +75,7 @@ fn bindings_that_cannot_be_are_refused_with_what_could_be() {
     assert!(error.contains("/no/such/program"), "{error}");
 }
 
-/// `numalab bind --numa=auto --dry-run` in an environment of these variables and no others.
+/// Runs `numalab bind --numa=auto --dry-run` with these environment variables only.
 fn bind_as(variables: &str, more: &[&str], code: i32) -> String {
     let arguments = [&["bind", "--numa=auto", "--dry-run"], more, &["--", "true"]].concat();
     let mut command = numalab(&arguments);
@@ -105,7 +105,7 @@ fn ranks_asked_for_are_started_in_a_jobs_shell_and_refused_within_a_rank() {
     assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=0"), "{said}");
 }
 
-/// The only directory in `parent`.
+/// Returns the only directory in `parent`.
 fn only(parent: &Path) -> PathBuf {
     let mut entries = fs::read_dir(parent).expect("results");
     let found = entries.next().expect("one run").expect("readable").path();
@@ -119,8 +119,8 @@ fn document(directory: &Path) -> serde_json::Value {
     schemas::document(&json)
 }
 
-/// A launch leaves the same kind of directory as a run without ranks, that every command for
-/// runs takes; the suite's table and CSV stay as they are.
+/// A launch leaves the same kind of directory as a run without ranks, and every command for runs
+/// takes it; the suite's table and CSV are unchanged.
 #[test]
 fn ranks_leave_a_result_directory_that_report_compare_and_fleet_take() {
     let place = tempfile::tempdir().expect("made");
@@ -194,7 +194,7 @@ fn the_suites_chain_is_kept_as_any_other_pattern_is() {
     let cell = &found["cells"][0];
     assert_eq!(cell["pattern"], "fisher-yates");
     assert!(cell["id"].as_str().expect("a name").contains("/fisher-yates/"), "{cell}");
-    // Without ranks the same pattern gives the same cell.
+    // Without ranks, the same pattern gives the same cell.
     let other = tempfile::tempdir().expect("made");
     let (cpu, parent) = (cell["worker"]["cpu"].to_string(), other.path().to_str().expect("UTF-8"));
     let alone = ["latency", "--pattern", "fisher-yates", "--cpus", &cpu, "--concurrent"];
@@ -203,7 +203,7 @@ fn the_suites_chain_is_kept_as_any_other_pattern_is() {
     assert_eq!(document(&only(other.path()))["cells"][0]["id"], cell["id"]);
 }
 
-/// A launch that is killed keeps every size that was complete, as a run without ranks does.
+/// Like a run without ranks, a killed launch keeps every complete size.
 #[test]
 fn sizes_are_on_disk_as_soon_as_they_are_measured() {
     let place = tempfile::tempdir().expect("made");

@@ -97,8 +97,8 @@ pub enum GuestError {
     },
     /// The image did not fit into the guest's memory.
     #[error(
-        "the guest's memory is too small for its image, half of it must be enough: \
-         give it more (--memory, --emulate), or fewer programs{console}"
+        "the guest's memory is too small for its image, which must fit into half of it: give it \
+         more (--memory, --emulate), or fewer programs{console}"
     )]
     NoRoom {
         /// The end of the console.
@@ -114,7 +114,7 @@ pub enum GuestError {
         console: ConsoleTail,
     },
     /// QEMU was killed, or ended with an error.
-    #[error("QEMU ended under the guest ({status}){}{console}", said(.errors))]
+    #[error("QEMU exited while the guest ran ({status}){}{console}", said(.errors))]
     Died {
         status: ExitStatus,
         /// QEMU's standard error.

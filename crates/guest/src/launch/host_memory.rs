@@ -31,7 +31,7 @@ pub struct HostMemory {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostMemoryError {
     /// This QEMU lacks the feature.
-    #[error("this QEMU cannot have {what}")]
+    #[error("this QEMU does not support {what}")]
     Unable {
         /// The feature that it lacks.
         what: &'static str,

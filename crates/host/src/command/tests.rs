@@ -53,7 +53,7 @@ fn a_command_beyond_its_time_limit_is_ended_with_its_children() {
     });
     let (limit_ms, said) = ended.unwrap();
     let limit = Duration::from_millis(limit_ms).as_secs_f64();
-    let expected = format!("had not ended after {limit} s; ended with it: sleep (");
+    let expected = format!("did not end within {limit} s; ended with it: sleep (");
     assert!(said.contains(&expected), "{said}");
 }
 

@@ -43,7 +43,7 @@ pub enum PerfError {
         process: u32,
     },
     /// The process belongs to another user.
-    #[error("process {process} is another user's: run as root or as that user")]
+    #[error("process {process} belongs to another user: run as root or as that user")]
     Foreign {
         /// The process.
         process: u32,

@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn a_kernel_before_6_10_is_refused_with_the_command_that_gets_another() {
         let error = checked(&image("6.9.12-amd64 (builder) #1")).unwrap_err().to_string();
-        let expected = "Linux 6.9.12-amd64 makes no memory tiers of HMAT's latencies: \
-                        6.10 and later do";
+        let expected = "Linux 6.9.12-amd64 does not build memory tiers from HMAT's latencies: \
+                        expected 6.10 or later";
         assert_eq!(error, expected);
         for later in ["6.10.0", "6.12.95+deb12-cloud-amd64", "7.0-rc1"] {
             assert!(checked(&image(later)).is_ok(), "{later}");

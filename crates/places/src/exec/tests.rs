@@ -117,7 +117,7 @@ fn a_workload_that_leaves_work_behind_has_not_ended() {
     assert_eq!(
         error.to_string(),
         "workload w: `prog` left sleep (12) running, which was ended: expected a program that \
-         does its work before it ends"
+         completes its work before it exits"
     );
 }
 
@@ -143,7 +143,7 @@ fn a_command_that_did_not_run_is_lacking_interrupted_or_failed() {
         left: Vec::new(),
     };
     let error = failed(&workload, &late).to_string();
-    assert_eq!(error, "workload w: `prog --n=4` had not ended after 5 s");
+    assert_eq!(error, "workload w: `prog --n=4` did not end within 5 s");
 }
 
 #[test]

@@ -11,13 +11,10 @@ fn hindered() -> ProfileError {
 
 #[test]
 fn messages_quote_what_was_asked_for() {
-    assert_eq!(
-        ProfileError::NoProcess { process: 77 }.to_string(),
-        "--pid 77: there is no such process"
-    );
+    assert_eq!(ProfileError::NoProcess { process: 77 }.to_string(), "--pid 77: no such process");
     assert_eq!(
         ProfileError::Foreign { process: 77 }.to_string(),
-        "process 77 is another user's: run numalab as root or as that user"
+        "process 77 belongs to another user: run numalab as root or as that user"
     );
     assert_eq!(
         not_started().to_string(),

@@ -60,7 +60,7 @@ pub struct ComparedRow {
     pub spread_percent: Option<f64>,
     /// The verdict, or `not judged` or `seen once`.
     pub verdict: &'static str,
-    /// Where the far ends of all cells of a kind differ, in parts of each run's median.
+    /// The difference of far ends over all cells of a kind, in parts of each run's median.
     pub far_end: Option<FarEnd>,
     /// The page sizes in bytes that held most of the memory on each side, if they differ.
     pub pages_differ: Option<(u64, u64)>,

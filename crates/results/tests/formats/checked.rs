@@ -121,7 +121,7 @@ fn what_a_check_found_is_in_words_that_name_the_place() {
     let pins = found(CheckFound::Pins { right, wrong });
     assert_eq!(
         pins,
-        "CPUs 2,3: the kernel runs them on another node than the topology's; right: 0"
+        "CPUs 2,3: the kernel runs them on a node other than the topology's; right: 0"
     );
     let one = found(CheckFound::Pages { nodes: vec![pages(1, 8)] });
     assert_eq!(one, "node 1: all 8 pages of 2M there");

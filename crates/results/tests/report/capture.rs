@@ -97,7 +97,7 @@ fn memory_of_which_more_cores_get_no_more_is_saturated_though_nobody_waits_long(
     assert_near(curve.points.last().expect("points").0, 24_400.0);
     let left = read_by_two(46.0);
     assert!(left.figures.loads.is_empty());
-    // What a load takes longer beside 24.4 GB/s is 30 ns of outstanding lines: 11.5 of 64 bytes.
+    // The extra latency of a load at 24.4 GB/s is 30 ns of outstanding lines: 11.5 of 64 bytes.
     let lines = |of: &Captured| {
         let core = of.figures.core.expect("a core");
         core.misses + core.prefetch.expect("some are prefetched")

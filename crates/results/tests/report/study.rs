@@ -1,4 +1,4 @@
-//! What is said of a study, and that it is what its samples show.
+//! Sentences of a study's page, compared with its samples.
 
 use numalab_page::Style;
 use numalab_record::study::{
@@ -55,7 +55,8 @@ fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
         Entry::Sample(sample) => Some(sample),
         _ => None,
     }) {
-        // What balancing moves differs from block to block; the median is the third of five.
+        // The number of pages that balancing moves differs between blocks; the median is the third
+        // of five.
         let moved = if sample.treatment == 1 { 100 * (sample.block as u64 + 1) } else { 0 };
         sample.observation.looks = (0..8)
             .map(|at| TierLook {
@@ -291,7 +292,7 @@ fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
         ),
         "{best}"
     );
-    // Where larger is better nothing beats the baseline but by noise.
+    // Where larger is better, other treatments beat the baseline only by noise.
     document.run.rules.primary = Some("copy.rate".to_owned());
     assert!(said(&document).contains("not shown to be better"), "{}", said(&document));
     // One block shows nothing, whatever its figures.

@@ -1,4 +1,4 @@
-//! What a summary finds in runs whose truth is known.
+//! Findings of a summary in runs with known truth.
 
 use numalab_record::{AccessPattern, Document, Experiment};
 use numalab_results::Report;

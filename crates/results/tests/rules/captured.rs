@@ -308,7 +308,7 @@ fn load_from_another_node_alone_is_the_link_between_them() {
     assert_eq!(way(&[9]), [], "nobody knows where cpu 9 is");
 }
 
-/// What the captured machine says of itself and of another.
+/// Compares the captured machine with another one.
 fn compared(file: &Document, result: &Document, margin: f64) -> MachineComparison {
     MachineComparison::of(&capture(file).figures, &capture(result).figures, margin)
 }

@@ -1,4 +1,4 @@
-//! What samples in blocks show: effects, looks, the best treatment, findings, two runs compared.
+//! Findings from samples in blocks: effects, looks, the best treatment, two runs compared.
 
 use numalab_record::study::{Arm, EndReason, Entry, GuestPlace, Quantity, Reading, StudyDocument};
 use numalab_results::compare::{Answer, Tolerance};
@@ -248,7 +248,7 @@ fn facts_that_sessions_do_not_share_are_listed_a_value_each() {
     assert_eq!(summary.first_facts()["kernel"], "6.1");
 }
 
-/// So many sessions of four blocks.
+/// Makes this number of sessions of four blocks.
 fn sessions(count: usize, factor: f64) -> StudyDocument {
     let study = run(vec![choice("v", &["a", "b"])], 4 * count);
     let mut journal = Vec::new();

@@ -30,7 +30,7 @@ pub enum BisectError {
     #[error("commit {commit} does not build: {reason}")]
     EndNotBuilt { commit: String, reason: String },
     /// A build ended in a way that ends the bisection, as in git-bisect(1).
-    #[error("the build of commit {commit} was given up: {reason}")]
+    #[error("the build of commit {commit} was aborted: {reason}")]
     BuildGivenUp {
         commit: String,
         /// Its exit status or signal.

@@ -109,7 +109,7 @@ fn a_failed_restore_is_the_error_with_the_earlier_one() {
         assert_eq!(*restore, failed("knob k"));
         let cause = cause.as_ref().map(ToString::to_string);
         assert_eq!(cause, Some(format!("call {fails_at}: {name}: as scripted")));
-        assert!(error.to_string().starts_with("could not be put back: knob k: "), "{error}");
+        assert!(error.to_string().starts_with("could not be restored: knob k: "), "{error}");
     }
 }
 

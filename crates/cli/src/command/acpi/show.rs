@@ -9,10 +9,10 @@ use crate::failure::{Code, Failure};
 use crate::output;
 use crate::tables::{Loaded, findings, read_all};
 
-/// Entries of a table that are shown: more than the SRAT of any machine has.
+/// Maximum number of entries shown for a table: more than the SRAT of any machine has.
 const MOST_ENTRIES: usize = 1 << 17;
 
-/// Prints the tables' entries, then what is odd about them.
+/// Prints the tables' entries, then the anomalies found in them.
 pub(super) fn run(args: &TableArgs, format: Format) -> Result<(), Failure> {
     let loaded = load(args)?;
     if args.strict {
@@ -37,7 +37,8 @@ fn refuse_oddities(table: &Loaded) -> Result<(), Failure> {
     }
 }
 
-/// Each table with its header and its entries, a line each; what is odd, and how bad that is.
+/// Describes each table with its header and one line per entry, and returns the highest severity
+/// found.
 pub(super) fn document(loaded: &[Loaded]) -> (AcpiShown, Option<Severity>) {
     let (tables, refused) = read_all(loaded);
     let shown = loaded.iter().filter_map(|table| {

@@ -1,4 +1,4 @@
-//! The guest in which candidates are tried: the machine that is described, its memory emulated.
+//! The guest in which candidates are tried: the described machine with emulated memory.
 
 use numalab_formats::memory_emulator::{
     USUAL_CACHES, USUAL_STAGES, format_bandwidth, format_caches, format_latency, format_stages,
@@ -11,10 +11,10 @@ use crate::args::{AdviseArgs, MemoryCostArgs};
 use crate::failure::Failure;
 use crate::source::describe_guest;
 
-/// The latency of local memory where nothing is said.
+/// Latency of local memory, in ns, unless the arguments give one.
 const LATENCY: &str = "100";
 
-/// The settings of a study's backend for the machine that the arguments describe.
+/// Returns the backend settings of a study for the machine that the arguments describe.
 pub(super) fn spec(args: &AdviseArgs) -> Result<BackendSpec, Failure> {
     let of = &args.machine;
     let is_made = of.emulate.is_some() || of.emulate_tiers.is_some() || of.emulate_like.is_some();
@@ -43,7 +43,7 @@ pub(super) fn spec(args: &AdviseArgs) -> Result<BackendSpec, Failure> {
         set("memory", Some(format_bytes(machine.memory_bytes())));
     }
     let has_tiers = machine.cpu_nodes().len() < machine.memory_nodes().len();
-    // Debian's own kernel makes no tiers.
+    // Debian's own kernel makes no memory tiers.
     set("kernel", has_tiers.then(|| "backports".to_owned()));
     if of.emulate_like.is_none() {
         costs(&args.costs, of.emulate_tiers.is_some(), &mut set);
@@ -55,7 +55,7 @@ pub(super) fn spec(args: &AdviseArgs) -> Result<BackendSpec, Failure> {
     Ok(BackendSpec { kind: "linux-guest".to_owned(), settings })
 }
 
-/// What memory costs, as the emulation of the program has it too.
+/// Sets the memory costs to those that the emulation of the program uses.
 fn costs(args: &MemoryCostArgs, are_of_tiers: bool, set: &mut impl FnMut(&str, Option<String>)) {
     let latency = args.emulate_latency.as_ref().map(format_latency);
     let usual = (!are_of_tiers).then(|| LATENCY.to_owned());

@@ -1,5 +1,5 @@
-//! This machine as the emulator models it: its nodes and the cpus that this process may use, with
-//! what is known of its memory.
+//! This machine as the emulator models it: its nodes, the cpus that this process may use, and
+//! measured figures of its memory.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::command::machine::figures::file_of;
 use crate::failure::Failure;
 use crate::{input, source};
 
-/// Whether the arguments are about this machine: they describe no other.
+/// Returns true if the arguments describe no other machine.
 pub(super) fn is_meant(args: &MachineArgs) -> bool {
     let is_made = args.emulate.is_some()
         || args.emulate_like.is_some()
@@ -32,12 +32,12 @@ pub(super) fn is_meant(args: &MachineArgs) -> bool {
     !is_made && args.source.as_ref().is_none_or(is_here)
 }
 
-/// Whether a machine has the nodes and cpus of this one.
+/// Checks that a machine has the nodes and cpus of this one.
 fn is_this(machine: &Machine) -> bool {
     read_machine(&Root::live()).is_ok_and(|here| is_like(machine, &here.machine))
 }
 
-/// This machine, as the emulator models it.
+/// Returns this machine as the emulator models it.
 pub(super) fn target(args: &AdviseArgs, place: TrialPlace) -> Result<Target, Failure> {
     let reading = read_machine(&Root::live())?;
     let (file, known) = figures(&args.machine, &reading.machine)?;
@@ -58,7 +58,8 @@ fn said(args: &MemoryCostArgs) -> SaidCosts {
     }
 }
 
-/// What was measured of this machine, if the arguments name it, and where all figures are from.
+/// Returns the measured figures of this machine, if the arguments name a result, and the source of
+/// all figures.
 fn figures(
     args: &MachineArgs,
     here: &Machine,
@@ -86,14 +87,14 @@ fn figures(
     };
     if !is_like(&file.machine, here) {
         return Err(Failure::bad_input(format!(
-            "--try-on host: {name} is of a machine with other nodes and cpus: expected what was \
-             measured on this one"
+            "--try-on host: {name} describes a machine with other nodes and cpus: expected one \
+             measured here"
         )));
     }
     Ok((Some(file), CostsKnown::Measured(name)))
 }
 
-/// What this kernel does by itself.
+/// Returns the kernel's current settings for automatic placement.
 fn kernel_now(root: &Root) -> KernelNow {
     let value = |name: &str| match Knob::find(root, name).map(|knob| knob.state(root)) {
         Ok(FileState::Value(value)) => Some(value),

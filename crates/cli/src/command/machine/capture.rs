@@ -17,10 +17,10 @@ use crate::command::measuring::{Target, print_plan, run_plan, usual_budget, writ
 use crate::failure::{Code, Failure};
 use crate::{input, output, source};
 
-/// What loads memory in a quick capture: loads alone, and stores alone.
+/// Kernels that load memory in a quick capture: loads alone, and stores alone.
 const QUICK: [StreamKernel; 2] = [StreamKernel::Read, StreamKernel::WriteNt];
 
-/// Prints the machine file of a run, measured now unless `--from` says which.
+/// Prints the machine file of a run, measured now unless `--from` names one.
 pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
     if let Some(directory) = args.output.as_deref().filter(|path| path.is_dir()) {
         return Err(Failure::bad_input(format!(
@@ -54,7 +54,7 @@ pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
     })
 }
 
-/// Measures everything that a machine file has; only shows the plan where that is asked for.
+/// Measures everything that a machine file has; with `--dry-run`, only shows the plan.
 fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
     let target = Target::survey(&args.selection)?;
     let Target { machine, scope, pages } = &target;
@@ -93,7 +93,7 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
     Ok(Some(document))
 }
 
-/// Load on every node's memory as Mess measured it.
+/// Takes the load curves of every node's memory from Mess.
 fn take_curves(captured: &mut Captured, place: &Path) -> Result<(), Failure> {
     let failed = |file: &Path, error: &dyn std::fmt::Display| {
         Failure::bad_input(format!("{}: {error}", file.display()))
@@ -125,7 +125,7 @@ fn take_curves(captured: &mut Captured, place: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the file is of, in comments.
+/// Returns the comments at the start of the file: its origin and remarks.
 fn head(document: &Document, remarks: &[String]) -> String {
     let run = &document.run;
     let fact = |name| run.environment.facts.get(name).map(String::as_str);

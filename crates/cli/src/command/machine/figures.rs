@@ -1,10 +1,10 @@
-//! Machine files as figures, and back.
+//! Converts machine files to figures and back.
 
 use numalab_formats::machine_toml::{LoadFigures, MachineFile, MemoryFigures};
 use numalab_results::capture::{Load, MachineFigures};
 use numalab_topology::NodeSet;
 
-/// The figures of a file; load on several nodes becomes that on each.
+/// Returns the figures of a file; a load on several nodes becomes one on each.
 pub(crate) fn figures_of(file: MachineFile) -> MachineFigures {
     let MachineFile { machine, memory } = file;
     let each = |load: LoadFigures| {
@@ -31,7 +31,7 @@ pub(crate) fn figures_of(file: MachineFile) -> MachineFigures {
     }
 }
 
-/// The file that says these figures.
+/// Returns the machine file with these figures.
 pub(crate) fn file_of(figures: MachineFigures) -> MachineFile {
     let load = |load: Load| LoadFigures {
         nodes: NodeSet::from_iter([load.node]),

@@ -16,7 +16,7 @@ use crate::args::{HeatKind, TieringArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Of the working set is hot, where nothing says how much.
+/// Inverse of the hot part of the working set unless `--hot` gives its size.
 const USUAL_PART: u64 = 8;
 
 /// Runs the probe.
@@ -86,7 +86,7 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
     })
 }
 
-/// What is hot, in words.
+/// Describes the hot set.
 fn heat(probe: &TieringProbe) -> String {
     let heat = match probe.heat {
         Heat::Hot { bytes, percent } => {
@@ -112,7 +112,7 @@ fn placed(probe: &TieringProbe) -> &'static str {
     }
 }
 
-/// As studies have it.
+/// Converts the result to the form that studies record.
 fn probed(probe: &TieringProbe, found: TieringFound) -> TieringProbed {
     let moved = found.moved;
     let mut readings = vec![

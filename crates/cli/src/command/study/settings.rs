@@ -1,4 +1,4 @@
-//! Settings of backends: listed, and changed by `--set`.
+//! Settings of backends: lists them, and changes them by `--set`.
 
 use numalab_places::BACKENDS;
 use numalab_record::study::{BackendSettings, ListedSetting, SettingList};
@@ -9,7 +9,7 @@ use crate::args::Format;
 use crate::failure::Failure;
 use crate::output;
 
-/// `numalab study settings`.
+/// Runs `numalab study settings`.
 pub(super) fn list(backend: Option<&str>, format: Format) -> Result<(), Failure> {
     let settings = match backend {
         Some(name) => listed([BACKENDS.kind(name)?]),
@@ -18,7 +18,7 @@ pub(super) fn list(backend: Option<&str>, format: Format) -> Result<(), Failure>
     output::show(&settings, format)
 }
 
-/// Backends with their settings.
+/// Lists backends with their settings.
 pub(super) fn listed(kinds: impl IntoIterator<Item = &'static BackendKind>) -> SettingList {
     let backend = |kind: &BackendKind| BackendSettings {
         backend: kind.name.to_owned(),
@@ -38,7 +38,7 @@ fn setting(spec: &SettingSpec) -> ListedSetting {
     }
 }
 
-/// Changes the study as asked; whether it is another study than before.
+/// Changes the study as asked; returns true if it is now another study.
 pub(super) fn apply(study: &mut Study, set: &[(String, String)]) -> Result<bool, Failure> {
     let work_before = work_of_a_block(study);
     let kind = BACKENDS.kind(&study.backend.kind)?;
@@ -50,13 +50,13 @@ pub(super) fn apply(study: &mut Study, set: &[(String, String)]) -> Result<bool,
     Ok(!set.is_empty())
 }
 
-/// Making a machine takes as long as so many of its guests, and making them all as long as
-/// so many workloads; with emulated memory all of it takes twice as long.
+/// Preparing a machine takes as long as this number of its guests, and preparing all of them as
+/// long as this number of workloads; with emulated memory everything takes twice as long.
 const MACHINE_IN_GUESTS: f64 = 3.0;
 const MAKING_IN_WORKLOADS: f64 = 4.0;
 const EMULATED: f64 = 2.0;
 
-/// To what the time of a block is about proportional.
+/// Returns a number roughly proportional to the time of a block.
 fn work_of_a_block(study: &Study) -> f64 {
     let treatments: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
     let factor = study.factors.iter().find(|factor| factor.name == "guests");
@@ -90,7 +90,7 @@ mod tests {
         let whole = about_s(&[]);
         let dbench = ("workloads", "dbench");
         let one = about_s(&[dbench]);
-        // A boot is most of it, whatever runs in it.
+        // Booting takes most of the time, whatever runs afterwards.
         assert!(whole / 4.0 < one && one < whole, "{one} of {whole}");
         let four = about_s(&[dbench, ("guests", "4")]);
         assert!(one / 16.0 < four && four < one / 4.0, "{four} of {one}");

@@ -45,7 +45,7 @@ pub struct PairedValue {
     pub interval_percent: Option<Bounds>,
     /// The verdict, or `not judged`.
     pub verdict: &'static str,
-    /// Where the far ends of its blocks differ.
+    /// The difference of the far ends of its blocks.
     pub far_end: Option<FarEnd>,
 }
 

@@ -76,7 +76,7 @@ fn a_build_ends_the_search_in_the_cases_of_git_bisect_run() {
         ("kill -9 $$", "signal 9"),
     ] {
         let error = Lab::new(script).run().unwrap_err();
-        let message = format!("the build of commit {} was given up: {reason}", commit().short());
+        let message = format!("the build of commit {} was aborted: {reason}", commit().short());
         assert_eq!(error.to_string(), message);
     }
 }
@@ -97,7 +97,7 @@ fn a_build_that_names_no_file_is_refused_with_what_it_printed() {
 fn a_missing_script_ends_the_search() {
     let lab = Lab { build: Build::Script("/no/such/script".into()), ..Lab::new("true") };
     let message = lab.run().unwrap_err().to_string();
-    assert!(message.contains("was given up: ") && message.contains("/no/such/script"), "{message}");
+    assert!(message.contains("was aborted: ") && message.contains("/no/such/script"), "{message}");
 }
 
 #[test]

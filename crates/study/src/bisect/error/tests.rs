@@ -32,7 +32,7 @@ fn each_message_names_the_commit_or_the_option_and_what_was_expected() {
         ),
         (
             BisectError::BuildGivenUp { commit: text("aaa"), reason: text("signal 9") },
-            "the build of commit aaa was given up: signal 9",
+            "the build of commit aaa was aborted: signal 9",
         ),
         (
             BisectError::NoKernel { commit: text("aaa"), printed: text("done.\u{7}") },
