@@ -1,7 +1,6 @@
 //! `numalab machine`: files that say what a machine is and what its memory costs.
 
 mod capture;
-pub(crate) mod figures;
 
 use numalab_formats::gallery;
 

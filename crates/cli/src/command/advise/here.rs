@@ -12,7 +12,6 @@ use numalab_results::capture::capture;
 use numalab_topology::Machine;
 
 use crate::args::{AdviseArgs, MachineArgs};
-use crate::command::machine::figures::file_of;
 use crate::failure::Failure;
 use crate::{input, source};
 
@@ -59,7 +58,7 @@ fn figures(
         (None, Some(source)) if source.starts_with("results:") => {
             let place = source.trim_start_matches("results:");
             let document = source::run_document(Path::new(place))?;
-            (place.to_owned(), file_of(capture(&document).figures))
+            (place.to_owned(), capture(&document).figures)
         }
         (None, None | Some("sysfs")) if is_meant(args) => {
             let known = match here.access.is_empty() {
