@@ -64,8 +64,8 @@ pub(super) const KIND: BackendKind = BackendKind {
     name: "host",
     about: "this machine: a factor is one of its knobs, a placement, or a part of the commands",
     settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES, WATCH_OUTPUT],
-    own_metrics: &[],
     levels: &placement::LEVELS,
+    ..BackendKind::PLAIN
 };
 
 impl Host {
