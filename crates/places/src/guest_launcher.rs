@@ -112,10 +112,8 @@ pub(super) fn contents(
     let architecture = settings.architecture()?;
     let program = match architecture.own_program() {
         Some(companion) => companion.find().map_err(|error| failed(&error.into()))?,
-        None => env::current_exe().map_err(|error| BackendError::Failed {
-            doing: "finding this program".to_owned(),
-            reason: error.to_string(),
-        })?,
+        None => env::current_exe()
+            .map_err(|error| BackendError::failed("finding this program", error))?,
     };
     let mut contents = Contents { architecture, ..Contents::new(program) };
     let own = contents.expect_own_processor(&contents.init);

@@ -98,10 +98,10 @@ impl KernelFile {
             RawEnd::Expected { .. } => {}
             RawEnd::Port { value: 0 } | RawEnd::PoweredOff if !is_expected => {}
             end => {
-                return Err(BackendError::Failed {
-                    doing: format!("workload {}", request.workload.name),
-                    reason: end.to_string(),
-                });
+                return Err(BackendError::failed(
+                    format!("workload {}", request.workload.name),
+                    end,
+                ));
             }
         }
         let text = String::from_utf8_lossy(&console).replace('\r', "");

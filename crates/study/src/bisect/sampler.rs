@@ -121,8 +121,7 @@ mod tests {
 
     #[test]
     fn a_commit_that_does_not_run_is_skipped_and_a_failed_restore_ends_the_search() {
-        let failed =
-            || BackendError::Failed { doing: "a boot".to_owned(), reason: "no".to_owned() };
+        let failed = || BackendError::failed("a boot", "no");
         assert!(is_of_the_commit(&failed().into()));
         assert!(!is_of_the_commit(&BisectError::NotRestored(failed())));
         assert!(!is_of_the_commit(&BackendError::Interrupted.into()));

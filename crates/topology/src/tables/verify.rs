@@ -39,8 +39,8 @@ pub(super) fn verify(machine: &Machine, bytes: &TableBytes) -> Vec<Finding> {
 }
 
 fn of_table(finding: &numalab_acpi::Finding) -> Finding {
-    let fatal = finding.severity() == Severity::Error
-        || matches!(finding.problem, Problem::NoMemory);
+    let fatal =
+        finding.severity() == Severity::Error || matches!(finding.problem, Problem::NoMemory);
     Finding {
         severity: if fatal { Severity::Error } else { Severity::Warning },
         code: "table".to_string(),
