@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use numalab_formats::machine_toml::MachineFile;
-use numalab_formats::memory_emulator::{
-    self, EmulatedMachine, USUAL_CACHES, USUAL_STAGES, parse_caches, parse_stages,
-};
+use numalab_formats::memory_emulator::{self, EmulatedMachine, GivenCosts, MemoryCosts};
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
 use numalab_host::{Root, read_machine_and_devices};
@@ -15,7 +13,7 @@ use numalab_topology::{
     Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, TierSpec, UniformMachine,
 };
 
-use crate::args::{MachineArgs, MemoryCostArgs};
+use crate::args::MachineArgs;
 use crate::failure::Failure;
 use crate::input::{self, MOST_TABLE_BYTES, text};
 
@@ -41,27 +39,23 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// Returns the emulated memory: from the machine's file, otherwise with these costs.
-    pub fn emulated_memory(&self, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
-        let machine = match &self.file {
-            Some(file) => file.emulated(&self.machine),
-            None => memory_emulator::describe(&self.machine, &costs.costs(self.tiers.as_ref())),
-        };
-        Ok(machine?)
+    /// Returns a guest's memory as the emulator models it: from the machine's file, otherwise
+    /// with these costs.
+    pub fn emulated_memory(&self, given: GivenCosts) -> Result<EmulatedMachine, Failure> {
+        self.modelled(&given.or(MemoryCosts::of_guest(self.tiers.as_ref())))
     }
 
-    /// Returns the same for a followed program, with default caches and stages where neither the
-    /// machine's file nor the costs give them.
-    pub fn followed_memory(&self, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
-        let mut machine = self.emulated_memory(costs)?;
-        if self.file.is_none() && costs.emulate_cache.is_none() {
-            machine.caches = parse_caches(USUAL_CACHES).map_err(Failure::bad_input)?;
-        }
-        if self.file.is_none() && costs.emulate_stages.is_none() {
-            let stages = parse_stages(USUAL_STAGES).map_err(Failure::bad_input)?;
-            machine = stages.iter().fold(machine, |machine, &stage| machine.with(stage));
-        }
-        Ok(machine)
+    /// Returns the same for a followed program.
+    pub fn followed_memory(&self, given: GivenCosts) -> Result<EmulatedMachine, Failure> {
+        self.modelled(&given.or(MemoryCosts::usual(self.tiers.as_ref())))
+    }
+
+    fn modelled(&self, costs: &MemoryCosts) -> Result<EmulatedMachine, Failure> {
+        let machine = match &self.file {
+            Some(file) => file.emulated(&self.machine),
+            None => memory_emulator::describe(&self.machine, costs),
+        };
+        Ok(machine?)
     }
 }
 

@@ -107,13 +107,7 @@ pub(crate) fn findings(tables: &Tables<'_>) -> (Vec<Finding>, Option<Severity>) 
     let (mut findings, mut worst) = (Findings::default(), None);
     let visited = check(tables, &mut scratch, &mut |finding| {
         worst = worst.max(Some(finding.severity()));
-        let severity = match finding.severity() {
-            Severity::Note => numalab_topology::Severity::Note,
-            Severity::Warning => numalab_topology::Severity::Warning,
-            Severity::Error => numalab_topology::Severity::Error,
-        };
-        let place = format_args!("{} at {:#06x}", finding.table, finding.offset);
-        findings.add(severity, finding.code(), place, finding.problem.to_string());
+        findings.push(Finding::from(&finding));
     });
     debug_assert!(visited.is_ok(), "the scratch has as many slots as were asked for");
     (findings.into_list(), worst)

@@ -1,6 +1,5 @@
 //! From tables and free memory to the machine that the frame allocator serves.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use numalab_frames::{Frame, MemoryRange, NodeIndex, PC_ZONE_LIMITS, RangeState};
@@ -262,6 +261,5 @@ fn node_index(place: usize) -> NodeIndex {
 }
 
 fn say(findings: &mut Vec<Finding>, code: &str, place: &str, message: &str) {
-    let (code, place, message) = (String::from(code), String::from(place), String::from(message));
-    findings.push(Finding { severity: Severity::Warning, code, place, message });
+    findings.push(Finding::new(Severity::Warning, code, place, message));
 }

@@ -40,10 +40,8 @@ impl DisturbanceWatch {
 
 /// Returns the cpus on which this process and its children may run.
 pub(super) fn allowed_cpus() -> Result<CpuSet, BackendError> {
-    let allowed = allowed_now().map_err(|error| BackendError::Failed {
-        doing: "finding the cpus of this process".to_owned(),
-        reason: error.to_string(),
-    })?;
+    let allowed = allowed_now()
+        .map_err(|error| BackendError::failed("finding the cpus of this process", error))?;
     Ok(allowed.cpus)
 }
 

@@ -72,10 +72,8 @@ where
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         let named = request.treatment.settings.get(PLACEMENT).map(Setting::to_string);
         let found = self.placements.iter().find(|(name, _)| Some(name) == named.as_ref());
-        let (name, program) = found.ok_or_else(|| BackendError::Failed {
-            doing: "a trial".to_owned(),
-            reason: "no such placement".to_owned(),
-        })?;
+        let (name, program) =
+            found.ok_or_else(|| BackendError::failed("a trial", "no such placement"))?;
         if let Some(known) = repeated(&self.ran, name) {
             return Ok(known);
         }

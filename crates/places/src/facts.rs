@@ -42,10 +42,8 @@ pub(super) fn huge_pages(when: &str) -> Evidence {
 
 /// Returns a fact with a file's fingerprint, which distinguishes later builds of it.
 pub(super) fn content(file: &Path) -> Result<String, BackendError> {
-    let content = fs::read(file).map_err(|error| BackendError::Failed {
-        doing: format!("reading {}", file.display()),
-        reason: error.to_string(),
-    })?;
+    let content = fs::read(file)
+        .map_err(|error| BackendError::failed(format!("reading {}", file.display()), error))?;
     Ok(format!("sha256 {}", digits(&content)))
 }
 

@@ -13,6 +13,7 @@ use numalab_study::{BackendError, StudyPlace};
 use numalab_workload::Workload;
 
 use super::guest_machine::GuestSettings;
+use super::linux_guest::KIND;
 use super::live_guest::failed;
 
 /// The kernel that a guest boots: `linux` (the distribution's), `backports`, or the user's file.
@@ -111,10 +112,8 @@ pub(super) fn contents(
     let architecture = settings.architecture()?;
     let program = match architecture.own_program() {
         Some(companion) => companion.find().map_err(|error| failed(&error.into()))?,
-        None => env::current_exe().map_err(|error| BackendError::Failed {
-            doing: "finding this program".to_owned(),
-            reason: error.to_string(),
-        })?,
+        None => env::current_exe()
+            .map_err(|error| BackendError::failed("finding this program", error))?,
     };
     let mut contents = Contents { architecture, ..Contents::new(program) };
     let own = contents.expect_own_processor(&contents.init);
@@ -156,7 +155,7 @@ pub(super) fn kernel_of(
 ) -> Result<KernelChoice, BackendError> {
     let (name, place) = match treatment.settings.get(KERNEL) {
         Some(setting) => (setting.to_string(), StudyPlace::Setting(KERNEL.to_owned())),
-        None => (settings.kernel.clone(), StudyPlace::backend("linux-guest", KERNEL)),
+        None => (settings.kernel.clone(), StudyPlace::backend(KIND.name, KERNEL)),
     };
     match name.as_str() {
         "linux" => Ok(KernelChoice::Distribution),

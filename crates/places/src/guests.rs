@@ -243,10 +243,10 @@ fn no_values(workload: &Workload, disturbances: &[Disturbance]) -> BackendError 
         _ => None,
     });
     let (guest, reason) = said.unwrap_or_default();
-    BackendError::Failed {
-        doing: format!("workload {} in guest {guest}", workload.name),
-        reason: reason.unwrap_or_else(|| "no answer".to_owned()),
-    }
+    BackendError::failed(
+        format!("workload {} in guest {guest}", workload.name),
+        reason.unwrap_or_else(|| "no answer".to_owned()),
+    )
 }
 
 #[cfg(test)]

@@ -147,9 +147,7 @@ fn failed(error: &KnobError) -> BackendError {
             what: error.to_string(),
             remedy: "nothing is left changed".to_owned(),
         },
-        ErrorClass::BadInput | ErrorClass::Failed => {
-            BackendError::Failed { doing: "knobs".to_owned(), reason: error.to_string() }
-        }
+        ErrorClass::BadInput | ErrorClass::Failed => BackendError::failed("knobs", error),
     }
 }
 

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use numalab_formats::memory_emulator::{
-    BandwidthModel, CacheLevel, LatencyModel, MemoryCosts, Stage, parse_bandwidth, parse_caches,
+    BandwidthModel, CacheLevel, GivenCosts, LatencyModel, Stage, parse_bandwidth, parse_caches,
     parse_latency, parse_stages,
 };
 use numalab_guest::EmulatorMode;
-use numalab_topology::TierSpec;
 
 use super::value;
 
@@ -69,27 +68,23 @@ pub(crate) struct Stages(pub Vec<Stage>);
 impl MemoryEmulatorArgs {
     /// Returns true if any option asks for emulated memory.
     pub fn wanted(&self) -> bool {
-        self.costs.given() || self.emulate_mode.is_some() || self.emulate_report.is_some()
+        self.costs.are_given() || self.emulate_mode.is_some() || self.emulate_report.is_some()
     }
 }
 
 impl MemoryCostArgs {
     /// Returns true if any cost is given.
-    pub fn given(&self) -> bool {
-        self.emulate_latency.is_some()
-            || self.emulate_bandwidth.is_some()
-            || self.emulate_cache.is_some()
-            || self.emulate_stages.is_some()
+    pub fn are_given(&self) -> bool {
+        self.given() != GivenCosts::default()
     }
 
-    /// Returns the given costs, completed with those of the tiers.
-    pub fn costs(&self, tiers: Option<&TierSpec>) -> MemoryCosts {
-        let usual = tiers.map(MemoryCosts::of_tiers).unwrap_or_default();
-        MemoryCosts {
-            latency: self.emulate_latency.unwrap_or(usual.latency),
-            bandwidth: self.emulate_bandwidth.clone().unwrap_or(usual.bandwidth),
-            caches: self.emulate_cache.clone().map_or(usual.caches, |caches| caches.0),
-            stages: self.emulate_stages.clone().map(|stages| stages.0).unwrap_or_default(),
+    /// Returns the costs that they give.
+    pub fn given(&self) -> GivenCosts {
+        GivenCosts {
+            latency: self.emulate_latency,
+            bandwidth: self.emulate_bandwidth.clone(),
+            caches: self.emulate_cache.clone().map(|caches| caches.0),
+            stages: self.emulate_stages.clone().map(|stages| stages.0),
         }
     }
 }

@@ -105,7 +105,7 @@ impl ProfileArgs {
         self.emulate.is_some()
             || self.emulate_like.is_some()
             || self.cpus.is_some()
-            || self.costs.given()
+            || self.costs.are_given()
     }
 
     /// Returns the machine to emulate: this one unless another is named.

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     described.findings.iter().for_each(note);
     let program = EmulatedProgram::new(
         PLUGIN.find()?,
-        described.followed_memory(&args.costs)?,
+        described.followed_memory(args.costs.given())?,
         threads(&args.threads, &described.machine)?,
         args.command.clone(),
     );

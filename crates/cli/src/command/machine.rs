@@ -1,7 +1,6 @@
 //! `numalab machine`: files that describe a machine and the costs of its memory.
 
 mod capture;
-pub(crate) mod figures;
 
 use numalab_formats::gallery;
 

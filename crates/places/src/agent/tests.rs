@@ -30,7 +30,7 @@ impl Prepared for Echo {
 }
 
 fn failed() -> BackendError {
-    BackendError::Failed { doing: "knob k".to_owned(), reason: "refused".to_owned() }
+    BackendError::failed("knob k", "refused")
 }
 
 fn treatment(name: &str) -> Treatment {

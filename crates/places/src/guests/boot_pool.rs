@@ -117,10 +117,10 @@ impl Shared {
             let boot = AssertUnwindSafe(|| (self.boot)(&treatment, &self.stop));
             let outcome = catch_unwind(boot).unwrap_or_else(|_| {
                 // Otherwise the caller that requests it would wait forever.
-                Err(BackendError::Failed {
-                    doing: treatment.name.clone(),
-                    reason: "numalab itself failed; its message is above".to_owned(),
-                })
+                Err(BackendError::failed(
+                    treatment.name.clone(),
+                    "numalab itself failed; its message is above",
+                ))
             });
             let mut boots = self.boots();
             let at = boots.running.iter().position(|name| *name == treatment.name);
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_boot_that_fails_gives_its_error_to_whom_it_was_for() {
-        let failed = BackendError::Failed { doing: "boot".to_owned(), reason: "no".to_owned() };
+        let failed = BackendError::failed("boot", "no");
         let error = failed.clone();
         let pool = BootPool::new(1, move |_: &Treatment, _: &Interrupt| Err(error.clone()));
         assert_eq!(pool.take(&treatment("a")), Err(failed));

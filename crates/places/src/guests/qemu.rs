@@ -19,7 +19,7 @@ use numalab_workload::Workload;
 use numalab_xen::Pinning;
 
 use super::boot_context::BootContext;
-use super::errors::{failed, lacking};
+use super::errors::lacking;
 use super::layout::PlacedGuest;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use crate::disturbance_watch::DisturbanceWatch;
@@ -34,7 +34,8 @@ const BEGUN: &str = "numalab-guest-begins\n";
 
 /// Returns this machine, whose nodes the guests are assigned to.
 pub(super) fn host() -> Result<Machine, BackendError> {
-    let reading = read_machine(&Root::live()).map_err(|error| failed("this machine", &error))?;
+    let reading =
+        read_machine(&Root::live()).map_err(|error| BackendError::failed("this machine", error))?;
     Ok(reading.machine)
 }
 
@@ -90,7 +91,7 @@ impl BootContext<'_> {
 
     fn shared(&self) -> Result<Shared, BackendError> {
         let (qemu, accelerator, image) = supplies(&self.contents)?;
-        let runtime = Runtime::open().map_err(|error| failed("guests", &error))?;
+        let runtime = Runtime::open().map_err(|error| BackendError::failed("guests", error))?;
         Ok(Shared { qemu, accelerator, image, runtime, host: self.layout.machine.clone() })
     }
 

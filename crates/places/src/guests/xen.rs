@@ -18,7 +18,7 @@ use numalab_xen::{
 };
 
 use super::boot_context::BootContext;
-use super::errors::{bad, failed, lacking};
+use super::errors::{bad, lacking};
 use super::kind::{KIND, XEN};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::settings::{GuestTreatment, GuestsSettings};
@@ -51,7 +51,7 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
 
 /// Returns the files that Xen boots, from the cache or newly fetched.
 pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendError> {
-    let cache = Cache::open().map_err(|error| failed("cache", &error))?;
+    let cache = Cache::open().map_err(|error| BackendError::failed("cache", error))?;
     let files = XenFiles::ensure(&cache, contents, &mut |_| {});
     let files = files.map_err(|error| lacking(&error, error.remedy()))?;
     Ok((cache, files))
@@ -59,7 +59,8 @@ pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendErr
 
 /// Returns the machine that this Xen runs on.
 pub(super) fn host() -> Result<Machine, BackendError> {
-    let (machine, _) = xen::this_machine().map_err(|error| failed("this dom0", &error))?;
+    let (machine, _) =
+        xen::this_machine().map_err(|error| BackendError::failed("this dom0", error))?;
     Ok(machine)
 }
 
@@ -69,7 +70,8 @@ impl BootContext<'_> {
         let (cache, mut files) = files(&self.contents)?;
         self.check_memory(&files)?;
         if let Some(build) = &self.build {
-            files.hypervisor = build.ensure(&cache).map_err(|error| failed("Xen", &error))?;
+            files.hypervisor =
+                build.ensure(&cache).map_err(|error| BackendError::failed("Xen", error))?;
         }
         let mut watch = self.watch()?;
         let mut windows = JobWindows::new();
@@ -112,7 +114,7 @@ impl BootContext<'_> {
         match error {
             XenError::Guest(GuestError::Stopped) => BackendError::Interrupted,
             XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
-            error => failed(&format!("Xen, {}", self.treatment.name), error),
+            error => BackendError::failed(format!("Xen, {}", self.treatment.name), error),
         }
     }
 

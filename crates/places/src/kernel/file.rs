@@ -15,7 +15,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::place::lacking;
-use super::shape::{BACKENDS, Shape};
+use super::shape::{BACKENDS, FILE, KIND, Shape};
 use crate::{exec, facts};
 
 /// The program name for workloads of this backend.
@@ -41,7 +41,7 @@ impl KernelFile {
     pub fn of(shape: &Shape) -> Result<Option<Self>, BackendError> {
         let Some(path) = &shape.file else { return Ok(None) };
         let medium = Medium::of(path).map_err(|error| BackendError::BadInput {
-            place: StudyPlace::backend("kernel", "file"),
+            place: StudyPlace::backend(KIND.name, FILE),
             found: path.display().to_string(),
             expected: error.to_string(),
         })?;
@@ -98,10 +98,10 @@ impl KernelFile {
             RawEnd::Expected { .. } => {}
             RawEnd::Port { value: 0 } | RawEnd::PoweredOff if !is_expected => {}
             end => {
-                return Err(BackendError::Failed {
-                    doing: format!("workload {}", request.workload.name),
-                    reason: end.to_string(),
-                });
+                return Err(BackendError::failed(
+                    format!("workload {}", request.workload.name),
+                    end,
+                ));
             }
         }
         let text = String::from_utf8_lossy(&console).replace('\r', "");
@@ -112,7 +112,7 @@ impl KernelFile {
 
 fn pattern(name: &str, text: Option<&str>) -> Result<Option<Regex>, BackendError> {
     let bad = |text: &str| BackendError::BadInput {
-        place: StudyPlace::backend("kernel", name),
+        place: StudyPlace::backend(KIND.name, name),
         found: text.to_owned(),
         expected: "a regular expression".to_owned(),
     };

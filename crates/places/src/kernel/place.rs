@@ -171,10 +171,7 @@ fn plain(cache: &Cache) -> Result<Place, BackendError> {
 pub(super) fn lacking(error: &GuestError) -> BackendError {
     match error.remedy() {
         Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
-        None => BackendError::Failed {
-            doing: "booting the kernel".to_owned(),
-            reason: error.to_string(),
-        },
+        None => BackendError::failed("booting the kernel", error),
     }
 }
 

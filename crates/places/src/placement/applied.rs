@@ -117,10 +117,8 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, BackendError>>) -> Result<T,
 fn hold(placement: &Placement) -> Result<Vec<Evidence>, BackendError> {
     let mut evidence = Vec::new();
     if let Some(cpus) = &placement.cpus {
-        let refused = |reason: String| BackendError::Failed {
-            doing: format!("running on CPUs {cpus}"),
-            reason,
-        };
+        let refused =
+            |reason: String| BackendError::failed(format!("running on CPUs {cpus}"), reason);
         set_thread_affinity(0, cpus).map_err(|errno| refused(errno.to_string()))?;
         let found = current_affinity().map_err(|error| refused(error.to_string()))?;
         if found != *cpus {
@@ -133,7 +131,7 @@ fn hold(placement: &Placement) -> Result<Vec<Evidence>, BackendError> {
         let kept = set_process_policy(policy).and_then(|()| process_policy());
         let kept = kept.map_err(|error| match error.class() {
             ErrorClass::Lacking => BackendError::Lacking { what, remedy: error.to_string() },
-            _ => BackendError::Failed { doing: what, reason: error.to_string() },
+            _ => BackendError::failed(what, error),
         })?;
         evidence.push(Evidence::of("policy", policy.to_string(), kept.to_string()));
     }
@@ -184,7 +182,7 @@ mod tests {
         };
         let failed = |error: &CommandError| match error {
             CommandError::Interrupted { .. } => BackendError::Interrupted,
-            error => BackendError::Failed { doing: "copy".to_owned(), reason: error.to_string() },
+            error => BackendError::failed("copy", error),
         };
         let within = (Input::Empty, Duration::from_secs(50));
         placement.run(command, within, &Interrupt::never(), failed)

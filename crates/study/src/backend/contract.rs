@@ -165,6 +165,12 @@ pub enum BackendError {
 }
 
 impl BackendError {
+    /// Returns the error for an action that failed.
+    #[must_use]
+    pub fn failed(doing: impl Into<String>, reason: impl ToString) -> Self {
+        Self::Failed { doing: doing.into(), reason: reason.to_string() }
+    }
+
     /// Returns the error for a workload's missing program, with the remedy.
     #[must_use]
     pub fn missing(workload: &Workload, program: &str) -> Self {

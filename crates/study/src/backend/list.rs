@@ -66,13 +66,8 @@ mod tests {
     use super::*;
     use crate::parse;
 
-    const KIND: BackendKind = BackendKind {
-        name: "lab",
-        about: "",
-        settings: &[],
-        own_metrics: &["local_percent"],
-        levels: &[],
-    };
+    const KIND: BackendKind =
+        BackendKind { name: "lab", own_metrics: &["local_percent"], ..BackendKind::PLAIN };
     const LAB: Backends = Backends::new(&[(&KIND, |_, _| Err(BackendError::Interrupted))]);
 
     fn read(backend: &str, backends: Backends) -> Result<Study, String> {

@@ -11,10 +11,37 @@ use crate::study_place::StudyPlace;
 
 /// The key that chooses among a study's workloads.
 const WORKLOADS: &str = "workloads";
-/// The setting that makes the machine's own Xen the place, and the factor that it decides.
-const ON_THIS_DOM0: (&str, &str) = ("on-this-dom0", "numa");
+/// Making the places of a block takes as long as this number of workloads.
+const PLACES_IN_WORKLOADS: f64 = 4.0;
+/// The slowdown of virtual time.
+const VIRTUAL: f64 = 2.0;
 
 impl BackendKind {
+    /// Changes a study that runs in this backend by `KEY=VALUE` settings, and scales the author's
+    /// estimate of its time.
+    ///
+    /// # Errors
+    /// [`BackendError::BadInput`] names what may be set.
+    pub fn set_all(
+        &self,
+        study: &mut Study,
+        settings: &[(String, String)],
+    ) -> Result<(), BackendError> {
+        let before = self.work_of_a_block(study);
+        settings.iter().try_for_each(|(key, value)| self.set(study, key, value))?;
+        let share = self.work_of_a_block(study) / before;
+        study.rules.about_block_s = study.rules.about_block_s.map(|about_s| about_s * share);
+        Ok(())
+    }
+
+    /// Returns a value to which the time of a block is about proportional.
+    fn work_of_a_block(&self, study: &Study) -> f64 {
+        let treatments: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
+        let slowdown = if (self.is_virtual)(&study.backend) { VIRTUAL } else { 1.0 };
+        let each = (self.place_work)(study) * slowdown;
+        treatments as f64 * each * (PLACES_IN_WORKLOADS + study.workloads.len() as f64)
+    }
+
     /// Changes a study that runs in this backend: a setting of the backend, the levels of a
     /// factor (`4,8`; by name where they have names), or which `workloads` are run. A single value for a factor that the
     /// backend has a setting for takes the factor's place.
@@ -41,10 +68,9 @@ impl BackendKind {
             found: value.to_owned(),
             expected: setting.kind.expected(),
         })?;
-        let decides = key == ON_THIS_DOM0.0 && value == Value::Bool(true);
+        let is_on = value == Value::Bool(true);
         study.backend.settings.insert(key.to_owned(), value);
-        // The Xen of this machine has already been booted with or without numa.
-        let decided = |name: &str| name == key || decides && name == ON_THIS_DOM0.1;
+        let decided = |name: &str| name == key || is_on && self.decides.contains(&(key, name));
         study.factors.retain(|factor| !decided(&factor.name));
         Ok(())
     }

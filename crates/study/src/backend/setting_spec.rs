@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::contract::BackendError;
-use crate::definition::BackendSpec;
+use crate::definition::{BackendSpec, Study};
 use crate::nearest::nearest;
 use crate::study_place::StudyPlace;
 
@@ -51,6 +51,15 @@ pub struct BackendKind {
     pub own_metrics: &'static [&'static str],
     /// The settings of factors' levels, in addition to those that workloads' commands use.
     pub levels: &'static [SettingSpec],
+    /// Flags of its table that fix a factor when they are set: flag and factor.
+    pub decides: &'static [(&'static str, &'static str)],
+    /// The setting of its table that takes the file built for a commit. Without one, the level or
+    /// the placeholder `{kernel}` takes it.
+    pub built_file: Option<&'static str>,
+    /// Returns the time to make the place of one treatment, relative to other settings of it.
+    pub place_work: fn(&Study) -> f64,
+    /// Returns true if time is virtual with these settings, so that samples repeat exactly.
+    pub is_virtual: fn(&BackendSpec) -> bool,
 }
 
 /// Settings that were called otherwise, and what they are now.
@@ -105,6 +114,19 @@ impl SettingKind {
 }
 
 impl BackendKind {
+    /// A backend without settings, in real time, with places that all take the same time.
+    pub const PLAIN: Self = Self {
+        name: "",
+        about: "",
+        settings: &[],
+        own_metrics: &[],
+        levels: &[],
+        decides: &[],
+        built_file: None,
+        place_work: |_| 1.0,
+        is_virtual: |_| false,
+    };
+
     /// The setting of this name in the backend's table.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&'static SettingSpec> {
@@ -210,7 +232,6 @@ mod tests {
 
     const KIND: BackendKind = BackendKind {
         name: "x",
-        about: "",
         settings: &[
             SettingSpec {
                 name: "emulate-latency",
@@ -226,8 +247,7 @@ mod tests {
                 about: "",
             },
         ],
-        own_metrics: &[],
-        levels: &[],
+        ..BackendKind::PLAIN
     };
 
     fn refused(name: &str, value: Value) -> String {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use numalab_advise::{SaidCosts, Target, is_like, target_here};
+use numalab_advise::{Target, is_like, target_here};
 use numalab_formats::machine_toml::MachineFile;
 use numalab_host::knobs::{FileState, Knob};
 use numalab_host::{Root, note, read_machine};
@@ -11,8 +11,7 @@ use numalab_results::advice::{CostsKnown, KernelNow, TrialPlace};
 use numalab_results::capture::capture;
 use numalab_topology::Machine;
 
-use crate::args::{AdviseArgs, MachineArgs, MemoryCostArgs};
-use crate::command::machine::figures::file_of;
+use crate::args::{AdviseArgs, MachineArgs};
 use crate::failure::Failure;
 use crate::{input, source};
 
@@ -42,20 +41,11 @@ pub(super) fn target(args: &AdviseArgs, place: TrialPlace) -> Result<Target, Fai
     let reading = read_machine(&Root::live())?;
     let (file, known) = figures(&args.machine, &reading.machine)?;
     let kernel = kernel_now(&Root::live());
-    let target = target_here(&reading.machine, (file, &known), said(&args.costs), kernel, place);
+    let target = target_here(&reading.machine, (file, &known), args.costs.given(), kernel, place);
     target.map_err(|error| match &known {
         CostsKnown::Measured(place) => Failure::bad_input(format!("{place}: {error}")),
         _ => error.into(),
     })
-}
-
-fn said(args: &MemoryCostArgs) -> SaidCosts {
-    SaidCosts {
-        costs: args.costs(None),
-        latency: args.emulate_latency.is_some(),
-        caches: args.emulate_cache.is_some(),
-        stages: args.emulate_stages.is_some(),
-    }
 }
 
 /// Returns the measured figures of this machine, if the arguments name a result, and the source of
@@ -69,7 +59,7 @@ fn figures(
         (None, Some(source)) if source.starts_with("results:") => {
             let place = source.trim_start_matches("results:");
             let document = source::run_document(Path::new(place))?;
-            (place.to_owned(), file_of(capture(&document).figures))
+            (place.to_owned(), capture(&document).figures)
         }
         (None, None | Some("sysfs")) if is_meant(args) => {
             let known = match here.access.is_empty() {

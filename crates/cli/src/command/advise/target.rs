@@ -38,7 +38,7 @@ fn described(
         _ => describe_guest(&args.machine)?,
     };
     described.findings.iter().for_each(note);
-    let machine = described.followed_memory(&args.costs)?;
+    let machine = described.followed_memory(args.costs.given())?;
     // Linux enables NUMA balancing by default on several nodes.
     let balancing = guest.is_some().then_some(1);
     let kernel = KernelNow { balancing, huge_always: false };

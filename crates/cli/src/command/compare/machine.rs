@@ -8,7 +8,6 @@ use numalab_results::machine::MachineComparison;
 
 use super::{fail_if, refuse_metric, tolerance};
 use crate::args::CompareArgs;
-use crate::command::machine::figures::figures_of;
 use crate::failure::Failure;
 use crate::{input, output, source};
 
@@ -28,9 +27,9 @@ pub(super) fn run(args: &CompareArgs, file: &Path, result: &Path) -> Result<(), 
     let margin = args.margin.unwrap_or(MARGIN);
     tolerance(margin)?;
     let name = file.display().to_string();
-    let expected = figures_of(input::machine_file(&name)?);
+    let expected = input::machine_file(&name)?;
     let found = match is_machine(result) {
-        true => figures_of(input::machine_file(&result.display().to_string())?),
+        true => input::machine_file(&result.display().to_string())?,
         false => capture(&source::run_document(result)?).figures,
     };
     let compared = MachineComparison::of(&expected, &found, margin);

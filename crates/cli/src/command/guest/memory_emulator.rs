@@ -25,7 +25,7 @@ pub(super) fn wanted(
         return Ok(None);
     }
     args.emulate_report.as_deref().map_or(Ok(()), expect_place)?;
-    let machine = described.emulated_memory(&args.costs)?;
+    let machine = described.emulated_memory(args.costs.given())?;
     let mode = args.emulate_mode.unwrap_or_default();
     Ok(Some(MemoryEmulator::find(mode, architecture, machine)?))
 }

@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use numalab_formats::{machine_toml, mess};
+use numalab_formats::machine_toml::{self, LoadFigures};
+use numalab_formats::mess;
 use numalab_host::files::write_atomically;
 use numalab_host::{UtcTime, note};
 use numalab_measure::MeasurePlan;
 use numalab_measure::kind::loaded::loaded_surface;
 use numalab_record::{Cell, Document, Effort, Experiment, StreamKernel};
 use numalab_results::capture::page::sentences;
-use numalab_results::capture::{Captured, Load, Remark, capture};
+use numalab_results::capture::{Captured, Remark, capture};
+use numalab_topology::NodeSet;
 
-use super::figures::file_of;
 use crate::args::{CaptureArgs, Format, Measuring, Output, Rules, VERSION};
 use crate::command::measuring::{Target, print_plan, run_plan, usual_budget, write_reports};
 use crate::failure::{Code, Failure};
@@ -45,7 +46,7 @@ pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
         remarks.iter().for_each(note);
     }
     let head = head(&document, &remarks);
-    let file = machine_toml::write_file(&file_of(captured.figures));
+    let file = machine_toml::write_file(&captured.figures);
     let file = file.map_err(|error| Failure::bad_input(error.to_string()))?;
     let text = format!("{head}\n{file}");
     let Some(path) = &args.output else { return output::print(&text) };
@@ -119,8 +120,11 @@ fn take_curves(captured: &mut Captured, place: &Path) -> Result<(), Failure> {
         return Err(failed(place, &"expected memory_curves.csv or files bwlat_PERCENT.txt"));
     }
     let nodes = captured.figures.machine.memory_nodes();
-    let load = |node| Load { node, from: None, peak_mb_s: None, curves: curves.clone() };
-    captured.figures.loads = nodes.iter().map(load).collect();
+    let load = |node| {
+        let nodes = NodeSet::from_iter([node]);
+        LoadFigures { nodes, from: None, peak_mb_s: None, curves: curves.clone() }
+    };
+    captured.figures.memory.load = nodes.iter().map(load).collect();
     captured.remarks.retain(|remark| !matches!(remark, Remark::NoLoad { .. }));
     Ok(())
 }

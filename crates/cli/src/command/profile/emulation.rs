@@ -43,7 +43,7 @@ pub(super) fn prepare(args: &ProfileArgs) -> Result<Prepared, Hindrance> {
     let prepared = || -> Result<Prepared, Failure> {
         let program = EmulatedProgram::new(
             plugin,
-            described.followed_memory(&args.costs)?,
+            described.followed_memory(args.costs.given())?,
             emulate::threads(&args.threads, &described.machine)?,
             args.command.clone(),
         );

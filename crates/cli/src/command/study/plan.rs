@@ -8,7 +8,6 @@ use numalab_study::{
 };
 use numalab_workload::Workload;
 
-use super::settings;
 use super::source::{self, Source};
 use crate::args::{Format, StudyChange, StudyPlanArgs};
 use crate::failure::Failure;
@@ -52,7 +51,8 @@ impl Ready {
 pub(super) fn ready(name: &str, change: &StudyChange) -> Result<Ready, Failure> {
     let mut source = source::read(name)?;
     apply(&mut source.study, change)?;
-    if settings::apply(&mut source.study, &change.set)? {
+    if !change.set.is_empty() {
+        BACKENDS.kind(&source.study.backend.kind)?.set_all(&mut source.study, &change.set)?;
         // The results keep the study that was run, with its changes.
         source.text = source.study.to_toml().map_err(Failure::bad_input)?;
         source.study = parse(&source.text, name, BACKENDS).map_err(Failure::bad_input)?;

@@ -53,11 +53,11 @@ fn each_place_has_a_word() {
 #[test]
 fn what_makes_no_machine_is_refused_by_its_setting() {
     for (settings, start) in [
-        (json!({ "memory": "much" }), "backend.kernel.memory: much: expected "),
-        (json!({ "emulate": "0" }), "backend.kernel.emulate: 0: expected "),
-        (json!({ "emulate": "x" }), "backend.kernel.emulate: x: expected "),
-        (json!({ "emulate": "8G" }), "backend.kernel.emulate: 8G: expected "),
-        (json!({ "distances": "10" }), "backend.kernel.emulate: 2: expected "),
+        (json!({ "memory": "much" }), "backend.kernel.memory: \"much\": expected "),
+        (json!({ "emulate": "0" }), "backend.kernel.emulate: \"0\": expected "),
+        (json!({ "emulate": "x" }), "backend.kernel.emulate: \"x\": expected "),
+        (json!({ "emulate": "8G" }), "backend.kernel.emulate: \"8G\": expected "),
+        (json!({ "distances": "10" }), "backend.kernel.emulate: \"2\": expected "),
         (json!({ "cpus": 0 }), "backend.kernel.cpus: 0: expected 1 to 4096"),
         (json!({ "cpus": 4097 }), "backend.kernel.cpus: 4097: expected 1 to 4096"),
         (json!({ "emulate-latency": "x" }), "backend.kernel.emulate-latency: \"x\": expected "),

@@ -26,7 +26,7 @@ fn all() -> [BackendError; 4] {
             found: "65".to_owned(),
             expected: "1 to 64".to_owned(),
         },
-        BackendError::Failed { doing: "a boot".to_owned(), reason: "no console".to_owned() },
+        BackendError::failed("a boot", "no console"),
         BackendError::Interrupted,
     ]
 }

@@ -3,7 +3,7 @@ use numalab_record::study::Quantity;
 use super::*;
 
 fn failed() -> BackendError {
-    BackendError::Failed { doing: "a boot".to_owned(), reason: "no console".to_owned() }
+    BackendError::failed("a boot", "no console")
 }
 
 fn lacking() -> BackendError {

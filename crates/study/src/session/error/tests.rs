@@ -3,7 +3,7 @@ use numalab_host::DirectoryLockError;
 use super::*;
 
 fn failed(doing: &str) -> BackendError {
-    BackendError::Failed { doing: doing.to_owned(), reason: "refused".to_owned() }
+    BackendError::failed(doing, "refused")
 }
 
 fn lacking() -> BackendError {
