@@ -44,7 +44,7 @@ pub enum SysfsError {
     },
     /// No file of the running system has the size of any memory.
     #[error(
-        "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: nothing is known of this system's memory; mount /proc (mount -t proc proc /proc), or start the container with it"
+        "/proc/meminfo has no MemTotal, nor has any /sys/devices/system/node/node*/meminfo: this system's memory is unknown; mount /proc (mount -t proc proc /proc), or start the container with it"
     )]
     NoMemory,
 }

@@ -273,7 +273,7 @@ fn what_cannot_be_looked_at_is_refused_with_its_code() {
         assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
         assert!(said.contains(message), "{words:?}: {said}");
     };
-    refused(&["profile", "--pid", "4194304"], 2, "--pid 4194304: there is no such process");
+    refused(&["profile", "--pid", "4194304"], 2, "--pid 4194304: no such process");
     refused(&["profile"], 2, "--pid");
     refused(&["profile", "--pid", "1", "--", "true"], 125, "cannot be used with");
     let own = std::process::id().to_string();

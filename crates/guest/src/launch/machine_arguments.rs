@@ -66,7 +66,7 @@ fn gaps_in_apic_ids(smp: &Smp) -> Option<Finding> {
         code: "apic-id-gaps".to_owned(),
         place: format!("-smp {smp}"),
         message: format!(
-            "a level of {uneven} makes QEMU leave out APIC ids: the tables must name its ids"
+            "a level of {uneven} makes QEMU skip APIC ids: the tables must use its ids"
         ),
     })
 }
@@ -79,7 +79,7 @@ fn unusable_latencies(machine: &Machine) -> Option<Finding> {
         severity: Severity::Warning,
         code: "hmat-ignored".to_owned(),
         place: format!("node {}", empty.id),
-        message: "has no memory, for which Linux ignores all latencies and bandwidths".to_owned(),
+        message: "has no memory, so Linux ignores all latencies and bandwidths".to_owned(),
     })
 }
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn apic_ids_have_gaps_behind_a_level_that_is_not_a_power_of_two() {
+    fn apic_ids_have_gaps_after_a_level_that_is_not_a_power_of_two() {
         let gaps = |[sockets, dies, cores, threads]: [usize; 4]| {
             let cpus = sockets * dies * cores * threads;
             gaps_in_apic_ids(&Smp { cpus, sockets, dies, cores, threads })
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_beside_a_node_without_memory_are_a_loss() {
+    fn latencies_are_lost_if_a_node_has_no_memory() {
         let mut machine = machine();
         machine.access =
             vec![AccessAttributes { read_latency_ps: Some(80_000), ..AccessAttributes::default() }];

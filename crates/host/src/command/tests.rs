@@ -45,7 +45,7 @@ fn a_command_beyond_its_time_limit_is_ended_with_its_children() {
     let CommandError::TimedOut { left, .. } = &error else { panic!("{error}") };
     assert_eq!(left.len(), 2, "{left:?}");
     let said = error.to_string();
-    assert!(said.contains("had not ended after 0.3 s; ended with it: sleep ("), "{said}");
+    assert!(said.contains("did not end within 0.3 s; ended with it: sleep ("), "{said}");
     for process in left {
         assert_gone(process.trim_start_matches("sleep (").trim_end_matches(')'));
     }
@@ -180,7 +180,7 @@ fn a_failed_command_is_reported_with_its_standard_error() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_lacking() {
+fn a_missing_program_is_lacking() {
     let none = Command::new("numalab-no-such-program");
     let error = output_of(none, Duration::from_secs(1)).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Lacking);

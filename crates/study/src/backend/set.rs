@@ -1,4 +1,4 @@
-//! A study with settings of the command line (`--set KEY=VALUE`).
+//! Changes a study by settings of the command line (`--set KEY=VALUE`).
 
 use numalab_record::study::Setting;
 use numalab_workload::WorkloadSpec;
@@ -11,13 +11,13 @@ use crate::study_place::StudyPlace;
 
 /// The key that chooses among a study's workloads.
 const WORKLOADS: &str = "workloads";
-/// The setting that makes the machine's own Xen the place, and the factor that it decides.
+/// The setting that selects this machine's own Xen, and the factor that it determines.
 const ON_THIS_DOM0: (&str, &str) = ("on-this-dom0", "numa");
 
 impl BackendKind {
-    /// Changes a study that runs in this backend: a setting of the backend, the levels of a
-    /// factor (`4,8`; by name where they have names), or which `workloads` are run. A single value for a factor that the
-    /// backend has a setting for takes the factor's place.
+    /// Changes a study that runs in this backend: a setting of the backend, the levels of a factor
+    /// (`4,8`; by name if they have names), or the `workloads` to run. A single value for a factor
+    /// with a setting of the backend replaces the factor.
     ///
     /// # Errors
     /// [`BackendError::BadInput`] names what may be set.
@@ -43,7 +43,7 @@ impl BackendKind {
         })?;
         let decides = key == ON_THIS_DOM0.0 && value == Value::Bool(true);
         study.backend.settings.insert(key.to_owned(), value);
-        // The Xen of this machine has already been booted with or without numa.
+        // This machine's Xen has already been booted with or without numa.
         let decided = |name: &str| name == key || decides && name == ON_THIS_DOM0.1;
         study.factors.retain(|factor| !decided(&factor.name));
         Ok(())
@@ -85,8 +85,8 @@ fn setting_of(word: &str) -> Setting {
     }
 }
 
-/// Keeps the levels of a factor that have these names, in this order: the first is the baseline.
-/// A single one is held while the other factors vary.
+/// Keeps the levels of a factor with these names, in this order: the first is the baseline. A
+/// single level becomes constant while the other factors vary.
 fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendError> {
     let factor = &study.factors[at];
     let names: Vec<String> = factor.levels.iter().map(Level::name).collect();
@@ -118,7 +118,7 @@ fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendEr
     Ok(())
 }
 
-/// Keeps these workloads, and what the rules and the levels say of them.
+/// Keeps these workloads, and the parts of rules and levels that concern them.
 fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     let wanted: Vec<&str> = list.split(',').collect();
     let known: Vec<&str> = study.workloads.iter().map(|workload| workload.name()).collect();
@@ -140,7 +140,7 @@ fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     rules.primary = rules.primary.take().filter(|primary| is_of(primary, &kept));
     rules.facts.retain(|fact| is_of(fact, &kept));
     rules.margins.retain(|metric, _| is_of(metric, &kept));
-    // A setting that only commands had which are gone would be one that nothing takes.
+    // A setting used only by removed commands would be used by nothing.
     let is_used = |name: &str, workloads: &[WorkloadSpec]| {
         let place = format!("{{{name}}}");
         let text = |workload| serde_json::to_string(workload).unwrap_or_default();
