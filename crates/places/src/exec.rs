@@ -35,7 +35,7 @@ pub(crate) struct Executed {
     pub(crate) output: String,
 }
 
-/// Whether `perf stat` counts around workloads.
+/// Use of `perf stat` around workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
     /// It counts scheduler events.
@@ -78,8 +78,8 @@ pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, Backe
         return Err(BackendError::Failed {
             doing: format!("workload {}", workload.name),
             reason: format!(
-                "`{}` left {left} running, which was ended: expected a program that does its work \
-                 before it ends",
+                "`{}` left {left} running, which was ended: expected a program that completes its \
+                 work before it exits",
                 workload.command.first().map_or("", String::as_str)
             ),
         });

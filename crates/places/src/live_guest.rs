@@ -133,7 +133,7 @@ impl LiveGuest {
             },
             None => BackendError::Failed {
                 doing: "the guest".to_owned(),
-                reason: "its thread ended".to_owned(),
+                reason: "its thread has ended".to_owned(),
             },
         }
     }
@@ -171,7 +171,7 @@ struct Wire {
     says: Sender<Vec<u8>>,
     line: Vec<u8>,
     errors: Vec<u8>,
-    /// Whether the agent has answered and waits for the next request.
+    /// True if the agent has answered and waits for the next request.
     waits: bool,
 }
 

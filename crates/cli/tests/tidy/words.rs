@@ -40,8 +40,9 @@ const IDIOMS: [(&str, &str); 27] = [
 const OPENINGS: [&str; 6] = ["What", "Whether", "Where", "How", "Why", "Which"];
 
 /// Crates that are clean; a crate gets its line when its last idiom is gone.
-const CLEAN: [&str; 18] = [
+const CLEAN: [&str; 21] = [
     "acpi",
+    "emulator",
     "explore",
     "fleet",
     "formats",
@@ -51,8 +52,10 @@ const CLEAN: [&str; 18] = [
     "host",
     "image",
     "kernel",
+    "launch",
     "measure",
     "membench",
+    "places",
     "profile",
     "stats",
     "study",
