@@ -62,7 +62,8 @@ impl fmt::Display for MpiFlavour {
 pub enum MpiError {
     /// This is the static build.
     #[error(
-        "this is the static build, which cannot load an MPI library: its ranks meet by shared memory and TCP (--meet node, --meet tcp:HOST:PORT)"
+        "this static build cannot load an MPI library: its ranks meet by shared memory and TCP \
+         (--meet node, --meet tcp:HOST:PORT)"
     )]
     Static,
     /// No library was found.
@@ -97,7 +98,7 @@ pub enum MpiError {
         answer: i32,
     },
     /// More than the `int` counts of MPI can express.
-    #[error("{bytes} bytes are more than one MPI message holds")]
+    #[error("{bytes} bytes are too many for one MPI message")]
     TooLong { bytes: usize },
 }
 

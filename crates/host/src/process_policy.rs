@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_there_is_refused_with_those_that_are() {
+    fn a_missing_node_is_refused_with_the_existing_ones() {
         if !has_policies() {
             return;
         }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn weighted_interleave_is_there_from_linux_6_9_and_lacking_before() {
+    fn weighted_interleave_needs_linux_6_9() {
         if !has_policies() {
             return;
         }

@@ -70,7 +70,8 @@ pub enum ProofError {
     },
     /// Pages were never touched, or are swapped out.
     #[error(
-        "{absent} of {checked} pages checked are not in memory: never touched, swapped out, or unmapped"
+        "{absent} of {checked} pages checked are not resident: never touched, swapped out, or \
+         unmapped"
     )]
     NotTouched {
         /// Pages that are not in memory.

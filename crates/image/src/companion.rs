@@ -46,7 +46,8 @@ impl CompanionError {
         let (Self::Named { companion, .. } | Self::Absent { companion, .. }) = self;
         let Companion { file, variable, build, .. } = companion;
         format!(
-            "build it with {build}, and put it next to numalab as {file} or set {variable} to its path"
+            "build it with {build}, then put it next to numalab as {file} or set {variable} to \
+             its path"
         )
     }
 }

@@ -80,8 +80,8 @@ pub enum MediumError {
     /// It is something else.
     #[error(
         "{path}: not bootable, expected a Linux bzImage, an ELF file with a PVH note, a multiboot \
-         kernel, an ISO or disk image with a boot sector, qcow2, or firmware of whole 64 KiB up \
-         to 16 MiB"
+         kernel, an ISO or disk image with a boot sector, qcow2, or firmware with a size that is a \
+         multiple of 64 KiB, up to 16 MiB"
     )]
     Unknown {
         /// The file.

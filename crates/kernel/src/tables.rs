@@ -57,7 +57,7 @@ pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
     }
     if nowhere > 0 {
         let place = alloc::format!("root table at {:#x}", root.address);
-        let message = alloc::format!("{nowhere} of its tables are outside memory");
+        let message = alloc::format!("{nowhere} of its tables are outside of memory");
         found.say(Severity::Warning, "table-nowhere", &place, &message);
     }
     found.check();

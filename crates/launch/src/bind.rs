@@ -103,7 +103,7 @@ pub enum BindError {
     },
     /// The node exists, but this process may not allocate from it.
     #[error(
-        "--numa: this process may not take memory of node {node}: its cpuset.mems allows {allowed}"
+        "--numa: this process may not use memory of node {node}: its cpuset.mems allows {allowed}"
     )]
     NotAllowed {
         node: NodeId,

@@ -20,7 +20,8 @@ pub struct Task {
     size: Option<Named>,
     local_rank: Option<Named>,
     local_size: Option<Named>,
-    /// The launcher of several other tasks on this host, in one of which this one's launcher ran.
+    /// The launcher of several other tasks on this host; this one's launcher ran inside one of
+    /// them.
     outer: Option<Launcher>,
 }
 
@@ -249,7 +250,7 @@ pub enum IdentityError {
     },
     /// The rank is not below the number of ranks.
     #[error(
-        "{name}={value}, but {of}={limit}, as {launcher} says: expected ranks from 0 to one less than their number"
+        "{name}={value}, but {of}={limit}, as {launcher} says: expected a rank below their number"
     )]
     Beyond {
         /// The variable of the rank.
@@ -280,7 +281,8 @@ pub enum IdentityError {
     },
     /// `--ranks` was given to a process that is already a rank.
     #[error(
-        "--ranks {asked}: this process is a rank already ({name}={rank}, set by {launcher}): leave out --ranks, or start it outside of {launcher}"
+        "--ranks {asked}: this process is already a rank ({name}={rank}, set by {launcher}): omit \
+         --ranks, or start it outside of {launcher}"
     )]
     RankAlready {
         /// The ranks requested.
@@ -370,7 +372,7 @@ fn last(look: Look<'_>) -> Result<Option<Task>, IdentityError> {
     if TORCHRUN.signs.iter().all(|name| is_number(name)) {
         return Task::of(&TORCHRUN, look);
     }
-    // A local rank alone is that of a task of which the rest is missing here.
+    // A local rank alone belongs to a task with other variables that are missing here.
     let known = BEFORE_SLURM.iter().chain(&AFTER_SLURM).chain([&OWN, &JSRUN]);
     for &Variables { launcher, rank, local_rank, .. } in known {
         if let Some(&present) = local_rank.iter().find(|name| look(name).is_some()) {

@@ -24,13 +24,13 @@ pub(super) const CPUS: SettingSpec = SettingSpec {
     name: "cpus",
     kind: SettingKind::Count(4096),
     default: "2",
-    about: "cpus of all nodes together",
+    about: "total number of cpus",
 };
 pub(super) const MEMORY: SettingSpec = SettingSpec {
     name: "memory",
     kind: SettingKind::Text("a size such as 2G"),
     default: "2G",
-    about: "memory of all nodes together",
+    about: "total memory",
 };
 pub(super) const DISTANCES: SettingSpec = SettingSpec {
     name: "distances",
@@ -42,27 +42,27 @@ pub(super) const EMULATE_TIERS: SettingSpec = SettingSpec {
     name: "emulate-tiers",
     kind: SettingKind::Text("tiers such as 512M@100ns,1G@300ns,10G/s"),
     default: "",
-    about: "tiers of memory and their latencies, as --emulate-tiers takes them, instead of emulate, \
-            memory and distances",
+    about: "memory tiers with latencies, as --emulate-tiers takes them; replaces emulate, memory \
+            and distances",
 };
 pub(super) const EMULATE_LIKE: SettingSpec = SettingSpec {
     name: "emulate-like",
     kind: SettingKind::Text("a machine file, or a name of `numalab machine list`"),
     default: "",
-    about: "machine whose memory is known, as --emulate-like takes it, with `cpus` and `memory` of \
-            it, instead of emulate and distances",
+    about: "a known machine to emulate, as --emulate-like takes it, with `cpus` and `memory` for \
+            its size; replaces emulate and distances",
 };
 pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
     name: "emulate-latency",
     kind: SettingKind::Text("nanoseconds of local memory such as 100, hmat, or flat:100"),
     default: "",
-    about: "latency of memory, in virtual time, as --emulate-latency takes it",
+    about: "memory latency in virtual time, as --emulate-latency takes it",
 };
 pub(super) const EMULATE_BANDWIDTH: SettingSpec = SettingSpec {
     name: "emulate-bandwidth",
     kind: SettingKind::Text("limits such as 10G, or hmat"),
     default: "",
-    about: "limits of bandwidth of that memory, as --emulate-bandwidth takes them",
+    about: "bandwidth limits of that memory, as --emulate-bandwidth takes them",
 };
 pub(super) const EMULATE_CACHE: SettingSpec = SettingSpec {
     name: "emulate-cache",
@@ -88,7 +88,7 @@ pub(super) const COUNT_MIGRATIONS: SettingSpec = SettingSpec {
     name: "count-migrations",
     kind: SettingKind::Flag,
     default: "false",
-    about: "perf stat counts migrations and context switches of each workload",
+    about: "count migrations and context switches of each workload with perf stat",
 };
 pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
     name: "watch-pages",
@@ -102,7 +102,7 @@ pub const WATCH_OUTPUT: SettingSpec = SettingSpec {
     name: "watch-output",
     kind: SettingKind::Flag,
     default: "false",
-    about: "record a hash of each workload's output, to show whether it is always the same",
+    about: "record a hash of each workload's output, to show whether it varies",
 };
 
 /// The emulated costs of a guest's memory, written as on the command line.

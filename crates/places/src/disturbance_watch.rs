@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_of_this_machines_time_is_not_watched() {
+    fn samples_outside_of_host_time_are_not_watched() {
         let mut watch = DisturbanceWatch::new(false).unwrap();
         let before = watch.now();
         assert_eq!(before, None);

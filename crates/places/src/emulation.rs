@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_runs_once_where_the_program_repeats_to_the_last_bit() {
+    fn a_placement_runs_once_if_the_program_is_deterministic() {
         let once = ran(&[(AS_IS, &[2.0]), ("1", &[1.0])]);
         assert_eq!(repeated(&once, "1"), None, "nothing is known of repeats yet");
         let twice = ran(&[(AS_IS, &[2.0, 2.0]), ("1", &[1.0])]);

@@ -35,7 +35,7 @@ pub(crate) struct Executed {
     pub(crate) output: String,
 }
 
-/// Whether `perf stat` counts around workloads.
+/// Use of `perf stat` around workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
     /// It counts scheduler events.

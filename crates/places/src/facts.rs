@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_build_is_told_from_the_next_by_its_content() {
+    fn builds_differ_by_content() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("bzImage");
         let content_of = |text: &str| {

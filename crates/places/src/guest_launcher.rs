@@ -23,7 +23,7 @@ pub(super) const KERNEL: &str = "kernel";
 pub(super) struct Launcher {
     pub(super) qemu: Qemu,
     pub(super) accelerator: Accelerator,
-    /// Whether a kernel without memory tiers is rejected.
+    /// True if a kernel without memory tiers is rejected.
     pub(super) expect_tiers: bool,
     cache: Cache,
     contents: Contents,

@@ -36,7 +36,7 @@ pub(super) struct GuestSettings {
     pub(super) accel: String,
     /// The kernel that it boots unless a treatment names another.
     pub(super) kernel: String,
-    /// Whether a fresh guest is booted for each treatment of each block.
+    /// True if a fresh guest is booted for each treatment of each block.
     pub(super) fresh: bool,
     /// Additional programs and files that its commands need.
     #[serde(default)]
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_like_a_machine_that_comes_with_numalab() {
+    fn a_guest_can_imitate_a_bundled_machine() {
         let machine = settings(8, "x460").machine().expect("a machine");
         assert_eq!((machine.nodes.len(), machine.cpus.len()), (4, 8));
         assert_eq!(machine.memory_bytes(), 1 << 30);

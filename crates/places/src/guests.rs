@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_that_fails_in_a_guest_that_lives_ends_the_study() {
+    fn a_workload_that_fails_in_a_live_guest_ends_the_study() {
         let job = JobOutcome { exit: 1, output: "no such option".to_owned(), ..Default::default() };
         let alive = GuestOutcome {
             name: "g01".to_owned(),

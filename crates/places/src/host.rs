@@ -62,7 +62,7 @@ struct Options {
 
 pub(super) const KIND: BackendKind = BackendKind {
     name: "host",
-    about: "this machine: a factor is one of its knobs, a placement, or a part of the commands",
+    about: "this machine: factors are its knobs, placements, or parts of commands",
     settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES, WATCH_OUTPUT],
     levels: &placement::LEVELS,
     ..BackendKind::PLAIN

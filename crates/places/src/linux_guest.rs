@@ -47,7 +47,7 @@ pub(super) struct LinuxGuest {
 struct PreparedLinuxGuest {
     /// Ended before the host's knobs are restored: a pool of huge pages must not shrink under it.
     live: Option<(Outside, LiveGuest)>,
-    /// Whether a treatment has been applied: a guest booted before that is still fresh.
+    /// True if a treatment has been applied: a guest booted before that is still fresh.
     is_used: bool,
     knobs: KnobSettings,
     interrupt: Interrupt,

@@ -127,7 +127,7 @@ impl LiveGuest {
                 "the guest's agent",
                 format!("it ended with {:?} {}", outcome.exit, outcome.complaints.join("; ")),
             ),
-            None => BackendError::failed("the guest", "its thread ended"),
+            None => BackendError::failed("the guest", "its thread has ended"),
         }
     }
 }
@@ -161,7 +161,7 @@ struct Wire {
     says: Sender<Vec<u8>>,
     line: Vec<u8>,
     errors: Vec<u8>,
-    /// Whether the agent has answered and waits for the next request.
+    /// True if the agent has answered and waits for the next request.
     waits: bool,
 }
 

@@ -134,7 +134,8 @@ impl<'a> Bisect<'a> {
         &self.document
     }
 
-    /// Returns the largest number of builds besides the two ends, if each commit can be judged.
+    /// Returns the largest number of builds in addition to the two ends, if each commit can be
+    /// judged.
     #[must_use]
     pub fn halvings(&self) -> usize {
         self.bisection.halvings()

@@ -208,7 +208,7 @@ fn what_never_ends_is_refused_by_every_command_that_reads_files() {
         &["topology", "--topology", "/dev/zero"],
         &["scale", "--arch", "/dev/zero", "--sequential", "0", "--dry-run"],
     ] {
-        refuses(words, 2, &["it is a device, expected a file"]);
+        refuses(words, 2, &["is a device, expected a file"]);
     }
 }
 

@@ -323,7 +323,7 @@ fn a_study_goes_on_only_in_its_environment_with_its_own_question_and_alone() {
     assert!(text.contains(&was), "{text}");
     fs::write(&journal, text.replacen(&was, "\"kernel\":\"2.6.16\"", 1)).expect("written");
     let (_, err) = place.ends(&["study", "resume", directory], 1);
-    assert!(err.contains("kernel was 2.6.16, is ") && err.contains("run it anew"), "{err}");
+    assert!(err.contains("kernel was 2.6.16, is ") && err.contains("start a new run"), "{err}");
 
     let study = results.join("study.toml");
     let question = fs::read_to_string(&study).expect("a study");

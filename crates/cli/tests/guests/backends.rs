@@ -485,7 +485,7 @@ fn a_missing_tool_is_named_with_its_package_before_anything_is_changed() {
     let output = command.env("PATH", "/nowhere").output().expect("numalab starts");
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{message}");
-    assert!(message.contains("`sysbench` is not there"), "{message}");
+    assert!(message.contains("`sysbench` was not found"), "{message}");
     assert!(message.contains("apt-get install sysbench"), "{message}");
     assert!(!PathBuf::from("/var/lib/numalab/knobs.journal").exists());
 }

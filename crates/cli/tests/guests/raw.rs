@@ -59,7 +59,7 @@ fn how_a_kernel_ends_is_told_and_becomes_the_exit_code() {
             "3 of 4 tests\n",
             "no line of the console: the guest wrote 7",
         ),
-        (&faults, &[], 125, "on the way\n", "the guest ended by a triple fault"),
+        (&faults, &[], 125, "on the way\n", "the guest ended with a triple fault"),
         (
             &silent,
             &short,

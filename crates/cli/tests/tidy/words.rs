@@ -39,10 +39,11 @@ const IDIOMS: [(&str, &str); 27] = [
 /// Words that open a noun clause where a doc comment begins with a verb.
 const OPENINGS: [&str; 6] = ["What", "Whether", "Where", "How", "Why", "Which"];
 
-/// Crates that are clean; a crate is added when its last idiom is gone.
-const CLEAN: [&str; 19] = [
+/// Crates that are clean; a crate gets its line when its last idiom is gone.
+const CLEAN: [&str; 22] = [
     "acpi",
     "cli",
+    "emulator",
     "explore",
     "fleet",
     "formats",
@@ -52,8 +53,10 @@ const CLEAN: [&str; 19] = [
     "host",
     "image",
     "kernel",
+    "launch",
     "measure",
     "membench",
+    "places",
     "profile",
     "stats",
     "study",

@@ -24,7 +24,7 @@ pub enum DumpError {
         index: usize,
     },
     /// The count of a block differs from the bits of its rows, or is above 512.
-    #[error("block at byte {offset}: its count of free frames does not match its rows")]
+    #[error("block at byte {offset}: its number of free frames does not match its rows")]
     Block {
         /// Offset of the block's record.
         offset: usize,

@@ -160,7 +160,7 @@ impl Guest {
         let what = [
             (is_kvm, "KVM"),
             (self.hypervisor.is_some(), "hypervisors"),
-            (!self.tables.is_empty(), "custom ACPI tables: QEMU passes them to PCs only"),
+            (!self.tables.is_empty(), "custom ACPI tables: QEMU supports them only for PCs"),
             (machine.has_cxl(), "CXL memory"),
         ];
         match what.into_iter().find(|(is_asked, _)| *is_asked) {
@@ -243,7 +243,7 @@ fn check_module_paths(files: &BootFiles) -> Result<(), GuestError> {
     for path in paths {
         if path.to_string_lossy().contains(' ') {
             let text = format!(
-                "{}: a space in the path of what a hypervisor boots; set NUMALAB_CACHE to a \
+                "{}: QEMU cannot boot a hypervisor's module with a space in its path; set NUMALAB_CACHE to a \
                  directory without one",
                 path.display()
             );

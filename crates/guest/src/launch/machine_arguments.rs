@@ -62,7 +62,7 @@ fn gaps_in_apic_ids(smp: &Smp) -> Option<Finding> {
     let mut several = levels.iter().skip_while(|count| **count == 1).skip(1);
     let uneven = several.find(|count| !count.is_power_of_two())?;
     let message =
-        format!("a level of {uneven} makes QEMU leave out APIC ids: the tables must name its ids");
+        format!("a level of {uneven} makes QEMU skip APIC ids: the tables must use its ids");
     Some(Finding::new(Severity::Warning, "apic-id-gaps", format!("-smp {smp}"), message))
 }
 
@@ -72,7 +72,7 @@ fn unusable_latencies(machine: &Machine) -> Option<Finding> {
     let empty = machine.nodes.iter().find(|node| node.memory_bytes == 0)?;
     let (place, message) = (
         format!("node {}", empty.id),
-        "has no memory, for which Linux ignores all latencies and bandwidths",
+        "has no memory, so Linux ignores all latencies and bandwidths",
     );
     (!machine.access.is_empty())
         .then(|| Finding::new(Severity::Warning, "hmat-ignored", place, message))
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn apic_ids_have_gaps_behind_a_level_that_is_not_a_power_of_two() {
+    fn apic_ids_have_gaps_after_a_level_that_is_not_a_power_of_two() {
         let gaps = |[sockets, dies, cores, threads]: [usize; 4]| {
             let cpus = sockets * dies * cores * threads;
             gaps_in_apic_ids(&Smp { cpus, sockets, dies, cores, threads })
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_beside_a_node_without_memory_are_a_loss() {
+    fn latencies_are_lost_if_a_node_has_no_memory() {
         let mut machine = machine();
         machine.access =
             vec![AccessAttributes { read_latency_ps: Some(80_000), ..AccessAttributes::default() }];

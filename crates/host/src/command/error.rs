@@ -36,7 +36,7 @@ pub enum CommandError {
         stderr: String,
     },
     /// It printed more than the limit.
-    #[error("`{command}` printed {dropped_bytes} bytes more than the 8 MiB that are kept")]
+    #[error("`{command}` printed {dropped_bytes} bytes more than the limit of 8 MiB")]
     TooMuch {
         /// The program and its arguments.
         command: String,

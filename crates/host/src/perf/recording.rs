@@ -37,7 +37,7 @@ pub enum Followed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PerfError {
     /// The process does not exist.
-    #[error("process {process}: not there")]
+    #[error("process {process}: no such process")]
     NoProcess {
         /// The process.
         process: u32,

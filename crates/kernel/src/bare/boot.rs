@@ -156,7 +156,7 @@ fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
         lab.report.send(&Event::Finding(finding.clone()));
     }
     if rate.source == "assumed" {
-        let message = "no timer runs evenly: 1 GHz is assumed, so times are unreliable";
+        let message = "no timer has a constant rate: 1 GHz is assumed, so times are unreliable";
         let (severity, place) = (Severity::Warning, "time stamp counter");
         lab.report.send(&Event::Finding(Finding::new(severity, "clock-unknown", place, message)));
     }

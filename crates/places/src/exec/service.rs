@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_ends_or_is_not_there_is_told() {
+    fn a_service_that_ends_or_is_missing_is_reported() {
         let ended = with_service(&["sh", "-c", "echo no room >&2; exit 3"], &["false"]);
         let error = start(&ended).map(drop).unwrap_err();
         assert!(error.to_string().contains("no room"), "{error}");

@@ -48,8 +48,8 @@ pub(crate) const KIND: BackendKind = BackendKind {
             about: "use the Xen that this machine runs: numa is then fixed and cannot be a factor",
         },
         SettingSpec {
-            about: "machine whose memory is known, as --emulate-like takes it: as many of its \
-                    nodes as guests fill, instead of the factor machine",
+            about: "a known machine to emulate, as --emulate-like takes it, with the number of \
+                    nodes that guests fill; replaces the factor machine",
             ..EMULATE_LIKE
         },
         EMULATE_LATENCY,
@@ -61,14 +61,14 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "guests-per-node",
             kind: SettingKind::Count(MOST_GUESTS),
             default: "4",
-            about: "number of guests that fill a node of the machine made for them",
+            about: "number of guests that fill a node of the generated machine",
         },
         SettingSpec {
             name: "node-memory-mib",
             kind: SettingKind::Count(1 << 20),
             default: "",
-            about: "memory of each node of that machine, in MiB; no less than its guests need, \
-                    which it is if not set",
+            about: "memory of each node of that machine, in MiB; by default, and at least, what \
+                    its guests need",
         },
         SettingSpec {
             name: "guest-memory-mib",
@@ -86,13 +86,13 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "guest-kind",
             kind: SettingKind::OneOf(&["pv", "pvh"]),
             default: "pv",
-            about: "type of Xen's domains; the frames of pvh are only known with numa=on",
+            about: "type of Xen's domains; frames of pvh are known only with numa=on",
         },
         SettingSpec {
             name: "dom0-memory-mib",
             kind: SettingKind::Count(1 << 20),
             default: "768",
-            about: "memory of Xen's first domain, in MiB",
+            about: "memory of dom0, in MiB",
         },
         SettingSpec {
             name: "rounds",
@@ -118,7 +118,7 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "pinning",
             kind: SettingKind::OneOf(&["cpus-and-memory", "cpus", "none", "cpus-as-string"]),
             default: "cpus-and-memory",
-            about: "the parts of each guest that are pinned to its node",
+            about: "parts of each guest pinned to its node",
         },
         SettingSpec {
             name: "dom0-nodes",

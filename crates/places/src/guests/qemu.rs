@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_told_with_how_much_is_in_each() {
+    fn page_sizes_are_reported_with_their_amounts() {
         let guest = GuestOutcome { name: "g01".to_owned(), ..GuestOutcome::default() };
         let pages = BTreeMap::from([(4096, 0), (2 << 20, 192 << 20), (65_536, 1 << 20)]);
         let evidence = pages_evidence(&guest, &pages);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guests_time_begins_with_its_first_line_which_is_no_output() {
+    fn a_guests_time_begins_at_a_first_line_that_is_not_output() {
         let mut ran = Ran::default();
         ran.take(b"numalab-guest-");
         assert_eq!(ran.job.begin_ns, 0);

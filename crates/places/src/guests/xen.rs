@@ -39,7 +39,7 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
     if settings.on_this_dom0 {
         return xen::check_dom0().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
-            remedy: "boot this machine with Xen, or leave out on-this-dom0".to_owned(),
+            remedy: "boot this machine with Xen, or omit on-this-dom0".to_owned(),
         });
     }
     if settings.emulates_memory() {
@@ -212,7 +212,7 @@ impl BootContext<'_> {
         let mut evidence = Vec::new();
         let Some(place) = place else { return evidence };
         evidence.extend((!place.unknown.is_empty()).then(|| {
-            Evidence::fact(format!("not known of {}", guest.name), place.unknown.join("; "))
+            Evidence::fact(format!("unknown for {}", guest.name), place.unknown.join("; "))
         }));
         let misplaced = guest.local_share().is_some_and(|share| share < 0.5);
         if misplaced && self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAsString {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hypervisor_that_knows_no_nodes_is_not_believed() {
+    fn frame_counts_of_a_hypervisor_without_nodes_are_ignored() {
         let counted = Place { hypervisor: BTreeMap::from([(0, 9)]), ..Place::default() };
         assert_eq!(memory_of(&counted, true), (BTreeMap::from([(0, 9)]), 0));
         assert_eq!(memory_of(&counted, false), (BTreeMap::new(), 0));

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_fill_their_places_and_others_are_words_of_their_own() {
+    fn settings_fill_placeholders_and_others_become_separate_words() {
         let setting = |text: &str| Setting::Text(text.to_owned());
         let settings = [("policy", "near"), ("log", "off"), (BACKENDS, "own")];
         let settings = settings.map(|(name, value)| (name.to_owned(), setting(value)));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_are_summed_by_whose_memory_it_was() {
+    fn accesses_are_summed_by_local_and_remote_memory() {
         let report = r#"{"phases": [{"vcpus": [
             {"node": 0, "nodes": [{"node": 0, "loads": 5, "stores": 1},
                                   {"node": 1, "loads": 2, "stores": 0}]},

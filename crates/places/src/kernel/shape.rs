@@ -63,7 +63,8 @@ pub(super) enum Wanted {
 
 pub(crate) const KIND: BackendKind = BackendKind {
     name: "kernel",
-    about: "numalab's own kernel, or yours, booted for each sample: a factor is an argument on its command line",
+    about: "numalab's kernel, or yours, booted for each sample: factors are arguments on its \
+            command line",
     settings: &[
         SettingSpec {
             name: FILE,
@@ -75,7 +76,8 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "expect",
             kind: SettingKind::Text("a regular expression"),
             default: "",
-            about: "console line that ends a sample of `file` successfully; without it, the guest ends by itself",
+            about: "console line that ends a sample of `file` successfully; if not set, the guest \
+                    must end by itself",
         },
         SettingSpec {
             name: "fail",

@@ -12,8 +12,8 @@ use crate::{host_side, nested_paging, placement};
 
 pub(crate) const KIND: BackendKind = BackendKind {
     name: "linux-guest",
-    about: "a Linux guest in QEMU: a factor is a knob of its kernel, one of the host's named \
-            host:KNOB, or a placement in it",
+    about: "a Linux guest in QEMU: factors are knobs of its kernel, knobs of the host (host:KNOB), \
+            or placements in it",
     settings: &[
         EMULATE,
         CPUS,
@@ -23,13 +23,13 @@ pub(crate) const KIND: BackendKind = BackendKind {
             name: "arch",
             kind: SettingKind::OneOf(&["x86_64", "aarch64"]),
             default: "",
-            about: "its processor, as --arch takes it; by default this machine's",
+            about: "its processor, as --arch takes it; this machine's by default",
         },
         SettingSpec {
             name: "accel",
             kind: SettingKind::OneOf(&["auto", "kvm", "tcg"]),
             default: "auto",
-            about: "what runs its instructions",
+            about: "the accelerator that runs its instructions",
         },
         ITS_KERNEL,
         SettingSpec {
@@ -76,13 +76,13 @@ pub(super) const ITS_KERNEL: SettingSpec = SettingSpec {
     name: KERNEL,
     kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),
     default: "linux",
-    about: "the kernel that it boots",
+    about: "the kernel to boot",
 };
 /// What commands in it need.
 pub(super) const WITH: SettingSpec = SettingSpec {
     name: "with",
     kind: SettingKind::List("programs and files"),
     default: "",
-    about: "what its commands need besides: programs of packages by name, and files of this \
-            machine by their path",
+    about: "additional programs (packages by name) and files of this machine (by path) for its \
+            commands",
 };

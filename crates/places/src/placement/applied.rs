@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_started_has_the_cpus_and_the_policy_that_were_read_back() {
+    fn a_started_command_has_the_cpus_and_the_policy_that_were_read_back() {
         let cpu = current_affinity().unwrap().iter().last().unwrap();
         let placement = PlacedCommand {
             placement: Placement {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_fails_ends_the_others_and_is_the_one_that_is_told() {
+    fn a_failed_copy_ends_the_others_and_is_reported() {
         let ran = run(&ranks(2), "[ $NUMALAB_RANK = 1 ] && exit 7; exec sleep 60").unwrap();
         assert_eq!(ran.status.code(), Some(7));
     }

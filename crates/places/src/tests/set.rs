@@ -95,7 +95,7 @@ fn levels_with_names_are_chosen_by_them_and_a_single_one_is_held() {
 }
 
 #[test]
-fn what_cannot_be_set_is_refused_with_what_can() {
+fn settings_that_cannot_be_changed_are_refused_with_those_that_can() {
     for (key, value, words) in [
         ("guests", "65", "--set guests: 65: expected 1 to 64"),
         ("guests", "4,65", "setting guests: 65: expected 1 to 64"),

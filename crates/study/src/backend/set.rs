@@ -1,4 +1,4 @@
-//! A study with settings of the command line (`--set KEY=VALUE`).
+//! Changes a study by settings of the command line (`--set KEY=VALUE`).
 
 use numalab_record::study::Setting;
 use numalab_workload::WorkloadSpec;
@@ -42,9 +42,9 @@ impl BackendKind {
         treatments as f64 * each * (PLACES_IN_WORKLOADS + study.workloads.len() as f64)
     }
 
-    /// Changes a study that runs in this backend: a setting of the backend, the levels of a
-    /// factor (`4,8`; by name where they have names), or which `workloads` are run. A single value for a factor that the
-    /// backend has a setting for takes the factor's place.
+    /// Changes a study that runs in this backend: a setting of the backend, the levels of
+    /// a factor (`4,8`; by name if they have names), or the `workloads` to run. A single value for
+    /// a factor with a setting of the backend replaces the factor.
     ///
     /// # Errors
     /// [`BackendError::BadInput`] names what may be set.
@@ -111,8 +111,8 @@ fn setting_of(word: &str) -> Setting {
     }
 }
 
-/// Keeps the levels of a factor that have these names, in this order: the first is the baseline.
-/// A single one is held while the other factors vary.
+/// Keeps the levels of a factor with these names, in this order: the first is the baseline. A
+/// single level becomes constant while the other factors vary.
 fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendError> {
     let factor = &study.factors[at];
     let names: Vec<String> = factor.levels.iter().map(Level::name).collect();
@@ -144,7 +144,7 @@ fn keep_levels(study: &mut Study, at: usize, list: &str) -> Result<(), BackendEr
     Ok(())
 }
 
-/// Keeps these workloads, and what the rules and the levels say of them.
+/// Keeps these workloads, and the parts of rules and levels that concern them.
 fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     let wanted: Vec<&str> = list.split(',').collect();
     let known: Vec<&str> = study.workloads.iter().map(|workload| workload.name()).collect();
@@ -166,7 +166,7 @@ fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     rules.primary = rules.primary.take().filter(|primary| is_of(primary, &kept));
     rules.facts.retain(|fact| is_of(fact, &kept));
     rules.margins.retain(|metric, _| is_of(metric, &kept));
-    // A setting that only commands had which are gone would be one that nothing takes.
+    // A setting used only by removed commands would be used by nothing.
     let is_used = |name: &str, workloads: &[WorkloadSpec]| {
         let place = format!("{{{name}}}");
         let text = |workload| serde_json::to_string(workload).unwrap_or_default();

@@ -72,7 +72,7 @@ impl<'a> Sampler<'a> {
             let names = readings.iter().map(|reading| reading.quantity.metric.as_str());
             let known = match names.collect::<Vec<_>>() {
                 // If time has no meaning there, the study measures no metrics.
-                none if none.is_empty() => "another study: this one gives none here".to_owned(),
+                none if none.is_empty() => "another study: this one has no result here".to_owned(),
                 names => format!("one of {}", names.join(", ")),
             };
             return Err(BisectError::NoMetric { wanted: self.metric.clone(), known });

@@ -50,7 +50,7 @@ impl fmt::Display for RawEnd {
             Self::Port { value } => write!(f, "the guest wrote {value} to its exit port"),
             Self::PoweredOff => f.write_str("the guest powered off"),
             Self::Reset => f.write_str("the guest reset"),
-            Self::TripleFault => f.write_str("the guest ended by a triple fault"),
+            Self::TripleFault => f.write_str("the guest ended with a triple fault"),
             Self::Panicked => f.write_str("the guest panicked"),
             Self::Suspended { state } => write!(f, "QEMU stopped the guest: {state}"),
             Self::Late { limit } => write!(f, "the guest did not end within {limit:?}"),
