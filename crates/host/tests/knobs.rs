@@ -391,7 +391,7 @@ fn a_weight_is_not_set_where_the_kernel_would_not_compute_it_again() {
     symlink("/proc/sys/kernel/ostype", lab.path().join(&auto)).unwrap();
     let mut tuning = Tuning::new(&lab.root).unwrap();
     let error = lab.set(&mut tuning, "interleave_weight_node0", "5").unwrap_err();
-    assert!(error.to_string().contains("could not be set back to \"Linux\""), "{error}");
+    assert!(error.to_string().contains("could not be restored to \"Linux\""), "{error}");
     assert_eq!(
         (error.class(), lab.text(&format!("{WEIGHTS}/node0")).trim()),
         (ErrorClass::Lacking, "3")

@@ -23,12 +23,12 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 fn a_dry_run_refuses_what_the_run_refuses() {
     let directory = tempfile::tempdir().expect("a directory");
     let wrong: [(&[&str], i32, &str); 9] = [
-        (&["latency", "--size", "100T"], 2, "104857600 MiB of memory wanted"),
-        (&["latency", "--size", "64T", "--concurrent"], 2, "of memory wanted"),
+        (&["latency", "--size", "100T"], 2, "104857600 MiB of memory needed"),
+        (&["latency", "--size", "64T", "--concurrent"], 2, "of memory needed"),
         (&["latency", "--size", "4K", "--pattern", "stride:100"], 2, "stride"),
         (&["bandwidth", "--isa", "mmx"], 3, "`mmx` is not available here"),
-        (&["bandwidth", "--size", "100T"], 2, "of memory wanted"),
-        (&["loaded", "--size", "100T", "--cpus", "0,1"], 2, "of memory wanted"),
+        (&["bandwidth", "--size", "100T"], 2, "of memory needed"),
+        (&["loaded", "--size", "100T", "--cpus", "0,1"], 2, "of memory needed"),
         (&["guest", "run", "--with", "nosuch"], 125, "`nosuch`: no package is known"),
         (&["guest", "run", "--memory", "4M"], 125, "needs 128M at least"),
         (&["guest", "run", "--memory", "900T"], 125, "expected a smaller guest"),
