@@ -174,7 +174,7 @@ fn a_short_pool_is_requested_again_after_compacting_and_reports_its_pages() {
     let fewer = lab.set(&mut tuning, "huge_2m_pages", "512").unwrap_err();
     let said = fewer.to_string();
     assert!(said.contains("0 of 512 pages could be reserved"), "{said}");
-    assert!(said.contains("after compacting memory too: set at most 0, free memory"), "{said}");
+    assert!(said.contains("even after compacting memory: set at most 0, free memory"), "{said}");
     assert_eq!(fewer.class(), ErrorClass::Lacking);
     assert_eq!(lab.text("proc/sys/vm/compact_memory"), "1\n");
 }

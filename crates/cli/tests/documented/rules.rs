@@ -49,7 +49,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab fleet health", Plans, &[" cells, about "]),
     rule("numalab latency", Plans, &["latency/", " cells, about "]),
     rule("numalab latency --nodes 0,1", NODES, &["latency/", "node1"]),
-    rule("numalab latency --size=1-16384", Needs("of memory wanted"), &["latency/", "/16G"]),
+    rule("numalab latency --size=1-16384", Needs("of memory needed"), &["latency/", "/16G"]),
     rule("numalab latency --ranks", Plans, &["4 ranks on this machine"]),
     rule("numalab bandwidth", Plans, &["bandwidth/", " cells, about "]),
     rule("numalab bandwidth --kernel read,triad", CPUS, &["bandwidth/", "triad"]),
