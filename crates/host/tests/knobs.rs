@@ -174,7 +174,7 @@ fn a_short_pool_is_requested_again_after_compacting_and_reports_its_pages() {
     let fewer = lab.set(&mut tuning, "huge_2m_pages", "512").unwrap_err();
     let said = fewer.to_string();
     assert!(said.contains("0 of 512 pages could be reserved"), "{said}");
-    assert!(said.contains("after compacting memory too: set at most 0, free memory"), "{said}");
+    assert!(said.contains("even after compacting memory: set at most 0, free memory"), "{said}");
     assert_eq!(fewer.class(), ErrorClass::Lacking);
     assert_eq!(lab.text("proc/sys/vm/compact_memory"), "1\n");
 }
@@ -391,7 +391,7 @@ fn a_weight_is_not_set_where_the_kernel_would_not_compute_it_again() {
     symlink("/proc/sys/kernel/ostype", lab.path().join(&auto)).unwrap();
     let mut tuning = Tuning::new(&lab.root).unwrap();
     let error = lab.set(&mut tuning, "interleave_weight_node0", "5").unwrap_err();
-    assert!(error.to_string().contains("could not be set back to \"Linux\""), "{error}");
+    assert!(error.to_string().contains("could not be restored to \"Linux\""), "{error}");
     assert_eq!(
         (error.class(), lab.text(&format!("{WEIGHTS}/node0")).trim()),
         (ErrorClass::Lacking, "3")

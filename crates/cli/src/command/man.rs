@@ -11,7 +11,7 @@ use super::Cli;
 use crate::failure::{Code, EXIT_STATUS, Failure};
 
 /// Date of the last change to the pages' contents.
-const DATE: &str = "2026-11-23";
+const DATE: &str = "2026-11-28";
 /// Longest line of a page's source.
 const WIDTH: usize = 79;
 

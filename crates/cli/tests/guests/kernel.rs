@@ -207,7 +207,7 @@ fn what_the_kernel_cannot_do_is_refused_before_it_boots() {
     bad(&with(&["--collect", "/x", "-o", "/tmp"]), 2, "numalab's kernel has no files");
     bad(&with(&[]), 3, "NUMALAB_KERNEL=/no/such/kernel: no such file");
     bad(&with(&[]), 3, "rustup target add x86_64-unknown-none");
-    bad(&["run", "--format", "json", "--", "true"], 125, "for --kernel numalab");
+    bad(&["run", "--format", "json", "--", "true"], 125, "only with --kernel numalab");
     bad(&["run"], 125, "no command: expected one behind --");
     bad(&["shell", "--kernel", "numalab"], 2, "expected `numalab guest run`");
 }

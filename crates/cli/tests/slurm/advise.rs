@@ -86,7 +86,7 @@ fn what_is_no_single_task_or_no_allocation_of_one_node_is_refused() {
     let two = ["salloc", "--quiet", "--nodes=2"];
     refused(&two, &["--", "srun", "true"], "an allocation of 2 nodes: expected one node");
     let said = ["--", "srun", "--cpu-bind=cores", "true"];
-    refused(&IN_JOB, &said, "nothing is left to be tried");
+    refused(&IN_JOB, &said, "there is nothing to try");
 }
 
 #[test]
