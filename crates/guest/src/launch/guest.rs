@@ -112,7 +112,7 @@ impl Guest {
         let emulator = self.memory_emulator.as_ref();
         let mut needs = emulator
             .map_or(QemuNeeds { architecture, ..QemuNeeds::default() }, |own| {
-                own.mode.needs(architecture, cpus)
+                own.needs(architecture, cpus)
             });
         if self.machine.has_cxl() {
             needs.least_version = needs.least_version.max(Some(VOLATILE_CXL));

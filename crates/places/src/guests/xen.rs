@@ -327,10 +327,8 @@ fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulat
 
 fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
     let cpus = machine.machine.cpus.len();
-    let needs = machine
-        .memory_emulator
-        .as_ref()
-        .map(|emulator| emulator.mode.needs(Architecture::X86_64, cpus));
+    let needs =
+        machine.memory_emulator.as_ref().map(|emulator| emulator.needs(Architecture::X86_64, cpus));
     Ok(Qemu::find(cache, &needs.unwrap_or_default())?)
 }
 

@@ -150,14 +150,18 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Ba
         found: "a machine that cannot be emulated".to_owned(),
         expected: error.to_string(),
     })?;
-    let mode = EmulatorMode::Virtual;
+    let emulator =
+        Box::new(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine: described });
     // Unlike others, numalab's kernel runs in virtual time on every QEMU that has plugins.
     let needs = match shape.file {
-        Some(_) => mode.needs(Architecture::X86_64, machine.online_cpus().len()),
-        None => QemuNeeds { plugins: true, ..QemuNeeds::default() },
+        Some(_) => emulator.needs(Architecture::X86_64, machine.online_cpus().len()),
+        None => QemuNeeds {
+            plugins: true,
+            least_version: emulator.least_for_pages(),
+            ..QemuNeeds::default()
+        },
     };
     let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
-    let emulator = Box::new(MemoryEmulator { plugin, mode, machine: described });
     let kind = Kind::Emulated { emulator, latency: costs.latency };
     Ok(Place { qemu, accelerator: Accelerator::tcg(), kind })
 }

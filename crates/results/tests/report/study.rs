@@ -49,6 +49,21 @@ fn main_effects_interactions_and_verdicts_of_a_two_by_two_are_as_it_was_made() {
 }
 
 #[test]
+fn a_two_by_two_has_a_table_of_its_four_cells_and_a_trend_has_none() {
+    let document = studies::two_by_two();
+    let text = StudySummary::of(&document).page().markdown();
+    let cells = "latency in ns by host and guest, medians; change of the median from the first";
+    assert!(text.contains(cells), "{text}");
+    let after = text.split(cells).nth(1).expect("the table");
+    assert!(after.trim_start().starts_with("| host | guest off | guest on |"), "{after}");
+    let both = after.lines().find(|line| line.starts_with("| host on |")).expect("a row");
+    let change = both.rsplit(", ").next().and_then(|cell| cell.split(' ').next()).expect("a change");
+    assert!((change.parse::<f64>().expect("a number") + 28.0).abs() < 1.0, "{both}");
+    let numbers = studies::scaling();
+    assert!(!StudySummary::of(&numbers).page().markdown().contains("change of the median from"));
+}
+
+#[test]
 fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
     let mut document = studies::without_variance();
     for sample in document.journal.iter_mut().filter_map(|entry| match entry {
