@@ -70,7 +70,7 @@ impl Advisor {
         };
         let openmp = subject.has_openmp(followed.as_ref());
         let kernel = target.guest.as_ref().and_then(|guest| guest.settings.get("kernel")?.as_str());
-        let abilities = Abilities::new(target.place, openmp, kernel);
+        let abilities = Abilities::new(target.place, openmp, kernel, &target.costs.nodes);
         let trying = Trying {
             subject: &subject,
             judged,
