@@ -10,7 +10,8 @@ use super::{Format, value};
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MachineArgs {
     /// Where from: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR, arch:FILE
-    /// (known by name: lumi_partc, lumi_partg), lstopo:FILE, numactl:FILE, results:DIR (with what was measured there)
+    /// (known by name: lumi_partc, lumi_partg), lscpu:FILE (plain, or of -e, -p or -J), lstopo:FILE
+    /// (XML or synthetic), numactl:FILE, results:DIR (with what was measured there)
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// A machine described in numalab's own TOML
