@@ -69,7 +69,7 @@ impl Advisor {
             false => look(asked, target, &subject, judged, self.asis.as_ref(), watch)?,
         };
         let openmp = subject.has_openmp(followed.as_ref());
-        let abilities = Abilities::new(target.guest.as_ref(), openmp);
+        let abilities = Abilities::new(target.guest.as_ref(), openmp, &target.costs.nodes);
         let trying = Trying {
             subject: &subject,
             judged,

@@ -23,11 +23,13 @@ pub(super) struct Abilities {
     openmp: bool,
     /// True if the kernel has weighted interleaving.
     is_new_kernel: bool,
+    /// The numbers of the nodes, in the order of weights.
+    nodes: Vec<u32>,
 }
 
 impl Abilities {
-    /// Returns those of a guest, or of this machine.
-    pub(super) fn new(guest: Option<&BackendSpec>, openmp: bool) -> Self {
+    /// Returns those of a guest, or of this machine, with these nodes.
+    pub(super) fn new(guest: Option<&BackendSpec>, openmp: bool, nodes: &[u32]) -> Self {
         let here = || {
             let environment = read_environment(&Root::live());
             let release = environment.fact("kernel").and_then(linux_version);
@@ -37,6 +39,7 @@ impl Abilities {
             is_guest: guest.is_some(),
             openmp,
             is_new_kernel: guest.map_or_else(here, boots_new_kernel),
+            nodes: nodes.to_vec(),
         }
     }
 
@@ -96,14 +99,15 @@ impl Abilities {
     }
 
     fn weights(&self, weights: &[u32]) -> Result<Vec<(String, Setting)>, Untried> {
-        let name = |node: usize| format!("interleave_weight_node{node}");
+        let name = |node: u32| format!("interleave_weight_node{node}");
+        let first = name(self.nodes.first().copied().unwrap_or_default());
         if !self.is_new_kernel {
-            return Err(Untried::NotInKernel(name(0)));
+            return Err(Untried::NotInKernel(first));
         }
-        self.can_set(&name(0))?;
-        let knob = |(node, weight): (usize, &u32)| (name(node), Setting::Integer((*weight).into()));
+        self.can_set(&first)?;
+        let knob = |(node, weight): (&u32, &u32)| (name(*node), Setting::Integer((*weight).into()));
         let policy = ("policy".to_owned(), Setting::Text("weighted".to_owned()));
-        Ok([policy].into_iter().chain(weights.iter().enumerate().map(knob)).collect())
+        Ok([policy].into_iter().chain(self.nodes.iter().zip(weights).map(knob)).collect())
     }
 
     /// Checks that a kernel setting can be changed; in a guest, where numalab is root, all can.
@@ -138,7 +142,8 @@ mod tests {
     use super::*;
 
     fn shown(is_guest: bool, candidate: &Candidate) -> Result<String, Untried> {
-        let abilities = Abilities { is_guest, openmp: false, is_new_kernel: true };
+        let abilities =
+            Abilities { is_guest, openmp: false, is_new_kernel: true, nodes: vec![0, 8] };
         let settings = abilities.settings(candidate)?;
         let shown = settings.iter().map(|(name, value)| format!("{name}={value}"));
         Ok(shown.collect::<Vec<_>>().join(" "))
@@ -151,7 +156,7 @@ mod tests {
         assert_eq!(of(&Candidate::Interleave { nodes: vec![0, 1, 2] }), "policy=interleave:0-2");
         assert_eq!(
             of(&Candidate::WeightedInterleave { weights: vec![2, 1] }),
-            "interleave_weight_node0=2 interleave_weight_node1=1 policy=weighted"
+            "interleave_weight_node0=2 interleave_weight_node8=1 policy=weighted"
         );
         assert_eq!(of(&Candidate::HugePages), "thp_enabled=always");
         assert_eq!(of(&Candidate::Balancing { mode: 2 }), "demotion=true numa_balancing=2");
@@ -170,7 +175,8 @@ mod tests {
         assert_eq!(of(&Candidate::Pack), Untried::NoOpenMp);
         let touch = Candidate::FirstTouch { line: None, region: String::new() };
         assert_eq!(of(&touch), Untried::ProgramMustChange);
-        let old = Abilities { is_guest: true, openmp: true, is_new_kernel: false };
+        let old =
+            Abilities { is_guest: true, openmp: true, is_new_kernel: false, nodes: vec![0, 8] };
         let weighted = Candidate::WeightedInterleave { weights: vec![2, 1] };
         let why = old.settings(&weighted).expect_err("no trial");
         assert_eq!(why, Untried::NotInKernel("interleave_weight_node0".to_owned()));

@@ -5,7 +5,8 @@ use std::path::Path;
 use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::memory_emulator::{self, EmulatedMachine, GivenCosts, MemoryCosts};
 use numalab_formats::size::{format_bytes, format_rounded};
-use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
+use numalab_formats::{ReadError, Reading, architecture, emulation, hwloc, lscpu, machine_toml};
+use numalab_formats::{numactl, printed_by, tiers};
 use numalab_host::{Root, read_machine_and_devices};
 use numalab_record::{Document, Kind};
 use numalab_results::run::NodeAccess;
@@ -218,21 +219,20 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
         ("acpi", directory) => crate::tables::machine(directory),
         ("arch", Some(file)) => {
             let text = input::architecture(file)?;
-            let reading = architecture::read(&text).map_err(|error| in_file(file, &error))?;
+            let reading =
+                architecture::read(&text).map_err(|error| in_text(kind, file, &text, &error))?;
             Ok((reading.value.machine, reading.findings))
         }
-        ("lstopo", Some(file)) => {
-            let reading = hwloc::read_xml(&text(file)?).map_err(|error| in_file(file, &error))?;
-            Ok((reading.value, reading.findings))
-        }
-        ("numactl", Some(file)) => {
-            let reading = numactl::read(&text(file)?).map_err(|error| in_file(file, &error))?;
-            Ok((reading.value, reading.findings))
-        }
+        ("lscpu", Some(file)) => read(kind, file, lscpu::read),
+        ("lstopo", Some(file)) => read(kind, file, |text| match hwloc::is_synthetic(text) {
+            true => hwloc::read_synthetic(text),
+            false => hwloc::read_xml(text),
+        }),
+        ("numactl", Some(file)) => read(kind, file, numactl::read),
         ("results", Some(place)) => measured(place),
         _ => Err(Failure::bad_input(format!(
             "--source `{source}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, \
-             lstopo:FILE, numactl:FILE or results:DIR"
+             lscpu:FILE, lstopo:FILE, numactl:FILE or results:DIR"
         ))),
     }
 }
@@ -280,6 +280,25 @@ fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
 fn live(root: &Root) -> Result<(Machine, Vec<Finding>), Failure> {
     let reading = read_machine_and_devices(root)?;
     Ok((reading.machine, reading.findings))
+}
+
+/// Reads a machine from a tool's text.
+fn read(
+    kind: &str,
+    file: &Path,
+    reader: impl Fn(&str) -> Result<Reading, ReadError>,
+) -> Result<(Machine, Vec<Finding>), Failure> {
+    let text = text(file)?;
+    let reading = reader(&text).map_err(|error| in_text(kind, file, &text, &error))?;
+    Ok((reading.value, reading.findings))
+}
+
+/// Returns the error about a text, with what to give instead where the text is another tool's.
+fn in_text(kind: &str, file: &Path, text: &str, error: &ReadError) -> Failure {
+    match printed_by::advice(kind, text) {
+        Some(advice) => Failure::bad_input(format!("{}: {error}; {advice}", file.display())),
+        None => in_file(file, error),
+    }
 }
 
 fn in_file(file: &Path, error: &dyn std::fmt::Display) -> Failure {

@@ -132,6 +132,7 @@ fn read(
     // Contradictions between files have been reported above; spanning groups are how virtual
     // machines are built.
     let spanning = machine.validate().into_iter();
-    findings.extend(spanning.filter(|finding| finding.code == "l3-group-spans-nodes"));
+    let codes = ["l3-group-spans-nodes", "core-spans-packages"];
+    findings.extend(spanning.filter(|finding| codes.contains(&finding.code.as_str())));
     Ok(Reading { machine, findings })
 }

@@ -5,7 +5,7 @@ mod slurm;
 
 use launchers::{AFTER_SLURM, BEFORE_SLURM, FLUX, JSRUN, OWN, TORCHRUN, Variables};
 pub use launchers::{LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SIZE};
-pub use slurm::{map_cpu_list, tasks_on_node};
+pub use slurm::{map_cpu_list, shell, tasks_on_node};
 
 /// Upper bound of ranks; a larger number is a mistake.
 const MOST_RANKS: usize = 1 << 30;

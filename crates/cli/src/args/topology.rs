@@ -10,8 +10,8 @@ use super::{Format, value};
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MachineArgs {
     /// Source of the machine: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR,
-    /// arch:FILE (or a bundled name: lumi_partc, lumi_partg), lstopo:FILE, numactl:FILE,
-    /// results:DIR (with its measurements)
+    /// arch:FILE (or a bundled name: lumi_partc, lumi_partg), lscpu:FILE (plain, -e, -p or -J),
+    /// lstopo:FILE (XML or synthetic), numactl:FILE, results:DIR (with its measurements)
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// A machine described in numalab's own TOML

@@ -9,7 +9,7 @@ use numalab_host::{
     Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy, users_program,
 };
 use numalab_launch::bind::{Binding, NodeChoice, Seats};
-use numalab_launch::identity::{Task, detect_own};
+use numalab_launch::identity::{self, Task, detect_own};
 use numalab_launch::near::Near;
 use numalab_topology::{CpuId, CpuSet, Machine, MemoryPolicy, NodeId};
 
@@ -92,7 +92,13 @@ fn prepare(args: &BindArgs, task: Option<&Task>) -> Result<Prepared, Failure> {
         let said = near.as_ref().map_or_else(String::new, |near| {
             format!("[Rank {}] {}\n", binding.rank, near.describe())
         });
-        output::print(&format!("{unsaid}{said}{}", binding.lines(&command)))?;
+        let look = |name: &str| std::env::var(name).ok();
+        let alone = task.is_none().then(|| identity::shell(&look)).flatten();
+        let alone = alone.map_or_else(String::new, |part| {
+            let job = look("SLURM_JOB_ID").or_else(|| look("SLURM_JOBID")).unwrap_or_default();
+            format!("Not a rank: {part} of SLURM job {job}, bound as one process\n")
+        });
+        output::print(&format!("{alone}{unsaid}{said}{}", binding.lines(&command)))?;
     }
     Ok(Prepared { command, cpu, home })
 }

@@ -105,6 +105,24 @@ fn ranks_asked_for_are_started_in_a_jobs_shell_and_refused_within_a_rank() {
     assert!(said.contains("--ranks 4") && said.contains("SLURM_PROCID=0"), "{said}");
 }
 
+#[test]
+fn a_process_of_a_slurm_job_that_is_not_a_rank_says_which_part_it_is() {
+    for (variables, part) in [
+        ("SLURM_JOB_ID=7 SLURM_STEP_ID=4294967290 SLURM_PROCID=0", "the interactive shell"),
+        ("SLURM_JOB_ID=7 SLURM_STEP_ID=4294967291 SLURM_PROCID=0", "the batch script"),
+        ("SLURM_JOB_ID=7 SLURM_STEP_ID=4294967292 SLURM_PROCID=0", "the extern step"),
+        ("SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=8", "the batch script"),
+        ("SLURM_JOBID=7", "a shell"),
+    ] {
+        let said = bind_as(variables, &[], 0);
+        assert!(said.starts_with(&format!("Not a rank: {part}")), "{variables}: {said}");
+        assert!(said.contains("of SLURM job 7") && said.contains("[Rank 0] Binding"), "{said}");
+    }
+    let rank = bind_as("SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_LOCALID=0", &[], 0);
+    assert!(rank.starts_with("[Rank 0] Binding"), "{rank}");
+    assert!(bind_as("", &[], 0).starts_with("[Rank 0] Binding"));
+}
+
 /// Returns the only directory in `parent`.
 fn only(parent: &Path) -> PathBuf {
     let mut entries = fs::read_dir(parent).expect("results");

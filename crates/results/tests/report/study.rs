@@ -57,7 +57,8 @@ fn a_two_by_two_has_a_table_of_its_four_cells_and_a_trend_has_none() {
     let after = text.split(cells).nth(1).expect("the table");
     assert!(after.trim_start().starts_with("| host | guest off | guest on |"), "{after}");
     let both = after.lines().find(|line| line.starts_with("| host on |")).expect("a row");
-    let change = both.rsplit(", ").next().and_then(|cell| cell.split(' ').next()).expect("a change");
+    let change =
+        both.rsplit(", ").next().and_then(|cell| cell.split(' ').next()).expect("a change");
     assert!((change.parse::<f64>().expect("a number") + 28.0).abs() < 1.0, "{both}");
     let numbers = studies::scaling();
     assert!(!StudySummary::of(&numbers).page().markdown().contains("change of the median from"));
