@@ -14,6 +14,9 @@ use numalab_topology::TierSpec;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// The name of the backend that is a Linux guest.
+pub(super) const LINUX_GUEST: &str = "linux-guest";
+
 pub(super) const EMULATE: SettingSpec = SettingSpec {
     name: "emulate",
     kind: SettingKind::Text("nodes as --emulate takes them, such as 4 or 1G,1G"),

@@ -12,8 +12,8 @@ use numalab_record::study::Treatment;
 use numalab_study::{BackendError, StudyPlace};
 use numalab_workload::Workload;
 
+use super::common_settings::LINUX_GUEST;
 use super::guest_machine::GuestSettings;
-use super::linux_guest::KIND;
 use super::live_guest::failed;
 
 /// The kernel that a guest boots: `linux` (the distribution's), `backports`, or the user's file.
@@ -155,7 +155,7 @@ pub(super) fn kernel_of(
 ) -> Result<KernelChoice, BackendError> {
     let (name, place) = match treatment.settings.get(KERNEL) {
         Some(setting) => (setting.to_string(), StudyPlace::Setting(KERNEL.to_owned())),
-        None => (settings.kernel.clone(), StudyPlace::backend(KIND.name, KERNEL)),
+        None => (settings.kernel.clone(), StudyPlace::backend(LINUX_GUEST, KERNEL)),
     };
     match name.as_str() {
         "linux" => Ok(KernelChoice::Distribution),

@@ -10,8 +10,7 @@ use numalab_study::BackendError;
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
 use serde::Deserialize;
 
-use super::common_settings::{self, MemoryCostSettings};
-use super::linux_guest::KIND;
+use super::common_settings::{self, LINUX_GUEST, MemoryCostSettings};
 use super::live_guest::failed;
 
 /// The time limit of a boot in which every access is charged, which is slow.
@@ -56,13 +55,13 @@ pub(super) struct GuestSettings {
 impl GuestSettings {
     /// Returns the machine that the guest sees.
     pub(super) fn machine(&self) -> Result<Machine, BackendError> {
-        if let Some(spec) = self.costs.tiers(KIND.name)? {
+        if let Some(spec) = self.costs.tiers(LINUX_GUEST)? {
             let machine = spec.machine(self.cpus);
             return machine.map_err(|error| bad("emulate-tiers", &tiers::format(&spec), &error));
         }
         let memory = size::parse_bytes(&self.memory);
         let memory_bytes = memory.map_err(|error| bad("memory", &self.memory, &error))?;
-        if let Some(file) = self.costs.like(KIND.name)? {
+        if let Some(file) = self.costs.like(LINUX_GUEST)? {
             let nodes = file.machine.cpu_nodes().len().max(1);
             let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
             if cpus == 0 || !cpus.is_multiple_of(nodes) {
@@ -138,8 +137,8 @@ impl GuestSettings {
         if !self.costs.are_emulated() {
             return Ok(None);
         }
-        let costs = self.costs.costs(KIND.name)?;
-        let machine = match self.costs.like(KIND.name)? {
+        let costs = self.costs.costs(LINUX_GUEST)?;
+        let machine = match self.costs.like(LINUX_GUEST)? {
             Some(file) => file.emulated(machine),
             None => describe(machine, &costs),
         };
@@ -167,7 +166,7 @@ impl GuestSettings {
 }
 
 fn bad(key: &str, found: &str, expected: &dyn std::fmt::Display) -> BackendError {
-    common_settings::bad(KIND.name, key, found, expected)
+    common_settings::bad(LINUX_GUEST, key, found, expected)
 }
 
 #[cfg(test)]

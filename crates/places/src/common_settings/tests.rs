@@ -3,11 +3,11 @@ use serde_json::json;
 
 use super::*;
 
-fn settings(value: serde_json::Value) -> MemoryCostSettings {
+fn settings(value: Value) -> MemoryCostSettings {
     serde_json::from_value(value).unwrap()
 }
 
-fn refused(value: serde_json::Value) -> String {
+fn refused(value: Value) -> String {
     settings(value).costs("linux-guest").unwrap_err().to_string()
 }
 

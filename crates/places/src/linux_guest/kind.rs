@@ -4,14 +4,14 @@ use numalab_study::{BackendKind, SettingKind, SettingSpec};
 
 use crate::common_settings::{
     COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
-    EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_OUTPUT,
-    WATCH_PAGES, emulates_memory,
+    EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES, EMULATE_TIERS, LINUX_GUEST, MEMORY,
+    WATCH_OUTPUT, WATCH_PAGES, emulates_memory,
 };
 use crate::guest_launcher::KERNEL;
 use crate::{host_side, nested_paging, placement};
 
 pub(crate) const KIND: BackendKind = BackendKind {
-    name: "linux-guest",
+    name: LINUX_GUEST,
     about: "a Linux guest in QEMU: factors are knobs of its kernel, knobs of the host (host:KNOB), \
             or placements in it",
     settings: &[

@@ -177,7 +177,7 @@ fn a_machine_file_and_a_run_are_shown_side_by_side() {
     let slow = result.machine.access.iter_mut().find(|access| access.initiator != access.target);
     let slow = slow.and_then(|access| access.read_latency_ps.as_mut()).expect("a remote pair");
     *slow += *slow / 10;
-    result.transfers = None;
+    result.memory.transfers = None;
     let compared = MachineComparison::of(&file, &result, 5.0);
     let worse: Vec<_> = compared.worse().map(|pair| &pair.what).collect();
     let latency = MachineFigure::Latency { access: Access::Load, from: NodeId(0), to: NodeId(1) };
