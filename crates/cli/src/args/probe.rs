@@ -65,9 +65,6 @@ pub(crate) struct TieringArgs {
     /// How long it is accessed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
     pub time: Duration,
-    /// CPU that accesses it (default: the first of the fast tier)
-    #[arg(long, value_name = "CPU")]
-    pub cpu: Option<u32>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

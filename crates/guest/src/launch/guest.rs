@@ -70,8 +70,6 @@ pub struct Hypervisor {
 pub struct Pins {
     /// The host cpus of the virtual cpus.
     pub plan: PinPlan,
-    /// The host cpus of QEMU's other threads; `None` leaves them free.
-    pub helpers: Option<CpuSet>,
     /// The host, for [`PinPlan::Automatic`].
     pub host: Machine,
 }
