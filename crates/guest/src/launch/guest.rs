@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use numalab_host::Root;
 use numalab_record::study::AcceleratorReason;
-use numalab_topology::{CpuSet, Finding, Machine};
+use numalab_topology::{Finding, Machine};
 
 use super::board::{self, BoardError};
 use super::failure::GuestError;
