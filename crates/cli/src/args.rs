@@ -145,12 +145,9 @@ pub(crate) struct LatencyArgs {
     /// Chase on all selected CPUs at once
     #[arg(long, conflicts_with = "serial")]
     pub concurrent: bool,
-    /// Chase on one CPU at a time (the default); see --both for both modes
+    /// Chase on one CPU at a time (the default)
     #[arg(long)]
     pub serial: bool,
-    /// Chase on one CPU at a time, then on all at once, in one table
-    #[arg(long, conflicts_with_all = ["serial", "concurrent"])]
-    pub both: bool,
     /// Print a row per worker and a column per size
     #[arg(long)]
     pub table: bool,

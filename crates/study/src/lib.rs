@@ -29,7 +29,7 @@ pub use backend::{
 };
 pub use bundled::{bundled, bundled_text, bundled_words, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
-pub use estimate::{decisions, fewest_blocks, pilot, stated_time, too_few};
+pub use estimate::{decisions, fewest_blocks, stated_time, too_few};
 pub use foreseen::foreseen;
 pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};

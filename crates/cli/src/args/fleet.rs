@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Format, HealthArgs, value};
+use super::{Format, HealthArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -89,9 +89,6 @@ pub(crate) struct FleetReportArgs {
     /// The file (default: fleet.jsonl in DIR)
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
-    /// False discovery rate
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percent)]
-    pub false_discoveries: f64,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

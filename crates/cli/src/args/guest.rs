@@ -125,9 +125,6 @@ pub(crate) struct BootArgs {
     /// Host CPUs for vCPUs: auto (by node), 0=4;1=5-6 (per vCPU), or 0-3;4-7 (per node)
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub pin: Option<PinPlan>,
-    /// Host CPUs for QEMU's other threads
-    #[arg(long, value_name = "CPUS", requires = "pin", value_parser = value::host_cpus)]
-    pub pin_helpers: Option<CpuSet>,
     #[command(flatten)]
     pub memory_emulator: MemoryEmulatorArgs,
     #[command(flatten)]

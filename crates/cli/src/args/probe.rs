@@ -65,9 +65,6 @@ pub(crate) struct TieringArgs {
     /// Time for which the memory is accessed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
     pub time: Duration,
-    /// CPU that accesses the memory (default: the first on the fast tier)
-    #[arg(long, value_name = "CPU")]
-    pub cpu: Option<u32>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

@@ -114,15 +114,12 @@ pub(crate) struct Change {
 #[command(after_help = "\
 Examples:
   numalab study plan noise
-  numalab study plan mine.toml --pilot     run every workload once to say how long it takes")]
+  numalab study plan mine.toml --blocks 20")]
 pub(crate) struct PlanArgs {
     /// A bundled study, or a file
     pub study: String,
     #[command(flatten)]
     pub change: Change,
-    /// Run every workload once under the baseline to estimate the time
-    #[arg(long)]
-    pub pilot: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

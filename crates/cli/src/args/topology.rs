@@ -132,6 +132,9 @@ Examples:
     Check {
         #[command(flatten)]
         tables: TableArgs,
+        /// Exit 5 on a warning too
+        #[arg(long)]
+        strict: bool,
         /// Output format
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
@@ -164,7 +167,4 @@ pub(crate) struct TableArgs {
     /// Read the tables of this machine, from /sys/firmware/acpi/tables
     #[arg(long, conflicts_with = "files")]
     pub system: bool,
-    /// Stop at the first violation of the specification
-    #[arg(long)]
-    pub strict: bool,
 }

@@ -152,7 +152,7 @@ fn report(args: &FleetReportArgs) -> Result<(), Failure> {
     if hosts.is_empty() {
         return Err(FleetError::NothingCollected { path }.into());
     }
-    let analysis = analyse(&keys, &hosts, args.false_discoveries);
+    let analysis = analyse(&keys, &hosts);
     let name = args.directory.display().to_string();
     output::show(&FleetReport { name, analysis }, args.format)
 }

@@ -82,20 +82,15 @@ fn curve(args: &LatencyArgs, target: &Target) -> Vec<Cell> {
     latency_cells(&[worker], &sizes, spec(args, target, Team::Serial))
 }
 
-/// Plans the chosen cpus and nodes at these sizes: one after the other, all at once, or both.
+/// Plans the chosen cpus and nodes at these sizes: one after the other, or all at once.
 fn matrix(args: &LatencyArgs, target: &Target, sizes: &[u64]) -> Vec<Cell> {
-    let mut cells = Vec::new();
     if !args.concurrent {
         let workers = matrix_workers(&target.machine, &target.scope, args.per);
-        cells.extend(latency_cells(&workers, sizes, spec(args, target, Team::Serial)));
+        return latency_cells(&workers, sizes, spec(args, target, Team::Serial));
     }
-    if args.concurrent || args.both {
-        let nearest =
-            |&cpu| WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
-        let workers: Vec<_> = target.scope.cpus.iter().map(nearest).collect();
-        cells.extend(latency_cells(&workers, sizes, spec(args, target, Team::Concurrent)));
-    }
-    cells
+    let nearest = |&cpu| WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
+    let workers: Vec<_> = target.scope.cpus.iter().map(nearest).collect();
+    latency_cells(&workers, sizes, spec(args, target, Team::Concurrent))
 }
 
 fn spec(args: &LatencyArgs, target: &Target, team: Team) -> LatencySpec {

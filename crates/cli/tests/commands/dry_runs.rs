@@ -64,6 +64,7 @@ fn dry_runs_of_what_goes_on_with_results_leave_them_as_they_are() {
     let text = done(&["fleet", "collect", "fleet", "--dry-run"]);
     assert!(text.contains("1 runs to read, 0 unchanged"), "{text}");
     done(&["mark", "--phase", "one", "--dry-run", "--", "touch", "marked"]);
-    done(&["study", "probe", "balancing", "--dry-run"]);
+    let text = done(&["study", "probe", "balancing", "--from", "1", "--to", "0", "--dry-run"]);
+    assert!(text.contains("placed by cpu 1, read from cpu 0 for"), "{text}");
     assert_eq!(files(directory.path()), before);
 }

@@ -10,10 +10,15 @@ fn a_dry_run_prints_script_and_commands_and_writes_nothing() {
     let directory = tempfile::tempdir().expect("made");
     let place = directory.path().join("fleet");
     let place = place.to_str().expect("UTF-8");
-    let shown = prints(&["fleet", "submit", place, "--hosts", "a1,a2", "--dry-run"]);
+    let command = ["fleet", "submit", place, "--hosts", "a1,a2", "--dry-run"];
+    let shown = prints(&command);
     assert!(shown.contains("measure --quick --quiet --output"), "{shown}");
     assert!(shown.contains("sbatch --parsable --hold --array=0-1 "), "{shown}");
     assert!(shown.contains("update JobId=JOB_1 ReqNodeList=a2\nrelease JOB\n"), "{shown}");
+    assert!(shown.contains("#SBATCH --time=10\n"), "{shown}");
+    let limited = prints(&[&command[..], &["--at-once", "1", "--minutes", "45"]].concat());
+    assert!(limited.contains(" --array=0-1%1 "), "{limited}");
+    assert!(limited.contains("#SBATCH --time=45\n"), "{limited}");
     assert!(!Path::new(place).exists());
 }
 

@@ -107,6 +107,21 @@ fn skipped_cores_are_left_out_and_nothing_is_written_by_a_dry_run() {
 }
 
 #[test]
+fn sibling_threads_are_added_after_all_cores_only_with_smt() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arch = ours(directory.path());
+    let command = ["scale", "--arch", &arch, "--sequential=0", "--launcher=srun", "--dry-run"];
+    let without = steps(&ends(&mut numalab(&command), 0).0);
+    assert_eq!(without.last().expect("steps")[2], "1,2,3,5,6,7");
+    let text = ends(&mut numalab(&[&command[..], &["--smt"]].concat()), 0).0;
+    let with = steps(&text);
+    assert_eq!(with[..without.len()], without);
+    assert_eq!(with.last().expect("steps")[2], "1,2,3,5,6,7,17,18,19,21,22,23");
+    let script = text.lines().find(|line| line.contains(" scale ")).expect("the job's command");
+    assert!(script.ends_with(" --smt"), "{script}");
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_with_its_reason() {
     let directory = tempfile::tempdir().expect("a directory");
     let arch = ours(directory.path());

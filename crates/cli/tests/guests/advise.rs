@@ -4,6 +4,7 @@
 mod bench;
 mod table;
 
+use std::fs;
 use std::process::Command;
 
 use crate::programs::lab::{Lab, lab, line_of};
@@ -213,8 +214,15 @@ fn trials_judge_by_the_number_that_a_program_prints() {
     let with = |more: [&str; 2], script: &str| {
         advise(lab, &[&options[..], &more[..]].concat(), &["sh", "-c", script])
     };
-    let (code, text) = with(["--blocks", "6"], &script);
+    let kept = tempfile::tempdir().expect("a directory");
+    let place = kept.path().to_str().expect("UTF-8");
+    let (code, text) = with(["--keep", place], &script);
     assert_eq!(code, Some(0), "{text}");
+    let trials = fs::read_dir(place).expect("readable").next().expect("trials").expect("readable");
+    let mut report = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    let report = report.args(["study", "report", "--format", "md"]).arg(trials.path()).output();
+    let report = String::from_utf8_lossy(&report.expect("it starts").stdout).into_owned();
+    assert!(report.contains("x/s"), "the trials are a study: {report}");
     assert!(
         text.contains("0.0 (0.0 to 0.0) equivalent"),
         "the rate is the same everywhere: {text}"

@@ -150,7 +150,11 @@ fn a_change_is_found_wherever_it_is_in_as_many_builds_as_halving_needs() {
 
 #[test]
 fn nothing_is_named_where_nothing_changed_and_no_commit_between_is_built() {
-    let found = Lab::planted(COMMITS + 1).finds(4);
+    let lab = Lab::planted(COMMITS + 1);
+    let planned = lab.run(&["--bad", "HEAD", "--samples", "5", "--dry-run"]);
+    let planned = String::from_utf8_lossy(&planned.stdout).into_owned();
+    assert!(planned.contains("with 3 to 5 samples each"), "{planned}");
+    let found = lab.finds(4);
     assert_eq!(found["answer"]["kind"], "not-worse");
     assert_eq!(found["judged"].as_array().expect("commits").len(), 0);
 }

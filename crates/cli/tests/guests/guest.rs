@@ -410,9 +410,11 @@ fn a_running_guest_is_listed_pinned_and_ended_by_an_interrupt() {
     let listed = stdout(&lab.run(&["guest", "list"]));
     assert!(listed.contains("1 nodes, 2 cpus, 1 GiB: sh -c echo up"), "{listed}");
     let socket = listed.split_ascii_whitespace().last().expect("a socket");
-    let pinned = lab.run(&["guest", "pin", "--qmp", socket, "--node-cpus", "0", "--vcpus", "1"]);
+    let pin = ["guest", "pin", "--qmp", socket, "--node-cpus", "0", "--vcpus", "1"];
+    let pinned = lab.run(&[&pin[..], &["--helpers", "1"]].concat());
     assert!(stdout(&pinned).contains("vcpu 0 of node 0: thread "), "{}", stderr(&pinned));
     assert!(stdout(&pinned).contains(" on cpus 0"), "{}", stdout(&pinned));
+    assert!(stdout(&pinned).contains(" on cpus 1\n"), "{}", stdout(&pinned));
     let shown = lab.run(&["guest", "pin", "--qmp", socket, "--map", "1=0", "--dry-run"]);
     assert!(stdout(&shown).contains(" would be on cpus 0\n"), "{}", stderr(&shown));
     let wrong = lab.run(&["guest", "pin", "--qmp", socket, "--map", "9=0"]);
@@ -473,7 +475,8 @@ fn a_shell_has_the_persons_terminal_and_gives_its_exit_code() {
 fn a_dry_run_prints_the_command_line_and_writes_nothing() {
     let lab = Lab::open();
     let machine = ["--emulate", "2", "--cpus", "4", "--memory", "64T"];
-    let arguments = [&["guest", "run"], &machine[..], &["--accel", "tcg", "--dry-run"]].concat();
+    let start = ["--accel", "tcg", "--prealloc", "--dry-run"];
+    let arguments = [&["guest", "run"], &machine[..], &start].concat();
     let output = lab.numalab(&arguments).env("NUMALAB_CACHE", lab.path("cache")).output();
     let output = output.expect("numalab starts");
     if output.status.code() == Some(125) {
@@ -481,9 +484,13 @@ fn a_dry_run_prints_the_command_line_and_writes_nothing() {
         return;
     }
     let text = stdout(&output);
-    for words in
-        ["-smp 4,sockets=2", "-numa node,nodeid=1,memdev=ram1", "-initrd INITRAMFS", ",reserve=off"]
-    {
+    for words in [
+        "-smp 4,sockets=2",
+        "-numa node,nodeid=1,memdev=ram1",
+        "-initrd INITRAMFS",
+        ",reserve=off",
+        ",prealloc=on",
+    ] {
         assert!(text.contains(words), "no `{words}` in {text}{}", stderr(&output));
     }
     let left = ["cache", "run"].map(|name| lab.path(name).exists());

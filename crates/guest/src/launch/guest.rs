@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use numalab_host::Root;
 use numalab_record::study::AcceleratorReason;
-use numalab_topology::{CpuSet, Finding, Machine};
+use numalab_topology::{Finding, Machine};
 
 use super::board::{self, BoardError};
 use super::failure::GuestError;
@@ -70,8 +70,6 @@ pub struct Hypervisor {
 pub struct Pins {
     /// The host cpus of the virtual cpus.
     pub plan: PinPlan,
-    /// The host cpus of QEMU's other threads; `None` leaves them free.
-    pub helpers: Option<CpuSet>,
     /// The host, for [`PinPlan::Automatic`].
     pub host: Machine,
 }

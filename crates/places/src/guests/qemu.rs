@@ -183,7 +183,7 @@ impl BootContext<'_> {
         Guest {
             machine: one_node(vcpus, self.settings.guest_memory_mib),
             memory: HostMemory { pages, prealloc, nodes, ..HostMemory::default() },
-            pins: Some(Pins { plan: PinPlan::Map(map), helpers: None, host: shared.host.clone() }),
+            pins: Some(Pins { plan: PinPlan::Map(map), host: shared.host.clone() }),
             limits: Limits { boot: BOOT_LIMIT, run: Some(limit) },
             ..Guest::default()
         }

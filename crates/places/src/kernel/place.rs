@@ -191,7 +191,7 @@ pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Op
         false => nodes.clone(),
     };
     let memory = HostMemory { nodes, prealloc: true, ..HostMemory::default() };
-    let pins = Pins { plan: PinPlan::Automatic, helpers: None, host: (**host).clone() };
+    let pins = Pins { plan: PinPlan::Automatic, host: (**host).clone() };
     (memory, Some(pins))
 }
 

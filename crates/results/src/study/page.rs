@@ -13,7 +13,7 @@ mod places;
 mod rows;
 mod tables;
 mod tiers;
-mod words;
+pub(in crate::study) mod words;
 
 pub use notices::{accelerator_reason, notice as notice_words};
 

@@ -54,7 +54,7 @@ fn change(host: &mut HostRun, factor: f64, again: bool, of: impl Fn(&FigureKey) 
 }
 
 fn found(hosts: &[HostRun]) -> Analysis {
-    analyse(&keys(), hosts, 0.05)
+    analyse(&keys(), hosts)
 }
 
 fn is_latency_of_node_1(key: &FigureKey) -> bool {

@@ -1,6 +1,6 @@
 //! `numalab machine acpi show`.
 
-use numalab_acpi::{AnyTable, Severity, Slot, Tables};
+use numalab_acpi::{AnyTable, Severity};
 use numalab_record::system::{AcpiShown, AcpiTable};
 
 use super::load;
@@ -15,9 +15,6 @@ const MOST_ENTRIES: usize = 1 << 17;
 /// Prints the tables' entries, then the anomalies found in them.
 pub(super) fn run(args: &TableArgs, format: Format) -> Result<(), Failure> {
     let loaded = load(args)?;
-    if args.strict {
-        loaded.iter().try_for_each(refuse_oddities)?;
-    }
     let (shown, _) = document(&loaded);
     if !shown.tables.is_empty() {
         output::show(&shown, format)?;
@@ -25,15 +22,6 @@ pub(super) fn run(args: &TableArgs, format: Format) -> Result<(), Failure> {
     match shown.refused.is_empty() {
         true => Ok(()),
         false => Err(Failure::new(Code::CheckFailed, shown.refused.join("\n"))),
-    }
-}
-
-fn refuse_oddities(table: &Loaded) -> Result<(), Failure> {
-    let slots = AnyTable::read(&table.bytes).map_or(0, |read| Tables::from(read).scratch_slots());
-    let mut scratch = vec![Slot::default(); slots];
-    match AnyTable::read_strict(&table.bytes, &mut scratch) {
-        Ok(_) => Ok(()),
-        Err(refusal) => Err(Failure::new(Code::CheckFailed, format!("{}: {refusal}", table.place))),
     }
 }
 

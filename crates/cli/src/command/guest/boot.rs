@@ -216,8 +216,7 @@ fn exceeds_host(args: &BootArgs, guest: &Machine) -> Result<bool, Failure> {
 
 fn pins(args: &BootArgs) -> Result<Option<Pins>, Failure> {
     let Some(plan) = &args.pin else { return Ok(None) };
-    let (plan, helpers) = (plan.clone(), args.pin_helpers.clone());
-    Ok(Some(Pins { plan, helpers, host: host()? }))
+    Ok(Some(Pins { plan: plan.clone(), host: host()? }))
 }
 
 /// Reads this machine, for automatic pinning.

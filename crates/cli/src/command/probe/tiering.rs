@@ -9,7 +9,7 @@ use numalab_measure::{
 use numalab_membench::Line;
 use numalab_record::study::Quantity;
 use numalab_record::tiering::TieringProbed;
-use numalab_topology::{CpuId, Machine};
+use numalab_topology::Machine;
 
 use super::PRECISION;
 use crate::args::{HeatKind, TieringArgs};
@@ -62,12 +62,7 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
     let on_fast = |cpu: &&numalab_topology::Cpu| {
         cpu.online && cpu.node.is_some_and(|node| fast.contains(node))
     };
-    let usual = machine.cpus.iter().find(on_fast).map(|cpu| cpu.id).unwrap_or_default();
-    let cpu = args.cpu.map_or(usual, CpuId);
-    let online = machine.online_cpus();
-    if !online.contains(cpu) {
-        return Err(Failure::bad_input(format!("--cpu {cpu}: online are {online}")));
-    }
+    let cpu = machine.cpus.iter().find(on_fast).map(|cpu| cpu.id).unwrap_or_default();
     Ok(TieringProbe {
         size_bytes: args.size,
         heat: match args.heat {

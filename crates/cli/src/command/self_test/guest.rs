@@ -69,7 +69,7 @@ fn guest(host: &Machine, nodes: &[(NodeId, CpuSet)]) -> Result<Guest, Failure> {
     };
     let lists = nodes.iter().map(|(_, cpus)| cpus.clone()).collect();
     let plan = PinPlan::NodeLists { vcpus: None, lists };
-    let pins = Pins { plan, helpers: None, host: host.clone() };
+    let pins = Pins { plan, host: host.clone() };
     Ok(Guest {
         machine: spec.emulate(&base).map_err(Failure::bad_input)?,
         memory,

@@ -2,9 +2,9 @@
 
 use numalab_host::{Interrupt, UtcTime};
 use numalab_places::BACKENDS;
-use numalab_record::study::{PlannedStudy, StudyTime};
+use numalab_record::study::PlannedStudy;
 use numalab_study::{
-    Backend, BackendError, Plan, Position, Scope, Study, foreseen, parse, pilot, stated_time,
+    Backend, BackendError, Plan, Position, Scope, Study, foreseen, parse, stated_time,
 };
 use numalab_workload::Workload;
 
@@ -86,27 +86,14 @@ fn apply(study: &mut Study, change: &StudyChange) -> Result<(), Failure> {
 
 /// `numalab study plan`.
 pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
-    let ready = ready(&args.study, &args.change)?;
-    if !args.pilot {
-        return print(&ready, 0, args.format);
-    }
-    let interrupt = Interrupt::install()?;
-    let backend = ready.backend(&interrupt)?;
-    backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
-    let time = pilot(&ready.plan, &ready.workloads, backend)?;
-    let about = StudyTime::About { seconds: time.as_secs_f64() };
-    output::show(&described(&ready, about)?, args.format)
+    print(&ready(&args.study, &args.change)?, 0, args.format)
 }
 
 /// Prints what would be run, and the number of samples already taken; starts and writes nothing.
 pub(super) fn print(ready: &Ready, taken: usize, format: Format) -> Result<(), Failure> {
     let time = stated_time(&ready.plan, &ready.workloads);
-    output::show(&PlannedStudy { taken, ..described(ready, time)? }, format)
-}
-
-/// Describes the study as far as possible without fetching or booting anything.
-fn described(ready: &Ready, time: StudyTime) -> Result<PlannedStudy, Failure> {
     let backend = ready.backend(&Interrupt::never())?;
-    foreseen(&ready.plan, &ready.workloads, backend.as_ref(), time)
-        .map_err(|error| ready.refused(error))
+    let planned = foreseen(&ready.plan, &ready.workloads, backend.as_ref(), time)
+        .map_err(|error| ready.refused(error))?;
+    output::show(&PlannedStudy { taken, ..planned }, format)
 }
