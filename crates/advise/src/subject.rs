@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use numalab_guest::program::{EmulatedProgram, Followed};
-use numalab_host::{CommandError, Input, Interrupt, Ran, on_path, run_with_input};
+use numalab_host::{CommandError, Input, Interrupt, Ran, on_path, run_with_input, users_program};
 use numalab_record::ProgramMemory;
 
 use crate::error::AdviseError;
@@ -35,8 +34,7 @@ impl Subject {
     /// Runs the unchanged program on this machine.
     pub(super) fn run(&self) -> Result<Ran, AdviseError> {
         let (program, arguments) = self.command.split_first().ok_or(AdviseError::NothingToRun)?;
-        let mut command = Command::new(program);
-        command.args(arguments);
+        let command = users_program(program, arguments);
         let ran = run_with_input(command, self.input(), LONGEST_RUN, &self.interrupt);
         let ran = ran.map_err(|error| not_run(program, error))?;
         has_worked(program, &ran)?;

@@ -23,7 +23,7 @@ fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
     let collected = Runs::find(&raw).unwrap().collect(&store).unwrap();
     assert_eq!((collected.read, collected.failed.len()), (fleet.hosts, 0), "{collected:?}");
     let (keys, hosts) = Store::open(&store).unwrap().latest();
-    let analysis = analyse(&keys, &hosts, 0.05);
+    let analysis = analyse(&keys, &hosts);
     let shown =
         FleetReport { name: "fleet".to_owned(), analysis: analysis.clone() }.page().html().len();
     println!("{} hosts to a page of {shown} bytes in {:?}", fleet.hosts, begun.elapsed());

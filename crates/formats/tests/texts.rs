@@ -51,7 +51,7 @@ fn bad_sizes_are_refused_quoting_them() {
     }
     assert!(refuse("").contains("is not a size"));
     assert!(refuse("-1").contains("is not a size"));
-    assert_eq!(refuse("99999999999T"), "`99999999999T` is beyond 64 bits of bytes");
+    assert_eq!(refuse("99999999999T"), "`99999999999T` exceeds 64 bits");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::time::Duration;
 use numalab_formats::memory_emulator::{Beside, EmulatedMachine, Policy};
 use numalab_host::{
     CommandError, Input, Interrupt, Ran, TemporaryDirectory, die_with_parent, on_path,
-    run_with_input,
+    run_with_input, users_program,
 };
 use numalab_membench::libnuma::{FIRST_BYTES, is_used_by};
 
@@ -73,18 +73,19 @@ pub enum ProgramError {
     #[error("{path}: {source}")]
     Unreadable { path: String, source: io::Error },
     /// It is not for a processor that QEMU's user mode and the plugin support.
-    #[error("{0}: expected a program of Linux for x86_64 or aarch64, or a script")]
+    #[error("{0}: expected a Linux program for x86_64 or aarch64, or a script")]
     Foreign(String),
     /// QEMU's user mode is not installed.
     #[error(
-        "{program} is missing, which runs programs of emulated machines: apt install qemu-user"
+        "{program} is missing, but needed to run programs on emulated machines: apt install \
+         qemu-user"
     )]
     NoQemu { program: &'static str },
     /// It did not end by itself.
     #[error(transparent)]
     Run(#[from] CommandError),
     /// A file or a process could not be created.
-    #[error("start of the program: {0}")]
+    #[error("cannot start the program: {0}")]
     Start(#[from] io::Error),
 }
 
@@ -202,9 +203,7 @@ impl EmulatedProgram {
         let machine = serde_json::to_vec(&self.machine).map_err(io::Error::from)?;
         fs::write(directory.join(MACHINE), machine)?;
         root::make(directory, &self.machine)?;
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
-        Ok(command)
+        Ok(users_program(&words[0], &words[1..]))
     }
 }
 

@@ -4,6 +4,9 @@
 /// The seed's arena.
 const USUAL_BYTES: u64 = 4 << 30;
 const MIB: u64 = 1 << 20;
+/// The addresses that each cpu has for an arena: those of one entry of the page tables' root. What
+/// lies behind them are the next cpu's.
+pub const WINDOW_BYTES: u64 = 512 << 30;
 /// The most that firmware, kernel and the allocator's tables take of a node.
 const NODE_OVERHEAD_BYTES: u64 = 96 * MIB;
 /// The most that alignment costs each node's memory: a piece of 2 MiB at both ends of two ranges.
@@ -24,6 +27,17 @@ pub struct ArenaRequest {
     pub threads: u64,
     /// Bytes of a piece of an arena.
     pub piece_bytes: u64,
+}
+
+/// Arenas cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArenaError {
+    /// There is too little free memory.
+    #[error(transparent)]
+    DoNotFit(#[from] ArenasDoNotFit),
+    /// A cpu has too few addresses for an arena of this size.
+    #[error("an arena of {} MiB: expected at most size={}M", mib(*.0), mib(WINDOW_BYTES))]
+    TooLarge(u64),
 }
 
 /// Arenas do not fit into the free memory.
@@ -50,8 +64,8 @@ impl ArenaRequest {
     /// The size of an arena, in whole pieces.
     ///
     /// # Errors
-    /// [`ArenasDoNotFit`], before anything is allocated.
-    pub fn bytes(&self) -> Result<u64, ArenasDoNotFit> {
+    /// [`ArenaError`], before anything is allocated.
+    pub fn bytes(&self) -> Result<u64, ArenaError> {
         let pieces = match self.asked_bytes {
             Some(asked) => asked.div_ceil(self.piece_bytes),
             None => {
@@ -60,20 +74,27 @@ impl ArenaRequest {
             }
         };
         let arena_bytes = pieces.saturating_mul(self.piece_bytes);
+        if arena_bytes > WINDOW_BYTES {
+            return Err(ArenaError::TooLarge(arena_bytes));
+        }
         if self.needed_bytes(arena_bytes) <= self.free_bytes {
             return Ok(arena_bytes);
         }
+        Err(self.do_not_fit(arena_bytes).into())
+    }
+
+    fn do_not_fit(&self, arena_bytes: u64) -> ArenasDoNotFit {
         let overhead = self.nodes * NODE_OVERHEAD_BYTES;
         let least = self.needed_bytes(arena_bytes).saturating_add(overhead);
         let room = self.free_bytes.saturating_sub(self.nodes * ALIGNMENT_BYTES);
         let most = room / self.threads / 256 * 255;
-        Err(ArenasDoNotFit {
+        ArenasDoNotFit {
             threads: self.threads,
             arena_bytes,
             free_bytes: self.free_bytes,
             least_memory_bytes: least.div_ceil(STATED_STEP_BYTES).saturating_mul(STATED_STEP_BYTES),
             most_arena_bytes: most / self.piece_bytes * self.piece_bytes,
-        })
+        }
     }
 
     /// All arenas with the page tables that show them in one piece, on nodes whose ends are lost.
@@ -114,13 +135,24 @@ mod tests {
             "2 arenas of 4096 MiB do not fit into 1900 MiB of free memory: expected memory of at \
              least 8448 MiB, or size=938M or less"
         );
+        let ArenaError::DoNotFit(refused) = refused else { panic!("{refused}") };
         let most = refused.most_arena_bytes;
         assert_eq!(request(Some(most), 1900 * MIB).bytes(), Ok(most), "what it names fits");
     }
 
+    /// Regression: a larger arena went into the addresses of the next cpu.
+    #[test]
+    fn no_arena_is_larger_than_the_addresses_of_its_cpu_whatever_memory_there_is() {
+        let most = Some(WINDOW_BYTES);
+        assert_eq!(request(most, 8 << 40).bytes(), Ok(WINDOW_BYTES));
+        let refused = request(Some(WINDOW_BYTES + 1), 8 << 40).bytes().unwrap_err();
+        let expected = "an arena of 524290 MiB: expected at most size=524288M";
+        assert_eq!(refused.to_string(), expected);
+    }
+
     proptest! {
         #[test]
-        fn what_is_chosen_fits_with_room_to_spare(
+        fn the_chosen_size_fits_with_room_to_spare(
             free in 64 * MIB..1 << 44, threads in 1_u64..64, nodes in 1_u64..8,
         ) {
             let request = ArenaRequest {
@@ -132,14 +164,12 @@ mod tests {
         }
 
         #[test]
-        fn a_refusal_names_sizes_that_fit(asked in 0_u64..u64::MAX, free in GIB..64 * GIB) {
-            if let Err(refused) = request(Some(asked), free).bytes() {
+        fn a_refusal_names_sizes_that_fit(asked in 0..WINDOW_BYTES, free in GIB..64 * GIB) {
+            if let Err(ArenaError::DoNotFit(refused)) = request(Some(asked), free).bytes() {
                 let most = refused.most_arena_bytes;
                 prop_assert_eq!(request(Some(most), free).bytes(), Ok(most));
                 let larger = refused.least_memory_bytes - 2 * NODE_OVERHEAD_BYTES;
-                if larger < 1 << 60 {
-                    prop_assert!(request(Some(asked), larger).bytes().is_ok());
-                }
+                prop_assert!(request(Some(asked), larger).bytes().is_ok());
             }
         }
     }

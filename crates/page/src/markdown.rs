@@ -36,8 +36,7 @@ fn part_text(part: &Part) -> String {
     for note in &part.notes {
         out.push_str(&format!("\n{}\n", escape(note)));
     }
-    let listing = |listing: &String| format!("\n```text\n{}\n```\n", listing.trim_end());
-    out.extend(part.listing.iter().map(listing));
+    out.extend(part.listing.iter().map(|listing| format!("\n{}\n", block("text", listing))));
     let shown = part.panels.iter().filter(|panel| !panel.table.rows.is_empty());
     out.extend(shown.map(|panel| match panel.table.rows.len() {
         rows if rows > LONG_TABLE && panel.folded => folded(&panel.table),
@@ -97,18 +96,28 @@ fn lines(text: &str) -> String {
 
 /// Returns `text` as code: inline, or as a separate block if it has several lines.
 fn code(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    let shown = |c: char| if c.is_control() && c != '\n' { '·' } else { c };
-    let text: String = text.chars().map(shown).collect();
     if text.contains('\n') {
-        let fence = "`".repeat(3.max(longest + 1));
-        return format!("\n\n{fence}sh\n{}\n{fence}", text.trim_end());
+        return format!("\n\n{}", block("sh", text));
     }
-    let fence = "`".repeat(longest + 1);
-    match longest {
-        0 => format!("{fence}{text}{fence}"),
+    let fence = "`".repeat(longest_quote(text) + 1);
+    let text = one_line(text);
+    match fence.len() {
+        1 => format!("{fence}{text}{fence}"),
         _ => format!("{fence} {text} {fence}"),
     }
+}
+
+/// Returns `text` as a block in a language, with a fence that nothing in it ends.
+fn block(language: &str, text: &str) -> String {
+    let fence = "`".repeat(3.max(longest_quote(text) + 1));
+    let shown = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { '·' } else { c };
+    let text: String = text.trim_end().chars().map(shown).collect();
+    format!("{fence}{language}\n{text}\n{fence}")
+}
+
+/// Returns the length of the longest row of backticks.
+fn longest_quote(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
 }
 
 /// Returns `text` on one line, with all Markdown and HTML characters escaped.
@@ -132,12 +141,42 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Panel;
 
     #[test]
     fn code_stays_within_its_line_or_has_a_block_that_its_own_quotes_cannot_end() {
         assert_eq!(code("perf bench"), "`perf bench`");
         assert_eq!(code("echo `id`"), "`` echo `id` ``");
         assert_eq!(code("sh -c '\na\x1b\n```\n'"), "\n\n````sh\nsh -c '\na·\n```\n'\n````");
+    }
+
+    #[test]
+    fn a_listing_ends_its_block_nowhere_and_controls_no_terminal() {
+        let listing = Some("question = \"```\n<script>\x1b[2J\n````\"\n\n".to_owned());
+        let part = Part { title: "Its file".to_owned(), listing, ..Part::default() };
+        let expected =
+            "\n## Its file\n\n`````text\nquestion = \"```\n<script>·[2J\n````\"\n`````\n";
+        assert_eq!(part_text(&part), expected);
+    }
+
+    #[test]
+    fn a_table_keeps_its_columns_whatever_is_in_its_cells() {
+        let shown = Table::new("by *name*").words("na|me").figures("ns").moods([Mood::Bad]);
+        let shown = shown.rows([["a|b\n<i>".to_owned(), "`1`".to_owned()].to_vec()]);
+        let expected = "\nby \\*name\\*\n\n| na\\|me | ns |\n| :-- | --: |\n\
+                        | a\\|b·&lt;i&gt; | 🔴 \\`1\\` |\n";
+        assert_eq!(table(&shown), expected);
+    }
+
+    #[test]
+    fn a_long_table_of_evidence_is_folded_and_any_other_is_not() {
+        let rows = |count: usize| (0..count).map(|row| vec![row.to_string()]);
+        let panel = |count| Panel::table(Table::new("c").figures("n").rows(rows(count)));
+        let text = |panel: Panel| {
+            part_text(&Part { panels: vec![panel], ..Part::default() }).contains("<details>")
+        };
+        assert!(text(panel(LONG_TABLE + 1).folded()));
+        assert!(!text(panel(LONG_TABLE).folded()) && !text(panel(LONG_TABLE + 1)));
     }
 
     #[test]

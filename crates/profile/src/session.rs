@@ -1,13 +1,13 @@
 //! Watches a program, from its start or from now on, until it ends or the time is over.
 
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use numalab_host::perf::{Followed, MemoryUnit, Recording, memory_unit};
 use numalab_host::proc::{ClearedBits, Stat, clear_bits};
 use numalab_host::{
     Interrupt, Root, adopt_orphans, die_with_parent, end_gently, end_orphans, monotonic_ns,
-    spawn_held,
+    spawn_held, users_program,
 };
 use numalab_record::profile::{CannotSee, Ended, Hindrance, PassedOver, SourceName};
 use numalab_topology::Machine;
@@ -114,8 +114,7 @@ fn start(
 ) -> Result<Begun, ProfileError> {
     adopt_orphans().map_err(ProfileError::NotFollowed)?;
     let program = words.first().map_or("", String::as_str);
-    let mut command = Command::new(program);
-    command.args(words.iter().skip(1));
+    let mut command = users_program(program, words.iter().skip(1));
     die_with_parent(&mut command);
     let not_started = |source| ProfileError::NotStarted { program: program.to_owned(), source };
     let watched = Watched::Command(words);

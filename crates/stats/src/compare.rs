@@ -47,11 +47,12 @@ fn unpaired(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Findi
     } else {
         Ground::Tested
     };
+    let interval = shift_interval(&first, &second, confidence).ok();
     Findings {
         design,
         scale,
-        effect: shift(&first, &second),
-        interval: shift_interval(&first, &second, confidence).ok(),
+        effect: interval.map_or_else(|| shift(&first, &second), |interval| interval.value),
+        interval,
         difference: rank_sum(&first, &second, Alternative::TwoSided),
         equivalence: equivalence_unpaired(&first, &second, bound),
         least_p,
@@ -83,11 +84,12 @@ pub fn compare_paired(
     } else {
         Ground::Tested
     };
+    let interval = hodges_lehmann_interval(&differences, confidence).ok();
     let findings = Findings {
         design,
         scale,
-        effect: hodges_lehmann(&differences),
-        interval: hodges_lehmann_interval(&differences, confidence).ok(),
+        effect: interval.map_or_else(|| hodges_lehmann(&differences), |interval| interval.value),
+        interval,
         difference: signed_rank(&differences, Alternative::TwoSided),
         equivalence: equivalence_paired(&differences, bound),
         least_p,

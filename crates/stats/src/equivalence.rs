@@ -64,8 +64,8 @@ impl Equivalence {
 /// Tests whether the log ratios of pairs are within `bound` of zero, by signed ranks.
 #[must_use]
 pub fn equivalence_paired(log_ratios: &Sample, bound: f64) -> Equivalence {
-    let above_lower = log_ratios.map_finite(|value| value + bound);
-    let below_upper = log_ratios.map_finite(|value| value - bound);
+    let above_lower = log_ratios.map_rising(|value| value + bound);
+    let below_upper = log_ratios.map_rising(|value| value - bound);
     Equivalence {
         p_not_below: signed_rank(&above_lower, Alternative::Greater).p,
         p_not_above: signed_rank(&below_upper, Alternative::Less).p,
@@ -80,11 +80,12 @@ pub fn equivalence_unpaired(
     candidate_logs: &Sample,
     bound: f64,
 ) -> Equivalence {
-    let above_lower = candidate_logs.map_finite(|value| value + bound);
-    let below_upper = candidate_logs.map_finite(|value| value - bound);
+    let shifted = |by: f64, alternative| {
+        rank_sum(baseline_logs, &candidate_logs.map_rising(|value| value + by), alternative).p
+    };
     Equivalence {
-        p_not_below: rank_sum(baseline_logs, &above_lower, Alternative::Greater).p,
-        p_not_above: rank_sum(baseline_logs, &below_upper, Alternative::Less).p,
+        p_not_below: shifted(bound, Alternative::Greater),
+        p_not_above: shifted(-bound, Alternative::Less),
     }
 }
 

@@ -12,13 +12,15 @@ pub(crate) struct Midranks {
 impl Midranks {
     /// Ranks finite values.
     pub(crate) fn of(values: &[f64]) -> Self {
-        let mut order: Vec<usize> = (0..values.len()).collect();
-        order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
+        // A value next to its index: looking values up while sorting takes three times as long.
+        let mut order: Vec<(f64, usize)> =
+            values.iter().enumerate().map(|(index, value)| (*value, index)).collect();
+        order.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
         let mut doubled = vec![0; values.len()];
         let mut tie_loss = 0.0;
         let mut before = 0;
-        for group in order.chunk_by(|a, b| values[*a] == values[*b]) {
-            for index in group {
+        for group in order.chunk_by(|(a, _), (b, _)| a == b) {
+            for (_, index) in group {
                 doubled[*index] = 2 * before + group.len() + 1;
             }
             let size = group.len() as f64;

@@ -114,7 +114,7 @@ fn clearest_valley(counts: &[f64], level: f64) -> Option<usize> {
 fn resolution(sorted: &[f64]) -> f64 {
     let steps: Vec<f64> =
         sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0).collect();
-    Sample::new(steps).map_or(0.0, |steps| steps.median())
+    if steps.is_empty() { 0.0 } else { crate::quantile::median_of(steps) }
 }
 
 #[cfg(test)]

@@ -60,8 +60,8 @@ impl Trend {
         2.0 * self.p <= DRIFT_LEVEL
     }
 
-    fn of(sample: &Sample) -> Self {
-        let ranks = centred_ranks(sample);
+    /// Finds the trend of a sample with these centred ranks.
+    fn of(sample: &Sample, ranks: &[f64]) -> Self {
         let middle = (ranks.len() - 1) as f64 / 2.0;
         let order = |index: usize| index as f64 - middle;
         let sum = |of: &dyn Fn(usize, f64) -> f64| -> f64 {
@@ -85,12 +85,13 @@ impl Order {
     /// Measures trend and autocorrelation of two samples.
     #[must_use]
     pub fn of(baseline: &Sample, candidate: &Sample) -> Self {
-        let trends = [Trend::of(baseline), Trend::of(candidate)];
         let (mut product, mut power) = (0.0, 0.0);
-        for ranks in [baseline, candidate].map(centred_ranks) {
+        let trends = [baseline, candidate].map(|sample| {
+            let ranks = centred_ranks(sample);
             product += ranks.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
             power += ranks.iter().map(|rank| rank * rank).sum::<f64>();
-        }
+            Trend::of(sample, &ranks)
+        });
         let all = (baseline.len() + candidate.len()) as f64;
         let raw = if power > 0.0 { product / power } else { 0.0 };
         let a_side = all / 2.0;
@@ -166,11 +167,7 @@ fn centred_ranks(sample: &Sample) -> Vec<f64> {
 
 fn thirds_percent(values: &[f64]) -> Option<f64> {
     let third = values.len().div_ceil(3);
-    let median = |of: &[f64]| {
-        let mut sorted = of.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        quantile::at(&sorted, (sorted.len() - 1) as f64 / 2.0)
-    };
+    let median = |of: &[f64]| quantile::median_of(of.to_vec());
     let (first, last) = (median(&values[..third]), median(&values[values.len() - third..]));
     (first != 0.0).then(|| 100.0 * (last - first) / first.abs())
 }

@@ -33,9 +33,27 @@ pub(crate) fn at(sorted: &[f64], position: f64) -> f64 {
     sorted[below] + (position - below as f64) * (sorted[above] - sorted[below])
 }
 
+/// Returns the median of values in any order, of which there is at least one.
+pub(crate) fn median_of(mut values: Vec<f64>) -> f64 {
+    let count = values.len();
+    let (_, lower, above) = values.select_nth_unstable_by((count - 1) / 2, f64::total_cmp);
+    match above.iter().copied().min_by(f64::total_cmp) {
+        Some(upper) if count.is_multiple_of(2) => at(&[*lower, upper], 0.5),
+        _ => *lower,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_median_of_unsorted_values_is_that_of_the_sample() {
+        for values in [vec![4.0], vec![2.0, 1.0], vec![9.0, 1.0, 5.0], vec![7.0, 3.0, 3.0, 1.0]] {
+            let sample = Sample::new(values.clone()).unwrap();
+            assert_eq!(median_of(values), sample.median());
+        }
+    }
 
     #[test]
     fn quantiles_interpolate_between_neighbours_as_numpy_does() {

@@ -16,17 +16,19 @@ pub(crate) const EXACT_VALUES: usize = 60;
 /// the candidate is higher, ties counted half.
 #[must_use]
 pub fn rank_sum(baseline: &Sample, candidate: &Sample, alternative: Alternative) -> Test {
-    let all = [candidate.values(), baseline.values()].concat();
-    let ranks = Midranks::of(&all);
     let size = candidate.len();
-    let doubled_sum: usize = ranks.doubled[..size].iter().sum();
-    let statistic = (doubled_sum - size * (size + 1)) as f64 / 2.0;
-    if all.len() <= EXACT_VALUES {
+    let statistic = |doubled_sum: usize| (doubled_sum - size * (size + 1)) as f64 / 2.0;
+    if baseline.len() + size <= EXACT_VALUES {
+        let ranks = Midranks::of(&[candidate.values(), baseline.values()].concat());
+        let doubled_sum: usize = ranks.doubled[..size].iter().sum();
+        let statistic = statistic(doubled_sum);
         let null = null_distribution(&ranks.doubled, size);
         let at_most: f64 = null[..=doubled_sum].iter().sum();
         let at_least: f64 = null[doubled_sum..].iter().sum();
         return Test { statistic, p: alternative.p(at_most, at_least), method: Method::Exact };
     }
+    let ranks = MergedRanks::of(baseline.sorted(), candidate.sorted());
+    let statistic = statistic(ranks.doubled_sum);
     let (first, second) = (baseline.len() as f64, size as f64);
     let mean = first * second / 2.0;
     let deviation = variance(first, second, ranks.tie_loss).sqrt();
@@ -36,6 +38,36 @@ pub fn rank_sum(baseline: &Sample, candidate: &Sample, alternative: Alternative)
     let at_most = normal_cdf((statistic - mean + 0.5) / deviation);
     let at_least = normal_cdf((mean - statistic + 0.5) / deviation);
     Test { statistic, p: alternative.p(at_most, at_least), method: Method::Normal }
+}
+
+/// Sums over the ranks of two samples together, without a list of them.
+struct MergedRanks {
+    /// Twice the sum of the candidate's ranks.
+    doubled_sum: usize,
+    /// As in [`Midranks`].
+    tie_loss: f64,
+}
+
+impl MergedRanks {
+    /// Ranks two sorted slices in one pass.
+    fn of(mut baseline: &[f64], mut candidate: &[f64]) -> Self {
+        let (mut doubled_sum, mut tie_loss, mut before) = (0, 0.0, 0);
+        loop {
+            let value = match (baseline.first(), candidate.first()) {
+                (Some(first), Some(second)) => first.min(*second),
+                (Some(only), None) | (None, Some(only)) => *only,
+                (None, None) => return Self { doubled_sum, tie_loss },
+            };
+            let equal = |of: &[f64]| of.iter().take_while(|other| **other == value).count();
+            let own = equal(candidate);
+            let group = equal(baseline) + own;
+            (baseline, candidate) = (&baseline[group - own..], &candidate[own..]);
+            doubled_sum += own * (2 * before + group + 1);
+            let size = group as f64;
+            tie_loss += size.powi(3) - size;
+            before += group;
+        }
+    }
 }
 
 /// Returns the probability of each sum of `chosen` of the weights, with all choices equally likely.
@@ -89,6 +121,17 @@ mod tests {
         assert_eq!(test(&[1.0; 5], &[1.0; 4], Alternative::TwoSided).p, 1.0);
         let many = test(&[1.0; 50], &[1.0; 40], Alternative::Greater);
         assert_eq!((many.p, many.method), (1.0, Method::Normal));
+    }
+
+    #[test]
+    fn ranks_of_a_merge_are_those_of_all_values_together() {
+        let values = |seed: u32| (0..50).map(move |i| f64::from((i * i + seed) % 17) - 8.0);
+        let (a, b): (Vec<f64>, Vec<f64>) = (values(1).collect(), values(5).chain([-0.0]).collect());
+        let all = Midranks::of(&[&b[..], &a].concat());
+        let [a, b] = [a, b].map(|values| Sample::new(values).unwrap());
+        let merged = MergedRanks::of(a.sorted(), b.sorted());
+        assert_eq!(merged.doubled_sum, all.doubled[..b.len()].iter().sum::<usize>());
+        assert_eq!(merged.tie_loss, all.tie_loss);
     }
 
     #[test]

@@ -53,14 +53,16 @@ impl Sample {
     pub fn logs(&self) -> Result<Self, Error> {
         match self.values.iter().position(|value| *value <= 0.0) {
             Some(index) => Err(Error::NotPositive { index, value: self.values[index] }),
-            None => Ok(self.map_finite(f64::ln)),
+            None => Ok(self.map_rising(f64::ln)),
         }
     }
 
-    /// Maps the values through a function that keeps finite values finite.
-    pub(crate) fn map_finite(&self, function: impl Fn(f64) -> f64) -> Self {
-        let values: Vec<f64> = self.values.iter().map(|value| function(*value)).collect();
-        let mut sorted = values.clone();
+    /// Maps the values through a function that keeps their order, and finite values finite.
+    pub(crate) fn map_rising(&self, function: impl Fn(f64) -> f64) -> Self {
+        let mapped = |values: &[f64]| values.iter().map(|value| function(*value)).collect();
+        let (values, mut sorted): (Vec<f64>, Vec<f64>) =
+            (mapped(&self.values), mapped(&self.sorted));
+        // A rounding may exchange neighbours; sorting what is sorted takes one pass.
         sorted.sort_unstable_by(f64::total_cmp);
         Self { values, sorted }
     }

@@ -1,6 +1,6 @@
 //! Mean, variance and the median absolute deviation.
 
-use crate::Sample;
+use crate::{Sample, quantile};
 
 /// The factor from the median absolute deviation to the standard deviation of normal values: `1 /
 /// Phi^-1(3/4)`.
@@ -34,7 +34,7 @@ impl Sample {
     #[must_use]
     pub fn mad(&self) -> f64 {
         let median = self.median();
-        self.map_finite(|value| (value - median).abs()).median()
+        quantile::median_of(self.values().iter().map(|value| (value - median).abs()).collect())
     }
 
     /// Returns the [`mad`](Self::mad) times 1.4826, which estimates the standard deviation of

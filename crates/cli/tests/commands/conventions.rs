@@ -1,10 +1,11 @@
-//! What holds for every command: sizes, lists, exit codes, versions, completions.
+//! Conventions of every command: sizes, lists, exit codes, versions, completions.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::command::{numalab, prints, refuses, stderr, stdout};
+use crate::command::{ends, numalab, prints, refuses, stderr, stdout};
 use crate::schemas;
+use crate::study::with_probe;
 
 #[test]
 fn a_size_is_typed_the_same_way_everywhere() {
@@ -25,7 +26,7 @@ fn a_size_is_typed_the_same_way_everywhere() {
             "toml",
         ]);
         assert_eq!(toml.matches("memory = \"1G\"").count(), 2, "{memory}: {toml}");
-        // A bare number is a count of nodes there, so that it is refused as a size.
+        // A bare number is a count of nodes here, so it is refused as a size.
         let sizes = format!("{},0", if memory == "2048" { "2048M" } else { memory });
         let toml = prints(&["topology", "--emulate", &sizes, "--cpus", "2", "--format", "toml"]);
         assert!(toml.contains("memory = \"2G\""), "{sizes}: {toml}");
@@ -182,7 +183,7 @@ fn a_dry_run_states_the_time_and_the_most_that_it_may_be_and_a_budget_holds() {
     assert!(said.contains("the run ended early: "), "{said}");
 }
 
-/// `-q` leaves out progress and hints, not what was asked for.
+/// `-q` suppresses progress and hints, but not the result.
 #[test]
 fn a_quiet_command_prints_its_result_and_nothing_else() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -207,7 +208,7 @@ fn what_never_ends_is_refused_by_every_command_that_reads_files() {
         &["topology", "--topology", "/dev/zero"],
         &["scale", "--arch", "/dev/zero", "--sequential", "0", "--dry-run"],
     ] {
-        refuses(words, 2, &["it is a device, expected a file"]);
+        refuses(words, 2, &["is a device, expected a file"]);
     }
 }
 
@@ -233,4 +234,31 @@ fn help_that_cannot_be_written_is_an_error() {
     let output = help.expect("it starts");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(stderr(&output).contains("standard output"), "{output:?}");
+}
+
+/// Others must not decide what root runs, and the program that a user names is no exception.
+#[test]
+fn root_runs_no_typed_command_that_anyone_may_have_put_on_the_path() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("NOT RUN: the path of root, without being root");
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let open = with_probe(place.path(), "open", 0o777, "bad");
+    let good = with_probe(place.path(), "good", 0o755, "good");
+    let path = format!("{open}:{good}:{}", std::env::var("PATH").expect("a path"));
+    let root = place.path().to_str().expect("UTF-8");
+    let knob = place.path().join("proc/sys/vm/swappiness");
+    std::fs::create_dir_all(knob.parent().expect("a parent")).expect("made");
+    std::fs::write(&knob, "60\n").expect("written");
+    for words in [
+        &["bind", "--numa=auto"][..],
+        &["mark"],
+        &["knobs", "run", "--root", root, "vm.swappiness=10"],
+        &["profile", "--source", "referenced"],
+    ] {
+        let mut command = numalab(&[words, &["--", "probe"]].concat());
+        let (out, _) = ends(command.env("PATH", &path), 0);
+        assert!(out.lines().any(|line| line == "good"), "{words:?}: {out}");
+    }
 }

@@ -100,6 +100,7 @@ fn follow(
     search: &mut Search,
     sink: &mut dyn Sink,
 ) -> Result<(), Ended> {
+    let mut looked = Instant::now();
     loop {
         // A timeout rather than a blocking receive, so that deadlines and requests to stop are
         // noticed.
@@ -109,13 +110,17 @@ fn follow(
                 search.add(&bytes);
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            Err(RecvTimeoutError::Timeout) => {
-                watch.check()?;
-                // The kernel may halt without ending QEMU; it has had its time to do so.
-                if search.found.is_some_and(|at| at.elapsed() > LAST_WORDS) {
-                    return Ok(());
-                }
-            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        // A kernel that prints constantly must not keep deadlines from being checked.
+        if looked.elapsed() < LOOK_EVERY {
+            continue;
+        }
+        looked = Instant::now();
+        watch.check()?;
+        // The kernel may halt without ending QEMU; it has had its time to do so.
+        if search.found.is_some_and(|at| at.elapsed() > LAST_WORDS) {
+            return Ok(());
         }
     }
 }
@@ -147,6 +152,22 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::console::Console;
+
+    /// Regression: only a pause in the output led to a look at the deadline.
+    #[test]
+    fn a_kernel_that_prints_constantly_ends_at_its_deadline() {
+        let directory = tempfile::tempdir().unwrap();
+        let console = Console::listen(&directory.path().join("console"), None).unwrap();
+        let watch = Watch::new(&|| false, &console, Duration::from_millis(100));
+        let (prints, serial) = mpsc::sync_channel(4);
+        let kernel = std::thread::spawn(move || while prints.send(b"panic\n".to_vec()).is_ok() {});
+        let mut sink = |_: Stream, _: &[u8]| {};
+        let ended = follow(&serial, &watch, &mut Search::new("done"), &mut sink);
+        assert!(matches!(ended, Err(Ended::Deadline { .. })), "{ended:?}");
+        drop(serial);
+        kernel.join().unwrap();
+    }
 
     #[test]
     fn the_end_marker_is_found_across_pieces() {

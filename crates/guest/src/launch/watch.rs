@@ -28,7 +28,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
     /// The time for this phase is over.
-    #[error("no end after {limit:?}")]
+    #[error("did not end within {limit:?}")]
     Deadline {
         phase: Phase,
         /// The time limit.
@@ -54,6 +54,7 @@ pub struct Watch<'a> {
 pub struct Watched<'a> {
     stream: UnixStream,
     watch: &'a Watch<'a>,
+    checked: Instant,
 }
 
 impl<'a> Watch<'a> {
@@ -97,7 +98,7 @@ impl<'a> Watched<'a> {
     pub fn new(stream: UnixStream, watch: &'a Watch<'a>) -> io::Result<Self> {
         // The timeout lets the watch run between reads.
         stream.set_read_timeout(Some(LOOK_EVERY))?;
-        Ok(Self { stream, watch })
+        Ok(Self { stream, watch, checked: Instant::now() })
     }
 
     /// Returns the same connection for writing.
@@ -111,10 +112,13 @@ impl<'a> Watched<'a> {
 impl Read for Watched<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
+            // A guest that never stops sending must not put this off.
+            if self.checked.elapsed() >= LOOK_EVERY {
+                self.watch.check().map_err(io::Error::other)?;
+                self.checked = Instant::now();
+            }
             match self.stream.read(bytes) {
-                Err(error) if is_timeout(&error) => {
-                    self.watch.check().map_err(io::Error::other)?;
-                }
+                Err(error) if is_timeout(&error) => {}
                 other => return other,
             }
         }
@@ -132,6 +136,8 @@ pub fn ended(error: &io::Error) -> Option<Ended> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -145,6 +151,22 @@ mod tests {
         let error = Watched::new(ours, &watch).unwrap().read(&mut [0]).unwrap_err();
         let phase = Phase::Run;
         assert_eq!(ended(&error), Some(Ended::Deadline { phase, limit }));
+    }
+
+    /// Regression: reads that always had bytes met neither the deadline nor the request to stop.
+    #[test]
+    fn a_guest_that_never_stops_sending_ends_at_the_deadline_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let console = Console::listen(&directory.path().join("console"), None).unwrap();
+        let watch = Watch::new(&|| false, &console, Duration::from_millis(100));
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let guest = std::thread::spawn(move || while theirs.write_all(&[b'y'; 4096]).is_ok() {});
+        let mut watched = Watched::new(ours, &watch).unwrap();
+        let error = std::iter::from_fn(|| Some(watched.read(&mut [0; 64]))).find_map(Result::err);
+        let is_deadline = |of| matches!(of, Ended::Deadline { phase: Phase::Boot, .. });
+        assert!(error.as_ref().and_then(ended).is_some_and(is_deadline), "{error:?}");
+        drop(watched);
+        guest.join().unwrap();
     }
 
     #[test]

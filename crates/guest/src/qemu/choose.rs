@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use numalab_host::{CommandError, on_path, output_of};
+use numalab_host::{CommandError, on_path, output_of, tool};
 
 use super::abilities::Abilities;
 use super::version::Version;
@@ -243,8 +243,7 @@ fn preferred<'a>(
 }
 
 fn command(program: &Path, trees: &[PathBuf]) -> Command {
-    let mut command = Command::new(program);
-    command.env("LC_ALL", "C");
+    let mut command = tool(program, [""; 0]);
     let libraries = trees.iter().map(|tree| tree.join("usr/lib/x86_64-linux-gnu"));
     let libraries: Vec<PathBuf> = libraries.collect();
     // Modules and libraries must be of the unpacked version; the system's may not match.

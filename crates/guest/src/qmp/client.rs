@@ -6,7 +6,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub enum QmpError {
         source: io::Error,
     },
     /// The answer is not valid QMP.
-    #[error("QMP {command}: answer {answer:?} is not understood, expected {expected}")]
+    #[error("QMP {command}: answer {answer:?} expected {expected}")]
     Answer {
         command: String,
         /// The first 200 characters of the answer.
@@ -64,9 +64,40 @@ pub enum QmpError {
 
 /// A connection that is ready for commands.
 pub struct QmpClient {
-    input: BufReader<Box<dyn Read + Send>>,
+    input: BufReader<Input>,
     output: Box<dyn Write + Send>,
+    limit: Duration,
     shutdown_reason: Option<String>,
+}
+
+/// Reads from QEMU up to a deadline, which no byte extends.
+struct Input {
+    socket: Socket,
+    deadline: Instant,
+}
+
+enum Socket {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Read for Input {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match &mut self.socket {
+            Socket::Unix(stream) => {
+                stream.set_read_timeout(Some(left))?;
+                stream.read(into)
+            }
+            Socket::Tcp(stream) => {
+                stream.set_read_timeout(Some(left))?;
+                stream.read(into)
+            }
+        }
+    }
 }
 
 impl fmt::Debug for QmpClient {
@@ -110,7 +141,7 @@ impl FromStr for QmpAddress {
 }
 
 impl QmpClient {
-    /// Connects to a listening QEMU; `limit` applies to each answer.
+    /// Connects to a listening QEMU; `limit` applies to each whole answer.
     ///
     /// # Errors
     /// [`QmpError`].
@@ -124,12 +155,11 @@ impl QmpClient {
                 let places = (host.as_str(), *port).to_socket_addrs().map_err(failed)?;
                 let stream = first_that_answers(places, limit).map_err(failed)?;
                 let setup = || {
-                    stream.set_read_timeout(Some(limit))?;
                     stream.set_write_timeout(Some(limit))?;
                     Ok((stream.try_clone()?, stream))
                 };
                 let (input, output) = setup().map_err(failed)?;
-                Self::greeted(Box::new(input), Box::new(output))
+                Self::greeted(Socket::Tcp(input), Box::new(output), limit)
             }
         }
     }
@@ -140,13 +170,12 @@ impl QmpClient {
     /// [`QmpError`].
     pub fn over_socket(stream: UnixStream, limit: Duration) -> Result<Self, QmpError> {
         let setup = || {
-            stream.set_read_timeout(Some(limit))?;
             stream.set_write_timeout(Some(limit))?;
             stream.try_clone()
         };
         let input =
             setup().map_err(|source| QmpError::Io { command: "greeting".to_owned(), source })?;
-        Self::greeted(Box::new(input), Box::new(stream))
+        Self::greeted(Socket::Unix(input), Box::new(stream), limit)
     }
 
     /// Executes a command and returns its answer. Events in between are dropped, except the guest's
@@ -160,6 +189,7 @@ impl QmpClient {
             request["arguments"] = arguments.clone();
         }
         let line = format!("{request}\r\n");
+        self.input.get_mut().deadline = Instant::now() + self.limit;
         self.output
             .write_all(line.as_bytes())
             .map_err(|source| QmpError::Io { command: command.to_owned(), source })?;
@@ -207,10 +237,12 @@ impl QmpClient {
     }
 
     fn greeted(
-        input: Box<dyn Read + Send>,
+        socket: Socket,
         output: Box<dyn Write + Send>,
+        limit: Duration,
     ) -> Result<Self, QmpError> {
-        let mut client = Self { input: BufReader::new(input), output, shutdown_reason: None };
+        let input = BufReader::new(Input { socket, deadline: Instant::now() + limit });
+        let mut client = Self { input, output, limit, shutdown_reason: None };
         let greeting = client.line("greeting")?;
         if greeting.get("QMP").is_none() {
             return Err(not_understood("greeting", &greeting.to_string(), "{\"QMP\": ...}"));
@@ -283,7 +315,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_answer_is_found_behind_events() {
+    fn an_answer_is_found_after_events() {
         let event = "{\"event\": \"RESUME\", \"timestamp\": {}}\r\n{\"return\": {\"a\": 1}}";
         let mut qemu = scripted(vec![event.to_owned()]);
         let answer = qemu.execute("cont", &Value::Null).unwrap();
@@ -312,10 +344,30 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_silent_qemu_is_given_up() {
+    fn waiting_for_a_silent_qemu_ends() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let error = QmpClient::over_socket(ours, Duration::from_millis(20)).unwrap_err();
         assert!(matches!(error, QmpError::Io { .. }), "{error}");
+    }
+
+    /// Regression: each byte had the whole limit anew, so that a peer could hold numalab for ever.
+    #[test]
+    fn a_peer_that_sends_other_things_for_ever_is_given_up() {
+        for (begins, goes_on) in [("{", "x"), ("", "{\"event\": \"STOP\"}\r\n")] {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let peer = thread::spawn(move || {
+                let sent = theirs.write_all(b"{\"QMP\": {}}\r\n{\"return\": {}}\r\n");
+                sent.and_then(|()| theirs.write_all(begins.as_bytes())).unwrap();
+                while theirs.write_all(goes_on.as_bytes()).is_ok() {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let mut qemu = QmpClient::over_socket(ours, Duration::from_secs(1)).unwrap();
+            let error = qemu.execute("stop", &Value::Null).unwrap_err();
+            assert!(matches!(error, QmpError::Io { .. }), "{error}");
+            drop(qemu);
+            peer.join().unwrap();
+        }
     }
 
     #[test]

@@ -41,14 +41,20 @@ fn output_beyond_the_limit_does_not_block_the_command_and_is_an_error() {
 
 #[test]
 fn a_command_beyond_its_time_limit_is_ended_with_its_children() {
-    let error = shell("sleep 600 & sleep 600", 300).unwrap_err();
-    let CommandError::TimedOut { left, .. } = &error else { panic!("{error}") };
-    assert_eq!(left.len(), 2, "{left:?}");
-    let said = error.to_string();
-    assert!(said.contains("had not ended after 0.3 s; ended with it: sleep ("), "{said}");
-    for process in left {
-        assert_gone(process.trim_start_matches("sleep (").trim_end_matches(')'));
-    }
+    // On a busy machine the shell may not have started both within the first of these.
+    let ended = [300, 3000, 30_000].into_iter().find_map(|limit_ms| {
+        let error = shell("sleep 600 & sleep 600", limit_ms).unwrap_err();
+        let CommandError::TimedOut { left, .. } = &error else { panic!("{error}") };
+        for process in left {
+            assert_gone(process.split_once('(').unwrap().1.trim_end_matches(')'));
+        }
+        let both = left.len() == 2 && left.iter().all(|of| of.starts_with("sleep ("));
+        both.then(|| (limit_ms, error.to_string()))
+    });
+    let (limit_ms, said) = ended.unwrap();
+    let limit = Duration::from_millis(limit_ms).as_secs_f64();
+    let expected = format!("did not end within {limit} s; ended with it: sleep (");
+    assert!(said.contains(&expected), "{said}");
 }
 
 /// Regression: with a limit of 1 s the result once took 6 s, since the pipes were read to their
@@ -67,14 +73,23 @@ fn processes_left_running_are_reported_and_ended_without_waiting() {
 
 #[test]
 fn a_helper_that_is_just_ending_is_not_reported() {
-    let ran = shell("sleep 0.1 & true", 60_000).unwrap();
-    assert_eq!(ran.left, [] as [String; 0]);
+    assert_one_is_not_reported("sleep 0.1 & true");
+}
+
+/// Asserts that a process which ends soon is not reported as left. A busy machine may run it too
+/// late once.
+fn assert_one_is_not_reported(script: &str) {
+    let left: Vec<_> = (0..5)
+        .map_while(|_| Some(shell(script, 60_000).unwrap().left).filter(|left| !left.is_empty()))
+        .collect();
+    assert!(left.len() < 5, "{left:?}");
 }
 
 #[test]
 fn a_process_outside_the_group_is_not_waited_for_though_it_holds_the_pipes() {
     let begun = Instant::now();
-    let ran = shell("setsid sleep 600 & echo $!; sleep 0.2", 60_000).unwrap();
+    let script = "setsid sleep 600 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
+    let ran = shell(script, 60_000).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(60));
     let pid = ran.stdout.trim().parse().unwrap();
     let pid = Pid::from_raw(pid).unwrap();
@@ -88,18 +103,23 @@ fn in_own_process(test: &str) -> bool {
 
 #[test]
 fn a_daemon_is_reported_and_ended_when_orphans_are_adopted() {
-    let daemon = "(setsid sh -c 'sleep 600 & exec sleep 601' >/dev/null 2>&1 &) ; sleep 0.2";
     if !in_own_process("a_daemon_is_reported_and_ended_when_orphans_are_adopted") {
         return;
     }
     adopt_orphans().unwrap();
-    let ran = shell(daemon, 60_000).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let up = file.path().display();
+    let daemon = format!(
+        "(setsid sh -c 'sleep 600 & echo $$ $! >{up}; exec sleep 601' >/dev/null 2>&1 &)
+         until read one other <{up} && grep -q sleep /proc/$one/comm &&
+               grep -q sleep /proc/$other/comm; do :; done"
+    );
+    let ran = shell(&daemon, 60_000).unwrap();
     assert_eq!(ran.left.len(), 2, "{:?}", ran.left);
     for process in &ran.left {
         assert_gone(process.trim_start_matches("sleep (").trim_end_matches(')'));
     }
-    let brief = "(setsid sleep 0.1 >/dev/null 2>&1 &)";
-    assert_eq!(shell(brief, 60_000).unwrap().left, [] as [String; 0], "it ends by itself");
+    assert_one_is_not_reported("(setsid sleep 0.1 >/dev/null 2>&1 &)");
 }
 
 #[test]
@@ -108,9 +128,11 @@ fn a_daemon_of_this_session_is_ended_even_if_it_ignores_sigterm() {
         return;
     }
     adopt_orphans().unwrap();
-    let script =
-        "(setsid sh -c 'trap : TERM; sleep 600 & while :; do sleep 1; done' &) ; sleep 0.2";
-    assert!(Command::new("sh").args(["-c", script]).status().unwrap().success());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let up = file.path().display();
+    let daemon = format!("trap : TERM; sleep 600 & echo up >{up}; while :; do sleep 1; done");
+    let script = format!("(setsid sh -c '{daemon}' &); until [ -s {up} ]; do :; done");
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     let left = end_orphans();
     assert!(left.iter().any(|of| of.starts_with("sh (")), "{left:?}");
     assert_eq!(crate::proc::descendants(std::process::id()).count(), 0);
@@ -180,7 +202,7 @@ fn a_failed_command_is_reported_with_its_standard_error() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_lacking() {
+fn a_missing_program_is_lacking() {
     let none = Command::new("numalab-no-such-program");
     let error = output_of(none, Duration::from_secs(1)).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Lacking);

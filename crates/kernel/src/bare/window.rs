@@ -4,6 +4,7 @@ use x86_64::instructions::tlb;
 use x86_64::registers::control::Cr3;
 
 use numalab_frames::{AllocError, CpuFences, CpuIndex, Frames, FreeError, Policy};
+use numalab_kernel::arena_size::WINDOW_BYTES;
 use numalab_kernel::memory_map::MOST_BYTES;
 
 use super::address::{index, pointer};
@@ -13,9 +14,7 @@ type Allocator = &'static Frames<'static, CpuFences>;
 
 /// The first of the root's entries that belong to the cpus, one each; everything else is below.
 const FIRST_ROOT_ENTRY: usize = 128;
-/// The address space that one entry of the root maps, in bytes.
-const ENTRY_BYTES: u64 = 512 << 30;
-const _: () = assert!(FIRST_ROOT_ENTRY as u64 * ENTRY_BYTES == MOST_BYTES, "memory ends there");
+const _: () = assert!(FIRST_ROOT_ENTRY as u64 * WINDOW_BYTES == MOST_BYTES, "memory ends there");
 /// Number of cpus that have a window.
 pub const MOST_CPUS: usize = 128;
 const PRESENT_WRITABLE: u64 = 3;
@@ -47,8 +46,8 @@ impl Window {
         self.mapped_bytes
     }
 
-    /// Maps frames after those already mapped; all pieces have one size, a power of two. Tables
-    /// come from the cpu's own node.
+    /// Maps frames after those already mapped, [`WINDOW_BYTES`] at most in all; all pieces have one
+    /// size, a power of two. Tables come from the cpu's own node.
     pub fn push(
         &mut self,
         allocator: Allocator,
@@ -56,6 +55,7 @@ impl Window {
         frames: &Run,
     ) -> Result<(), AllocError> {
         let bytes = frames.frames() * 4096;
+        assert!(self.mapped_bytes + bytes <= WINDOW_BYTES, "a window is full");
         let page = bytes.min(BLOCK_BYTES);
         let (leaf, flags) = match page {
             BLOCK_BYTES => (1, PRESENT_WRITABLE | LARGE),
@@ -64,7 +64,8 @@ impl Window {
         let step = if leaf == 1 { BLOCK_BYTES } else { 4096 };
         for offset in (0..bytes).step_by(index(step)) {
             let entry = self.entry(allocator, cpu, self.base() + self.mapped_bytes, leaf)?;
-            // SAFETY: an entry of a table of this window, which only this cpu writes.
+            // SAFETY: an entry of a table of this window, which has all addresses up to `WINDOW_BYTES`
+            // and which only this cpu writes.
             unsafe { entry.write_volatile((frames.address() + offset) | flags) };
             self.mapped_bytes += step;
         }

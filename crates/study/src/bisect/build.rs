@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use numalab_host::{CommandError, Interrupt, on_path, run_command};
+use numalab_host::{CommandError, Interrupt, on_path, run_command, users_program};
 use numalab_record::bisect::Commit;
 
 use super::error::BisectError;
@@ -90,7 +90,7 @@ impl Build {
                 }
                 Ok(Built::File(file))
             }
-            (Some(SKIP), _) => Ok(Built::Skipped("its script says so (exit 125)".to_owned())),
+            (Some(SKIP), _) => Ok(Built::Skipped("its script reports this (exit 125)".to_owned())),
             (Some(code @ 1..125), _) => {
                 Ok(Built::Skipped(format!("exit {code}: {}", last(&ran.stderr))))
             }
@@ -103,10 +103,10 @@ impl Build {
 
     fn command(&self, kept: &Path) -> Command {
         match self {
-            Self::Script(path) => Command::new(path),
+            Self::Script(path) => users_program(path, [""; 0]),
             Self::Linux(config) => {
-                let mut shell = Command::new("sh");
-                shell.args(["-ec", LINUX]).env("JOBS", jobs()).env("GUEST_CONFIG", GUEST_CONFIG);
+                let mut shell = users_program("sh", ["-ec", LINUX]);
+                shell.env("JOBS", jobs()).env("GUEST_CONFIG", GUEST_CONFIG);
                 shell.env("O", kept);
                 let config = config.as_ref().map(|path| path.as_os_str().to_owned());
                 shell.env("CONFIG", config.unwrap_or_default());
