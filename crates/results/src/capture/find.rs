@@ -138,7 +138,7 @@ pub fn capture(document: &Document) -> Captured {
     let load = load::loads(&summary, &machine, &mut remarks);
     let core = core::core(&summary, &machine, (&load, &cache_latency_ns), &mut remarks);
     let transfers = transfers::transfers(&summary, &machine, &mut remarks);
-    let tlb = tlb::tlb(&summary, &machine, &mut remarks);
+    let tlb = tlb::tlb(&summary, &mut remarks);
     let memory = MemoryFigures { cache_latency_ns, core, tlb, transfers, load };
     Captured { figures: MachineFile { machine, memory }, chase, remarks }
 }

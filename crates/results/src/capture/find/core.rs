@@ -72,7 +72,7 @@ pub(super) fn core(
         return None;
     };
     let lines = reads.lines();
-    let family = family(summary, machine);
+    let family = family(summary);
     let prefetch = prefetched(lines, family);
     let per_cycle = if is_emulated(summary) { 1 } else { PER_CYCLE };
     let Alone { gb_per_s, clock_ghz, .. } = reads;
@@ -100,10 +100,11 @@ pub(super) fn core(
     })
 }
 
-/// Returns the family of the machine's cores, unless they are emulated.
-pub(super) fn family(summary: &Summary<'_>, machine: &Machine) -> Option<Family> {
+/// Returns the family of the machine's cores, identified by the L2 size that the system reports, unless
+/// they are emulated.
+pub(super) fn family(summary: &Summary<'_>) -> Option<Family> {
     let facts = &summary.run.environment.facts;
-    let l2 = machine.caches.iter().find(|cache| cache.level == 2)?;
+    let l2 = summary.run.machine.caches.iter().find(|cache| cache.level == 2)?;
     let prefetches_code = facts.contains_key("cpu_prefetches_code");
     let family = Family::of(facts.get("cpu_vendor")?, l2.size_bytes?, prefetches_code);
     family.filter(|_| !is_emulated(summary))

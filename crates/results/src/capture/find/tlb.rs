@@ -1,7 +1,6 @@
 //! Address translation, from the TLB levels found.
 
 use numalab_memory_model::machine::{Family, Tlb, TlbPart};
-use numalab_topology::Machine;
 
 use super::Remark;
 use super::core::family;
@@ -16,12 +15,9 @@ const LARGE_BYTES: u64 = 2 << 20;
 /// Walks at a time of a core whose family is not known, as Zen 3 has them (Software Optimization Guide for AMD
 /// Family 19h Processors, publication 56665); nothing measures them either.
 const WALKERS: u32 = 6;
+
 /// Returns one array per level and page size with a known end; each entry can hold any page.
-pub(super) fn tlb(
-    summary: &Summary<'_>,
-    machine: &Machine,
-    remarks: &mut Vec<Remark>,
-) -> Option<Tlb> {
+pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tlb> {
     let mut parts = Vec::new();
     for probed in summary.tlbs.iter().filter(|tlb| tlb.is_of_pages()) {
         for level in probed.levels.iter().filter(|level| level.passed_pages.is_some()) {
@@ -47,7 +43,7 @@ pub(super) fn tlb(
         return None;
     }
     let host_page_bytes = host_page_bytes(summary);
-    let walkers = family(summary, machine).map_or(WALKERS, Family::walkers);
+    let walkers = family(summary).map_or(WALKERS, Family::walkers);
     let walkers = if host_page_bytes.is_some() { walkers.div_ceil(2) } else { walkers };
     remarks.push(Remark::TlbAssumed { upper_entries: UPPER_ENTRIES, walkers });
     remarks.extend(host_page_bytes.map(|bytes| Remark::HostPages { bytes }));
