@@ -106,12 +106,12 @@ fn a_host_has_small_pages_if_a_guests_huge_ones_gain_little_and_a_walk_takes_the
             document = with_fact(document, "hypervisor", "KVM");
         }
         let tlb = tlb_of(&document);
-        (tlb.host_page_bytes, tlb.walk_ns.round() as u64)
+        (tlb.host_page_bytes, format!("{:.0} ns", tlb.walk_ns))
     };
     // 13 ns beyond the second level, of which each entry in the L2 takes 5.
-    assert_eq!(found(8.0, true), (Some(4096), 3));
-    assert_eq!(found(0.0, true), (Some(2 << 20), 8));
-    assert_eq!(found(8.0, false), (None, 8));
+    assert_eq!(found(8.0, true), (Some(4096), "3 ns".to_owned()));
+    assert_eq!(found(0.0, true), (Some(2 << 20), "8 ns".to_owned()));
+    assert_eq!(found(8.0, false), (None, "8 ns".to_owned()));
 }
 
 #[test]
