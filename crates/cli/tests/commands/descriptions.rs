@@ -212,7 +212,7 @@ fn known_machines_are_there_by_name_from_anywhere() {
 fn texts_of_lscpu_and_hwloc_are_sources_and_those_of_other_tools_say_what_to_give() {
     let lab = Lab::new();
     let of = |kind: &str, text: &str| {
-        lab.write("text", text.as_bytes().to_vec());
+        lab.write("text", text.as_bytes());
         run(&["topology", "--source", &format!("{kind}:{}", lab.path("text").display())])
     };
     let table = "CPU NODE SOCKET CORE ONLINE\n0 0 0 0 yes\n1 8 1 1 yes\n";
