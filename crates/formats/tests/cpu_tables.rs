@@ -184,7 +184,8 @@ fn synthetic_descriptions_of_another_form_are_refused_with_the_part() {
         ("pack:2 pu:2(indexes=2*2)", "expected 4 different numbers"),
         ("pack:2 [numa(memory=1GiB pu:2", "expected a closing bracket"),
         ("pack:2 core:2", "no last level `pu`"),
-        ("pack:1000000 pu:1000000", "cpus, expected at most"),
+        ("pack:1000000 pu:2", "found `pack:1000000`, expected a number of objects"),
+        ("pack:60000 pu:60000", "cpus, expected at most"),
     ] {
         let said = read_synthetic(text).unwrap_err().to_string();
         assert!(said.contains(expected), "{text}: {said}");

@@ -114,16 +114,11 @@ fn group(item: &Item, numbers: &[u32], objects: usize, machine: &mut Machine) {
                 _ => {}
             }
         }
-        if let Kind::Cache(level, kind) = item.kind {
-            let size_bytes = item.attributes.size_bytes;
-            machine.caches.push(Cache {
-                level,
-                kind,
-                size_bytes,
-                line_bytes: None,
-                ways: None,
-                cpus,
-            });
+        // A level without a size says who shares, and nothing of the cache.
+        let size_bytes = item.attributes.size_bytes;
+        if let (Kind::Cache(level, kind), Some(_)) = (item.kind, size_bytes) {
+            let (line_bytes, ways) = (None, None);
+            machine.caches.push(Cache { level, kind, size_bytes, line_bytes, ways, cpus });
         }
     }
 }
