@@ -4,8 +4,8 @@
 //! write-backs cost nothing. Shared caches compute the set from all bits of an address, like
 //! processors that distribute lines over slices (C. Maurice et al., "Reverse Engineering Intel
 //! Last-Level Cache Complex Addressing Using Performance Counters", RAID 2015): lines at distances
-//! of a power of two fall into different sets. So do caches of a core on a host with small pages, where
-//! the frames of a guest's pages are scattered.
+//! of a power of two fall into different sets. So do a core's own caches in a guest
+//! on a host with small pages, because the frames behind the guest's pages are scattered.
 
 use crate::counters::Figure;
 use crate::machine::{CacheLevel, Scope};
@@ -20,7 +20,7 @@ pub struct Cache {
     sets: u64,
     /// Mask for a number of sets that is a power of two.
     set_mask: Option<u64>,
-    /// Number of bits by which a line's number is folded onto itself, in shared caches and those of
+    /// Number of bits by which a line's number is folded onto itself, in shared caches and with
     /// scattered frames.
     fold: Option<u32>,
     line_shift: u32,
@@ -34,8 +34,8 @@ impl Cache {
         if level.scope == Scope::Group { cache.folded() } else { cache }
     }
 
-    /// Creates an empty cache with the shape of a validated level, of lines in frames of this size
-    /// that are scattered over memory.
+    /// Creates an empty cache with the shape of a validated level, for lines in frames of this size
+    /// scattered over memory.
     pub fn scattered(level: &CacheLevel, frame_bytes: u64) -> Self {
         let cache = Self::new(level);
         let way_bytes = level.size_bytes / u64::from(level.ways.max(1));

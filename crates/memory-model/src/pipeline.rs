@@ -268,7 +268,7 @@ impl Pipeline {
         takes_ps.saturating_sub(ahead_ps).max(nearest_ps)
     }
 
-    /// Returns when a translation ends that could begin at `now_ps` and takes this long.
+    /// Returns the end of a translation that could begin at `now_ps` and takes this long.
     #[inline]
     pub fn translated_ps(&mut self, now_ps: u64, takes_ps: u64) -> u64 {
         self.walkers.translated_ps(now_ps, takes_ps)

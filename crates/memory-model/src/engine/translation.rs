@@ -238,7 +238,7 @@ mod tests {
             let engine = engine(",stages=core", Tlb { walkers, ..small_tlb() });
             load_ns(&engine, 256, stream())
         };
-        // Hits of the second level, before each walk, take no walker.
+        // Hits in the second level, before each walk, need no walker.
         near(with(1), 100.0);
         near(with(2), 50.0);
         near(with(4), 25.0);

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!([of(&[move_; 12]), of(&[add; 5])].map(|flow| flow.takes_ps), [600, 300]);
         // A comparison and its branch are one: cmp; jb
         assert_eq!(of(&[&[0x48, 0x39, 0xd8], &[0x72, 0x05]]).takes_ps, 150);
-        // A loop takes a cycle at least.
+        // An iteration takes at least one cycle.
         assert_eq!(of(&[&[0x48, 0x39, 0xd8], &[0x72, 0xfb]]).takes_ps, 300);
         // Five additions to one register, one after the other.
         assert!(of(&[add; 5]).tails.contains(&(0, 1500)), "{:?}", of(&[add; 5]).tails);

@@ -1,21 +1,21 @@
-//! Walkers of page tables: as many translations at a time as a core has of them.
+//! The page walkers of a core, which limit the number of concurrent walks.
 
 use alloc::vec::Vec;
 
 use crate::cost::ps;
 use crate::machine::Tlb;
 
-/// The walkers of a core.
+/// The page walkers of a core.
 #[derive(Debug)]
 pub struct Walkers {
-    /// When each is free.
+    /// Time at which each is free.
     free_ps: Vec<u64>,
-    /// Latency of a hit in the farthest TLB, which takes no walker.
+    /// Latency of a hit in the farthest TLB, which needs no walker.
     hit_ps: u64,
 }
 
 impl Walkers {
-    /// Returns those of a core with these TLBs, or of one that does not translate.
+    /// Returns the walkers of a core with these TLBs; none without address translation.
     pub fn of(tlb: Option<&Tlb>) -> Self {
         let levels = tlb.iter().flat_map(|tlb| &tlb.parts).map(|part| part.level);
         let last = levels.max().unwrap_or(0);
@@ -27,8 +27,8 @@ impl Walkers {
         }
     }
 
-    /// Returns when a translation ends that could begin at `now_ps` and takes this long. TLBs are
-    /// pipelined; what takes longer than their hits is a walk.
+    /// Returns the end of a translation that could begin at `now_ps` and takes this long. TLB hits
+    /// are pipelined; anything longer is a walk.
     #[inline]
     pub fn translated_ps(&mut self, now_ps: u64, takes_ps: u64) -> u64 {
         if takes_ps <= self.hit_ps {

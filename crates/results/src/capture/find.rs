@@ -95,9 +95,9 @@ pub enum Remark {
         /// Number of concurrent page walks.
         walkers: u32,
     },
-    /// The pages of a host behind this guest's memory, by what huge pages gain.
+    /// The size of the host's pages behind this guest's memory follows from the gain of huge pages.
     HostPages {
-        /// Their size in bytes.
+        /// The size in bytes.
         bytes: u64,
     },
     /// A walk takes longer than its accesses to page tables.
@@ -124,7 +124,7 @@ pub enum NoLoad {
     },
 }
 
-/// Captures a run's machine file: what the machine takes in the run's quiet moments.
+/// Captures a run's machine file from the quiet moments of the run.
 #[must_use]
 pub fn capture(document: &Document) -> Captured {
     let document = &quiet::quiet(document);

@@ -64,8 +64,8 @@ fn sentence(remark: &Remark) -> String {
              concurrent walks, and full associativity."
         ),
         Remark::HostPages { bytes } => format!(
-            "The host has pages of {} behind this guest's memory, by what the guest's huge pages gain; \
-             its page tables are walked too.",
+            "The host has pages of {} behind this guest's memory, judging by the gain of the guest's huge \
+             pages; its page tables are walked too.",
             size(*bytes)
         ),
         Remark::LongWalks { walk_ns } => {

@@ -1,4 +1,4 @@
-//! Cores, TLBs and caches in machine files: what the family and a host decide, and quiet moments.
+//! Cores, TLBs and caches in machine files, by family, with a host, and from quiet moments.
 
 use numalab_memory_model::machine::{Core, Tlb};
 use numalab_record::{AccessPattern, CellResult, Document, LatencyCell, Metric, Pages};
@@ -7,7 +7,7 @@ use numalab_topology::{Cache, CacheKind, CpuId, CpuSet};
 
 use crate::run_lab::{MIB, bandwidth, chase, core, document, latency, stream, with_fact, worker};
 
-/// A core's own cache of 16 ways.
+/// A private cache with 16 ways.
 fn cache(level: u8, size_bytes: u64) -> Cache {
     Cache {
         level,
@@ -36,7 +36,7 @@ fn sweep(l2_bytes: u64) -> Vec<CellResult> {
     (12..=26).map(at).collect()
 }
 
-/// Lines a small page apart, whose translation takes 2 ns past 64 pages and `walk_ns` past 2048.
+/// Lines one small page apart; their translation takes 2 ns past 64 pages and `walk_ns` past 2048.
 fn apart(pages: Pages, walk_ns: f64) -> Vec<CellResult> {
     let at = |bit: u64| {
         let count = 1_u64 << bit;
@@ -55,7 +55,7 @@ fn apart(pages: Pages, walk_ns: f64) -> Vec<CellResult> {
     (4..=14).map(at).collect()
 }
 
-/// A run on cores of Intel with this much L2, which read 28.16 GB/s at a latency of 100 ns: 44 lines.
+/// A run on Intel cores with this L2 size that read 28.16 GB/s at a latency of 100 ns: 44 lines.
 fn run(l2_bytes: u64, more: Vec<CellResult>) -> Document {
     let reads = bandwidth(stream(vec![worker(0, 0)]), 28.16);
     let cells = [sweep(l2_bytes), vec![latency(chase(0, 0), 100.0), reads, core(0, 3.0)], more];

@@ -171,7 +171,7 @@ impl Family {
             Class::BitCount if is_zen => integer,
             Class::BitCount | Class::Multiply => multiply,
             Class::Divide => divide,
-            // Of 64 bits: measured on an Emerald Rapids; uops.info has 26 and 6 of 32 bits on Skylake.
+            // 64 bits were measured on an Emerald Rapids; uops.info gives 26 and 6 for 32 bits on Skylake.
             Class::NarrowDivide if is_golden => (divide.0, 6.0),
             Class::NarrowDivide if self == Self::Skylake => (26.0, 6.0),
             Class::NarrowDivide => divide,

@@ -42,7 +42,7 @@ pub(super) fn caches(
             let sized = plateau.capacity_bytes.zip(cache.size_bytes);
             let Some((bytes, reported_bytes)) = sized else { continue };
             let factor = bytes / reported_bytes.max(1) as f64;
-            // Beyond a cache's own end is a part of the next one, if the sweep does not show that apart.
+            // If the sweep does not show the next cache, the plateau includes a part of it.
             let holds_next = factor > 1.0 && found(level + 1).is_none() && level < last;
             if factor.max(factor.recip()) > SAME_SIZE && !holds_next {
                 let found_bytes = whole_sets(bytes, cache);

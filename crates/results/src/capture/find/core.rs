@@ -100,8 +100,8 @@ pub(super) fn core(
     })
 }
 
-/// Returns the family of the machine's cores, identified by the L2 size that the system reports, unless
-/// they are emulated.
+/// Returns the family of the machine's cores, identified by the L2 size that the system reports;
+/// `None` if they are emulated.
 pub(super) fn family(summary: &Summary<'_>) -> Option<Family> {
     let facts = &summary.run.environment.facts;
     let l2 = summary.run.machine.caches.iter().find(|cache| cache.level == 2)?;

@@ -1,17 +1,17 @@
-//! The quiet part of a run: what the machine takes when nothing else uses it.
+//! The quiet part of a run, when nothing else uses the machine.
 
 use std::borrow::Cow;
 
 use numalab_record::{CellResult, Document, Experiment, Metric, Sample};
 
-/// One in so many values of a metric counts, the best ones.
+/// Inverse of the share of a metric's values that count, the best ones.
 const SHARE: usize = 10;
-/// The fewest values that count.
+/// Minimum number of values that count.
 const LEAST: usize = 3;
 
-/// Returns the run with the best tenth of each cell's values: neighbours lengthen latencies and
-/// slow clocks, and shorten and speed up nothing. Cells under load stay as they are, because
-/// their values belong together.
+/// Returns the run with the best tenth of each cell's values: neighbours increase latencies
+/// and slow clocks, never the reverse. Cells under load are unchanged, because their values belong
+/// together.
 pub(super) fn quiet(document: &Document) -> Document {
     let cells = document.cells.iter().map(|cell| match cell.cell.experiment {
         Experiment::Loaded(_) => Cow::Borrowed(cell),

@@ -9,7 +9,7 @@ use crate::run::{Oddity, RunFinding, Summary, Tlb as Probed};
 /// Cached entries of upper-level page tables per core. Nothing measures them; this is few for a
 /// current core.
 const UPPER_ENTRIES: u32 = 32;
-/// Sizes of a host's pages.
+/// Sizes of a host's pages in bytes.
 const SMALL_BYTES: u64 = 4 << 10;
 const LARGE_BYTES: u64 = 2 << 20;
 /// Walks at a time of a core whose family is not known, as Zen 3 has them (Software Optimization Guide for AMD
@@ -59,8 +59,8 @@ pub(super) fn tlb(summary: &Summary<'_>, remarks: &mut Vec<Remark>) -> Option<Tl
     })
 }
 
-/// Returns the size of a host's pages behind this guest's memory, by what its own huge pages gain: a
-/// TLB holds no page larger than the host's. `None` on hardware, or if no huge page was measured.
+/// Returns the size of a host's pages behind this guest's memory, from the gain of its own huge pages:
+/// a TLB holds no page larger than the host's. `None` on hardware, or if no huge page was measured.
 fn host_page_bytes(summary: &Summary<'_>) -> Option<u64> {
     summary.run.environment.facts.get("hypervisor")?;
     summary.tlbs.iter().find(|tlb| !tlb.is_of_pages())?;
@@ -69,7 +69,7 @@ fn host_page_bytes(summary: &Summary<'_>) -> Option<u64> {
 }
 
 /// Returns the time of a small-page walk beyond the loads of its last entry and, with small pages
-/// on a host, of the host's. Each is taken to hit the cache that holds the probe's lines.
+/// on a host, of the host's. Each is assumed to hit the cache that holds the probe's lines.
 fn walk_ns(probed: &Probed, host_page_bytes: Option<u64>) -> Option<f64> {
     let is_small = probed.pages.is_small() && probed.is_of_pages();
     let (last, level) = (probed.points.last()?, probed.levels.last()?);
